@@ -1,0 +1,48 @@
+# make report   set up and write the sample report      make test    set up and run the tests
+# make check    formatting, types, architecture         make ci      everything that CI runs
+# make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
+# make docs     regenerate docs/*.md from the code
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done)
+CASE ?= hpo-aggressive-pruning
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: report test check ci lab samples docs clean
+.DEFAULT_GOAL := report
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "gpudiag needs Python 3.11 or newer on PATH."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing into .venv (once) ..."
+	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,test]'
+	@touch $@
+
+report: $(READY)
+	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE)
+
+test: $(READY)
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow" $(ARGS)
+
+check: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/test_architecture.py
+
+lab: $(READY)
+	@$(BIN)/jupyter lab notebooks
+
+samples: $(READY)
+	@$(BIN)/python -m gpudiag.simulation data/samples
+	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/examples/$(CASE)
+
+docs: $(READY)
+	@$(BIN)/gpudiag rules list --format md > docs/rules.md
+
+ci: check
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	@$(BIN)/python -m pytest -q -n 2 -m "slow"
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,50 @@
+"""gpudiag: where did my GPU time go, what is wrong, what should I change, and what will that give me?"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ConfigError": "gpudiag.errors",
+    "GpudiagError": "gpudiag.errors",
+    "InputError": "gpudiag.errors",
+    "NotMeasurable": "gpudiag.errors",
+    "ReportError": "gpudiag.errors",
+    "Run": "gpudiag.run",
+    "diagnose": "gpudiag.diagnosis",
+    "load_run": "gpudiag.load",
+    "read_telemetry": "gpudiag.readers.telemetry",
+    "read_trials": "gpudiag.readers.trials",
+    "simulate": "gpudiag.simulation",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+if TYPE_CHECKING:
+    from gpudiag.diagnosis import diagnose as diagnose
+    from gpudiag.errors import ConfigError as ConfigError
+    from gpudiag.errors import GpudiagError as GpudiagError
+    from gpudiag.errors import InputError as InputError
+    from gpudiag.errors import NotMeasurable as NotMeasurable
+    from gpudiag.errors import ReportError as ReportError
+    from gpudiag.load import load_run as load_run
+    from gpudiag.readers.telemetry import read_telemetry as read_telemetry
+    from gpudiag.readers.trials import read_trials as read_trials
+    from gpudiag.run import Run as Run
+    from gpudiag.simulation import simulate as simulate
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that ``import gpudiag`` loads nothing heavy."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'gpudiag' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

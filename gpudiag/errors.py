@@ -1,0 +1,72 @@
+"""Every error gpudiag raises on purpose.
+
+    GpudiagError
+    ├── InputError            an input cannot be read as what it should be
+    │   ├── InputNotFound     nothing at that path
+    │   ├── UnknownInput      no reader recognises the content
+    │   └── StudyNotFound     the storage is fine, the study is not in it
+    ├── ConfigError           run.toml, a threshold, a notebook parameter or an option is wrong
+    ├── NotMeasurable         the run lacks what a measure needs (becomes NOT_ASSESSED)
+    └── ReportError           a notebook cell failed while a report was made
+
+Each message is one sentence or two: what was expected, what came, where, and the remedy.
+The command line prints it and exits with 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class GpudiagError(Exception):
+    """Root of the tree; catching it catches every deliberate failure."""
+
+
+class InputError(GpudiagError, ValueError):
+    """An input cannot be read as what it should be."""
+
+
+class InputNotFound(InputError, FileNotFoundError):
+    """Nothing is at that path."""
+
+    def __str__(self) -> str:  # FileNotFoundError would print errno form
+        return str(self.args[0]) if self.args else "input not found"
+
+
+class UnknownInput(InputError):
+    """No reader recognises the content."""
+
+
+class StudyNotFound(InputError, LookupError):
+    """The storage can be read, but the study named is not in it."""
+
+
+class ConfigError(GpudiagError, ValueError):
+    """run.toml, a threshold, a notebook parameter or an option is wrong."""
+
+
+class NotMeasurable(GpudiagError):
+    """The run lacks what a measure needs.
+
+    ``reason`` says what is missing; ``remedy`` says what would have collected it. Rules turn this
+    into a NOT_ASSESSED verdict, so both are written for the person who reads the report.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason if not remedy else f"{reason} {remedy}")
+        self.reason = reason
+        self.remedy = remedy
+
+
+class ReportError(GpudiagError, RuntimeError):
+    """A notebook cell failed while a report was made."""
+
+
+def nearest(name: str, legal: Iterable[str]) -> str:
+    """A hint for a misspelt name: ``did you mean 'x'?`` or the list of legal names."""
+    options = sorted(legal)
+    close = get_close_matches(name, options, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"legal names are: {', '.join(options)}"

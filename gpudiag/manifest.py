@@ -1,0 +1,132 @@
+"""run.toml: what a person knows about a run that its files do not say.
+
+    name = "lr-search-3"
+    timezone = "Asia/Taipei"          # zone of stamps that carry none
+    telemetry = ["gpu.csv"]           # paths are relative to run.toml
+    trials = "optuna.db"              # or a storage URL
+    study = "lr-search"
+    artifacts = ["tasks.jsonl"]
+
+    [settings]
+    parallel = 4                      # workers asked for
+    cpu_cores = 12
+    pruner = "patient(hyperband(min_resource=1,max_resource=100,reduction_factor=3),patience=2)"
+
+    [dataloader]
+    num_workers = 2
+
+    [rules.gpu-low-utilization]       # thresholds, by rule id
+    low_pct = 30
+
+Without run.toml a folder is searched by content; every key here is optional.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gpudiag.errors import ConfigError, InputNotFound, nearest
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class Settings(_Strict):
+    """How the run was started; unknown stays None."""
+
+    parallel: int | None = Field(None, ge=1, description="workers that were asked to run at once")
+    n_trials: int | None = Field(None, ge=1, description="trials that were asked for")
+    cpu_cores: int | None = Field(None, ge=1, description="CPU cores of the host")
+    ram_gib: float | None = Field(None, gt=0, description="memory of the host, GiB")
+    sampler: str | None = Field(None, description="sampler, in words")
+    pruner: str | None = Field(None, description="pruner specification, e.g. 'median(n_startup_trials=5)'")
+    max_steps: int | None = Field(None, ge=1, description="largest step (epoch) a trial may reach")
+    price_per_gpu_h: float | None = Field(None, ge=0, description="price of one GPU-hour")
+    currency: str = Field("USD", description="currency of the price")
+    command: str | None = Field(None, description="command line that started the run")
+
+
+class DataLoader(_Strict):
+    """Input pipeline of one trial; unknown stays None."""
+
+    num_workers: int | None = Field(None, ge=0)
+    prefetch_factor: int | None = Field(None, ge=0)
+    persistent_workers: bool | None = None
+    pin_memory: bool | None = None
+    batch_size: int | None = Field(None, ge=1)
+    val_batch_size: int | None = Field(None, ge=1)
+
+
+class GpuOverride(_Strict):
+    """Data-sheet values of one GPU where the driver's name does not tell."""
+
+    name: str | None = None
+    mem_total_mib: float | None = Field(None, gt=0)
+    power_limit_w: float | None = Field(None, gt=0)
+
+
+class Manifest(_Strict):
+    """The content of run.toml."""
+
+    name: str | None = None
+    timezone: str | None = None
+    telemetry: tuple[str, ...] = ()
+    trials: str | None = None
+    study: str | None = None
+    artifacts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    show_attrs: tuple[str, ...] = Field((), description="user attributes that may appear in reports")
+    period_s: float | None = Field(None, gt=0, description="sampling period of telemetry without stamps")
+    columns: tuple[str, ...] = Field((), description="column names of telemetry without a header")
+    clock_offset_s: float | None = Field(None, description="trial clock + this = telemetry clock")
+    settings: Settings = Settings()
+    dataloader: DataLoader = DataLoader()
+    stated: Mapping[str, float] = Field(
+        default_factory=dict, description="counts written down by hand, e.g. COMPLETE = 8"
+    )
+    gpus: Mapping[str, GpuOverride] = Field(default_factory=dict, description="overrides by GPU index")
+    rules: Mapping[str, Mapping[str, float]] = Field(default_factory=dict, description="thresholds by rule id")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read and check one run.toml.
+
+    Raises InputNotFound, or ConfigError that names the key, its place and the nearest legal key.
+    """
+    if not path.exists():
+        raise InputNotFound(f"{path}: no such file; expected a run.toml.")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is not valid TOML ({error}).") from error
+    return check_manifest(data, str(path))
+
+
+def check_manifest(data: Mapping[str, Any], where: str) -> Manifest:
+    """Check the content of a run.toml; ``where`` names it in messages."""
+    try:
+        return Manifest.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explain(item, where) for item in error.errors()[:3])) from error
+
+
+def _explain(item: Mapping[str, Any], where: str) -> str:
+    """One sentence for one pydantic complaint."""
+    keys = [str(part) for part in item["loc"]]
+    dotted = ".".join(keys)
+    if item["type"] == "extra_forbidden":
+        return f"{where}: unknown key '{dotted}'; {nearest(keys[-1], _legal_keys(keys[:-1]))}"
+    return f"{where}: key '{dotted}': {item['msg']}, but got {item['input']!r}."
+
+
+def _legal_keys(parents: list[str]) -> list[str]:
+    """The keys that may stand under ``parents`` in run.toml."""
+    sections: dict[str, type[BaseModel]] = {"settings": Settings, "dataloader": DataLoader, "gpus": GpuOverride}
+    model = sections.get(parents[0], Manifest) if parents else Manifest
+    return list(model.model_fields)

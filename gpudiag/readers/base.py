@@ -1,0 +1,114 @@
+"""What every reader is: a name, a test on the head of a file, and a function from file to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gpudiag.errors import InputError, UnknownInput
+from gpudiag.readers.problems import Problem
+from gpudiag.readers.source import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def no_rows(name: str) -> Callable[[], pd.DataFrame]:
+    def make() -> pd.DataFrame:
+        from gpudiag.schema import TABLES, empty
+
+        return empty(TABLES[name])
+
+    return make
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a reader may need to be told.
+
+    ``timezone``: zone of stamps that carry none. ``columns``: names for a file without a header.
+    ``period_s``: sampling period of a file without stamps. ``study``: the one study to read.
+    """
+
+    timezone: tzinfo
+    columns: tuple[str, ...] = ()
+    period_s: float | None = None
+    study: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Telemetry:
+    """GPU metrics of one input as the tables of :mod:`gpudiag.schema`; absent tables are empty."""
+
+    gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))
+    gpus: pd.DataFrame = field(default_factory=no_rows("gpus"))
+    processes: pd.DataFrame = field(default_factory=no_rows("processes"))
+    host: pd.DataFrame = field(default_factory=no_rows("host"))
+    events: pd.DataFrame = field(default_factory=no_rows("events"))
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    reader: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Samples read: of GPUs, or of processes or the host where the input has no GPU rows."""
+        return len(self.gpu) or len(self.processes) or len(self.host) or len(self.events)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`."""
+
+    trials: pd.DataFrame = field(default_factory=no_rows("trials"))
+    reports: pd.DataFrame = field(default_factory=no_rows("reports"))
+    studies: pd.DataFrame = field(default_factory=no_rows("studies"))
+    events: pd.DataFrame = field(default_factory=no_rows("events"))
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    reader: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Trials read."""
+        return len(self.trials) or len(self.events)
+
+
+Result = TypeVar("Result", Telemetry, Trials)
+
+
+@dataclass(frozen=True)
+class Reader(Generic[Result]):
+    """One dialect. ``recognises`` looks at the head only; ``read`` never changes the input.
+
+    ``recognises`` must be true for exactly one reader of all registries; ``read`` keeps good rows
+    beside bad ones and raises InputError with one sentence where nothing can be kept.
+    """
+
+    name: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source, ReadOptions], Result]
+
+
+def choose(readers: Sequence[Reader[Result]], source: Source) -> Reader[Result] | None:
+    """The reader that recognises the source, or None. Two claims are a bug in a reader."""
+    claims = [reader for reader in readers if reader.recognises(source)]
+    if len(claims) > 1:
+        names = ", ".join(reader.name for reader in claims)
+        raise InputError(f"{source.path}: claimed by several readers ({names}); please report this file's first lines.")
+    return claims[0] if claims else None
+
+
+def refuse(source: Source, expected: str) -> UnknownInput:
+    """The error for a source that no reader recognises, with what it looks like."""
+    path = source.path
+    if source.is_dir:
+        return UnknownInput(f"{path}: is a folder; expected {expected}. Pass the file itself.")
+    if not source.head:
+        return UnknownInput(f"{path}: is empty (0 bytes); expected {expected}.")
+    if source.is_binary:
+        return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
+    first = next((line.strip() for line in source.lines if line.strip()), "")
+    shown = first if len(first) <= 100 else first[:97] + "..."
+    return UnknownInput(f"{path}: no reader recognises it; expected {expected}; its first line is {shown!r}.")

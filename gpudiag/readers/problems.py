@@ -1,0 +1,57 @@
+"""What a reader met and survived, counted by kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One kind of oddity in one input.
+
+    ``line`` is the 1-based line of the first case (None where lines make no sense), ``example`` a
+    short extract of it. ``count`` is the number of cases. ``lost`` is True if rows were dropped.
+    """
+
+    kind: str
+    count: int
+    line: int | None = None
+    example: str = ""
+    lost: bool = False
+
+    def __str__(self) -> str:
+        where = f", first at line {self.line}" if self.line is not None else ""
+        what = f": {self.example}" if self.example else ""
+        return f"{self.count} x {self.kind}{where}{what}"
+
+
+@dataclass
+class ProblemLog:
+    """Collects problems while a file is read."""
+
+    _by_kind: dict[str, Problem] = field(default_factory=dict)
+
+    def add(
+        self, kind: str, count: int = 1, *, line: int | None = None, example: object = "", lost: bool = False
+    ) -> None:
+        """Count ``count`` more cases of ``kind``; the first line and example are kept."""
+        if count <= 0:
+            return
+        text = " ".join(str(example).split())
+        text = text if len(text) <= 80 else text[:77] + "..."
+        old = self._by_kind.get(kind)
+        if old is None:
+            self._by_kind[kind] = Problem(kind, count, line, text, lost)
+        else:
+            earliest = min((x for x in (old.line, line) if x is not None), default=None)
+            self._by_kind[kind] = Problem(kind, old.count + count, earliest, old.example or text, old.lost or lost)
+
+    def extend(self, problems: tuple[Problem, ...]) -> None:
+        """Add problems that another reader met."""
+        for p in problems:
+            self.add(p.kind, p.count, line=p.line, example=p.example, lost=p.lost)
+
+    @property
+    def all(self) -> tuple[Problem, ...]:
+        """The problems in the order in which their kinds were first met."""
+        return tuple(self._by_kind.values())

@@ -1,0 +1,45 @@
+"""Logs of GPU metrics. A new dialect is one file here and one name in READERS."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from pathlib import Path
+
+from gpudiag.clock import parse_zone
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
+from gpudiag.readers.source import Source
+
+EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with utilization, memory or power columns)"
+
+READERS: tuple[Reader[Telemetry], ...] = ()
+
+
+def read_telemetry(
+    path: str | Path,
+    *,
+    timezone: str | tzinfo | None = None,
+    columns: tuple[str, ...] = (),
+    period_s: float | None = None,
+) -> Telemetry:
+    """Read one log of GPU metrics; the dialect is told from the content, never from the name.
+
+    Args:
+        path: the file; gzip and zstd are read through.
+        timezone: IANA name of the zone of stamps that carry none; default: this machine's.
+        columns: column names for a file that has no header line.
+        period_s: sampling period in seconds of a file that has no stamps.
+
+    Returns:
+        Tables ``gpu`` (one row per GPU and instant), ``gpus``, ``processes``, ``host`` and
+        ``events`` with the columns of :mod:`gpudiag.schema`, and the ``problems`` met.
+
+    Raises:
+        InputNotFound: nothing is at ``path``.
+        UnknownInput: no reader recognises the content.
+        InputError: it is recognised but holds no usable sample.
+    """
+    source = Source.open(path)
+    reader = choose(READERS, source)
+    if reader is None:
+        raise refuse(source, EXPECTED)
+    return reader.read(source, ReadOptions(parse_zone(timezone), columns, period_s))

@@ -1,0 +1,50 @@
+"""Studies and trial tables. A new format is one file here and one name in READERS."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from pathlib import Path
+
+from gpudiag.clock import parse_zone
+from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
+from gpudiag.readers.source import Source
+
+EXPECTED = "an Optuna study (SQLite file) or a trials_dataframe CSV"
+
+READERS: tuple[Reader[Trials], ...] = ()
+
+
+def read_trials(
+    source: str | Path,
+    *,
+    study: str | None = None,
+    timezone: str | tzinfo | None = None,
+) -> Trials:
+    """Read the trials of a study or of a batch of tasks; nothing is ever written to the source.
+
+    Args:
+        source: a file, or a storage URL such as ``sqlite:///optuna.db``.
+        study: name of the one study to read; default: every study of the source.
+        timezone: IANA name of the zone of stamps that carry none; default: this machine's.
+
+    Returns:
+        Tables ``trials`` (one row per trial), ``reports`` (one row per intermediate value) and
+        ``studies`` with the columns of :mod:`gpudiag.schema`, and the ``problems`` met.
+
+    Raises:
+        InputNotFound: nothing is there.
+        StudyNotFound: the storage has no study of that name; the message lists those it has.
+        UnknownInput: no reader recognises the content.
+        InputError: it is recognised but cannot be read.
+    """
+    opened = Source.open(_path_of(source))
+    reader = choose(READERS, opened)
+    if reader is None:
+        raise refuse(opened, EXPECTED)
+    return reader.read(opened, ReadOptions(parse_zone(timezone), study=study))
+
+
+def _path_of(source: str | Path) -> Path:
+    """The file that a ``sqlite:///`` URL names, or the path itself."""
+    text = str(source)
+    return Path(text.removeprefix("sqlite:///")) if text.startswith("sqlite:///") else Path(text)

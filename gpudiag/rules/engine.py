@@ -1,0 +1,217 @@
+"""The engine: a rule is a function over one profile; it gives exactly one verdict per run.
+
+    @rule(measure=measure_utilization, severity="critical", title="A GPU was never used", remedy="...")
+    def gpu_unused(use: UtilizationProfile, *, max_util_pct: float = 1.0) -> Evidence | None:
+        \"\"\"Why it matters. Source of the threshold.\"\"\"
+
+The function name becomes the id (``gpu-unused``); its keyword-only defaults are its thresholds, so
+run.toml, the command line, the report and the documentation cannot drift from the code. A rule
+fires only on a true comparison, so NaN cannot fire it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.errors import ConfigError, NotMeasurable, nearest
+
+if TYPE_CHECKING:
+    from gpudiag.run import Run
+
+MIN_COVERAGE_PCT = 80.0
+"""Part of the data can prove a fault, never health: CLEAR needs this coverage (jobstats' practice)."""
+
+
+class Status(str, Enum):
+    """What a rule concluded."""
+
+    FOUND = "FOUND"
+    CLEAR = "CLEAR"
+    NOT_ASSESSED = "NOT_ASSESSED"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
+
+
+class Severity(str, Enum):
+    """How much a finding matters, worst first."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a firing rule returns.
+
+    ``summary``: one sentence with its numbers. ``values``: numbers by name, unit in the name.
+    ``where``: gpu, trial or time span by name. ``lost_gpu_h``: GPU-hours this cost, None where it
+    cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
+    ``severity`` overrides the rule's own where the case is milder or worse.
+    """
+
+    summary: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    lost_gpu_h: float | None = None
+    margin: float | None = None
+    severity: Severity | None = None
+
+
+class NotApplicable(Exception):
+    """Raised by a rule whose question does not arise for this run (one GPU cannot be imbalanced)."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR."""
+
+    rule: str
+    title: str
+    status: Status
+    severity: Severity
+    summary: str = ""
+    reason: str = ""
+    remedy: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    lost_gpu_h: float | None = None
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One question to one profile."""
+
+    id: str
+    title: str
+    topic: str
+    measure: Callable[[Run], Any]
+    judge: Callable[..., Evidence | None]
+    severity: Severity
+    remedy: str
+    refuted_by: str = ""
+
+    @cached_property
+    def thresholds(self) -> dict[str, float]:
+        """Defaults of the keyword-only parameters: the only place a threshold is written."""
+        parameters = inspect.signature(self.judge).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    @property
+    def why(self) -> str:
+        """The rule's docstring: why it matters and where its thresholds come from."""
+        return inspect.getdoc(self.judge) or ""
+
+
+def rule(
+    *, measure: Callable[[Run], Any], severity: str, title: str, remedy: str, refuted_by: str = ""
+) -> Callable[[Callable[..., Evidence | None]], Rule]:
+    """Make a function a Rule; its name, docstring and keyword-only defaults are used."""
+
+    def make(judge: Callable[..., Evidence | None]) -> Rule:
+        name = judge.__name__.replace("_", "-")
+        topic = judge.__module__.rsplit(".", 1)[-1]
+        return Rule(name, title, topic, measure, judge, Severity(severity), remedy, refuted_by)
+
+    return make
+
+
+def check_thresholds(
+    rules: Iterable[Rule], overrides: Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, float]]:
+    """Effective thresholds by rule id. Raises ConfigError before anything is measured."""
+    by_id = {r.id: r for r in rules}
+    for rule_id, values in overrides.items():
+        if rule_id not in by_id:
+            raise ConfigError(f"there is no rule '{rule_id}'; {nearest(rule_id, by_id)}")
+        for name, value in values.items():
+            _check_value(by_id[rule_id], name, value)
+    return {r.id: {**r.thresholds, **overrides.get(r.id, {})} for r in by_id.values()}
+
+
+def _check_value(r: Rule, name: str, value: float) -> None:
+    if name not in r.thresholds:
+        if not r.thresholds:
+            raise ConfigError(f"rule '{r.id}' has no thresholds, but got {name}.")
+        raise ConfigError(f"rule '{r.id}' has no threshold '{name}'; {nearest(name, r.thresholds)}")
+    high = 100.0 if name.endswith("_pct") else float("inf")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
+        limits = "between 0 and 100" if high == 100.0 else "a finite number of at least 0"
+        raise ConfigError(f"threshold '{r.id}.{name}' must be {limits}, but got {value!r}.")
+
+
+def judge_all(
+    rules: Iterable[Rule], profiles: Profiles, thresholds: Mapping[str, Mapping[str, float]]
+) -> tuple[Verdict, ...]:
+    """One verdict per rule, in the order of the rules."""
+    return tuple(_judge(r, profiles, thresholds[r.id]) for r in rules)
+
+
+@dataclass(eq=False)
+class Profiles:
+    """Profiles of one run, each measured at most once. ``profiles[measure_utilization]``."""
+
+    run: Run
+    _made: dict[Callable[[Run], Any], Any] = field(default_factory=dict)
+
+    def __getitem__(self, measure: Callable[[Run], Any]) -> Any:
+        """The profile; raises NotMeasurable, the same one each time."""
+        if measure not in self._made:
+            try:
+                self._made[measure] = measure(self.run)
+            except NotMeasurable as missing:
+                self._made[measure] = missing
+        made = self._made[measure]
+        if isinstance(made, NotMeasurable):
+            raise made
+        return made
+
+    def get(self, measure: Callable[[Run], Any]) -> Any | None:
+        """The profile, or None where the run lacks the data."""
+        try:
+            return self[measure]
+        except NotMeasurable:
+            return None
+
+
+def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verdict:
+    blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
+    try:
+        profile = profiles[r.measure]
+        evidence = r.judge(profile, **thresholds)
+    except NotMeasurable as missing:
+        return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
+    except NotApplicable as why:
+        return replace(blank, status=Status.NOT_APPLICABLE, reason=str(why))
+    if evidence is not None:
+        return replace(
+            blank,
+            status=Status.FOUND,
+            severity=evidence.severity or r.severity,
+            summary=evidence.summary,
+            evidence=dict(evidence.values),
+            where=dict(evidence.where),
+            lost_gpu_h=evidence.lost_gpu_h,
+            margin=evidence.margin,
+        )
+    coverage = getattr(profile, "coverage_pct", 100.0)
+    if not coverage >= MIN_COVERAGE_PCT:
+        return replace(
+            blank,
+            status=Status.NOT_ASSESSED,
+            reason=f"Nothing was found, but only {coverage:.0f} % of the time was observed; "
+            f"{MIN_COVERAGE_PCT:.0f} % is needed to say that nothing is wrong.",
+            remedy="Record the whole run without gaps.",
+        )
+    return blank

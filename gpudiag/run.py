@@ -1,0 +1,94 @@
+"""A run: tidy tables on one clock, and what is known about where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.manifest import DataLoader, Settings
+from gpudiag.readers.base import no_rows
+from gpudiag.readers.problems import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class InputRecord:
+    """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty."""
+
+    path: str
+    kind: str
+    reader: str = ""
+    sha256: str = ""
+    rows: int = 0
+    gpus: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    start: str | None = None
+    end: str | None = None
+    median_period_s: float | None = None
+    studies: tuple[Mapping[str, Any], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ClockRecord:
+    """The offset between the trials' clock and the telemetry's: trials + offset_s = telemetry.
+
+    ``confidence``: ``strong`` (shown by the data), ``weak`` (the data lean that way),
+    ``assumed`` (nothing contradicts equal clocks), ``undetermined`` (the data cannot tell).
+    ``applied_s`` is what was added to the stamps of ``trials``: 0 unless confidence is strong or
+    the offset was given. ``candidates`` holds offset_s against correlation for the figure.
+    """
+
+    offset_s: float = 0.0
+    confidence: str = "assumed"
+    method: str = "not examined"
+    evidence: str = ""
+    applied_s: float = 0.0
+    candidates: tuple[tuple[float, float], ...] = ()
+    joined: bool = True
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What is known about a run beside its tables. ``thresholds`` are run.toml's, by rule id."""
+
+    name: str = "run"
+    timezone: str = "UTC"
+    settings: Settings = field(default_factory=Settings)
+    dataloader: DataLoader = field(default_factory=DataLoader)
+    inputs: tuple[InputRecord, ...] = ()
+    clock: ClockRecord = field(default_factory=ClockRecord)
+    stated: Mapping[str, float] = field(default_factory=dict)
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    show_attrs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The tables of :mod:`gpudiag.schema` on one clock. An absent table is an empty frame.
+
+    Rows of ``gpu`` are sorted by GPU and time without duplicates; rows of ``trials`` by study and
+    number. Build one with :func:`gpudiag.load_run` or :meth:`Run.from_files`.
+    """
+
+    gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))
+    gpus: pd.DataFrame = field(default_factory=no_rows("gpus"))
+    processes: pd.DataFrame = field(default_factory=no_rows("processes"))
+    host: pd.DataFrame = field(default_factory=no_rows("host"))
+    trials: pd.DataFrame = field(default_factory=no_rows("trials"))
+    reports: pd.DataFrame = field(default_factory=no_rows("reports"))
+    studies: pd.DataFrame = field(default_factory=no_rows("studies"))
+    events: pd.DataFrame = field(default_factory=no_rows("events"))
+    info: RunInfo = field(default_factory=RunInfo)
+
+    def map_tables(self, change: Callable[[str, pd.DataFrame], pd.DataFrame]) -> Run:
+        """A run whose every table is ``change(name, table)``; the rest is unchanged."""
+        from gpudiag.schema import TABLES
+
+        return replace(self, **{name: change(name, getattr(self, name)) for name in TABLES})

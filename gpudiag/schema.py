@@ -1,0 +1,287 @@
+"""The columns of every table: name, kind, unit, legal range and meaning.
+
+This file is the single source of truth: readers conform to it, tests check it and the documentation
+is printed from it. Unknown values are NaN/NaT/<NA> or an absent column: never 0 and never -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["time", "text", "float", "int", "key"]
+"""``int`` is nullable (Int64), ``key`` is an int64 that is always known."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. ``low``/``high`` bound what is physically possible, inclusive."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: what a row is, its key and its columns in printing order.
+
+    ``prefixes`` name families of further columns (``params.<name>``), whose kind follows the data.
+    """
+
+    name: str
+    row: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    prefixes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> Column:
+        return self._by_name[name]
+
+    @property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns if column.required)
+
+
+def _pct(name: str, meaning: str) -> Column:
+    return Column(name, "float", meaning, "%", 0, 100)
+
+
+GPU = Table(
+    "gpu",
+    "one GPU at one instant",
+    ("gpu", "time"),
+    (
+        Column("time", "time", "instant of the sample, UTC", required=True),
+        Column("gpu", "text", "index of the GPU, as text", required=True),
+        _pct("util_pct", "share of the driver's last sample period with at least one kernel running"),
+        _pct("mem_util_pct", "share of that period in which device memory was read or written"),
+        Column("mem_used_mib", "float", "memory in use on the device", "MiB", 0),
+        Column("mem_total_mib", "float", "memory of the device", "MiB", 0),
+        Column("mem_reserved_mib", "float", "memory set aside by the driver", "MiB", 0),
+        Column("power_w", "float", "power drawn by the board", "W", 0),
+        Column("power_limit_w", "float", "enforced power limit", "W", 0),
+        Column("energy_j", "float", "energy counter since driver load", "J", 0),
+        Column("temp_c", "float", "core temperature", "°C", -50, 200),
+        Column("mem_temp_c", "float", "memory temperature", "°C", -50, 200),
+        Column("sm_clock_mhz", "float", "SM clock", "MHz", 0),
+        Column("mem_clock_mhz", "float", "memory clock", "MHz", 0),
+        Column("throttle_reasons", "int", "bit mask of NVML clocks-event reasons"),
+        Column("pstate", "int", "performance state, 0 fastest", "", 0, 15),
+        Column("pcie_rx_mib_s", "float", "PCIe received", "MiB/s", 0),
+        Column("pcie_tx_mib_s", "float", "PCIe sent", "MiB/s", 0),
+        _pct("fan_pct", "fan speed"),
+        _pct("enc_pct", "video encoder utilization"),
+        _pct("dec_pct", "video decoder utilization"),
+        _pct("sm_active_pct", "share of SM-cycles with a resident warp (DCGM 1002)"),
+        _pct("sm_occupancy_pct", "resident warps over the maximum (DCGM 1003)"),
+        _pct("tensor_active_pct", "share of cycles the tensor pipe was active (DCGM 1004)"),
+        _pct("dram_active_pct", "share of cycles device memory was active (DCGM 1005)"),
+    ),
+)
+
+GPUS = Table(
+    "gpus",
+    "one GPU",
+    ("gpu",),
+    (
+        Column("gpu", "text", "index of the GPU, as text", required=True),
+        Column("uuid", "text", "NVML uuid"),
+        Column("bus_id", "text", "PCI bus id"),
+        Column("name", "text", "product name as the driver prints it"),
+        Column("mem_total_mib", "float", "memory of the device", "MiB", 0),
+        Column("power_limit_w", "float", "enforced power limit", "W", 0),
+        Column("driver", "text", "driver version"),
+    ),
+)
+
+PROCESSES = Table(
+    "processes",
+    "one process on one GPU at one instant",
+    ("gpu", "pid", "time"),
+    (
+        Column("time", "time", "instant of the sample, UTC", required=True),
+        Column("gpu", "text", "index of the GPU, as text", required=True),
+        Column("pid", "int", "process id", required=True),
+        Column("name", "text", "command"),
+        Column("mem_used_mib", "float", "device memory of the process", "MiB", 0),
+        _pct("sm_pct", "SM share of the process in the last sample period"),
+    ),
+)
+
+HOST = Table(
+    "host",
+    "the host at one instant",
+    ("time",),
+    (
+        Column("time", "time", "instant of the sample, UTC", required=True),
+        _pct("cpu_pct", "mean over all cores"),
+        _pct("cpu_max_core_pct", "the busiest core"),
+        Column("process_cpu_max_pct", "float", "the busiest process, 100 = one core", "%", 0),
+        Column("ram_used_mib", "float", "memory in use", "MiB", 0),
+        Column("ram_total_mib", "float", "memory of the host", "MiB", 0),
+        _pct("io_wait_pct", "share of CPU time waiting for input or output"),
+        Column("read_mib_s", "float", "bytes read from disks", "MiB/s", 0),
+    ),
+)
+
+TRIALS = Table(
+    "trials",
+    "one trial or task",
+    ("study", "trial"),
+    (
+        Column("study", "text", "name of the study or batch", required=True),
+        Column("trial", "key", "number of the trial within its study", required=True),
+        Column("name", "text", "name of the task, where it has one"),
+        Column("state", "text", "COMPLETE, PRUNED, FAIL, RUNNING or WAITING", required=True),
+        Column("start", "time", "start, UTC", required=True),
+        Column("end", "time", "end, UTC; NaT while open", required=True),
+        Column("duration_s", "float", "stated duration, only where start or end is unknown", "s", 0),
+        Column("value", "float", "objective of a single-objective study; a PRUNED trial's is its last report"),
+        Column("worker", "text", "worker or thread that ran it"),
+        Column("gpu", "text", "GPU it ran on, if declared"),
+        Column("pid", "int", "process id"),
+        Column("host", "text", "host name"),
+        Column("detail", "text", "failure text or note"),
+    ),
+    prefixes=("value_", "params.", "user_attrs.", "system_attrs."),
+)
+
+REPORTS = Table(
+    "reports",
+    "one intermediate value",
+    ("study", "trial", "step"),
+    (
+        Column("study", "text", "name of the study", required=True),
+        Column("trial", "key", "number of the trial", required=True),
+        Column("step", "key", "step reported (often the epoch)", required=True),
+        Column("value", "float", "intermediate value", required=True),
+        Column("time", "time", "when it was reported, where a log tells"),
+    ),
+)
+
+EVENTS = Table(
+    "events",
+    "one event",
+    ("time", "kind"),
+    (
+        Column("time", "time", "instant, UTC; NaT where the source has no stamp", required=True),
+        Column(
+            "kind",
+            "text",
+            "oom, device_assert, illegal_access, nccl, xid, gpu_lost, killed, restart, ...",
+            required=True,
+        ),
+        Column("detail", "text", "the line that says so", required=True),
+        Column("gpu", "text", "GPU concerned"),
+        Column("trial", "int", "trial concerned"),
+        Column("path", "text", "file it was found in"),
+        Column("line", "int", "line number in that file"),
+    ),
+)
+
+STUDIES = Table(
+    "studies",
+    "one study or batch",
+    ("study",),
+    (
+        Column("study", "text", "name", required=True),
+        Column(
+            "directions", "text", "MINIMIZE/MAXIMIZE per objective, joined by a comma; empty if unknown", required=True
+        ),
+        Column("source", "text", "input it came from"),
+        Column("clock", "text", "how its stamps are meant: utc, local, unknown"),
+    ),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STUDIES)
+}
+
+STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
+FINISHED = ("COMPLETE", "PRUNED", "FAIL")
+
+
+@cache
+def text_dtype() -> str:
+    """``str`` on pandas 3, ``object`` on pandas 2, whose ``str`` would turn NaN into 'nan'."""
+    import pandas as pd
+
+    return "str" if int(pd.__version__.split(".")[0]) >= 3 else "object"
+
+
+def dtype(kind: Kind) -> str:
+    """The pandas dtype of a kind of column."""
+    return {
+        "time": "datetime64[us, UTC]",
+        "text": text_dtype(),
+        "float": "float64",
+        "int": "Int64",
+        "key": "int64",
+    }[kind]
+
+
+def empty(table: Table) -> pd.DataFrame:
+    """No rows and the required columns: what an absent table looks like."""
+    import pandas as pd
+
+    return pd.DataFrame({name: pd.Series(dtype=dtype(table[name].kind)) for name in table.required})
+
+
+def conform(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """``frame`` with the columns of ``table`` in order and of the right dtype.
+
+    Required columns that are missing are added as unknown (a missing ``key`` column is a bug and
+    raises KeyError); columns unknown to the table are dropped, except families in ``prefixes``;
+    optional columns without a single value are dropped. Rows and their order are kept.
+    """
+    import pandas as pd
+
+    out: dict[str, pd.Series] = {}
+    for column in table.columns:
+        if column.name in frame:
+            series = frame[column.name].astype(dtype(column.kind))
+            if column.required or series.notna().any():
+                out[column.name] = series
+        elif column.kind == "key":
+            raise KeyError(f"table {table.name} needs column {column.name}")
+        elif column.required:
+            out[column.name] = pd.Series(pd.NA, index=frame.index).astype(dtype(column.kind))
+    known = set(table.names)
+    for name in family(frame.columns, table.prefixes):
+        if name not in known:
+            out[name] = frame[name]
+    return pd.DataFrame(out, index=frame.index).reset_index(drop=True)
+
+
+def family(names: Iterable[object], prefixes: tuple[str, ...]) -> list[str]:
+    """The column names that begin with one of the prefixes, in order."""
+    return [name for name in names if isinstance(name, str) and name.startswith(prefixes)] if prefixes else []
+
+
+def in_range(series: pd.Series, column: Column) -> pd.Series:
+    """True where the value is missing or within the column's physical bounds."""
+    ok = series.isna()
+    inside = series.notna()
+    if column.low is not None:
+        inside &= series >= column.low
+    if column.high is not None:
+        inside &= series <= column.high
+    return ok | inside

@@ -1,0 +1,1 @@
+"""Runs whose truth is known."""
