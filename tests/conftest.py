@@ -1,0 +1,48 @@
+"""Fixtures shared by all tests: fixed seeds, closed figures, and where the corpus of real files lies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    return ROOT / "data" / "samples"
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The corpus of real files; its absence skips, or fails with GPUDIAG_REQUIRE_CORPUS=1."""
+    path = Path(os.environ.get("GPUDIAG_CORPUS", ROOT.parent / "shared" / "corpus"))
+    if not path.is_dir():
+        if os.environ.get("GPUDIAG_REQUIRE_CORPUS") == "1":
+            pytest.fail(f"the corpus is required but absent at {path}")
+        pytest.skip("no corpus of real files (set GPUDIAG_CORPUS)")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    import numpy as np
+
+    np.random.seed(0)  # noqa: NPY002 - libraries under test may use the global generator
+
+
+@pytest.fixture(autouse=True)
+def _figures_closed() -> Iterator[None]:
+    yield
+    import sys
+
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
