@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.manifest import DataLoader, Settings
+from gpudiag.manifest import DataLoader, GpuOverride, Settings
 from gpudiag.readers.base import no_rows
 from gpudiag.readers.problems import Problem
 
@@ -55,7 +55,11 @@ class ClockRecord:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What is known about a run beside its tables. ``thresholds`` are run.toml's, by rule id."""
+    """What is known about a run beside its tables.
+
+    ``thresholds`` are run.toml's, by rule id; ``gpu_overrides`` its data-sheet values, by GPU index;
+    ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing.
+    """
 
     name: str = "run"
     timezone: str = "UTC"
@@ -66,6 +70,8 @@ class RunInfo:
     stated: Mapping[str, float] = field(default_factory=dict)
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     show_attrs: tuple[str, ...] = ()
+    gpu_overrides: Mapping[str, GpuOverride] = field(default_factory=dict)
+    given_offset_s: float | None = None
     notes: tuple[str, ...] = ()
 
 
