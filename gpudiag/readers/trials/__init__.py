@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import tzinfo
 from pathlib import Path
 
 from gpudiag.clock import parse_zone
+from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
 from gpudiag.readers.source import Source
 
@@ -37,14 +39,33 @@ def read_trials(
         UnknownInput: no reader recognises the content.
         InputError: it is recognised but cannot be read.
     """
-    opened = Source.open(_path_of(source))
+    options = ReadOptions(parse_zone(timezone), study=study)
+    if is_url(source):
+        return read_url(str(source), options)
+    opened = Source.open(source)
     reader = choose(READERS, opened)
     if reader is None:
         raise refuse(opened, EXPECTED)
-    return reader.read(opened, ReadOptions(parse_zone(timezone), study=study))
+    return reader.read(opened, options)
 
 
-def _path_of(source: str | Path) -> Path:
-    """The file that a ``sqlite:///`` URL names, or the path itself."""
-    text = str(source)
-    return Path(text.removeprefix("sqlite:///")) if text.startswith("sqlite:///") else Path(text)
+def is_url(source: object) -> bool:
+    """True for a storage URL such as ``sqlite:///optuna.db`` or ``postgresql://...``."""
+    return isinstance(source, str) and "://" in source
+
+
+def read_url(url: str, options: ReadOptions) -> Trials:
+    """Read every study, or the one named, of the storage at a URL."""
+    if url.startswith("sqlite:///"):
+        opened = Source.open(url.removeprefix("sqlite:///"))
+        reader = choose(READERS, opened)
+        if reader is None:
+            raise refuse(opened, EXPECTED)
+        return reader.read(opened, options)
+    scheme = url.partition("://")[0]
+    raise InputError(f"storage URLs of kind '{scheme}' are not supported; expected sqlite:///FILE.")
+
+
+def show_url(url: str) -> str:
+    """The URL as it may be shown: without its password."""
+    return re.sub(r"(?<=://)([^/@:]*):[^@/]*@", r"\1:***@", url)

@@ -1,0 +1,31 @@
+"""Which reader, of all kinds, recognises a path."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gpudiag.errors import InputError
+from gpudiag.readers import artifacts, telemetry, trials
+from gpudiag.readers.base import Reader
+from gpudiag.readers.source import Source
+
+Kind = Literal["telemetry", "trials", "artifacts"]
+
+EXPECTED = "GPU telemetry, an Optuna study, a trial table or a task log"
+
+
+def identify(source: Source) -> tuple[Kind, Reader] | None:
+    """The kind of input and its reader, or None if no reader of any kind recognises it.
+
+    Raises InputError if several claim it, which is a bug in one of them.
+    """
+    registries: tuple[tuple[Kind, tuple[Reader, ...]], ...] = (
+        ("telemetry", telemetry.READERS),
+        ("trials", trials.READERS),
+        ("artifacts", artifacts.READERS),
+    )
+    claims = [(kind, reader) for kind, readers in registries for reader in readers if reader.recognises(source)]
+    if len(claims) > 1:
+        names = ", ".join(reader.name for _, reader in claims)
+        raise InputError(f"{source.path}: claimed by several readers ({names}); please report its first lines.")
+    return claims[0] if claims else None
