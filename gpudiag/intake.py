@@ -45,6 +45,14 @@ def take(path: str | Path, options: ReadOptions, *, shown_as: str | None = None)
     return Intake(_describe_trials(data, name, kind, source.sha256()), data)
 
 
+def take_trials(trials: object, options: ReadOptions) -> Intake:
+    """Read trials from a file, a storage URL, or an Optuna study held in memory."""
+    if isinstance(trials, str | Path):
+        return take(trials, options)
+    data = trial_readers.read_trials(trials, study=options.study, timezone=options.timezone)
+    return Intake(_describe_trials(data, f"<{type(trials).__name__}>", "trials", ""), data)
+
+
 def try_take(path: str | Path, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
     """Like :func:`take`, with the error kept in the record instead of raised."""
     try:

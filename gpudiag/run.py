@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
@@ -92,6 +94,35 @@ class Run:
     studies: pd.DataFrame = field(default_factory=no_rows("studies"))
     events: pd.DataFrame = field(default_factory=no_rows("events"))
     info: RunInfo = field(default_factory=RunInfo)
+
+    @classmethod
+    def from_files(
+        cls,
+        telemetry: Sequence[str | Path] | str | Path = (),
+        trials: object = None,
+        *,
+        artifacts: Sequence[str | Path] = (),
+        study: str | None = None,
+        timezone: str | tzinfo | None = None,
+        name: str | None = None,
+    ) -> Run:
+        """Load a run from the inputs named, all told from their content.
+
+        Args:
+            telemetry: one log of GPU metrics or several, of one run.
+            trials: a study's file or storage URL, a trial table, or an ``optuna.Study``.
+            artifacts: task logs, training logs and result files.
+            study: the one study to keep; default: every study found.
+            timezone: IANA name of the zone of stamps that carry none; default: this machine's.
+            name: name of the run in reports; default: from the first input.
+
+        Raises:
+            InputError: an input cannot be read, or none was given.
+            StudyNotFound: the storage has no study of that name.
+        """
+        from gpudiag.load import from_files
+
+        return from_files(telemetry, trials, artifacts=artifacts, study=study, timezone=timezone, name=name)
 
     def map_tables(self, change: Callable[[str, pd.DataFrame], pd.DataFrame]) -> Run:
         """A run whose every table is ``change(name, table)``; the rest is unchanged."""

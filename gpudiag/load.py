@@ -1,0 +1,205 @@
+"""From a folder, a run.toml or single inputs to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
+from pathlib import Path
+
+import pandas as pd
+
+from gpudiag.alignment import apply_clock, establish_clock
+from gpudiag.clock import parse_zone
+from gpudiag.errors import InputError, InputNotFound, UnknownInput
+from gpudiag.intake import Intake, take, take_trials, try_take
+from gpudiag.manifest import GpuOverride, Manifest, read_manifest
+from gpudiag.readers import trials as trial_readers
+from gpudiag.readers.base import ReadOptions, Telemetry, Trials
+from gpudiag.readers.identify import EXPECTED, identify
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.identity import merge as merge_telemetry
+from gpudiag.readers.trials.merge import merge as merge_trials
+from gpudiag.run import Run, RunInfo
+from gpudiag.schema import STUDIES, TRIALS, conform
+
+MANIFEST = "run.toml"
+MAX_FILES = 20_000
+
+
+def load_run(
+    path: str | Path,
+    *,
+    study: str | None = None,
+    timezone: str | tzinfo | None = None,
+) -> Run:
+    """Load a run from its folder or its run.toml.
+
+    A folder with a run.toml is read as that file says; a folder without one is searched by content.
+
+    Args:
+        path: the folder, or the run.toml.
+        study: the one study to keep; default: run.toml's, else every study found.
+        timezone: IANA name of the zone of stamps that carry none; default: run.toml's, else this machine's.
+
+    Raises:
+        InputNotFound: nothing is at ``path``.
+        ConfigError: run.toml has an unknown key or an illegal value.
+        InputError: an input named in run.toml cannot be read, or the folder holds no input at all.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputNotFound(f"{path}: no such file or folder; expected a run folder or a run.toml.")
+    if path.is_file():
+        if not _is_manifest(path):
+            raise InputError(
+                f"{path}: is a file; expected a run folder or a run.toml. For single files use "
+                "--telemetry FILE and --trials FILE (Run.from_files in Python)."
+            )
+        return _from_manifest(read_manifest(path), path.parent, study, timezone)
+    if (path / MANIFEST).is_file():
+        return _from_manifest(read_manifest(path / MANIFEST), path, study, timezone)
+    return _from_manifest(Manifest(), path, study, timezone)
+
+
+def from_files(
+    telemetry: Sequence[str | Path] = (),
+    trials: object = None,
+    *,
+    artifacts: Sequence[str | Path] = (),
+    study: str | None = None,
+    timezone: str | tzinfo | None = None,
+    name: str | None = None,
+    manifest: Manifest | None = None,
+) -> Run:
+    """Load a run from the inputs named; see :meth:`gpudiag.run.Run.from_files`."""
+    manifest = manifest or Manifest()
+    options = _options(manifest, study, timezone)
+    paths = [telemetry] if isinstance(telemetry, str | Path) else list(telemetry)
+    intakes = [_expect(take(p, options), Telemetry, p, "telemetry") for p in paths]
+    if trials is not None:
+        intakes.append(_expect(take_trials(trials, options), Trials, trials, "trials"))
+    intakes += [take(p, options) for p in artifacts]
+    if not intakes:
+        raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
+    first = paths[0] if paths else trials if isinstance(trials, str | Path) else "run"
+    return _assemble(intakes, manifest, name or manifest.name or Path(str(first)).stem, options)
+
+
+def _expect(intake: Intake, kind: type, path: object, role: str) -> Intake:
+    if not isinstance(intake.data, kind):
+        raise InputError(f"{path}: was given as {role}, but it holds {intake.record.kind} ({intake.record.reader}).")
+    return intake
+
+
+def _from_manifest(manifest: Manifest, folder: Path, study: str | None, timezone: str | tzinfo | None) -> Run:
+    options = _options(manifest, study, timezone)
+    named = [*manifest.telemetry, *([manifest.trials] if manifest.trials else []), *manifest.artifacts]
+    if named:
+        intakes = [take(_resolve(name, folder), options, shown_as=name) for name in named]
+    else:
+        intakes = _search(folder, options)
+    return _assemble(intakes, manifest, manifest.name or folder.resolve().name, options)
+
+
+def _resolve(name: str, folder: Path) -> str | Path:
+    if not trial_readers.is_url(name):
+        return folder / name
+    if name.startswith("sqlite:///") and not name.startswith("sqlite:////"):
+        return "sqlite:///" + str(folder / name.removeprefix("sqlite:///"))
+    return name
+
+
+def _options(manifest: Manifest, study: str | None, timezone: str | tzinfo | None) -> ReadOptions:
+    zone = parse_zone(timezone if timezone is not None else manifest.timezone)
+    return ReadOptions(zone, manifest.columns, manifest.period_s, study or manifest.study)
+
+
+def _search(folder: Path, options: ReadOptions) -> list[Intake]:
+    """Every input below the folder that some reader recognises by content."""
+    intakes: list[Intake] = []
+    seen: list[str] = []
+    for path, recognised in _walk(folder):
+        seen.append(str(path.relative_to(folder)))
+        if recognised:
+            intakes.append(try_take(path, options, shown_as=seen[-1]))
+    if not any(intake.data is not None for intake in intakes):
+        raise _nothing(folder, seen, intakes)
+    return intakes
+
+
+def _nothing(folder: Path, seen: list[str], intakes: list[Intake]) -> InputError:
+    if intakes:
+        return InputError("; ".join(str(intake.record.error) for intake in intakes[:3]))
+    shown = ", ".join(seen[:5]) + (", ..." if len(seen) > 5 else "")
+    what = f"its {len(seen)} files are none of these ({shown})" if seen else "it is empty"
+    return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them."""
+    pending = [folder]
+    count = 0
+    while pending:
+        here = pending.pop(0)
+        for path in sorted(here.iterdir()):
+            if path.name.startswith(".") or path.name in ("__pycache__", "node_modules", "report_files"):
+                continue
+            count += 1
+            if count > MAX_FILES:
+                raise InputError(f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml.")
+            recognised = identify(Source.open(path)) is not None
+            if path.is_dir() and not recognised:
+                pending.append(path)
+            else:
+                yield path, recognised
+
+
+def _assemble(intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions) -> Run:
+    """One run on one clock from everything that was read."""
+    telemetry = merge_telemetry([i.data for i in intakes if isinstance(i.data, Telemetry)])
+    trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])
+    info = RunInfo(
+        name=name,
+        timezone=str(options.timezone),
+        settings=manifest.settings,
+        dataloader=manifest.dataloader,
+        inputs=tuple(intake.record for intake in intakes),
+        stated=dict(manifest.stated),
+        thresholds={rule: dict(values) for rule, values in manifest.rules.items()},
+        show_attrs=manifest.show_attrs,
+        gpu_overrides=dict(manifest.gpus),
+        given_offset_s=manifest.clock_offset_s,
+        notes=(*manifest.notes, *telemetry.notes, *trials.notes),
+    )
+    run = Run(
+        gpu=telemetry.gpu,
+        gpus=_overridden(telemetry.gpus, manifest),
+        processes=telemetry.processes,
+        host=telemetry.host,
+        trials=conform(trials.trials, TRIALS),
+        reports=trials.reports,
+        studies=conform(trials.studies, STUDIES),
+        events=pd.concat([telemetry.events, trials.events], ignore_index=True)
+        if len(telemetry.events) and len(trials.events)
+        else (telemetry.events if len(telemetry.events) else trials.events),
+        info=info,
+    )
+    return apply_clock(run, establish_clock(run))
+
+
+def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:
+    """``gpus`` with run.toml's name and sizes in place of the log's."""
+    out = gpus.copy()
+    for index, override in manifest.gpus.items():
+        rows = out["gpu"] == index
+        for column in GpuOverride.model_fields:
+            value = getattr(override, column)
+            if value is not None:
+                if column not in out:
+                    out[column] = None
+                out.loc[rows, column] = value
+    return out
+
+
+def _is_manifest(path: Path) -> bool:
+    return path.suffix == ".toml"
