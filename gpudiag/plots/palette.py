@@ -1,0 +1,66 @@
+"""The colours of gpudiag's figures: the same thing has the same colour everywhere.
+
+All hues come from Okabe and Ito's set, which people with any of the common colour deficiencies can tell
+apart (https://jfly.uni-koeln.de/color/). Trial states keep the order of hues of Optuna's timeline (blue,
+orange, red, green, grey). Because two of them are close in grey print, a state also has a hatch and a marker.
+"""
+
+from __future__ import annotations
+
+INK = "#1a1a1a"
+MUTED = "#5f6368"
+RULE = "#d9dce0"
+CARD = "#ffffff"
+ACCENT = "#d55e00"
+
+STATE_COLORS: dict[str, str] = {
+    "COMPLETE": "#0072b2",
+    "PRUNED": "#f0b74a",
+    "FAIL": "#c1440e",
+    "RUNNING": "#4fb89a",
+    "WAITING": "#b8bcc2",
+}
+"""Colour of a trial state, in Optuna's order."""
+
+STATE_HATCHES: dict[str, str] = {"COMPLETE": "", "PRUNED": "", "FAIL": "xxxx", "RUNNING": "////", "WAITING": "...."}
+"""Hatch of a trial state, so that states can be told apart in grey."""
+
+STATE_MARKERS: dict[str, str] = {"COMPLETE": "o", "PRUNED": "v", "FAIL": "X", "RUNNING": ">", "WAITING": "s"}
+"""Marker of a trial state, for points."""
+
+CELL_COLORS: dict[str, str] = {
+    "busy": "#0072b2",
+    "busy_low": "#56b4e9",
+    "stalled": "#d55e00",
+    "startup_only": "#f0e442",
+    "tail_only": "#e69f00",
+    "foreign": "#cc79a7",
+    "idle_no_trial": "#8a9099",
+    "unobserved": "#e8eaed",
+}
+"""Colour of a cell of the GPU-time ledger: blues did work, warm hues waited, greys had nothing to do."""
+
+CELL_HATCHES: dict[str, str] = {
+    "busy": "",
+    "busy_low": "",
+    "stalled": "xxxx",
+    "startup_only": "",
+    "tail_only": "\\\\\\\\",
+    "foreign": "++++",
+    "idle_no_trial": "",
+    "unobserved": "....",
+}
+"""Hatch of a ledger cell, so that cells can be told apart in grey."""
+
+GPU_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1a1a1a", "#8a9099")
+GPU_DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+
+
+def gpu_color(i: int) -> str:
+    """Colour of the i-th GPU of a run; they repeat after eight, where the dash of the line differs."""
+    return GPU_COLORS[i % len(GPU_COLORS)]
+
+
+def gpu_dash(i: int) -> str | tuple[float, tuple[float, ...]]:
+    """Dash of the i-th GPU's line, so that the first four can be told apart in grey."""
+    return GPU_DASHES[i % len(GPU_DASHES)]
