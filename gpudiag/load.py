@@ -118,8 +118,8 @@ def _search(folder: Path, options: ReadOptions) -> list[Intake]:
     """Every input below the folder that some reader recognises by content."""
     intakes: list[Intake] = []
     seen: list[str] = []
-    for path, recognised in _walk(folder):
-        seen.append(str(path.relative_to(folder)))
+    for path, recognised in walk(folder):
+        seen.append(str(path.relative_to(folder)) if path != folder else folder.name)
         if recognised:
             intakes.append(try_take(path, options, shown_as=seen[-1]))
     if not any(intake.data is not None for intake in intakes):
@@ -135,8 +135,11 @@ def _nothing(folder: Path, seen: list[str], intakes: list[Intake]) -> InputError
     return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, bool]]:
+def walk(folder: Path) -> Iterator[tuple[Path, bool]]:
     """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them."""
+    if identify(Source.open(folder)) is not None:
+        yield folder, True
+        return
     pending = [folder]
     count = 0
     while pending:

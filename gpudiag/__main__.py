@@ -1,0 +1,5 @@
+"""``python -m gpudiag``."""
+
+from gpudiag.cli import main
+
+main()

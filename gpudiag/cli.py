@@ -1,0 +1,319 @@
+"""The command line: arguments, one library call, print. Exit 0 fine, 1 --fail-on met, 2 bad input or usage."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpudiag import __version__
+from gpudiag.errors import ConfigError, GpudiagError, nearest
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gpudiag.run import Run
+
+app = typer.Typer(
+    name="gpudiag",
+    help="Where did my GPU time go, what is wrong, what should I change, and what will that give me?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+rules_app = typer.Typer(help="The questions that gpudiag asks of a run.", no_args_is_help=True)
+app.add_typer(rules_app, name="rules")
+
+RunPath = Annotated[Path | None, typer.Argument(metavar="RUN", help="run folder or run.toml", show_default=False)]
+Telemetry = Annotated[list[str] | None, typer.Option("--telemetry", metavar="FILE...", help="logs of GPU metrics")]
+Trials = Annotated[str | None, typer.Option("--trials", metavar="URL|FILE", help="study or trial table")]
+Artifacts = Annotated[list[str] | None, typer.Option("--artifacts", metavar="FILE...", help="task and training logs")]
+Study = Annotated[str | None, typer.Option("--study", help="the one study to read")]
+Timezone = Annotated[str | None, typer.Option("--timezone", help="zone of stamps that carry none, e.g. Asia/Taipei")]
+SetThreshold = Annotated[
+    list[str] | None, typer.Option("--set", metavar="RULE.THRESHOLD=VALUE", help="override a threshold; repeatable")
+]
+MANY = ("--telemetry", "--artifacts")
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
+    if version:
+        typer.echo(f"gpudiag {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def report(
+    run: RunPath = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: reports/NAME")] = None,
+    notebook: Annotated[str, typer.Option("--notebook", help="notebook to execute, by name or path")] = "run_report",
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="notebook parameter; repeatable")
+    ] = None,
+    telemetry: Telemetry = None,
+    trials: Trials = None,
+    artifacts: Artifacts = None,
+    study: Study = None,
+    timezone: Timezone = None,
+    threshold: SetThreshold = None,
+) -> None:
+    """Write an executed notebook, a self-contained HTML report and a Markdown report."""
+    from gpudiag.diagnosis import diagnose as run_diagnosis
+    from gpudiag.report.notebooks import check_parameters, find_notebook, run_notebook
+    from gpudiag.report.text import headline
+
+    console = _console(stderr=True)
+    parameters = _run_parameters(run, telemetry, trials, artifacts, study, timezone, threshold)
+    parameters |= _assignments(parameter or [], "-p")
+    check_parameters(find_notebook(notebook), parameters)
+    with _status(console, "reading the run"):
+        loaded = _load(run, telemetry, trials, artifacts, study, timezone)
+        diagnosis = run_diagnosis(loaded, thresholds=_thresholds(threshold or []))
+    folder = output or Path("reports") / loaded.info.name
+    with _status(console, f"executing {notebook}"):
+        files = run_notebook(notebook, folder, parameters)
+    typer.echo(headline(diagnosis.to_dict()))
+    for path in files:
+        typer.echo(f"  {path}")
+
+
+@app.command()
+def diagnose(
+    run: RunPath = None,
+    format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text",
+    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, info or never")] = "never",
+    telemetry: Telemetry = None,
+    trials: Trials = None,
+    artifacts: Artifacts = None,
+    study: Study = None,
+    timezone: Timezone = None,
+    threshold: SetThreshold = None,
+) -> None:
+    """Print what is wrong with a run and what to do about it."""
+    from gpudiag.diagnosis import diagnose as run_diagnosis
+    from gpudiag.report import text
+
+    _one_of("--format", format_, ("text", "json", "md"))
+    _one_of("--fail-on", fail_on, ("critical", "warning", "info", "never"))
+    overrides = _thresholds(threshold or [])
+    with _status(_console(stderr=True), "reading the run"):
+        diagnosis = run_diagnosis(_load(run, telemetry, trials, artifacts, study, timezone), thresholds=overrides)
+    if format_ == "json":
+        typer.echo(diagnosis.to_json())
+    elif format_ == "md":
+        typer.echo(diagnosis.to_markdown())
+    else:
+        console = _console()
+        typer.echo(text.render(diagnosis.to_dict(), width=console.width, color=console.is_terminal and not _no_color()))
+    if diagnosis.fails(fail_on):
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspect(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="files, folders or storage URLs")],
+    format_: Annotated[str, typer.Option("--format", help="text or json")] = "text",
+    timezone: Timezone = None,
+    study: Study = None,
+    columns: Annotated[str, typer.Option("--columns", metavar="NAMES", help="names for a file without header")] = "",
+    period: Annotated[float | None, typer.Option("--period", help="seconds between samples without stamps")] = None,
+) -> None:
+    """Say how each input was read, and nothing more."""
+    import json
+
+    from gpudiag.inspection import inspect as inspect_paths
+    from gpudiag.inspection import to_json
+    from gpudiag.report.inspection import lines
+
+    _one_of("--format", format_, ("text", "json"))
+    names = tuple(name.strip() for name in columns.split(",") if name.strip())
+    records = inspect_paths(paths, timezone=timezone, study=study, columns=names, period_s=period)
+    entries = []
+    for record in records:
+        entries.append(to_json(record))
+        if format_ == "text":
+            typer.echo("\n".join(lines(entries[-1])))
+    if format_ == "json":
+        typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+    if not any(entry["error"] is None for entry in entries) or _named_failed(paths, entries):
+        raise typer.Exit(2)
+
+
+@rules_app.command("list")
+def rules_list(format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text") -> None:
+    """List every rule with its thresholds."""
+    from gpudiag.report.rules import rules_json, rules_markdown, rules_text
+    from gpudiag.rules import RULES
+
+    _one_of("--format", format_, ("text", "json", "md"))
+    render = {"text": rules_text, "json": rules_json, "md": rules_markdown}[format_]
+    typer.echo(render(RULES))
+
+
+@rules_app.command("explain")
+def rules_explain(rule_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Explain one rule: why it matters, its thresholds and their source."""
+    from gpudiag.report.rules import rule_text
+    from gpudiag.rules import RULES
+
+    by_id = {rule.id: rule for rule in RULES}
+    if rule_id not in by_id:
+        raise ConfigError(f"there is no rule '{rule_id}'; {nearest(rule_id, by_id)}")
+    typer.echo(rule_text(by_id[rule_id]))
+
+
+@app.command()
+def demo(
+    case: Annotated[str, typer.Option("--case", help="name of the simulated case")] = "hpo-aggressive-pruning",
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: ./NAME")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="list the cases and exit")] = False,
+) -> None:
+    """Write a simulated run whose truth is known, to try gpudiag on."""
+    from gpudiag.simulation.cases import CASES, write_case
+
+    if list_:
+        typer.echo("\n".join(CASES))
+        return
+    if case not in CASES:
+        raise ConfigError(f"there is no case '{case}'; {nearest(case, CASES)}")
+    folder = output or Path(case)
+    write_case(case, folder)
+    typer.echo(f"{folder}: written. Next: gpudiag report {folder}")
+
+
+def _load(
+    run: Path | None,
+    telemetry: list[str] | None,
+    trials: str | None,
+    artifacts: list[str] | None,
+    study: str | None,
+    timezone: str | None,
+) -> Run:
+    from gpudiag.load import from_files, load_run
+
+    if run is not None:
+        if telemetry or trials or artifacts:
+            raise ConfigError("give either RUN or --telemetry/--trials/--artifacts, not both.")
+        return load_run(run, study=study, timezone=timezone)
+    if not (telemetry or trials or artifacts):
+        raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
+    return from_files(telemetry or (), trials, artifacts=artifacts or (), study=study, timezone=timezone)
+
+
+def _run_parameters(
+    run: Path | None,
+    telemetry: list[str] | None,
+    trials: str | None,
+    artifacts: list[str] | None,
+    study: str | None,
+    timezone: str | None,
+    threshold: list[str] | None,
+) -> dict[str, Any]:
+    """The same choice of inputs as parameters of a notebook; what was not given is left to its defaults."""
+    absolute = [str(Path(name).resolve()) for name in telemetry or []]
+    given = {
+        "run_path": str(run.resolve()) if run else "",
+        "telemetry": ",".join(absolute),
+        "trials": trials if trials and "://" in trials else str(Path(trials).resolve()) if trials else None,
+        "artifacts": ",".join(str(Path(name).resolve()) for name in artifacts or []),
+        "study": study,
+        "timezone": timezone,
+        "thresholds": ", ".join(threshold or []),
+    }
+    return {name: value for name, value in given.items() if value or name == "run_path"}
+
+
+def _thresholds(settings: list[str]) -> dict[str, dict[str, float]]:
+    """``rule.threshold=value`` settings by rule and threshold."""
+    out: dict[str, dict[str, float]] = {}
+    for name, value in _assignments(settings, "--set").items():
+        rule_id, dot, threshold = name.rpartition(".")
+        if not dot:
+            raise ConfigError(f"--set {name}={value}: expected RULE.THRESHOLD=VALUE.")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ConfigError(f"--set {name}={value}: expected a number after '='.")
+        out.setdefault(rule_id, {})[threshold] = value
+    return out
+
+
+def _assignments(items: list[str], option: str) -> dict[str, Any]:
+    """``name=value`` items; values that read as numbers or true/false become such."""
+    out: dict[str, Any] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"{option} {item}: expected NAME=VALUE.")
+        out[name.strip()] = _scalar(value.strip())
+    return out
+
+
+def _scalar(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
+    if value not in legal:
+        raise ConfigError(f"{option} must be one of {', '.join(legal)}, but got '{value}'; {nearest(value, legal)}")
+
+
+def _named_failed(paths: list[str], entries: list[dict[str, Any]]) -> bool:
+    """True if a path that was named itself, not found in a folder, could not be read."""
+    return any(entry["error"] is not None and entry["path"] in paths for entry in entries)
+
+
+def _no_color() -> bool:
+    return bool(os.environ.get("NO_COLOR"))
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, no_color=_no_color(), highlight=False)
+
+
+def _status(console: Console, what: str) -> Any:
+    """A spinner on a terminal; nothing in a pipe or batch run."""
+    from contextlib import nullcontext
+
+    return console.status(f"{what} ...") if console.is_terminal else nullcontext()
+
+
+def expand(arguments: list[str]) -> list[str]:
+    """``--telemetry a b`` as ``--telemetry a --telemetry b``, so that shell globs work."""
+    out: list[str] = []
+    current = ""
+    taken = 0
+    for argument in arguments:
+        if argument.startswith("-") and argument != "-":
+            current, taken = (argument if argument in MANY else ""), 0
+            out.append(argument)
+        elif current:
+            out += [argument] if taken == 0 else [current, argument]
+            taken += 1
+        else:
+            out.append(argument)
+    return out
+
+
+def main() -> None:
+    """Entry point: every deliberate failure is one sentence on stderr and exit 2."""
+    try:
+        app(expand(sys.argv[1:]))
+    except GpudiagError as error:
+        sys.stderr.write(f"gpudiag: {error}\n")
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,48 @@
+"""How each input would be read, and nothing more: `gpudiag inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from gpudiag.clock import parse_zone
+from gpudiag.intake import try_take
+from gpudiag.load import walk
+from gpudiag.readers.base import ReadOptions
+from gpudiag.readers.trials import is_url
+from gpudiag.run import InputRecord
+
+
+def inspect(
+    paths: Iterable[str | Path],
+    *,
+    timezone: str | tzinfo | None = None,
+    study: str | None = None,
+    columns: tuple[str, ...] = (),
+    period_s: float | None = None,
+) -> Iterator[InputRecord]:
+    """One record per input, in order; a folder that is no input itself gives one per file below it.
+
+    An input that cannot be read gives a record of kind ``unknown`` with ``error`` set.
+    """
+    options = ReadOptions(parse_zone(timezone), columns, period_s, study)
+    for path in paths:
+        if is_url(path) or not Path(path).is_dir():
+            yield try_take(path, options).record
+        else:
+            for found, _ in walk(Path(path)):
+                yield try_take(found, options).record
+
+
+def to_json(record: InputRecord) -> dict[str, Any]:
+    """One entry of the list that `gpudiag inspect --format json` prints (schema gpudiag.inspect/1)."""
+    keys = ("path", "kind", "reader", "rows", "gpus", "columns", "start", "end", "median_period_s", "studies")
+    entry = {key: getattr(record, key) for key in keys}
+    entry["gpus"], entry["columns"], entry["studies"] = list(record.gpus), list(record.columns), list(record.studies)
+    entry["problems"] = [asdict(problem) for problem in record.problems]
+    entry["notes"] = list(record.notes)
+    entry["error"] = record.error
+    return entry

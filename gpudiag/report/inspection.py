@@ -1,0 +1,43 @@
+"""`gpudiag inspect` as text: one line an input, its problems below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+
+def lines(entry: Mapping[str, Any]) -> list[str]:
+    """The lines for one entry of the inspect document."""
+    path = entry["path"]
+    if entry["error"] is not None:
+        reason = str(entry["error"]).removeprefix(f"{path}: ")
+        return [f"{path}: not read: {reason}"]
+    parts = [entry["reader"], f"{entry['rows']:,} rows".replace(",", " ")]
+    if entry["gpus"]:
+        parts.append(f"{len(entry['gpus'])} GPU" + ("s" if len(entry["gpus"]) > 1 else ""))
+    if entry["start"] and entry["end"]:
+        parts.append(_span(entry["start"], entry["end"]))
+    if entry["median_period_s"]:
+        parts.append(f"every {entry['median_period_s']:g} s")
+    out = [f"{path}: " + ", ".join(parts)]
+    out += [f"    study {study['name']}: {_study(study)}" for study in entry["studies"]]
+    for problem in entry["problems"]:
+        where = f", first at line {problem['line']}" if problem["line"] is not None else ""
+        example = f" ({problem['example']})" if problem["example"] else ""
+        out.append(f"    {problem['count']} x {problem['kind']}{where}{example}")
+    out += [f"    note: {note}" for note in entry["notes"]]
+    return out
+
+
+def _study(study: Mapping[str, Any]) -> str:
+    states = " ".join(f"{state} {n}" for state, n in study["states"].items()) or "no trials"
+    directions = ", ".join(d.lower() for d in study["directions"])
+    reports = f", {study['reports']} reports" if study["reports"] else ""
+    return states + (f"; {directions}" if directions else "") + reports
+
+
+def _span(start: str, end: str) -> str:
+    first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
+    same_day = first.date() == last.date()
+    return f"{first:%Y-%m-%d %H:%M:%S} to {last:{'%H:%M:%S' if same_day else '%Y-%m-%d %H:%M:%S'}} UTC"

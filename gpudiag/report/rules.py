@@ -1,0 +1,69 @@
+"""The rules as text, Markdown and JSON: what code and docstrings say, written nowhere else."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from gpudiag.measures.base import unit_of
+from gpudiag.rules.engine import Rule
+
+
+def rules_text(rules: Sequence[Rule]) -> str:
+    """One line a rule, with its thresholds."""
+    width = max(len(rule.id) for rule in rules)
+    rows = (f"{rule.id:<{width}}  {rule.severity.value:<8}  {rule.title}" for rule in rules)
+    return "\n".join(rows) + "\n\nExplain one with: gpudiag rules explain ID"
+
+
+def rule_text(rule: Rule) -> str:
+    """All that is known about one rule."""
+    paragraphs = [f"{rule.id}: {rule.title}", f"severity {rule.severity.value}, topic {rule.topic}", "", rule.why, ""]
+    if rule.thresholds:
+        paragraphs.append("Thresholds (change with --set or in run.toml):")
+        paragraphs += [f"  {rule.id}.{name} = {value:g}{_unit(name)}" for name, value in rule.thresholds.items()]
+        paragraphs.append("")
+    paragraphs.append(textwrap.fill(f"What to do: {rule.remedy}", 100))
+    if rule.refuted_by:
+        paragraphs.append(textwrap.fill(f"What would refute it: {rule.refuted_by}", 100))
+    return "\n".join(paragraphs)
+
+
+def rules_markdown(rules: Sequence[Rule]) -> str:
+    """The rule catalogue, docs/rules.md."""
+    out = ["# Rules", "", "Printed by `gpudiag rules list --format md`; the code is the only source.", ""]
+    for rule in rules:
+        out += [f"## {rule.id}", "", f"{rule.title} ({rule.severity.value}, topic {rule.topic}).", "", rule.why, ""]
+        if rule.thresholds:
+            out += ["| threshold | default |", "|---|---|"]
+            out += [f"| `{name}` | {value:g}{_unit(name)} |" for name, value in rule.thresholds.items()]
+            out.append("")
+        out += [f"What to do: {rule.remedy}", ""]
+        if rule.refuted_by:
+            out += [f"What would refute it: {rule.refuted_by}", ""]
+    return "\n".join(out).rstrip()
+
+
+def rules_json(rules: Sequence[Rule]) -> str:
+    """The rule catalogue for machines."""
+    return json.dumps([_entry(rule) for rule in rules], indent=2, ensure_ascii=False)
+
+
+def _entry(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "topic": rule.topic,
+        "severity": rule.severity.value,
+        "why": rule.why,
+        "thresholds": rule.thresholds,
+        "remedy": rule.remedy,
+        "refuted_by": rule.refuted_by,
+    }
+
+
+def _unit(name: str) -> str:
+    unit = unit_of(name)
+    return "" if unit == "1" else f" {unit}"
