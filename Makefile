@@ -1,5 +1,6 @@
 # make report   set up and write the sample report      make test    set up and run the tests
 # make check    formatting, types, architecture         make ci      everything that CI runs
+# make test-slow the slow tests
 # make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
 # make docs     regenerate docs/*.md from the code
 
@@ -8,7 +9,8 @@ CASE ?= hpo-aggressive-pruning
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: report test check ci lab samples docs clean
+
+.PHONY: report test test-slow check ci lab samples docs clean
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml constraints.txt
@@ -40,9 +42,11 @@ samples: $(READY)
 docs: $(READY)
 	@$(BIN)/gpudiag rules list --format md > docs/rules.md
 
-ci: check
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
-	@$(BIN)/python -m pytest -q -n 2 -m "slow"
+test-slow: $(READY)
+	@$(BIN)/python -m pytest -q -n 2 -m "slow" $(ARGS)
+
+ci:
+	@bash .ci/run
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
