@@ -1,0 +1,277 @@
+"""The last step of every telemetry reader: UTC, physical bounds, order, one row per GPU and instant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.clock import localize
+from gpudiag.errors import InputError
+from gpudiag.readers.base import ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.schema import TABLES, Column, Table, conform, empty, text_dtype
+
+Columns = MutableMapping[str, Any]
+"""Arrays by column name. ``line`` (1-based line numbers) may be among them; it only serves messages."""
+
+DUPLICATE = "duplicate sample"
+CONFLICT = "duplicate sample with other values"
+BACKWARDS = "time goes back"
+NO_TIME = "row without a time"
+
+
+def finish(
+    source: Source,
+    reader: str,
+    options: ReadOptions,
+    log: ProblemLog,
+    *,
+    gpu: pd.DataFrame | Columns | None = None,
+    gpus: pd.DataFrame | None = None,
+    processes: pd.DataFrame | None = None,
+    host: pd.DataFrame | None = None,
+    events: pd.DataFrame | None = None,
+    notes: Sequence[str] = (),
+) -> Telemetry:
+    """Turn what a reader parsed into tables of the schema.
+
+    Stamps without a zone are read in ``options.timezone``; stamps with one are converted. Values outside
+    the schema's bounds become unknown, rows are sorted, rows of one key are merged (the last known value
+    of each column is kept), and every loss is counted in ``log``.
+
+    Args:
+        source: the input, for messages.
+        reader: name of the reader.
+        options: as given to the reader.
+        log: problems met so far; more are added.
+        gpu: rows of table ``gpu``. A dict of arrays is emptied on the way, to hold a long log in memory only once.
+        gpus: rows of table ``gpus``; sizes and limits it lacks are taken from ``gpu``.
+        processes: rows of table ``processes``.
+        host: rows of table ``host``.
+        events: rows of table ``events``; they are sorted, never merged.
+        notes: sentences on what was assumed.
+
+    Raises:
+        InputError: no row of any table is left.
+    """
+    zone = options.timezone
+    given = {"gpu": gpu, "processes": processes, "host": host, "events": events}
+    tables = {name: _tidy(TABLES[name], rows, zone, log) for name, rows in given.items()}
+    if not any(len(table) for table in tables.values()):
+        raise nothing_usable(source, reader, log)
+    return Telemetry(**tables, gpus=describe(tables["gpu"], gpus), problems=log.all, notes=tuple(notes), reader=reader)
+
+
+def nothing_usable(source: Source, reader: str, log: ProblemLog) -> InputError:
+    """The error for a file of a known dialect without a single good row."""
+    met = "; ".join(str(problem) for problem in log.all[:3])
+    why = f" ({met})" if met else ""
+    return InputError(f"{source.path}: looks like {reader}, but holds no usable sample{why}.")
+
+
+def natural(label: str) -> tuple[tuple[bool, int, str], ...]:
+    """Sort key by which '2' comes before '10'."""
+    return tuple(
+        (not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", label)
+    )
+
+
+def describe(gpu: pd.DataFrame, gpus: pd.DataFrame | None) -> pd.DataFrame:
+    """Table ``gpus``: what is known of each GPU, with memory size and power limit from its samples."""
+    seen = gpu["gpu"].unique().tolist()
+    known = gpus if gpus is not None else pd.DataFrame({"gpu": seen})
+    extra = [label for label in seen if label not in set(known["gpu"])]
+    if extra:
+        known = pd.concat([known, pd.DataFrame({"gpu": extra})], ignore_index=True)
+    known = known.sort_values("gpu", key=lambda labels: labels.map(natural), kind="stable", ignore_index=True)
+    for column in ("mem_total_mib", "power_limit_w"):
+        if column in gpu:
+            values = gpu[column].to_numpy()
+            codes = gpu["gpu"]
+            # The last known value of each GPU: a limit may have been changed on the way.
+            last = {label: _last(values[(codes == label).to_numpy()]) for label in seen}
+            filled = known["gpu"].map(last).astype("float64")
+            known[column] = known[column].astype("float64").fillna(filled) if column in known else filled
+    return conform(known, TABLES["gpus"])
+
+
+def _last(values: np.ndarray) -> float:
+    good = np.flatnonzero(~np.isnan(values))
+    return float(values[good[-1]]) if len(good) else float("nan")
+
+
+def _tidy(table: Table, rows: pd.DataFrame | Columns | None, zone: Any, log: ProblemLog) -> pd.DataFrame:
+    """One table in UTC, bounded, sorted and without duplicates."""
+    columns: Columns = {} if rows is None else dict(rows.items()) if isinstance(rows, pd.DataFrame) else rows
+    if not columns or not len(columns["time"]):
+        return empty(table)
+    if table.name == "events":
+        return _events(table, columns, zone, log)
+    lines = _array(columns.pop("line")) if "line" in columns else None
+    stamps = _utc(columns.pop("time"), zone, log)
+    known = ~np.isnat(stamps)
+    if not known.all():
+        log.add(NO_TIME, int((~known).sum()), line=_line(lines, ~known), lost=True)
+        columns = {name: values[known] for name, values in columns.items()}
+        stamps, lines = stamps[known], None if lines is None else lines[known]
+    if not len(stamps):
+        return empty(table)
+    key = [name for name in table.key if name != "time"]
+    group, labels = _groups([columns[name] for name in key], len(stamps))
+    order = _order(group, stamps, lines, log)
+    stamps, group = stamps[order], group[order]
+    lines = None if lines is None else lines[order]
+    same = (stamps[1:] == stamps[:-1]) & (group[1:] == group[:-1])
+    out: dict[str, Any] = {"time": stamps}
+    for column in table.columns:
+        if column.name in key and column.kind == "text":
+            columns.pop(column.name)
+            out[column.name] = labels[column.name][order]
+        elif column.name in columns:
+            values = _bounded(_plain(columns.pop(column.name), column)[order], column, lines, log)
+            if column.required or not _blank(values):
+                out[column.name] = values
+    if same.any():
+        out = _merge(out, same, lines, key, log)
+    return _frame(table, out)
+
+
+def _frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
+    data: dict[str, Any] = {}
+    for column in table.columns:
+        if column.name in out:
+            values = out[column.name]
+            if column.kind == "time":
+                values = pd.DatetimeIndex(values, tz="UTC").as_unit("us")
+            elif column.kind == "text":
+                values = pd.Series(values).astype(text_dtype()).array
+            elif column.kind == "int":
+                values = _integers(values)
+            data[column.name] = values
+    return pd.DataFrame(data, copy=False)
+
+
+def _events(table: Table, columns: Columns, zone: Any, log: ProblemLog) -> pd.DataFrame:
+    columns["time"] = pd.Series(pd.DatetimeIndex(_utc(columns["time"], zone, log), tz="UTC").as_unit("us"))
+    frame = pd.DataFrame({name: _array(values) if name != "time" else values for name, values in columns.items()})
+    return conform(frame.sort_values("time", kind="stable"), table)
+
+
+def _array(values: Any) -> np.ndarray:
+    return values if isinstance(values, np.ndarray) else values.to_numpy()
+
+
+def _plain(values: Any, column: Column) -> Any:
+    """Numbers as float64 (a bit mask may be Int64 with gaps), text as objects."""
+    if column.kind == "text":
+        return _array(values)
+    if isinstance(values, np.ndarray):
+        return values.astype("float64", copy=False) if values.dtype.kind != "O" else pd.to_numeric(values)
+    return values.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def _utc(stamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
+    """Stamps as naive UTC in microseconds, in the order given."""
+    series = pd.Series(stamps)
+    if getattr(series.dtype, "tz", None) is not None:
+        return series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+    local = localize(series, zone)
+    log.add("stamp in an hour that a clock change repeats", local.ambiguous)
+    log.add("stamp in an hour that a clock change skips", local.nonexistent)
+    return local.time.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+
+
+def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]:
+    """Codes by which rows are ordered before time, and the text of the GPU column as a categorical."""
+    group = np.zeros(size, dtype=np.int64)
+    labels: dict[str, Any] = {}
+    for values in keys:
+        if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype) or _array(values).dtype.kind in "OU":
+            category = pd.Categorical(values)
+            names = sorted(category.categories, key=natural)
+            category = category.reorder_categories(names) if list(category.categories) != names else category
+            codes, count = category.codes.astype(np.int64), len(names)
+            labels["gpu"] = category
+        else:
+            codes, unique = pd.factorize(_array(values), sort=True)
+            count = len(unique)
+        group = group * max(count, 1) + codes
+    return group, labels
+
+
+def _order(group: np.ndarray, stamps: np.ndarray, lines: np.ndarray | None, log: ProblemLog) -> np.ndarray | slice:
+    """The permutation that sorts by group and time; rows of one instant keep their order."""
+    order: np.ndarray | slice = slice(None)
+    if (group[1:] < group[:-1]).any():
+        narrow = group.astype(np.uint8 if group.max() < 256 else np.int64)
+        order = np.argsort(narrow, kind="stable")  # radix for one byte
+    sorted_group, sorted_time = group[order], stamps[order]
+    back = (sorted_time[1:] < sorted_time[:-1]) & (sorted_group[1:] == sorted_group[:-1])
+    if not back.any():
+        return order
+    at = np.arange(len(group))[order][1:][back]
+    first = int(at.min())
+    log.add(
+        BACKWARDS, int(back.sum()), line=None if lines is None else int(lines[first]), example=f"to {stamps[first]} UTC"
+    )
+    return np.lexsort((stamps, group))
+
+
+def _bounded(values: Any, column: Column, lines: np.ndarray | None, log: ProblemLog) -> Any:
+    """Numbers with what is physically impossible made unknown."""
+    if column.kind == "text" or (column.low is None and column.high is None):
+        return values
+    low = -np.inf if column.low is None else column.low
+    high = np.inf if column.high is None else column.high
+    bad = (values < low) | (values > high) | np.isinf(values)
+    if bad.any():
+        example = values[int(np.argmax(bad))]
+        log.add(f"{column.name} out of bounds", int(bad.sum()), line=_line(lines, bad), example=f"{example:g}")
+        values = np.where(bad, np.nan, values)
+    return values
+
+
+def _merge(out: dict[str, Any], same: np.ndarray, lines: np.ndarray | None, key: list[str], log: ProblemLog) -> dict:
+    """Rows of one key and instant as one: the last known value of each column."""
+    last = np.append(~same, True)
+    doubled = np.append(False, same) | np.append(same, False)
+    run = np.cumsum(np.append(True, ~same))[doubled] - 1
+    some = pd.DataFrame(
+        {name: np.asarray(v, dtype=object)[doubled] if _texty(v) else v[doubled] for name, v in out.items()}
+    )
+    groups = some.drop(columns=["time", *key]).groupby(run, sort=True)
+    merged = groups.last()
+    conflicts = int((groups.nunique() > 1).any(axis=1).sum()) if merged.shape[1] else 0
+    removed = int((~last).sum())
+    example = f"{out['time'][int(np.argmax(~last))]} UTC"
+    log.add(DUPLICATE, removed, line=_line(lines, np.append(False, same)), example=example)
+    log.add(CONFLICT, conflicts)
+    kept = {name: values[last] for name, values in out.items()}
+    place = np.flatnonzero(doubled[last])
+    for name in merged.columns:
+        values = kept[name].copy()
+        values[place] = merged[name].to_numpy()
+        kept[name] = values
+    return kept
+
+
+def _texty(values: Any) -> bool:
+    return not isinstance(values, np.ndarray) or values.dtype.kind == "O"
+
+
+def _line(lines: np.ndarray | None, where: np.ndarray) -> int | None:
+    return None if lines is None else int(lines[where].min())
+
+
+def _blank(values: Any) -> bool:
+    return bool(pd.isna(values).all())
+
+
+def _integers(values: np.ndarray) -> Any:
+    missing = np.isnan(values)
+    return pd.arrays.IntegerArray(np.where(missing, 0, values).astype("int64"), missing)
