@@ -44,6 +44,10 @@ class ClockRecord:
     ``assumed`` (nothing contradicts equal clocks), ``undetermined`` (the data cannot tell).
     ``applied_s`` is what was added to the stamps of ``trials``: 0 unless confidence is strong or
     the offset was given. ``candidates`` holds offset_s against correlation for the figure.
+    ``joined`` is False where trials and telemetry share no time, so that nothing may be read off one
+    about the other. ``parts`` lists (study, first trial, offset_s) where a study changes its clock in
+    the middle; that offset stands in place of ``applied_s`` from that trial on. ``notes`` are sentences
+    on other oddities: a clock change within the study, ends before starts.
     """
 
     offset_s: float = 0.0
@@ -53,6 +57,8 @@ class ClockRecord:
     applied_s: float = 0.0
     candidates: tuple[tuple[float, float], ...] = ()
     joined: bool = True
+    parts: tuple[tuple[str, int, float], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
