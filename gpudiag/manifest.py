@@ -26,11 +26,19 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+"""One name or several: ``telemetry = "gpu.csv"`` is as good as a list."""
 
 
 class _Strict(BaseModel):
@@ -76,14 +84,14 @@ class Manifest(_Strict):
 
     name: str | None = None
     timezone: str | None = None
-    telemetry: tuple[str, ...] = ()
+    telemetry: Names = ()
     trials: str | None = None
     study: str | None = None
-    artifacts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    show_attrs: tuple[str, ...] = Field((), description="user attributes that may appear in reports")
+    artifacts: Names = ()
+    notes: Names = ()
+    show_attrs: Names = Field((), description="user attributes that may appear in reports")
     period_s: float | None = Field(None, gt=0, description="sampling period of telemetry without stamps")
-    columns: tuple[str, ...] = Field((), description="column names of telemetry without a header")
+    columns: Names = Field((), description="column names of telemetry without a header")
     clock_offset_s: float | None = Field(None, description="trial clock + this = telemetry clock")
     settings: Settings = Settings()
     dataloader: DataLoader = DataLoader()
