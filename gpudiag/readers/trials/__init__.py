@@ -10,10 +10,11 @@ from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
 from gpudiag.readers.source import Source
+from gpudiag.readers.trials import optuna_sqlite
 
 EXPECTED = "an Optuna study (SQLite file) or a trials_dataframe CSV"
 
-READERS: tuple[Reader[Trials], ...] = ()
+READERS: tuple[Reader[Trials], ...] = (optuna_sqlite.READER,)
 
 
 def read_trials(

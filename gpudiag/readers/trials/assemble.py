@@ -1,0 +1,149 @@
+"""The long tables of a storage become the trials, reports and studies of :mod:`gpudiag.schema`."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers.base import Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.trials.optuna_clock import Clocked, to_utc
+from gpudiag.readers.trials.pivot import pivot_attributes, pivot_params
+from gpudiag.readers.trials.stored import Stored
+from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
+
+
+def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: ProblemLog) -> Trials:
+    """Tables on UTC. Trials are sorted by study (as stored) and number, reports by trial and step."""
+    studies = stored.studies.reset_index(drop=True)
+    trials = _clean(stored.trials, studies, problems)
+    clocks = {key: to_utc(group, zone, stored.created_by) for key, group in _by_study(trials, stored.heartbeats)}
+    notes = _notes(clocks, studies, zone)
+    frame = trials[["study", "trial_id"]].assign(
+        trial=trials["number"],
+        state=trials["state"],
+        start=_joined([clock.start for clock in clocks.values()], trials.index),
+        end=_joined([clock.end for clock in clocks.values()], trials.index),
+    )
+    if "worker" in trials:
+        frame["worker"] = trials["worker"]
+    wide = _wide(stored, trials, studies, problems)
+    frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1)
+    shown = studies[["study", "directions"]].assign(
+        source=source, clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]]
+    )
+    return Trials(
+        trials=conform(frame, TRIALS) if len(frame) else empty(TRIALS),
+        reports=_reports(stored.reports, trials, problems),
+        studies=conform(shown, STUDIES),
+        problems=problems.all,
+        notes=notes,
+        reader=reader,
+    )
+
+
+def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) -> pd.DataFrame:
+    """Rows with a known state and study and a number of their own, sorted by study and number."""
+    names = dict(zip(studies["study_id"], studies["study"], strict=True))
+    place = {key: position for position, key in enumerate(studies["study_id"])}
+    state = trials["state"].astype("object").str.upper()
+    good = state.isin(STATES) & trials["study_id"].isin(list(names)) & trials["number"].notna()
+    if (~good).any():
+        example = trials.loc[~good, "state"].iloc[0]
+        problems.add("trial without a study, a number or a known state", int((~good).sum()), example=example, lost=True)
+    out = trials[good].assign(state=state[good], study=trials["study_id"].map(names)[good])
+    out["number"] = out["number"].astype("int64")
+    out["place"] = out["study_id"].map(place).astype("int64")
+    out = out.sort_values(["place", "number", "trial_id"], kind="stable").drop(columns="place")
+    twice = out.duplicated(["study_id", "number"])
+    problems.add("trial number used twice, first kept", int(twice.sum()), lost=True)
+    return out[~twice].reset_index(drop=True)
+
+
+def _by_study(trials: pd.DataFrame, heartbeats: pd.DataFrame) -> list[tuple[object, pd.DataFrame]]:
+    """The rows of each study, with the last heartbeat of each trial where there is one."""
+    if len(heartbeats):
+        last = heartbeats.drop_duplicates("trial_id", keep="last").set_index("trial_id")["heartbeat"]
+        trials = trials.assign(heartbeat=trials["trial_id"].map(last).astype("datetime64[us]"))
+    return list(trials.groupby("study_id", sort=False))
+
+
+def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -> tuple[str, ...]:
+    """One sentence per decision, with the studies it holds for."""
+    names = dict(zip(studies["study_id"], studies["study"], strict=True))
+    by_decision: dict[str, list[str]] = {}
+    for key, clock in clocks.items():
+        meant = {"utc": "UTC", "local": f"local time of {zone}", "mixed": f"partly UTC, partly local time of {zone}"}
+        by_decision.setdefault(f"read as {meant[clock.clock]} ({clock.why})", []).append(f"'{names[key]}'")
+    out = []
+    for decision, found in by_decision.items():
+        listed = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+        out.append(f"{'Study' if len(found) == 1 else 'Studies'} {listed}: stamps {decision}.")
+    return tuple(out)
+
+
+def _joined(parts: list[pd.Series], index: pd.Index) -> pd.Series:
+    parts = [part for part in parts if len(part)]
+    joined = pd.concat(parts) if parts else pd.Series(dtype="datetime64[us, UTC]")
+    return joined.astype("datetime64[us, UTC]").reindex(index)
+
+
+def _wide(stored: Stored, trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) -> dict[str, pd.Series]:
+    """Objectives, parameters and attributes as columns, in the order of ``trials``."""
+    at = pd.Index(trials["trial_id"])
+    rows = len(trials)
+    out = _objectives(_placed(stored.values, at), trials, studies)
+    out |= pivot_params(_placed(stored.params, at), rows, problems)
+    out |= pivot_attributes(_placed(stored.user_attrs, at), rows, "user_attrs.", problems)
+    out |= pivot_attributes(_placed(stored.system_attrs, at), rows, "system_attrs.", problems)
+    return out
+
+
+def _placed(table: pd.DataFrame, at: pd.Index) -> pd.DataFrame:
+    """Rows of a long table whose trial is kept, with its position as ``row``."""
+    row = at.get_indexer(pd.Index(table["trial_id"].astype(at.dtype)))
+    return table.assign(row=row)[row >= 0]
+
+
+def _objectives(values: pd.DataFrame, trials: pd.DataFrame, studies: pd.DataFrame) -> dict[str, pd.Series]:
+    """``value`` for the trials of single-objective studies, ``value_<i>`` for those of the others."""
+    many = dict(zip(studies["study_id"], studies["directions"].str.contains(","), strict=True))
+    multi = trials["study_id"].map(many).to_numpy(dtype=bool)
+    out: dict[str, pd.Series] = {}
+    row = values["row"].to_numpy()
+    for objective, at in pd.Series(np.arange(len(values))).groupby(values["objective"].to_numpy()):
+        numbers = values["value"].to_numpy(dtype=float, na_value=np.nan)[at]
+        full = np.full(len(trials), np.nan)
+        full[row[at]] = numbers
+        if objective == 0 and not multi.all():
+            out["value"] = pd.Series(np.where(multi, np.nan, full))
+        if multi.any():
+            out[f"value_{int(objective)}"] = pd.Series(np.where(multi, full, np.nan))
+    return out
+
+
+def _reports(reports: pd.DataFrame, trials: pd.DataFrame, problems: ProblemLog) -> pd.DataFrame:
+    """One row per intermediate value, sorted by trial (as ``trials``) and step."""
+    if not len(reports) or not len(trials):
+        return empty(REPORTS)
+    at = pd.Index(trials["trial_id"])
+    row = at.get_indexer(pd.Index(reports["trial_id"].astype(at.dtype)))
+    step = reports["step"].to_numpy(dtype="int64")
+    value = reports["value"].to_numpy(dtype=float, na_value=np.nan)
+    if (row < 0).any():
+        row, step, value = row[row >= 0], step[row >= 0], value[row >= 0]
+    if len(row) > 1 and not _sorted(row, step):
+        order = np.lexsort((step, row))
+        row, step, value = row[order], step[order], value[order]
+    codes, names = pd.factorize(trials["study"])
+    study = pd.Series(pd.Categorical.from_codes(codes[row], categories=names)).astype(text_dtype())
+    frame = {"study": study, "trial": trials["number"].to_numpy()[row], "step": step, "value": value}
+    return conform(pd.DataFrame(frame), REPORTS)
+
+
+def _sorted(row: np.ndarray, step: np.ndarray) -> bool:
+    """True if the pairs (row, step) never go back."""
+    ahead = np.diff(row)
+    return bool(((ahead > 0) | ((ahead == 0) & (np.diff(step) >= 0))).all())

@@ -1,0 +1,206 @@
+"""The SQL of an Optuna database, the same for SQLite, PostgreSQL and MySQL, and for every schema.
+
+What a schema has is told from its columns, not from its revision:
+
+    v0.9, v1.2  trials.value, studies.direction; the number is system attribute _number
+    v1.3        trials.number; trial_values(step, value) are intermediate values
+    v2.4        study_directions, trial_values(objective, value), trial_intermediate_values
+    v2.6        trial_heartbeats
+    v3.0.0.c/d  intermediate_value_type, value_type: NULL with INF_POS, INF_NEG or NAN
+    v3.2.0.a    an index, nothing else (Optuna 3.2 to 5.0)
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import InputError
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.trials.stored import Stored, no_stored, pick_study
+
+NEWEST = "v3.2.0.a"
+KNOWN = ("v0.9.0.a", "v1.2.0.a", "v1.3.0.a", "v2.4.0.a", "v2.6.0.a", "v3.0.0.a", "v3.0.0.b", "v3.0.0.c", "v3.0.0.d")
+
+# Names are qualified because KEY is a reserved word that every dialect accepts after a dot.
+_NEEDED = {
+    "studies": ("study_id", "study_name"),
+    "trials": ("trial_id", "study_id", "state", "datetime_start", "datetime_complete"),
+    "trial_params": ("trial_id", "param_name", "param_value", "distribution_json"),
+}
+
+
+class Database(Protocol):
+    """One read transaction on a database."""
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Column names of a table; empty if there is no such table."""
+
+    def select(self, what: dict[str, str], table: str, where: str = "") -> pd.DataFrame:
+        """``SELECT expression AS name ... FROM table AS t``; the rows that can be read."""
+
+
+def read_rdb(database: Database, study: str | None, where: str, problems: ProblemLog) -> Stored:
+    """All long tables, or those of the one study named.
+
+    Raises StudyNotFound, or InputError where a table that Optuna needs is missing or different.
+    """
+    _check(database, where)
+    studies = _studies(database)
+    pick_study(study, studies["study"], where)
+    rows = ""
+    if study is not None:
+        studies = studies[studies["study"] == study]
+        rows = (
+            f"t.trial_id IN (SELECT x.trial_id FROM trials AS x WHERE x.study_id = {int(studies['study_id'].iloc[0])})"
+        )
+    trials = _trials(database, rows, problems)
+    return Stored(
+        studies=studies,
+        trials=trials,
+        values=_values(database, rows),
+        params=_attributes(
+            database,
+            "trial_params",
+            {"name": "t.param_name", "value": "t.param_value", "distribution": "t.distribution_json"},
+            "params",
+            rows,
+        ),
+        reports=_reports(database, rows),
+        user_attrs=_attributes(database, "trial_user_attributes", _JSON, "user_attrs", rows),
+        system_attrs=_attributes(database, "trial_system_attributes", _JSON, "system_attrs", rows),
+        heartbeats=_heartbeats(database, rows),
+        created_by=_created_by(database),
+    )
+
+
+_JSON = {"key": "t.key", "value_json": "t.value_json"}
+
+
+def _check(database: Database, where: str) -> None:
+    """Raise InputError where a table or column that every schema has is missing."""
+    for table, needed in _NEEDED.items():
+        missing = set(needed) - database.columns(table)
+        if missing:
+            revision = _revision(database)
+            known = f"schema revision {revision}" if revision else "no schema revision"
+            raise InputError(
+                f"{where}: table {table} lacks {', '.join(sorted(missing))} ({known}; known are v0.9.0.a to {NEWEST}). "
+                "Export it with study.trials_dataframe().to_csv() and pass that."
+            )
+
+
+def _revision(database: Database) -> str:
+    if "version_num" not in database.columns("alembic_version"):
+        return ""
+    rows = database.select({"revision": "t.version_num"}, "alembic_version")
+    return str(rows["revision"].iloc[0]) if len(rows) else ""
+
+
+def newer_revision(database: Database) -> str:
+    """The schema revision if it is none that gpudiag knows, else an empty text."""
+    revision = _revision(database)
+    return "" if revision in ("", *KNOWN, NEWEST) else revision
+
+
+def _created_by(database: Database) -> str:
+    if "library_version" not in database.columns("version_info"):
+        return ""
+    rows = database.select({"version": "t.library_version"}, "version_info")
+    return str(rows["version"].iloc[0]) if len(rows) else ""
+
+
+def _studies(database: Database) -> pd.DataFrame:
+    names = database.select({"study_id": "t.study_id", "study": "t.study_name"}, "studies")
+    if "direction" in database.columns("studies"):
+        rows = database.select({"study_id": "t.study_id", "direction": "t.direction"}, "studies").assign(objective=0)
+    elif database.columns("study_directions"):
+        what = {"study_id": "t.study_id", "objective": "t.objective", "direction": "t.direction"}
+        rows = database.select(what, "study_directions").sort_values(["study_id", "objective"])
+    else:
+        rows = pd.DataFrame({"study_id": [], "direction": []})
+    found = rows[rows["direction"] != "NOT_SET"].groupby("study_id")["direction"].agg(",".join)
+    directions = names["study_id"].map(found).astype("object")
+    return names.assign(directions=directions.where(directions.notna(), "")).sort_values("study_id")
+
+
+def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame:
+    has_number = "number" in database.columns("trials")
+    what = {
+        "trial_id": "t.trial_id",
+        "study_id": "t.study_id",
+        "state": "t.state",
+        "start": "t.datetime_start",
+        "end": "t.datetime_complete",
+    }
+    trials = database.select(what | ({"number": "t.number"} if has_number else {}), "trials", rows)
+    if not has_number:
+        where = " AND ".join(filter(None, ["t.key = '_number'", rows]))
+        stored = database.select({"trial_id": "t.trial_id"} | _JSON, "trial_system_attributes", where)
+        number = dict(zip(stored["trial_id"], pd.to_numeric(stored["value_json"], errors="coerce"), strict=True))
+        trials["number"] = trials["trial_id"].map(number)
+    # A trial that has no number takes its place in the order of creation, as Optuna gives it.
+    place = trials.sort_values("trial_id").groupby("study_id").cumcount()
+    trials["number"] = pd.to_numeric(trials["number"]).fillna(place)
+    for column in ("start", "end"):
+        trials[column] = stamps(trials[column], problems)
+    return trials
+
+
+def stamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
+    """Texts or datetimes without a zone as datetime64[us]; a damaged one becomes NaT."""
+    times = pd.to_datetime(texts.astype("object"), format="ISO8601", errors="coerce").astype("datetime64[us]")
+    bad = times.isna() & texts.notna()
+    if bad.any():
+        problems.add("stamp that is no date", int(bad.sum()), example=texts[bad].iloc[0])
+    return times
+
+
+def _values(database: Database, rows: str) -> pd.DataFrame:
+    """Final objective values: in ``trial_values`` from v2.4 on, before in ``trials``."""
+    columns = database.columns("trial_values")
+    if "objective" in columns:
+        what = {"trial_id": "t.trial_id", "objective": "t.objective", "value": "t.value"}
+        return _signed(database, what, "trial_values", "value_type" if "value_type" in columns else "", rows)
+    if "value" in database.columns("trials"):
+        where = " AND ".join(filter(None, ["t.value IS NOT NULL", rows]))
+        return database.select({"trial_id": "t.trial_id", "value": "t.value"}, "trials", where).assign(objective=0)
+    return no_stored("values")
+
+
+def _reports(database: Database, rows: str) -> pd.DataFrame:
+    """Intermediate values: in ``trial_values`` before v2.4."""
+    columns = database.columns("trial_intermediate_values")
+    if columns:
+        what = {"trial_id": "t.trial_id", "step": "t.step", "value": "t.intermediate_value"}
+        kind = "intermediate_value_type" if "intermediate_value_type" in columns else ""
+        return _signed(database, what, "trial_intermediate_values", kind, rows)
+    if "step" in database.columns("trial_values"):
+        return database.select({"trial_id": "t.trial_id", "step": "t.step", "value": "t.value"}, "trial_values", rows)
+    return no_stored("reports")
+
+
+def _signed(database: Database, what: dict[str, str], table: str, kind: str, rows: str) -> pd.DataFrame:
+    """A table of values with infinities put back where a type column tells them from NaN."""
+    if not kind:
+        return database.select(what, table, rows)
+    sign = f"CASE WHEN t.{kind} = 'INF_POS' THEN 1 WHEN t.{kind} = 'INF_NEG' THEN -1 ELSE 0 END"
+    out = database.select(what | {"sign": sign}, table, rows)
+    mark = out["sign"].to_numpy(dtype="int8")
+    value = np.where(mark > 0, np.inf, np.where(mark < 0, -np.inf, out["value"].to_numpy(dtype=float, na_value=np.nan)))
+    return out.drop(columns="sign").assign(value=value)
+
+
+def _attributes(database: Database, table: str, what: dict[str, str], stored: str, rows: str) -> pd.DataFrame:
+    if not database.columns(table):
+        return no_stored(stored)
+    return database.select({"trial_id": "t.trial_id"} | what, table, rows)
+
+
+def _heartbeats(database: Database, rows: str) -> pd.DataFrame:
+    if not database.columns("trial_heartbeats"):
+        return no_stored("heartbeats")
+    out = database.select({"trial_id": "t.trial_id", "heartbeat": "t.heartbeat"}, "trial_heartbeats", rows)
+    return out.assign(heartbeat=stamps(out["heartbeat"], ProblemLog()))

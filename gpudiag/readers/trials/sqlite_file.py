@@ -1,0 +1,93 @@
+"""Open an SQLite file of somebody else for reading, without leaving a trace beside it.
+
+rollback journal    read-only with SQLite's own locks; nothing is created
+WAL, nobody has it  immutable: an ordinary reader would create -wal and -shm
+WAL in use          read-only, through the -shm that is there
+left by a crash     a copy in a temporary folder is repaired and read instead
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+MAGIC = b"SQLite format 3\0"
+BUSY_S = 10.0
+"""How long to wait for a writer that is just committing."""
+
+
+@contextmanager
+def open_readonly(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that cannot write, inside one read transaction. Raises sqlite3.Error."""
+    if _needs_recovery(path):
+        with (
+            tempfile.TemporaryDirectory(prefix="gpudiag-") as folder,
+            _connect(_copy(path, Path(folder)), "rw") as copy,
+        ):
+            yield copy
+        return
+    with _connect(path, "ro&immutable=1" if _is_idle_wal(path) else "ro") as connection:
+        yield connection
+
+
+@contextmanager
+def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    uri = f"file:{quote(str(path.resolve()))}?mode={mode}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None)) as connection:
+        connection.text_factory = _decode
+        # Lets a file that was cut short be opened; without it SQLite refuses the whole file.
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        yield connection
+
+
+def _decode(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace")
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """``optuna.db`` and ``-wal`` give ``optuna.db-wal``."""
+    return path.with_name(path.name + suffix)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _is_wal(path: Path) -> bool:
+    """True if the header says that the database uses a write-ahead log (file format, offset 18)."""
+    with path.open("rb") as raw:
+        return raw.read(20)[18:20] == b"\x02\x02"
+
+
+def _is_idle_wal(path: Path) -> bool:
+    return _is_wal(path) and not _size(beside(path, "-wal"))
+
+
+def _needs_recovery(path: Path) -> bool:
+    """A log without its index, or a journal that holds a transaction, that nobody is working on."""
+    if _is_wal(path):
+        return _size(beside(path, "-wal")) > 0 and not beside(path, "-shm").exists()
+    if not _size(beside(path, "-journal")):
+        return False
+    try:
+        with _connect(path, "ro"):
+            return False
+    except sqlite3.OperationalError:
+        return True
+
+
+def _copy(path: Path, folder: Path) -> Path:
+    for suffix in ("", "-wal", "-journal"):
+        if beside(path, suffix).exists():
+            shutil.copyfile(beside(path, suffix), folder / f"copy.db{suffix}")
+    return folder / "copy.db"
