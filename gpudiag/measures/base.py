@@ -1,7 +1,8 @@
 """What a measure is: a pure function from a run to a small frozen profile.
 
 A profile is a frozen dataclass. Its scalar fields carry their unit in the name; its DataFrames are
-tidy. :func:`facts` turns the scalars, and the rows of ``per_gpu``, into the ``measures`` section of the JSON.
+tidy. :func:`facts` turns the scalars, and the rows of ``per_gpu`` and ``by_state``, into the ``measures`` section
+of the JSON.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def unit_of(name: str) -> str:
 
 
 def facts(profile: Profile) -> dict[str, dict[str, Any]]:
-    """Scalars of a profile as ``{name: {value, unit}}``; rows of ``per_gpu`` as ``gpu.<gpu>.<column>``.
+    """Scalars of a profile as ``{name: {value, unit}}``; rows of ``per_gpu`` as ``gpu.<gpu>.<column>``,
+    of ``by_state`` as ``state.<state>.<column>``.
 
     Unknown (NaN) becomes None.
     """
@@ -48,11 +50,13 @@ def facts(profile: Profile) -> dict[str, dict[str, Any]]:
         value = getattr(profile, spec.name)
         if isinstance(value, bool | int | float | str) or value is None:
             out[spec.name] = {"value": clean(value), "unit": unit_of(spec.name)}
-    per_gpu = getattr(profile, "per_gpu", None)
-    if per_gpu is not None:
-        for gpu, row in per_gpu.iterrows():
-            for name, value in row.items():
-                out[f"gpu.{gpu}.{name}"] = {"value": clean(value), "unit": unit_of(str(name))}
+    for kind, field in (("gpu", "per_gpu"), ("state", "by_state")):
+        frame = getattr(profile, field, None)
+        if frame is not None:
+            for row in frame.reset_index(names=kind).to_dict("records"):
+                key = row.pop(kind)
+                for name, value in row.items():
+                    out[f"{kind}.{key}.{name}"] = {"value": clean(value), "unit": unit_of(str(name))}
     return out
 
 
