@@ -16,8 +16,9 @@ class MemoryProfile:
     """``per_gpu`` (index gpu): mean_mib, p50_mib, p99_mib, max_mib, min_mib, total_mib (NaN unknown),
     mean_used_pct, p99_used_pct, max_used_pct, headroom_mib (total - max), coverage_pct,
     max_at (UTC), growth_factor (total / (max - baseline), an upper limit of what fits, NaN unknown).
-    ``series``: gpu, time, mem_used_mib, decimated, extremes kept; one row with NaN stands inside each
-    telemetry gap, so that a line drawn through the rows breaks there.
+    ``series``: gpu, time, mem_used_mib, mean_mib, decimated, extremes kept; one row with NaN stands inside
+    each telemetry gap, so that a line drawn through the rows breaks there. ``mean_mib`` is the
+    time-weighted mean of the bin that the row was kept from (mem_used_mib where no row was dropped).
     """
 
     per_gpu: pd.DataFrame
