@@ -1,0 +1,117 @@
+"""A simulated history as the tables of a Run, without a file in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from gpudiag.manifest import Settings
+from gpudiag.run import Run, RunInfo
+from gpudiag.schema import GPU, GPUS, REPORTS, STUDIES, TRIALS, conform, empty
+from gpudiag.simulation.life import Life
+from gpudiag.simulation.spec import Spec
+
+
+def origin_of(spec: Spec) -> pd.Timestamp:
+    """The instant, UTC, from which simulated seconds count."""
+    return pd.Timestamp(spec.start).tz_localize(spec.timezone).tz_convert("UTC")
+
+
+def instants(seconds: Sequence[float], origin: pd.Timestamp) -> pd.Series:
+    """UTC stamps of simulated seconds, to the microsecond; NaN becomes NaT."""
+    micro = pd.Series(seconds, dtype="float64").mul(1e6).round()
+    return origin.as_unit("us") + pd.to_timedelta(micro, unit="us")
+
+
+def build_run(spec: Spec, lives: Sequence[Life], samples: pd.DataFrame) -> Run:
+    """The run that reading the written files gives: tables on UTC, each source on its own clock."""
+    origin = origin_of(spec)
+    recorded = sorted(lives, key=lambda life: life.number) if spec.record != "none" else []
+    return Run(
+        gpu=_gpu(spec, samples, origin),
+        gpus=_gpus(spec),
+        trials=_trials(spec, recorded, origin),
+        reports=_reports(spec, recorded),
+        studies=_studies(spec, recorded),
+        info=RunInfo(
+            name=spec.name,
+            timezone=spec.timezone,
+            settings=settings_of(spec),
+            dataloader=spec.dataloader,
+            stated=dict(spec.stated),
+            notes=spec.notes,
+        ),
+    )
+
+
+def settings_of(spec: Spec) -> Settings:
+    """What run.toml states: the spec's settings, completed by what the simulation used."""
+    used = {
+        "parallel": spec.worker_steps[0][1],
+        "n_trials": spec.n_trials,
+        "pruner": spec.pruner,
+        "max_steps": spec.trial.epochs,
+    }
+    missing = {name: value for name, value in used.items() if getattr(spec.settings, name) is None}
+    return spec.settings.model_copy(update=missing if spec.record == "optuna" else {})
+
+
+def _gpu(spec: Spec, samples: pd.DataFrame, origin: pd.Timestamp) -> pd.DataFrame:
+    stamps = (samples["true_s"] + spec.telemetry.offset_s).round(3)
+    frame = samples.assign(time=instants(stamps.tolist(), origin)).sort_values(["gpu", "time"], kind="stable")
+    return conform(frame, GPU)
+
+
+def _gpus(spec: Spec) -> pd.DataFrame:
+    rows = [
+        {
+            "gpu": str(index),
+            "name": gpu.name,
+            "uuid": gpu.uuid or None,
+            "mem_total_mib": gpu.mem_total_mib,
+            "power_limit_w": gpu.power_limit_w,
+        }
+        for index, gpu in enumerate(spec.gpus)
+    ]
+    return conform(pd.DataFrame(rows), GPUS)
+
+
+def _trials(spec: Spec, lives: Sequence[Life], origin: pd.Timestamp) -> pd.DataFrame:
+    if not lives:
+        return empty(TRIALS)
+    frame = pd.DataFrame(
+        {
+            "study": spec.study,
+            "trial": [life.number for life in lives],
+            "name": [life.name or None for life in lives],
+            "state": [life.state for life in lives],
+            "start": instants([life.start_s for life in lives], origin),
+            "end": instants([life.end_s if life.finished else float("nan") for life in lives], origin),
+            "value": [life.value if life.state in ("COMPLETE", "PRUNED") else float("nan") for life in lives],
+            "detail": [life.detail or None for life in lives],
+        }
+    )
+    if spec.declares_gpu:
+        frame["worker"] = [f"w{life.worker}" if life.worker >= 0 else None for life in lives]
+        frame["gpu"] = [str(life.gpu) if life.gpu >= 0 else None for life in lives]
+    for prefix, field in (("params.", "params"), ("user_attrs.", "user_attrs")):
+        family = pd.DataFrame([getattr(life, field) for life in lives], index=frame.index)
+        frame = frame.join(family.add_prefix(prefix))
+    return conform(frame, TRIALS)
+
+
+def _reports(spec: Spec, lives: Sequence[Life]) -> pd.DataFrame:
+    rows = [(spec.study, life.number, step, value) for life in lives for step, value, _ in life.reports]
+    if not rows or spec.record != "optuna":
+        return empty(REPORTS)
+    return conform(pd.DataFrame(rows, columns=["study", "trial", "step", "value"]), REPORTS)
+
+
+def _studies(spec: Spec, lives: Sequence[Life]) -> pd.DataFrame:
+    if not lives:
+        return empty(STUDIES)
+    directions = spec.curve.direction.upper() if spec.record == "optuna" else ""
+    return conform(
+        pd.DataFrame({"study": [spec.study], "directions": [directions], "source": [""], "clock": ["utc"]}), STUDIES
+    )
