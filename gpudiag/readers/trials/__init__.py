@@ -10,11 +10,11 @@ from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
 from gpudiag.readers.source import Source
-from gpudiag.readers.trials import optuna_sqlite
+from gpudiag.readers.trials import optuna_sqlite, trials_csv
 
 EXPECTED = "an Optuna study (SQLite file) or a trials_dataframe CSV"
 
-READERS: tuple[Reader[Trials], ...] = (optuna_sqlite.READER,)
+READERS: tuple[Reader[Trials], ...] = (optuna_sqlite.READER, trials_csv.READER, trials_csv.DASHBOARD)
 
 
 def read_trials(

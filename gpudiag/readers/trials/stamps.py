@@ -1,0 +1,83 @@
+"""Stamps of exports and task logs: text with or without a zone, or seconds since 1970, as UTC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.clock import localize
+
+_ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
+_EPOCH_S = 1e8
+"""Smallest number taken for seconds since 1970 (1973); a thousand times more is milliseconds, and so on."""
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """``time``: UTC, NaT where unknown. ``clock``: utc, local, mixed, or unknown if there is no stamp.
+
+    ``bad`` counts cells that are there but are no date, ``example`` is the first; ``doubtful`` counts
+    stamps in an hour that a clock change repeats.
+    """
+
+    time: pd.Series
+    clock: str
+    bad: int = 0
+    example: str = ""
+    doubtful: int = 0
+
+
+def to_utc(cells: Sequence[object], zone: tzinfo) -> Stamps:
+    """Cells (text, number, datetime or None), in the order given, as UTC."""
+    texts = [_clean(cell) for cell in cells]
+    numbers = np.array([_number(text) for text in texts], dtype=float)
+    zoned = np.array([bool(_ZONED.search(text)) for text in texts], dtype=bool) | np.isfinite(numbers)
+    there = np.array([bool(text) for text in texts], dtype=bool)
+    out = pd.Series(pd.NaT, index=range(len(texts)), dtype="datetime64[us, UTC]")
+    if np.isfinite(numbers).any():
+        out = out.where(~np.isfinite(numbers), _epoch(numbers))
+    series = pd.Series(texts, dtype="object")
+    aware, naive = zoned & there & ~np.isfinite(numbers), ~zoned & there
+    if aware.any():
+        cut = series[aware].str.replace(r"\s*(UTC|GMT)$", "+00:00", regex=True)
+        out[aware] = pd.to_datetime(cut, format="ISO8601", errors="coerce", utc=True).astype("datetime64[us, UTC]")
+    doubtful = 0
+    if naive.any():
+        local = localize(pd.to_datetime(series[naive], format="ISO8601", errors="coerce"), zone)
+        out[naive] = local.time
+        doubtful = local.ambiguous
+    bad = out.isna().to_numpy() & there
+    clock = "mixed" if zoned.any() and naive.any() else "utc" if zoned.any() else "local" if naive.any() else "unknown"
+    return Stamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "", doubtful)
+
+
+def _clean(cell: object) -> str:
+    if cell is None or cell is pd.NaT or (isinstance(cell, float) and cell != cell):
+        return ""
+    if isinstance(cell, datetime):
+        return cell.isoformat()
+    text = str(cell).strip()
+    # A comma before the fraction is what Python's logging writes.
+    return re.sub(r"(\d{2}:\d{2}:\d{2}),(\d+)", r"\1.\2", text)
+
+
+def _number(text: str) -> float:
+    """Seconds since 1970 if the text is a number of plausible size, else NaN."""
+    try:
+        number = float(text)
+    except ValueError:
+        return np.nan
+    # Eight digits are a date such as 20240618.
+    return number if number >= _EPOCH_S else np.nan
+
+
+def _epoch(numbers: np.ndarray) -> pd.Series:
+    """Seconds, milliseconds, microseconds or nanoseconds since 1970, told from their size."""
+    power = np.clip(np.floor(np.log10(np.maximum(np.nan_to_num(numbers, nan=_EPOCH_S), _EPOCH_S) / _EPOCH_S) / 3), 0, 3)
+    micros = numbers / 1000.0**power * 1e6
+    return pd.Series(pd.to_datetime(np.round(micros), unit="us", utc=True)).astype("datetime64[us, UTC]")

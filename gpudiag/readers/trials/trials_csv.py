@@ -1,0 +1,102 @@
+"""CSV files of ``study.trials_dataframe()`` and of optuna-dashboard."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+from gpudiag.errors import InputError
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.trials.flat import from_columns, is_trials_header, typed
+
+NAME = "optuna-trials-csv"
+DASHBOARD_NAME = "optuna-dashboard-csv"
+
+_DASHBOARD = {"Number": "number", "State": "state", "Value": "value"}
+_DASHBOARD_FAMILIES = {"Param ": "params_", "UserAttribute ": "user_attrs_", "Objective ": "values_"}
+_DELIMITERS = (",", ";", "\t")
+
+
+def recognises(source: Source) -> bool:
+    """The header of ``trials_dataframe().to_csv()``: with or without index, flat or with two header lines."""
+    return is_trials_header(_names(_header(source)))
+
+
+def recognises_dashboard(source: Source) -> bool:
+    """The header of optuna-dashboard's download, which carries no times."""
+    return _header(source)[:2] == ["Number", "State"]
+
+
+def _delimiter(line: str) -> str:
+    return max(_DELIMITERS, key=line.count)
+
+
+def _header(source: Source) -> list[str]:
+    if source.is_binary or not source.lines:
+        return []
+    line = source.lines[0].lstrip("\ufeff")
+    return next(csv.reader([line], delimiter=_delimiter(line)), [])
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    """Column names, with those of a ``multi_index`` frame that was flattened by str() made plain."""
+    out = []
+    for name in header:
+        if name.startswith("('") and name.endswith(")"):
+            parts = [part.strip().strip("'\"") for part in name[1:-1].split(",", 1)]
+            name = "_".join(part for part in parts if part)
+        out.append(name)
+    return out
+
+
+def _rows(source: Source) -> list[list[str]]:
+    text = source.read_text().replace("\0", "").lstrip("\ufeff")
+    delimiter = _delimiter(text.partition("\n")[0])
+    try:
+        return [row for row in csv.reader(text.splitlines(keepends=True), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise InputError(f"{source.path}: is no CSV file of trials ({error}).") from error
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[str]], problems: ProblemLog) -> dict[str, list[object]]:
+    """Cells by column. A row of another width (torn) is dropped, and so is a repeated header."""
+    good = [row for row in rows if len(row) == len(names)]
+    problems.add("row of another width", len(rows) - len(good), lost=True)
+    return {name: typed(list(cells)) for name, cells in zip(names, zip(*good, strict=True), strict=False)} or {
+        name: [] for name in names
+    }
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """One trial per row; the study is called as the options say, else like the file."""
+    problems = ProblemLog()
+    header, *rows = _rows(source)
+    names = _names(header)
+    if len(set(names) - {""}) < len([name for name in names if name]) and rows and "number" not in rows[0]:
+        # A multi_index frame: the second line holds the names inside params, user_attrs, ...
+        second, *rows = rows
+        names = ["_".join(part for part in pair if part) for pair in zip(names, second, strict=False)]
+    return from_columns(_columns(names, rows, problems), source, options, NAME, problems)
+
+
+def read_dashboard(source: Source, options: ReadOptions) -> Trials:
+    """optuna-dashboard's CSV: states, values and parameters, but neither times nor durations."""
+    problems = ProblemLog()
+    header, *rows = _rows(source)
+    names = [_dashboard_name(name) for name in header]
+    out = from_columns(_columns(names, rows, problems), source, options, DASHBOARD_NAME, problems)
+    note = f"{source.path.name}: an optuna-dashboard CSV carries no times; export the study itself to see durations."
+    return Trials(out.trials, out.reports, out.studies, out.events, out.problems, (*out.notes, note), out.reader)
+
+
+def _dashboard_name(name: str) -> str:
+    for prefix, ours in _DASHBOARD_FAMILIES.items():
+        if name.startswith(prefix):
+            return ours + name.removeprefix(prefix)
+    return _DASHBOARD.get(name, name)
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read)
+DASHBOARD: Reader[Trials] = Reader(DASHBOARD_NAME, recognises_dashboard, read_dashboard)
