@@ -9,106 +9,41 @@ A nested ``date_range`` (or start_date, end_date) is the data a task worked on, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
+from gpudiag.readers.artifacts.task_words import (
+    DETAIL,
+    DURATION_MS,
+    DURATION_S,
+    END,
+    EXIT_CODE,
+    MOMENT,
+    NOT_TASKS,
+    PARAMETERS,
+    PLACES,
+    START,
+    STATE_OF,
+    STATUS,
+    STUDY,
+    TAKEN,
+    TASK,
+    TASK_PARTS,
+    TIMES,
+)
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.trials.pivot import column, plain
-from gpudiag.readers.trials.stamps import Stamps, to_utc
+from gpudiag.readers.trials.stamps import EPOCH_S, Stamps, to_utc
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
 NAME = "task-jsonl"
-
-_STATES = {
-    "COMPLETE": "ok okay success successful succeeded complete completed done finished passed pass",
-    "FAIL": "failed failure fail error errored crashed crash timeout timed_out oom killed cancelled canceled aborted",
-    "RUNNING": "running started start in_progress",
-    "WAITING": "waiting pending queued scheduled",
-    "PRUNED": "pruned early_stopped",
-}
-_STATE_OF = {word: state for state, words in _STATES.items() for word in words.split()}
-
-STATUS = (
-    "status",
-    "state",
-    "outcome",
-    "result",
-    "ok",
-    "success",
-    "succeeded",
-    "failed",
-    "exit_code",
-    "returncode",
-    "exitcode",
-)
-START = (
-    "start",
-    "start_time",
-    "started",
-    "started_at",
-    "start_ts",
-    "time_start",
-    "begin",
-    "begin_time",
-    "datetime_start",
-    "t_start",
-)
-END = ("end", "end_time", "ended", "ended_at", "end_ts", "time_end", "finish", "finished", "finished_at", "finish_time")
-END += ("completed_at", "completed", "completion_time", "datetime_complete", "t_end")
-MOMENT = ("timestamp", "time", "ts", "datetime", "logged_at", "created_at", "date")
-DURATION_S = (
-    "duration_s",
-    "duration_sec",
-    "duration_seconds",
-    "duration",
-    "elapsed_s",
-    "elapsed_sec",
-    "elapsed_seconds",
-)
-DURATION_S += (
-    "elapsed",
-    "seconds",
-    "secs",
-    "runtime",
-    "runtime_s",
-    "run_time",
-    "took",
-    "took_s",
-    "wall_s",
-    "wall_time",
-    "time_s",
-)
-DURATION_MS = ("duration_ms", "elapsed_ms", "runtime_ms", "took_ms")
-TASK = (
-    "name",
-    "task",
-    "task_name",
-    "task_id",
-    "window_label",
-    "label",
-    "job",
-    "job_name",
-    "job_id",
-    "run_name",
-    "run_id",
-    "id",
-)
-DETAIL = ("error", "error_message", "exception", "message", "reason", "detail", "traceback", "stderr")
-STUDY = ("batch_id", "batch", "study", "experiment", "sweep")
-PARAMETERS = ("params", "parameters", "hyperparameters", "hparams", "config", "args", "kwargs", "hyperparams")
-PLACES = {
-    "gpu": ("gpu", "gpu_id", "gpu_index", "device", "device_id", "cuda_device", "gpu_device_id"),
-    "worker": ("worker", "worker_id", "worker_name", "thread", "process_name", "rank"),
-    "pid": ("pid", "process_id"),
-    "host": ("host", "hostname", "node", "machine"),
-}
-_NOT_TASKS = ("op_code", "training_iteration", "_runtime", "level", "levelname")
 
 
 def recognises(source: Source) -> bool:
@@ -120,11 +55,9 @@ def recognises(source: Source) -> bool:
         task = _parse(line)
         if task is None:
             continue
-        if any(key in task for key in _NOT_TASKS):
+        if any(key in task for key in NOT_TASKS):
             return False
-        seen += (
-            _state(task) is not None and _first(task, (*START, *END, *MOMENT, *DURATION_S, *DURATION_MS)) is not None
-        )
+        seen += _state(task) is not None and _first(task, TIMES) is not None
     return seen >= max(1, min(3, sum(bool(line.strip()) for line in source.lines[:50])) - 1)
 
 
@@ -150,10 +83,11 @@ def _state(task: Mapping[str, Any]) -> str | None:
         value = task.get(key)
         if isinstance(value, bool):
             return "COMPLETE" if value != (key == "failed") else "FAIL"
-        if isinstance(value, int) and key in ("exit_code", "returncode", "exitcode"):
+        if isinstance(value, int) and key in EXIT_CODE:
             return "COMPLETE" if value == 0 else "FAIL"
-        if isinstance(value, str) and value.strip().lower().replace(" ", "_").replace("-", "_") in _STATE_OF:
-            return _STATE_OF[value.strip().lower().replace(" ", "_").replace("-", "_")]
+        word = re.sub(r"[ -]+", "_", value.strip().lower()) if isinstance(value, str) else ""
+        if word in STATE_OF:
+            return STATE_OF[word]
     return None
 
 
@@ -168,30 +102,35 @@ def read(source: Source, options: ReadOptions) -> Trials:
         raise InputError(
             f"{source.path}: no line is a task; expected JSON objects with a status and a time or duration."
         )
-    study = options.study or str(
-        next((_first(task, STUDY) for task in tasks if _first(task, STUDY)), source.path.name.split(".")[0])
-    )
     start, end, notes = _times(tasks, options, problems)
-    frame = pd.DataFrame({"study": study, "trial": np.arange(len(tasks)), "state": [_state(task) for task in tasks]})
-    frame["name"] = pd.Series([_name(task) for task in tasks], dtype=text_dtype())
+    frame = _frame(tasks, options.study or source.path.name.split(".")[0], options.study)
     frame["start"], frame["end"] = start.time, end.time
     frame["duration_s"] = np.where(start.time.isna() | end.time.isna(), [_duration_s(task) for task in tasks], np.nan)
-    frame["detail"] = pd.Series([_text(_first(task, DETAIL)) for task in tasks], dtype=text_dtype())
-    for name, keys in PLACES.items():
-        frame[name] = _place(name, [_first(task, keys) for task in tasks])
-    frame = pd.concat([frame, pd.DataFrame(_wide(tasks), index=frame.index)], axis=1)
     clocks = {start.clock, end.clock} - {"unknown"}
     clock = clocks.pop() if len(clocks) == 1 else "mixed" if clocks else "unknown"
     if clock in ("local", "mixed"):
-        notes.append(f"Tasks '{study}': stamps without a zone read as local time of {options.timezone} (assumed).")
-    studies = pd.DataFrame({"study": [study], "directions": [""], "source": [str(source.path)], "clock": [clock]})
+        notes.append(f"Tasks of {source.path.name}: stamps without a zone read as local time of {options.timezone}.")
+    studies = frame[["study"]].drop_duplicates().assign(directions="", source=str(source.path), clock=clock)
     return Trials(
-        trials=conform(frame, TRIALS),
+        trials=conform(frame.sort_values(["study", "trial"], kind="stable"), TRIALS),
         studies=conform(studies, STUDIES),
         problems=problems.all,
         notes=tuple(notes),
         reader=NAME,
     )
+
+
+def _frame(tasks: list[dict[str, Any]], default: str, wanted: str | None) -> pd.DataFrame:
+    """Everything but the times. A task belongs to the batch it names, unless the caller names one for all."""
+    text = text_dtype()
+    batches = [wanted or _text(_first(task, STUDY)) or default for task in tasks]
+    frame = pd.DataFrame({"study": pd.Series(batches, dtype=text), "state": [_state(task) for task in tasks]})
+    frame["trial"] = frame.groupby("study", sort=False).cumcount()
+    frame["name"] = pd.Series([_name(task) for task in tasks], dtype=text)
+    frame["detail"] = pd.Series([_text(_first(task, DETAIL)) for task in tasks], dtype=text)
+    for name, keys in PLACES.items():
+        frame[name] = _place(name, [_first(task, keys) for task in tasks])
+    return pd.concat([frame, pd.DataFrame(_wide(tasks), index=frame.index)], axis=1)
 
 
 def _tasks(source: Source, problems: ProblemLog) -> list[dict[str, Any]]:
@@ -212,7 +151,7 @@ def _tasks(source: Source, problems: ProblemLog) -> list[dict[str, Any]]:
 
 def _paired(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A line that says a task began and a later one of the same name that says how it ended are one task."""
-    open_at: dict[str, int] = {}
+    open_at: dict[str | None, int] = {}
     out: list[dict[str, Any]] = []
     for task in tasks:
         name = _name(task)
@@ -220,8 +159,9 @@ def _paired(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if running and _first(task, START) is None:
             task = {**task, "start": _first(task, MOMENT)}
         if not running and name in open_at:
-            begun = out[open_at.pop(name)]
-            out[out.index(begun)] = {**begun, **task, "start": _first(task, START) or _first(begun, START)}
+            place = open_at.pop(name)
+            begun = _first(out[place], START)
+            out[place] = {**out[place], **task, "start": _first(task, START) or begun}
             continue
         if running and name is not None:
             open_at[name] = len(out)
@@ -232,17 +172,17 @@ def _paired(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _times(tasks: list[dict[str, Any]], options: ReadOptions, problems: ProblemLog) -> tuple[Stamps, Stamps, list[str]]:
     """Starts and ends. A lone timestamp is when the line was written, so it is the end."""
     notes: list[str] = []
-    starts = [_first(task, START) for task in tasks]
-    ends = [_first(task, END) for task in tasks]
+    starts = [_moment(task, START) for task in tasks]
+    ends = [_moment(task, END) for task in tasks]
     open_ended = [
         _state(task) in ("RUNNING", "WAITING") or end is not None for task, end in zip(tasks, ends, strict=True)
     ]
-    stamped = [None if skip else _first(task, MOMENT) for task, skip in zip(tasks, open_ended, strict=True)]
+    stamped = [None if skip else _moment(task, MOMENT) for task, skip in zip(tasks, open_ended, strict=True)]
     ends = [end if end is not None else moment for end, moment in zip(ends, stamped, strict=True)]
     if any(begin is None and moment is not None for begin, moment in zip(starts, stamped, strict=True)):
         notes.append(
-            "The task log has one stamp per task, taken as its end because a line is written when a task is done: ends can be "
-            "compared with telemetry, but starts and so overlap are unknown; log a start time as well to measure concurrency."
+            "The task log has one stamp per task, taken as its end because a line is written when a task is done. "
+            "Ends can be compared with telemetry; starts, and so overlap, are unknown: log a start time to measure it."
         )
     pair = (to_utc(starts, options.timezone), to_utc(ends, options.timezone))
     for stamps in pair:
@@ -250,21 +190,38 @@ def _times(tasks: list[dict[str, Any]], options: ReadOptions, problems: ProblemL
     return (*pair, notes)
 
 
+def _moment(task: Mapping[str, Any], keys: Iterable[str]) -> Any:
+    """The stamp under one of the keys; a number too small for a date is none."""
+    value = _first(task, keys)
+    return None if isinstance(value, int | float) and value < EPOCH_S else value
+
+
 def _duration_s(task: Mapping[str, Any]) -> float:
     """Stated duration in seconds; NaN if there is none."""
-    value, unit = _first(task, DURATION_S), 1.0
-    if value is None:
-        value, unit = _first(task, DURATION_MS), 1e-3
+    for keys, unit in ((DURATION_S, 1.0), (DURATION_MS, 1e-3)):
+        value = _first(task, keys)
+        if value is not None:
+            return _seconds(value) * unit
+    # Numbers too small for a date count from the start of the batch.
+    span = _seconds(_first(task, END)) - _seconds(_first(task, START))
+    return span if span >= 0 else _seconds(_first(task, ("time",)))
+
+
+def _seconds(value: Any) -> float:
+    """A number of seconds below three years, or ``0:03:12``; else NaN."""
     if isinstance(value, str) and ":" in value:
         value = pd.to_timedelta(value, errors="coerce").total_seconds()
-    seconds = pd.to_numeric(value, errors="coerce") if not isinstance(value, bool) else np.nan
-    return float(seconds) * unit if seconds is not None and seconds >= 0 else np.nan
+    try:
+        seconds = float("nan" if value is None or isinstance(value, bool) else value)
+    except (TypeError, ValueError):
+        return np.nan
+    return seconds if 0 <= seconds < EPOCH_S else np.nan
 
 
 def _name(task: Mapping[str, Any]) -> str | None:
     """The task's own name, else what it worked on: symbol and window."""
     own = _first(task, TASK)
-    parts = [own] if own is not None else [task.get(key) for key in ("symbol", "window", "fold", "seed")]
+    parts = [own] if own is not None else [task.get(key) for key in TASK_PARTS]
     words = [_text(part) for part in parts if part not in (None, "")]
     return " ".join(word for word in words if word) or None
 
@@ -290,22 +247,15 @@ def _place(name: str, values: list[Any]) -> pd.Series:
 
 def _wide(tasks: list[dict[str, Any]]) -> dict[str, pd.Series]:
     """Nested parameters as ``params.<name>``, everything else that is not spoken for as ``user_attrs.<name>``."""
-    taken = {*STATUS, *START, *END, *MOMENT, *DURATION_S, *DURATION_MS, *DETAIL, *STUDY}.union(*PLACES.values())
     cells: dict[str, dict[int, Any]] = {}
-
-    def put(name: str, row: int) -> Callable[[Any], None]:
-        return lambda value: cells.setdefault(name, {}).__setitem__(row, value)
-
     for row, task in enumerate(tasks):
         for key, value in task.items():
-            if key in PARAMETERS and isinstance(value, dict):
+            if isinstance(value, dict):
+                prefix = "params." if key in PARAMETERS else f"user_attrs.{key}."
                 for name, inner in value.items():
-                    put(f"params.{name}", row)(plain(inner))
-            elif isinstance(value, dict):
-                for name, inner in value.items():
-                    put(f"user_attrs.{key}.{name}", row)(plain(inner))
-            elif key not in taken:
-                put(f"user_attrs.{key}", row)(plain(value))
+                    cells.setdefault(f"{prefix}{name}", {})[row] = plain(inner)
+            elif key not in TAKEN:
+                cells.setdefault(f"user_attrs.{key}", {})[row] = plain(value)
     return {name: _column(found, len(tasks)) for name, found in cells.items()}
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from gpudiag.clock import localize
 
 _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
-_EPOCH_S = 1e8
+EPOCH_S = 1e8
 """Smallest number taken for seconds since 1970 (1973); a thousand times more is milliseconds, and so on."""
 
 
@@ -73,11 +73,11 @@ def _number(text: str) -> float:
     except ValueError:
         return np.nan
     # Eight digits are a date such as 20240618.
-    return number if number >= _EPOCH_S else np.nan
+    return number if number >= EPOCH_S else np.nan
 
 
 def _epoch(numbers: np.ndarray) -> pd.Series:
     """Seconds, milliseconds, microseconds or nanoseconds since 1970, told from their size."""
-    power = np.clip(np.floor(np.log10(np.maximum(np.nan_to_num(numbers, nan=_EPOCH_S), _EPOCH_S) / _EPOCH_S) / 3), 0, 3)
+    power = np.clip(np.floor(np.log10(np.maximum(np.nan_to_num(numbers, nan=EPOCH_S), EPOCH_S) / EPOCH_S) / 3), 0, 3)
     micros = numbers / 1000.0**power * 1e6
     return pd.Series(pd.to_datetime(np.round(micros), unit="us", utc=True)).astype("datetime64[us, UTC]")

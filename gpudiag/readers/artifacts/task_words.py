@@ -1,0 +1,50 @@
+"""The spellings of a task log: which keys and words say how a task ended, when it ran and where."""
+
+from __future__ import annotations
+
+_STATES = {
+    "COMPLETE": "ok okay success successful succeeded complete completed done finished passed pass",
+    "FAIL": "failed failure fail error errored crashed crash timeout timed_out oom killed cancelled canceled aborted",
+    "RUNNING": "running started start in_progress",
+    "WAITING": "waiting pending queued scheduled",
+    "PRUNED": "pruned early_stopped",
+}
+STATE_OF = {word: state for state, words in _STATES.items() for word in words.split()}
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+EXIT_CODE = _keys("exit_code returncode exitcode")
+STATUS = _keys("status state outcome result ok success succeeded failed") + EXIT_CODE
+START = _keys(
+    "start start_time started started_at start_ts start_timestamp time_start begin begin_time datetime_start t_start"
+)
+END = _keys(
+    "end end_time ended ended_at end_ts end_timestamp time_end finish finished finished_at finish_time completed_at "
+    "completed completion_time datetime_complete t_end"
+)
+MOMENT = _keys("timestamp time ts datetime logged_at created_at")
+DURATION_S = _keys(
+    "duration_s duration_sec duration_seconds duration elapsed_s elapsed_sec elapsed_seconds elapsed seconds secs "
+    "runtime runtime_s run_time took took_s wall_s wall_time time_s"
+)
+DURATION_MS = _keys("duration_ms elapsed_ms runtime_ms took_ms")
+TIMES = START + END + MOMENT + DURATION_S + DURATION_MS
+TASK = _keys("name task task_name task_id window_label label job job_name job_id run_name run_id id")
+TASK_PARTS = _keys("symbol window fold seed")
+"""What names a task that has no name of its own, together."""
+DETAIL = _keys("error error_message exception message reason detail traceback stderr")
+STUDY = _keys("batch_id batch study experiment sweep")
+PARAMETERS = _keys("params parameters hyperparameters hparams config args kwargs hyperparams")
+PLACES = {
+    "gpu": _keys("gpu gpu_id gpu_index device device_id cuda_device gpu_device_id"),
+    "worker": _keys("worker worker_id worker_name thread process_name rank"),
+    "pid": _keys("pid process_id"),
+    "host": _keys("host hostname node machine"),
+}
+TAKEN = frozenset(STATUS + TIMES + DETAIL + STUDY).union(*PLACES.values())
+"""Keys that have a column of their own."""
+NOT_TASKS = _keys("op_code training_iteration _runtime level levelname")
+"""Keys of Optuna journals, Ray Tune results, wandb events and ordinary logs."""
