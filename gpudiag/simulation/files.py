@@ -73,7 +73,7 @@ def task_rows(spec: Spec, lives: Iterable[Life]) -> Iterable[dict[str, Any]]:
         row |= {"start": iso(spec, life.start_s), "end": iso(spec, life.end_s) if life.finished else None}
         if spec.declares_gpu:
             row |= {"worker": f"w{life.worker}", "gpu": str(life.gpu)}
-        row |= {"params": life.params or None, "user_attrs": life.user_attrs or None, "detail": life.detail or None}
+        row |= {**life.user_attrs, "params": life.params or None, "detail": life.detail or None}
         yield {key: value for key, value in row.items() if value is not None}
 
 

@@ -1,0 +1,58 @@
+"""A sample case: one or two run folders, what lies beside them, and where it all comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpudiag.simulation.files import write_text
+from gpudiag.simulation.simulator import Simulated
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """``runs`` by subfolder ('' is the case's own folder); ``extras``: lines of further files by path.
+
+    ``story`` is the body of ORIGIN.md: what the case stands for, what is scripted in it and what follows.
+    """
+
+    name: str
+    seed: int
+    story: str
+    runs: Mapping[str, Simulated]
+    extras: Mapping[str, Iterable[str]] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write every run and ORIGIN.md below ``folder``."""
+        for sub, simulated in self.runs.items():
+            simulated.write(folder / sub)
+        for path, lines in self.extras.items():
+            write_text(folder / path, lines)
+        write_text(folder / "ORIGIN.md", self._origin().splitlines())
+
+    def _origin(self) -> str:
+        parts = [f"# {self.name}", self.story.strip(), *(_known(sub, run) for sub, run in self.runs.items())]
+        alone = f"`gpudiag demo --case {self.name} -o FOLDER`"
+        parts.append(
+            f"## Made by\n\n`python -m gpudiag.simulation data/samples` (this case alone: {alone}), seed {self.seed}. "
+            "The same command writes the same bytes. Nothing in it was measured on a real machine."
+        )
+        return "\n\n".join(parts)
+
+
+def _known(sub: str, simulated: Simulated) -> str:
+    """The truth of one run in a few lines; truth.json has all of it."""
+    truth = simulated.truth
+    total = truth.ledger["gpu_s"].sum()
+    lines = [f"## Known truth{f' of {sub}/' if sub else ''}", ""]
+    ran = f"{truth.effective:.2f} on average, {truth.peak} at most"
+    lines.append(f"- window {truth.window_s:.1f} s; trials truly running at once: {ran}")
+    for row in truth.gpus.itertuples():
+        lines.append(
+            f"- GPU {row.gpu}: mean utilization {row.mean_util_pct:.1f} %, memory peak {row.mem_peak_mib:.0f} MiB"
+        )
+    shares = truth.ledger.groupby("cell", sort=False)["gpu_s"].sum() / total * 100.0
+    lines.append("- ledger: " + ", ".join(f"{cell} {share:.2f} %" for cell, share in shares.items() if share > 0))
+    lines.append("- every number, trial by trial: `truth.json`")
+    return "\n".join(lines)
