@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.clock import parse_zone
-from gpudiag.errors import InputError, InputNotFound, UnknownInput
+from gpudiag.errors import ConfigError, InputError, InputNotFound, UnknownInput
 from gpudiag.intake import Intake, take, take_trials, try_take
 from gpudiag.manifest import GpuOverride, Manifest, read_manifest
 from gpudiag.readers import trials as trial_readers
@@ -27,25 +27,38 @@ MAX_FILES = 20_000
 
 
 def load_run(
-    path: str | Path,
+    path: str | Path = "",
     *,
+    telemetry: Sequence[str | Path] | str | Path = (),
+    trials: object = "",
+    artifacts: Sequence[str | Path] = (),
     study: str | None = None,
     timezone: str | tzinfo | None = None,
 ) -> Run:
-    """Load a run from its folder or its run.toml.
+    """Load a run from its folder or its run.toml, or from the inputs named as :meth:`Run.from_files` does.
 
     A folder with a run.toml is read as that file says; a folder without one is searched by content.
+    An empty argument counts as not given.
 
     Args:
-        path: the folder, or the run.toml.
+        path: the folder, or the run.toml; empty where the inputs are named.
+        telemetry: logs of GPU metrics.
+        trials: a study's file or storage URL, a trial table, or an ``optuna.Study``.
+        artifacts: task logs, training logs and result files.
         study: the one study to keep; default: run.toml's, else every study found.
         timezone: IANA name of the zone of stamps that carry none; default: run.toml's, else this machine's.
 
     Raises:
         InputNotFound: nothing is at ``path``.
-        ConfigError: run.toml has an unknown key or an illegal value.
-        InputError: an input named in run.toml cannot be read, or the folder holds no input at all.
+        ConfigError: run.toml has an unknown key or an illegal value, or both a path and inputs are given.
+        InputError: an input that was named cannot be read, or there is no input at all.
     """
+    given = None if isinstance(trials, str) and not trials else trials
+    named = bool(telemetry) or given is not None or bool(artifacts)
+    if not path:
+        return from_files(telemetry, given, artifacts=artifacts, study=study, timezone=timezone)
+    if named:
+        raise ConfigError(f"got the run {path} and single inputs as well; give one or the other.")
     path = Path(path)
     if not path.exists():
         raise InputNotFound(f"{path}: no such file or folder; expected a run folder or a run.toml.")
@@ -62,7 +75,7 @@ def load_run(
 
 
 def from_files(
-    telemetry: Sequence[str | Path] = (),
+    telemetry: Sequence[str | Path] | str | Path = (),
     trials: object = None,
     *,
     artifacts: Sequence[str | Path] = (),
@@ -110,7 +123,7 @@ def _resolve(name: str, folder: Path) -> str | Path:
 
 
 def _options(manifest: Manifest, study: str | None, timezone: str | tzinfo | None) -> ReadOptions:
-    zone = parse_zone(timezone if timezone is not None else manifest.timezone)
+    zone = parse_zone(timezone or manifest.timezone)
     return ReadOptions(zone, manifest.columns, manifest.period_s, study or manifest.study)
 
 
