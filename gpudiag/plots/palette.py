@@ -7,6 +7,10 @@ orange, red, green, grey). Because two of them are close in grey print, a state 
 
 from __future__ import annotations
 
+from matplotlib.colors import to_rgb
+
+Dash = str | tuple[float, tuple[float, ...]]
+
 INK = "#1a1a1a"
 MUTED = "#5f6368"
 RULE = "#d9dce0"
@@ -53,14 +57,25 @@ CELL_HATCHES: dict[str, str] = {
 """Hatch of a ledger cell, so that cells can be told apart in grey."""
 
 GPU_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1a1a1a", "#8a9099")
-GPU_DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+GPU_DASHES: tuple[Dash, ...] = ("solid", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def gpu_color(i: int) -> str:
-    """Colour of the i-th GPU of a run; they repeat after eight, where the dash of the line differs."""
+    """Colour of GPU number i; colours come round after eight."""
     return GPU_COLORS[i % len(GPU_COLORS)]
 
 
-def gpu_dash(i: int) -> str | tuple[float, tuple[float, ...]]:
-    """Dash of the i-th GPU's line, so that the first four can be told apart in grey."""
+def gpu_dash(i: int) -> Dash:
+    """Dash of GPU number i's line, so that four can be told apart in grey."""
     return GPU_DASHES[i % len(GPU_DASHES)]
+
+
+def gpu_number(gpu: str, position: int) -> int:
+    """The number that picks a GPU's colour: its index where its name is one, else its position."""
+    return int(gpu) if gpu.isdigit() else position
+
+
+def darker(color: str, keep: float = 0.6) -> tuple[float, float, float]:
+    """The colour with ``keep`` of its light: for edges and hatches on a face of that colour."""
+    red, green, blue = to_rgb(color)
+    return red * keep, green * keep, blue * keep

@@ -3,45 +3,61 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile
-from gpudiag.plots.palette import STATE_COLORS
+from gpudiag.plots.axes import count_axis, legend_above
+from gpudiag.plots.palette import INK, STATE_COLORS, Dash
 from gpudiag.plots.picture import painter
 
-MAX_BARS = 60
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+MAX_BARS = 120
 
 
 @painter
 def plot_prune_steps(pruning: PruningProfile) -> Figure:
-    """Histogram of the last step of PRUNED trials.
+    """Histogram of the last step of PRUNED trials, with the median and the first step that may prune.
 
     Raises NotMeasurable if no pruned trial reported a value.
     """
     steps = pruning.steps["last_step"].dropna().to_numpy(float)
     if not len(steps):
         raise NotMeasurable("No pruned trial reported an intermediate value.")
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
     ax = figure.add_subplot()
     ax.hist(steps, bins=_edges(steps), color=STATE_COLORS["PRUNED"], edgecolor="white", linewidth=0.6)
-    ax.set(xlabel="last step reported [steps]", ylabel="PRUNED trials [count]")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    handles: list[Artist] = [Patch(facecolor=STATE_COLORS["PRUNED"], label=f"PRUNED ({len(steps)} with reports)")]
+    handles.append(_mark(ax, pruning.median_step, (0, (5, 2)), f"median: step {pruning.median_step:g}"))
+    earliest = _earliest_step(pruning)
+    if math.isfinite(earliest):
+        text = f"earliest possible: step {earliest:g} (report {pruning.config_first_report:.0f})"
+        handles.append(_mark(ax, earliest, "solid", text))
+    legend_above(ax, handles)
+    ax.set(xlabel="last step reported [step]", ylabel="pruned trials [count]")
+    count_axis(ax, "x", 12)
+    count_axis(ax, "y", 6)
     ax.grid(visible=False, axis="x")
     return figure
 
 
-def alt_prune_steps(pruning: PruningProfile) -> str:
-    """What :func:`plot_prune_steps` shows."""
-    return (
-        f"Histogram of the last step of {len(pruning.steps)} pruned trials: half were cut by step "
-        f"{pruning.median_step:g}, {pruning.at_first_pct:.0f} % at step {pruning.first_step:g}, "
-        "the first that pruned any."
-    )
+def _mark(ax: Axes, step: float, dash: Dash, text: str) -> Artist:
+    ax.axvline(step, color=INK, linestyle=dash, linewidth=1.2)
+    return Line2D([], [], color=INK, linestyle=dash, linewidth=1.2, label=text)
+
+
+def _earliest_step(pruning: PruningProfile) -> float:
+    """Step of the first report that may prune; NaN unless every pruned trial reported at each step."""
+    ahead = (pruning.steps["last_step"] - pruning.steps["n_reports"]).dropna().unique()
+    return pruning.config_first_report + float(ahead[0]) if len(ahead) == 1 else math.nan
 
 
 def _edges(steps: np.ndarray) -> list[float]:
@@ -49,3 +65,14 @@ def _edges(steps: np.ndarray) -> list[float]:
     low, high = math.floor(steps.min()), math.ceil(steps.max())
     width = max(1, math.ceil((high - low + 1) / MAX_BARS))
     return np.arange(low - 0.5, high + width + 0.5, width).tolist()
+
+
+def alt_prune_steps(pruning: PruningProfile) -> str:
+    """What :func:`plot_prune_steps` shows."""
+    text = (
+        f"Histogram of the last step of {len(pruning.steps)} pruned trials: half were cut by step "
+        f"{pruning.median_step:g}, {pruning.at_first_pct:.0f} % at step {pruning.first_step:g}, the earliest seen"
+    )
+    if math.isfinite(pruning.config_first_report):
+        text += f"; the pruner may cut from report {pruning.config_first_report:.0f}"
+    return text + "."

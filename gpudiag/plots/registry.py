@@ -6,12 +6,62 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.plots.memory import alt_memory, plot_memory
+from gpudiag.plots.parallelism import alt_concurrency, alt_gaps, plot_concurrency, plot_gaps
 from gpudiag.plots.picture import Picture, Plot
+from gpudiag.plots.power import alt_power, plot_power
 from gpudiag.plots.pruning import alt_prune_steps, plot_prune_steps
+from gpudiag.plots.timeline import alt_timeline, plot_timeline
+from gpudiag.plots.trials import alt_durations, plot_durations
+from gpudiag.plots.utilization import alt_utilization, plot_utilization
 
 PLOTS: dict[str, Plot] = {
+    "timeline": Plot(
+        plot_timeline,
+        alt_timeline,
+        "Each bar is a trial in the slot that it held; hatched green bars have no recorded end and reach to the "
+        "latest instant that they can have run. Blank stretches of the curves were not observed.",
+    ),
+    "utilization": Plot(
+        plot_utilization,
+        alt_utilization,
+        "Left: share of observed time at or below 10 %, between, and at 50 % or more. Beside it the spread over "
+        "time. A busy GPU had a kernel running; that does not say how much of the chip it used.",
+    ),
+    "memory": Plot(
+        plot_memory,
+        alt_memory,
+        "Left: the greatest use of each GPU's memory against its capacity. Frameworks keep memory that they have "
+        "freed, so use can overstate need.",
+    ),
+    "concurrency": Plot(
+        plot_concurrency,
+        alt_concurrency,
+        "Left: trials that ran at the same time. Right: how much of the time with at least one trial was spent at "
+        "each level. Steps below the dashed line are slots that stood empty.",
+    ),
+    "gaps": Plot(
+        plot_gaps,
+        alt_gaps,
+        "Each dot is the wait between the end of a trial and the start of the next in its slot. Dots that climb "
+        "with time point at a sampler or storage that slows down as the study grows.",
+    ),
+    "durations": Plot(
+        plot_durations,
+        alt_durations,
+        "Each dot is a trial; the box holds the middle half of its state and the thick stroke is the median.",
+    ),
     "prune_steps": Plot(
-        plot_prune_steps, alt_prune_steps, "How far pruned trials came. A pile at the left edge is a strict pruner."
+        plot_prune_steps,
+        alt_prune_steps,
+        "How far pruned trials came. A pile at the earliest possible step means that trials are cut as soon as the "
+        "pruner may cut them.",
+    ),
+    "power": Plot(
+        plot_power,
+        alt_power,
+        "Power that each board drew against its limit. Readings that the board cannot produce are crosses beyond "
+        "the scale and count in no figure.",
     ),
 }
 """Kinds of picture in the order of a report."""

@@ -1,0 +1,154 @@
+"""Axes that read well: clock times in a named zone, durations in words, legends above the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.dates import date2num, num2date
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
+
+from gpudiag.clock import parse_zone
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+DAY_S = 86400.0
+SHORTEST_AXIS_S = 10.0
+NICE_S = (
+    0.01,
+    0.1,
+    1,
+    2,
+    5,
+    10,
+    20,
+    30,
+    60,
+    120,
+    300,
+    600,
+    1200,
+    1800,
+    3600,
+    7200,
+    14400,
+    28800,
+    86400,
+    172800,
+    604800,
+)
+TICK_STEPS_S = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
+    DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S, 28 * DAY_S,
+)  # fmt: skip
+DECADES_S = (0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000)
+
+
+def day_numbers(time: pd.Series) -> np.ndarray:
+    """UTC stamps as matplotlib's days since 1970; NaT becomes NaN."""
+    return np.asarray(date2num(time.dt.tz_convert(None).to_numpy()), dtype=float)
+
+
+class ClockFormatter(Formatter):
+    """Clock time on every tick, and the date below the first tick and wherever it changes."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self.zone = zone
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{num2date(x, tz=self.zone):%Y-%m-%d %H:%M:%S}"
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        # num2date can be a microsecond short of a whole second.
+        stamps = [num2date(value, tz=self.zone) + timedelta(microseconds=5) for value in values]
+        if all(stamp.hour == stamp.minute == stamp.second == 0 for stamp in stamps):
+            return [f"{stamp:%m-%d}" + _if_new(stamps, i, "%Y") for i, stamp in enumerate(stamps)]
+        clock = "%H:%M" if all(stamp.second == 0 for stamp in stamps) else "%H:%M:%S"
+        return [f"{stamp:{clock}}" + _if_new(stamps, i, "%Y-%m-%d") for i, stamp in enumerate(stamps)]
+
+
+def _if_new(stamps: list[datetime], i: int, pattern: str) -> str:
+    text = f"{stamps[i]:{pattern}}"
+    return f"\n{text}" if i == 0 or text != f"{stamps[i - 1]:{pattern}}" else ""
+
+
+def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]:
+    """At most ``most`` + 1 round instants from ``low`` to ``high`` (day numbers), round on that zone's clocks."""
+    step_s = next((step for step in TICK_STEPS_S if (high - low) * DAY_S <= step * most), None)
+    step = timedelta(seconds=step_s or DAY_S * math.ceil((high - low) / most))
+    first = num2date(low, tz=zone)
+    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    # Sums of a stamp and a step count on the wall clock, so that ticks stay round across a clock change.
+    stamp = midnight + math.ceil((first.replace(tzinfo=None) - midnight.replace(tzinfo=None)) / step) * step
+    ticks = []
+    while (tick := float(date2num(stamp.astimezone(UTC)))) <= high:
+        ticks.append(tick)
+        stamp += step
+    return ticks
+
+
+def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 9) -> None:
+    """Make x a time axis from ``low`` to ``high`` (day numbers) in that zone, which its label names."""
+    zone = parse_zone(timezone)
+    pad = max((high - low) * 0.01, (SHORTEST_AXIS_S / DAY_S - (high - low)) / 2)
+    ax.set_xlim(low - pad, high + pad)
+    ax.xaxis.set_major_locator(FixedLocator(clock_ticks(low - pad, high + pad, zone, ticks)))
+    ax.xaxis.set_major_formatter(ClockFormatter(zone))
+    ax.set_xlabel(f"time [{timezone}]")
+
+
+def duration_text(seconds: float) -> str:
+    """A duration in its natural unit: 0.4 s, 12 s, 2.5 min, 1 h, 3 d."""
+    for unit, size in (("d", DAY_S), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.2g} {unit}" if seconds / size < 10 else f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+
+
+def duration_scale(ax: Axes, which: str, low: float, high: float) -> None:
+    """Make ``which`` ('x' or 'y') a logarithmic axis of seconds with ticks such as 10 s, 1 min, 1 h."""
+    low, high = low / 1.3, high * 1.3
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    (ax.set_xlim if which == "x" else ax.set_ylim)(low, high)
+    choices = NICE_S if high / low < 500 else DECADES_S
+    axis.set_major_locator(FixedLocator([tick for tick in choices if low <= tick <= high] or [low * 1.3]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds)))
+
+
+def count_axis(ax: Axes, which: str, ticks: int = 8) -> None:
+    """Whole numbers only on ``which`` ('x' or 'y')."""
+    (ax.xaxis if which == "x" else ax.yaxis).set_major_locator(MaxNLocator(ticks, integer=True, min_n_ticks=1))
+
+
+def legend_above(ax: Axes, handles: Sequence[Artist], columns: int | None = None) -> None:
+    """A legend in one strip above the axes, so that it can hide no data."""
+    if handles:
+        ax.legend(
+            handles=list(handles), loc="lower left", bbox_to_anchor=(0, 1), ncols=columns or len(handles),
+            borderpad=0.2, borderaxespad=0.3,
+        )  # fmt: skip
+
+
+def gpu_rows(ax: Axes, gpus: Sequence[Any], *, labels: bool = True) -> None:
+    """One row a GPU from the top down; every n-th is named where names would touch."""
+    every = -(-len(gpus) // 32)
+    shown = range(0, len(gpus), every)
+    ax.set_ylim(len(gpus) - 0.5, -0.5)
+    ax.set_yticks(list(shown), [str(gpus[i]) for i in shown])
+    ax.tick_params(axis="y", length=0, labelleft=labels)
+    ax.grid(visible=False, axis="y")
+    if labels:
+        ax.set_ylabel("GPU [index]")
+
+
+def rows_inch(n: int) -> float:
+    """Height of a figure with ``n`` rows of GPUs: enough for each up to a page."""
+    return min(1.6 + 0.3 * n, 7.0)

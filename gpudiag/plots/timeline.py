@@ -1,0 +1,158 @@
+"""Trials by slot above the GPUs' utilization and memory, all on one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.plots.axes import count_axis, day_numbers, duration_text, legend_above, time_axis
+from gpudiag.plots.memory import draw_capacity
+from gpudiag.plots.palette import INK, STATE_COLORS, STATE_HATCHES, darker
+from gpudiag.plots.picture import painter
+from gpudiag.plots.telemetry import MIB_PER_GIB, Trace, draw_lines, extent, traces
+from gpudiag.schema import STATES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+MAX_EDGED = 300
+MAX_NUMBERED = 60
+MAX_VECTOR = 1000
+LANE = 0.8
+SLIVER = 0.02
+
+
+@painter
+def plot_timeline(
+    parallelism: ParallelismProfile,
+    utilization: UtilizationProfile | None = None,
+    memory: MemoryProfile | None = None,
+    *,
+    timezone: str = "UTC",
+) -> Figure:
+    """Gantt chart of the trials by slot, coloured by state, above utilization and memory of the GPUs.
+
+    Trials without a known end are hatched up to the end that was inferred.
+    Raises NotMeasurable if no trial has a start.
+    """
+    slots = parallelism.slots
+    if slots.empty:
+        raise NotMeasurable("No trial has a start time.")
+    use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
+    mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
+    lanes_inch = float(np.clip(0.32 * parallelism.n_slots, 0.5, 3.0))
+    heights = [lanes_inch] + [1.5] * bool(use) + [1.3] * bool(mem)
+    figure = Figure(figsize=(9, sum(heights) + 0.75 + 0.3 * len(heights)), layout="constrained")
+    axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    low, high, note = _window(slots, use + mem)
+    time_axis(axes[-1], low, high, timezone)
+    axes[-1].set_xlabel(axes[-1].get_xlabel() + note)
+    _draw_trials(axes[0], slots, high - low)
+    if use:
+        legend_above(axes[1], draw_lines(axes[1], use))
+        axes[1].set(ylabel="utilization [%]", ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
+    if mem and memory is not None:
+        handles = draw_lines(axes[-1], mem)
+        legend_above(axes[-1], ([] if use else handles) + draw_capacity(axes[-1], memory))
+        axes[-1].set(ylabel="memory used [GiB]", ylim=(0, None))
+    figure.align_ylabels(axes)
+    return figure
+
+
+def _window(slots: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float, str]:
+    """The span of all that is drawn, or of the trials alone where they would be a sliver of it."""
+    low, high = float(np.nanmin(day_numbers(slots["start"]))), float(np.nanmax(day_numbers(slots["end"])))
+    if not parts:
+        return low, high, ""
+    first, last = extent(parts)
+    wide = min(low, first), max(high, last)
+    if 0 < high - low < SLIVER * (wide[1] - wide[0]):
+        return low - (high - low) / 4, high + (high - low) / 4, "; telemetry far from the trials is not shown"
+    return *wide, ""
+
+
+def _draw_trials(ax: Axes, slots: pd.DataFrame, span: float) -> None:
+    start, end = day_numbers(slots["start"]), day_numbers(slots["end"])
+    lane, state = slots["slot"].to_numpy(float), slots["state"].to_numpy(object)
+    pending = slots["open"].to_numpy(bool)
+    handles = []
+    for name in STATES:
+        for is_open in (False, True):
+            mine = (state == name) & (pending == is_open)
+            if mine.any():
+                _bars(ax, name, start[mine], end[mine], lane[mine], is_open=is_open, n=len(slots))
+                handles.append(_handle(name, int(mine.sum()), is_open=is_open))
+    if len(slots) <= MAX_NUMBERED:
+        _number(ax, slots["trial"].tolist(), start, end, lane, span)
+    legend_above(ax, handles)
+    ax.set(ylim=(np.nanmax(lane) + 0.6, -0.6), ylabel="slot [index]")
+    count_axis(ax, "y", 6)
+    ax.grid(visible=False, axis="y")
+
+
+def _bars(ax: Axes, state: str, start: np.ndarray, end: np.ndarray, lane: np.ndarray, *, is_open: bool, n: int) -> None:
+    """Bars of one state. The edge in the bar's own hue keeps a trial of a few seconds visible."""
+    low, high = lane - LANE / 2, lane + LANE / 2
+    corners = np.stack(
+        [np.stack([start, low], 1), np.stack([end, low], 1), np.stack([end, high], 1), np.stack([start, high], 1)], 1
+    )
+    few = n <= MAX_EDGED
+    color = STATE_COLORS[state]
+    bars = PolyCollection(
+        list(corners),
+        facecolor=color,
+        edgecolor=darker(color) if few else color,
+        linewidth=0.5 if few else 0.3,
+        hatch=(STATE_HATCHES["RUNNING"] if is_open else STATE_HATCHES[state] if few else "") or None,
+        alpha=0.75 if is_open else None,
+        rasterized=n > MAX_VECTOR,
+        zorder=3 if state == "FAIL" else 2,
+        label=state,
+    )
+    ax.add_collection(bars, autolim=False)
+
+
+def _handle(state: str, n: int, *, is_open: bool) -> Patch:
+    color = STATE_COLORS[state]
+    hatch = STATE_HATCHES["RUNNING"] if is_open else STATE_HATCHES[state]
+    label = f"{state}, end inferred ({n})" if is_open else f"{state} ({n})"
+    return Patch(facecolor=color, edgecolor=darker(color), linewidth=0.5, hatch=hatch or None, label=label)
+
+
+def _number(ax: Axes, trials: list[int], start: np.ndarray, end: np.ndarray, lane: np.ndarray, span: float) -> None:
+    """Write the trial's number where the bar is wide enough for it."""
+    for trial, low, high, y in zip(trials, start, end, lane, strict=True):
+        if high - low > span * (0.011 * len(str(trial)) + 0.006):
+            ax.text(
+                (low + high) / 2, y, str(trial), ha="center", va="center", fontsize=8, color=INK, zorder=4,
+                bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+            )  # fmt: skip
+
+
+def alt_timeline(
+    parallelism: ParallelismProfile,
+    utilization: UtilizationProfile | None = None,
+    memory: MemoryProfile | None = None,
+) -> str:
+    """What :func:`plot_timeline` shows."""
+    counts = parallelism.slots["state"].value_counts()
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
+    text = (
+        f"Timeline of {len(parallelism.slots)} trials in {parallelism.n_slots} slots over "
+        f"{duration_text(parallelism.window_s)}: {states}; {parallelism.effective:.2f} ran at once on average."
+    )
+    if utilization is not None:
+        text += f" Below it, GPU utilization, {utilization.mean_pct:.0f} % on average over {utilization.n_gpus} GPUs."
+    if memory is not None and np.isfinite(memory.max_used_pct):
+        text += f" GPU memory filled up to {memory.max_used_pct:.0f} %."
+    return text

@@ -1,0 +1,92 @@
+"""How long trials took, by what became of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.trials import TrialsProfile
+from gpudiag.plots.axes import duration_scale, duration_text, legend_above
+from gpudiag.plots.palette import INK, MUTED, STATE_COLORS, STATE_MARKERS
+from gpudiag.plots.picture import painter
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+SHORTEST_S = 0.1
+MAX_VECTOR = 1500
+
+
+@painter
+def plot_durations(trials: TrialsProfile) -> Figure:
+    """Duration of every trial by state, with quartiles and median, on a logarithmic axis.
+
+    Durations below 0.1 s stand at the left edge. Raises NotMeasurable if no trial has a known duration.
+    """
+    durations = trials.durations
+    if durations.empty:
+        raise NotMeasurable("No trial has a known start and end.")
+    states = [str(state) for state in trials.by_state.index if trials.by_state.loc[state, "n_timed"] > 0]
+    figure = Figure(figsize=(9, 1.3 + 0.75 * len(states)), layout="constrained")
+    ax = figure.add_subplot()
+    for row, state in enumerate(states):
+        _draw_points(ax, row, state, durations.loc[durations["state"] == state, "duration_s"])
+        _draw_box(ax, row, trials.by_state.loc[state])
+    seconds = durations["duration_s"].clip(lower=SHORTEST_S)
+    duration_scale(ax, "x", seconds.min(), seconds.max())
+    ax.set(xlabel="duration [s, min, h; logarithmic]", ylim=(len(states) - 0.5, -0.5))
+    ax.set_yticks(range(len(states)), [_label(state, trials.by_state.loc[state]) for state in states])
+    ax.tick_params(axis="y", length=0)
+    ax.grid(visible=False, axis="y")
+    legend_above(
+        ax,
+        [
+            Line2D([], [], color=MUTED, marker="o", markersize=4, linestyle="none", label="a trial"),
+            Patch(facecolor="none", edgecolor=INK, label="middle half of the trials"),
+            Line2D([], [], color=INK, marker="|", markersize=10, markeredgewidth=2, linestyle="none", label="median"),
+        ],
+    )
+    return figure
+
+
+def _draw_points(ax: Axes, row: int, state: str, seconds: pd.Series) -> None:
+    """Points spread over the row's height by the golden ratio: no two neighbours in time at one height."""
+    height = row + 0.6 * ((np.arange(len(seconds)) * 0.6180339887498949) % 1 - 0.5)
+    many = len(seconds) > 200
+    ax.scatter(
+        seconds.clip(lower=SHORTEST_S),
+        height,
+        marker=STATE_MARKERS[state],
+        s=5 if many else 16,
+        color=STATE_COLORS[state],
+        edgecolor="none",
+        alpha=0.35 if many else 0.75,
+        rasterized=len(seconds) > MAX_VECTOR,
+        label=state,
+    )
+
+
+def _draw_box(ax: Axes, row: int, stats: pd.Series) -> None:
+    low, middle, high = (max(float(stats[name]), SHORTEST_S) for name in ("p25_s", "median_s", "p75_s"))
+    ax.barh(row, high - low, left=low, height=0.66, facecolor="none", edgecolor=INK, linewidth=1.0, zorder=3)
+    ax.plot([middle, middle], [row - 0.33, row + 0.33], color=INK, linewidth=2.2, zorder=4)
+
+
+def _label(state: str, stats: pd.Series) -> str:
+    n, timed = int(stats["n"]), int(stats["n_timed"])
+    return f"{state}\nn = {n}" if timed == n else f"{state}\n{timed} of {n} timed"
+
+
+def alt_durations(trials: TrialsProfile) -> str:
+    """What :func:`plot_durations` shows."""
+    timed = trials.by_state[trials.by_state["n_timed"] > 0]
+    medians = ", ".join(
+        f"{state} {duration_text(row['median_s'])} (n = {row['n_timed']:.0f})" for state, row in timed.iterrows()
+    )
+    return f"Durations of {len(trials.durations)} trials by state, with medians: {medians}."

@@ -1,0 +1,217 @@
+"""Profiles put together by hand, in any size: what the figures are tested on.
+
+A toy search: ``slots`` workers take trials one after the other, GPUs are busy while trials run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.power import PowerProfile
+from gpudiag.measures.pruning import PruningProfile
+from gpudiag.measures.trials import TrialsProfile
+from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.schema import STATES
+
+START = pd.Timestamp("2026-11-20 18:07:13", tz="UTC")
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How big a toy is, and what is wrong with it."""
+
+    trials: int = 200
+    slots: int = 4
+    gpus: int = 1
+    samples: int = 2000
+    open_trials: int = 2
+    fail_share: float = 0.07
+    gap: bool = True
+    period_s: float = 0.0
+    total_mib: float = 24564.0
+
+
+def stamps(seconds: np.ndarray) -> pd.Series:
+    return pd.Series(START + pd.to_timedelta(seconds, unit="s")).dt.as_unit("us")
+
+
+def build(kind: type, **known: Any) -> Any:
+    """A profile with the fields given; every other scalar is 0."""
+    return kind(**{spec.name: known.get(spec.name, 0) for spec in fields(kind)})
+
+
+def toy_slots(size: Size, rng: np.random.Generator) -> pd.DataFrame:
+    """The trials in their slots, in order of start."""
+    free = np.full(size.slots, 0.0)
+    rows = []
+    for trial in range(size.trials):
+        slot = int(np.argmin(free))
+        state = rng.choice(["COMPLETE", "PRUNED", "FAIL"], p=[0.13, 0.87 - size.fail_share, size.fail_share])
+        life = {"COMPLETE": rng.normal(540, 40), "PRUNED": rng.lognormal(4.9, 0.5), "FAIL": rng.exponential(20)}[state]
+        start = free[slot] + rng.exponential(3)
+        free[slot] = start + max(life, 0.4)
+        rows.append((trial, state, start, free[slot], slot, False))
+    frame = pd.DataFrame(rows, columns=["trial", "state", "start_s", "end_s", "slot", "open"])
+    last = frame.groupby("slot")["trial"].idxmax().sort_values().index[: size.open_trials]
+    for slot in last:
+        at = frame.index[frame["slot"] == slot][-1]
+        frame.loc[at, ["state", "open"]] = ["RUNNING", True]
+        frame.loc[at, "end_s"] = frame["end_s"].max() + 60
+    return frame
+
+
+def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
+    frame = toy_slots(size, np.random.default_rng(seed))
+    moves = pd.concat(
+        [
+            pd.DataFrame({"t": frame["start_s"], "all": 1, "closed": (~frame["open"]).astype(int)}),
+            pd.DataFrame({"t": frame["end_s"], "all": -1, "closed": -(~frame["open"]).astype(int)}),
+        ]
+    )
+    steps = moves.groupby("t")[["all", "closed"]].sum().cumsum()
+    held = np.diff(steps.index, append=steps.index[-1])
+    levels = pd.Series(held).groupby(steps["all"].to_numpy()).sum()
+    levels = levels[levels.index > 0]
+    gaps = frame.sort_values("start_s").copy()
+    gaps["before"] = gaps.groupby("slot")["end_s"].shift()
+    gaps["before_trial"] = gaps.groupby("slot")["trial"].shift()
+    gaps = gaps[gaps["before"].notna()]
+    seconds = (gaps["start_s"] - gaps["before"]).to_numpy()
+    slots = frame.assign(study="toy", start=stamps(frame["start_s"]), end=stamps(frame["end_s"]))
+    return build(
+        ParallelismProfile,
+        concurrency=pd.DataFrame(
+            {"time": stamps(steps.index.to_numpy()), "n_closed": steps["closed"].to_numpy(), "n_all": steps["all"].to_numpy()}
+        ),
+        levels=pd.DataFrame(
+            {"level": levels.index, "time_s": levels.to_numpy(), "share_pct": 100 * levels.to_numpy() / levels.sum()}
+        ),
+        slots=slots[["study", "trial", "state", "start", "end", "slot", "open"]],
+        gaps=pd.DataFrame(
+            {
+                "slot": gaps["slot"].to_numpy(), "start": stamps(gaps["before"].to_numpy()),
+                "end": stamps(gaps["start_s"].to_numpy()), "gap_s": seconds,
+                "before_trial": gaps["before_trial"].to_numpy(), "after_trial": gaps["trial"].to_numpy(),
+            }
+        ),
+        open_trials=slots.loc[slots["open"], ["study", "trial", "start"]],
+        configured=float(size.slots),
+        effective=float((steps["all"] * held).sum() / levels.sum()),
+        effective_closed=float((steps["closed"] * held).sum() / levels.sum()),
+        peak=int(steps["all"].max()),
+        n_slots=int(frame["slot"].nunique()),
+        n_open=int(frame["open"].sum()),
+        n_timed=size.trials,
+        median_gap_s=float(np.median(seconds)) if len(seconds) else NAN,
+        gap_slot_h=float(seconds.sum() / 3600),
+        window_s=float(steps.index[-1]),
+    )  # fmt: skip
+
+
+def toy_trials(size: Size = Size(), seed: int = 1) -> TrialsProfile:
+    slots = toy_parallelism(size, seed).slots
+    known = slots[~slots["open"]].assign(duration_s=lambda f: (f["end"] - f["start"]).dt.total_seconds())
+    by_state = pd.DataFrame(index=pd.Index(STATES, name="state"))
+    by_state["n"] = slots["state"].value_counts().reindex(STATES, fill_value=0)
+    by_state["n_timed"] = known["state"].value_counts().reindex(STATES, fill_value=0)
+    grouped = known.groupby("state")["duration_s"]
+    for name, share in (("min_s", 0), ("p25_s", 0.25), ("median_s", 0.5), ("p75_s", 0.75), ("max_s", 1)):
+        by_state[name] = grouped.quantile(share).reindex(STATES)
+    durations = known[["study", "trial", "state", "start", "end", "duration_s"]].reset_index(drop=True)
+    return build(TrialsProfile, by_state=by_state, durations=durations, best=pd.DataFrame(), n=len(slots))
+
+
+def toy_series(size: Size, value: str, mean: str, span_s: float, seed: int) -> pd.DataFrame:
+    """A telemetry series a GPU, with a row without value inside the gap at 40-55 % of the time."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for gpu in range(size.gpus):
+        seconds = np.linspace(0, span_s, size.samples) if size.samples > 1 else np.array([span_s / 2])
+        if value == "util_pct":
+            level = 92 if gpu % 8 != 5 else 6
+            values = np.clip(rng.normal(level, 6, len(seconds)), 0, 100)
+            values[rng.random(len(seconds)) < 0.08] = rng.uniform(0, 30)
+        else:
+            phase = np.floor(seconds / (span_s / 23 + 1)) * 1.7 + gpu
+            values = size.total_mib * (0.5 + 0.18 * np.sin(phase)) + rng.normal(0, 60, len(seconds))
+        smooth = pd.Series(values).rolling(9, center=True, min_periods=1).mean().to_numpy()
+        frame = pd.DataFrame({"gpu": str(gpu), "time": stamps(seconds), value: values, mean: smooth, "weight_s": 1.0})
+        if size.gap and size.samples > 10:
+            inside = (seconds > 0.4 * span_s) & (seconds < 0.55 * span_s)
+            frame.loc[inside.nonzero()[0][0], [value, mean]] = NAN
+            inside[inside.nonzero()[0][0]] = False
+            frame = frame[~inside]
+        parts.append(frame)
+    return pd.concat(parts, ignore_index=True)
+
+
+def span_of(size: Size) -> float:
+    return toy_parallelism(size).window_s if size.trials else 3600.0
+
+
+def toy_utilization(size: Size = Size()) -> UtilizationProfile:
+    series = toy_series(size, "util_pct", "mean_pct", span_of(size), 2)
+    by_gpu = series.dropna().groupby("gpu")["util_pct"]
+    per_gpu = pd.DataFrame({"mean_pct": by_gpu.mean()})
+    for name, share in (("p5_pct", 0.05), ("p50_pct", 0.5), ("p95_pct", 0.95), ("max_pct", 1)):
+        per_gpu[name] = by_gpu.quantile(share)
+    per_gpu["idle_pct"] = by_gpu.agg(lambda v: 100 * (v <= 10).mean())
+    per_gpu["busy_pct"] = by_gpu.agg(lambda v: 100 * (v >= 50).mean())
+    return build(
+        UtilizationProfile, per_gpu=per_gpu, series=series, mean_pct=float(per_gpu["mean_pct"].mean()),
+        idle_pct=float(per_gpu["idle_pct"].mean()), n_gpus=size.gpus,
+    )  # fmt: skip
+
+
+def toy_memory(size: Size = Size()) -> MemoryProfile:
+    series = toy_series(size, "mem_used_mib", "mean_mib", span_of(size), 3)
+    by_gpu = series.dropna().groupby("gpu")["mem_used_mib"]
+    per_gpu = pd.DataFrame({"mean_mib": by_gpu.mean(), "max_mib": by_gpu.max(), "min_mib": by_gpu.min()})
+    per_gpu["p99_mib"] = by_gpu.quantile(0.99)
+    per_gpu["total_mib"] = size.total_mib
+    return build(
+        MemoryProfile, per_gpu=per_gpu, series=series.drop(columns="weight_s"),
+        max_used_pct=float(100 * per_gpu["max_mib"].max() / size.total_mib),
+    )  # fmt: skip
+
+
+def toy_power(size: Size = Size(), rejected: int = 3) -> PowerProfile:
+    rng = np.random.default_rng(4)
+    gpus = [str(i) for i in range(size.gpus)]
+    per_gpu = pd.DataFrame({"mean_w": rng.uniform(20, 60, size.gpus)}, index=pd.Index(gpus, name="gpu"))
+    per_gpu["max_w"] = per_gpu["mean_w"] + 15
+    per_gpu["limit_w"] = 95.0
+    readings = pd.DataFrame(
+        {"gpu": gpus[0], "time": stamps(np.arange(rejected)), "power_w": 590.0 - np.arange(rejected), "limit_w": 95.0}
+    )
+    return build(PowerProfile, per_gpu=per_gpu, rejected=readings, n_rejected=rejected)
+
+
+def toy_pruning(n: int = 170, longest: int = 60, earliest: float = 4.0) -> PruningProfile:
+    rng = np.random.default_rng(5)
+    steps = np.minimum(1 + rng.geometric(0.35, n), longest)
+    frame = pd.DataFrame({"study": "toy", "trial": np.arange(n), "last_step": steps.astype(float), "n_reports": steps})
+    return build(
+        PruningProfile, steps=frame, n_pruned=n, median_step=float(np.median(steps)) if n else NAN,
+        first_step=float(steps.min()) if n else NAN, at_first_pct=100 * float((steps == steps.min()).mean()) if n else NAN,
+        config_first_report=earliest,
+    )  # fmt: skip
+
+
+def toy_profiles(size: Size = Size()) -> dict[str, Any]:
+    """All topics of one toy."""
+    return {
+        "parallelism": toy_parallelism(size),
+        "trials": toy_trials(size),
+        "utilization": toy_utilization(size),
+        "memory": toy_memory(size),
+        "power": toy_power(size),
+        "pruning": toy_pruning(),
+    }
