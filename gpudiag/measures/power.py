@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import numpy as np
+import pandas as pd
 
-    from gpudiag.run import Run
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.boards import gpu_boards
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order
+from gpudiag.measures.weighted import weighted_mean
+from gpudiag.run import Run
+
+AVERAGED_LIMIT = 1.3
+INSTANT_LIMIT = 1.6
+"""Times the board's limit above which a reading is implausible: a sensor that averages over 1 s (Ampere but GA100, and
+newer), and one that reads an instant or is unknown (METHODS 8; an Acme A100 really drew 1.5 times its limit)."""
+SUSTAINED_LIMIT = 1.10
+SW_POWER_CAP = 0x4
+JOULES_PER_KWH = 3.6e6
 
 
 @dataclass(frozen=True, eq=False)
 class PowerProfile:
     """``per_gpu`` (index gpu): mean_w and max_w of plausible readings, mean_all_w and max_all_w of
     all readings, limit_w and limit_source ('log', 'run.toml', 'data sheet' or ''), n_rejected,
-    rejected_pct, energy_kwh (trapezoids within gaps), mean_temp_c, max_temp_c, board (matched data-sheet name), laptop (bool),
-    averaged_sensor (True for Ampere except GA100 and newer; unknown is NaN).
+    rejected_pct, energy_kwh (trapezoids within gaps, or the board's own counter where it was recorded: energy_source
+    'counter' or 'power'), mean_temp_c, max_temp_c, board (matched data-sheet name), laptop (bool),
+    averaged_sensor (True for Ampere except GA100 and newer; unknown is NaN), board_note (what was assumed to match it),
+    plausible_w (the greatest plausible reading, NaN without a limit), over_limit_pct (share of observed
+    time above 1.10 x limit among plausible readings of an averaging sensor, else NaN), longest_rejected_s,
+    rejected_capped_pct (share of rejected readings with the software power cap active; NaN unknown), coverage_pct.
+    Readings of 0 W mean an absent sensor and count as unknown.
     ``rejected``: gpu, time, power_w, limit_w of each implausible reading.
     """
 
@@ -24,8 +42,101 @@ class PowerProfile:
     rejected: pd.DataFrame
     energy_kwh: float
     n_rejected: int
+    coverage_pct: float
 
 
 def measure_power(run: Run) -> PowerProfile:
     """Power, energy and temperature per GPU. Needs gpu.power_w."""
-    raise NotImplementedError
+    need_columns(run.gpu, ("power_w",), "GPU telemetry", RECORD_GPU)
+    optional = [name for name in ("throttle_reasons",) if name in run.gpu]
+    samples = cells(run.gpu[run.gpu["power_w"] > 0], "power_w", *optional)
+    if not samples["weight_s"].sum() > 0:
+        raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
+    boards = gpu_boards(run)
+    factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
+    boards["plausible_w"] = boards["limit_w"] * factor
+    samples["limit_w"] = samples["gpu"].map(boards["limit_w"]).astype(float)
+    samples["rejected"] = samples["power_w"] > samples["gpu"].map(boards["plausible_w"]).astype(float)
+    coverage = coverage_pct(samples, expected_window(run, samples))
+    rows = {gpu: _one_gpu(part, boards.loc[gpu]) | {"coverage_pct": coverage[gpu]} for gpu, part in by_gpu(samples)}
+    everyone = gpu_order(run.gpu["gpu"].dropna().unique())
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
+    per_gpu["n_rejected"] = per_gpu["n_rejected"].fillna(0).astype(int)
+    per_gpu = per_gpu.join(_energy_counted(run)).join(_temperature(run))
+    counted = per_gpu.pop("counter_kwh")
+    per_gpu["energy_source"] = np.where(counted.notna(), "counter", "power")
+    per_gpu["energy_kwh"] = counted.fillna(per_gpu["energy_kwh"])
+    described = boards[["limit_w", "limit_source", "board", "laptop", "averaged_sensor", "note", "plausible_w"]]
+    per_gpu = per_gpu.join(described.rename(columns={"note": "board_note"}))
+    rejected = samples.loc[samples["rejected"], ["gpu", "time", "power_w", "limit_w"]].reset_index(drop=True)
+    return PowerProfile(
+        per_gpu=per_gpu,
+        rejected=rejected,
+        energy_kwh=float(per_gpu["energy_kwh"].sum()),
+        n_rejected=len(rejected),
+        coverage_pct=float(min(coverage.values())),
+    )
+
+
+def _one_gpu(part: pd.DataFrame, board: pd.Series) -> dict[str, object]:
+    power, weight, bad = (part[name].to_numpy() for name in ("power_w", "weight_s", "rejected"))
+    good = part.loc[~bad, ["gpu", "time", "power_w"]]
+    kept = cells(good, "power_w") if bad.any() else part
+    kept_power, kept_weight = kept["power_w"].to_numpy(), kept["weight_s"].to_numpy()
+    over = kept_power > SUSTAINED_LIMIT * board["limit_w"]
+    judged = board["averaged_sensor"] == True and board["limit_w"] > 0  # noqa: E712 - NaN is unknown
+    return {
+        "mean_w": weighted_mean(kept_power, kept_weight),
+        "max_w": float(kept_power.max()) if len(kept) else math.nan,
+        "mean_all_w": weighted_mean(power, weight),
+        "max_all_w": float(power.max()),
+        "n_rejected": int(bad.sum()),
+        "rejected_pct": 100 * float(bad.mean()),
+        "energy_kwh": _energy_kwh(kept),
+        "over_limit_pct": 100 * weighted_mean(over, kept_weight) if judged else math.nan,
+        "longest_rejected_s": _longest_s(bad, weight),
+        "rejected_capped_pct": _capped_pct(part[bad]),
+    }
+
+
+def _energy_kwh(samples: pd.DataFrame) -> float:
+    """Trapezoids between neighbouring readings, none across a gap."""
+    power = samples["power_w"].to_numpy()
+    joined = samples["start_us"].to_numpy()[1:] == samples["end_us"].to_numpy()[:-1]
+    step_s = samples["time"].diff().dt.total_seconds().to_numpy()[1:]
+    return float(((power[1:] + power[:-1]) / 2 * step_s)[joined].sum() / JOULES_PER_KWH)
+
+
+def _longest_s(bad: np.ndarray, weight: np.ndarray) -> float:
+    """Length of the longest unbroken series of rejected readings."""
+    if not bad.any():
+        return 0.0
+    series = np.cumsum(~bad)[bad]
+    return float(np.bincount(series, weights=weight[bad]).max())
+
+
+def _capped_pct(rejected: pd.DataFrame) -> float:
+    if "throttle_reasons" not in rejected or not rejected["throttle_reasons"].notna().any():
+        return math.nan
+    mask = rejected["throttle_reasons"].dropna().astype("int64")
+    return 100 * float(((mask & SW_POWER_CAP) > 0).mean())
+
+
+def _energy_counted(run: Run) -> pd.DataFrame:
+    """counter_kwh per GPU: the increases of the board's own counter, which starts anew when the driver is loaded."""
+    if "energy_j" not in run.gpu:
+        return pd.DataFrame({"counter_kwh": pd.Series(dtype=float)})
+    known = cells(run.gpu, "energy_j")
+    rise = known.groupby("gpu", sort=False)["energy_j"].diff().clip(lower=0)
+    joules = rise.groupby(known["gpu"], sort=False).sum(min_count=1)
+    return (joules / JOULES_PER_KWH).rename("counter_kwh").to_frame()
+
+
+def _temperature(run: Run) -> pd.DataFrame:
+    """mean_temp_c and max_temp_c per GPU; readings of 0 °C or less, or above 110 °C, are dropped (METHODS 8)."""
+    names = ["mean_temp_c", "max_temp_c"]
+    if "temp_c" not in run.gpu:
+        return pd.DataFrame(columns=names, dtype=float)
+    known = cells(run.gpu[(run.gpu["temp_c"] > 0) & (run.gpu["temp_c"] <= 110)], "temp_c")
+    rows = {gpu: (weighted_mean(part["temp_c"], part["weight_s"]), part["temp_c"].max()) for gpu, part in by_gpu(known)}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=names)

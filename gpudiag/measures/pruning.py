@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
-    from gpudiag.run import Run
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.intervals import wilson_pct
+from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
+from gpudiag.run import Run
+from gpudiag.schema import FINISHED
 
 
 @dataclass(frozen=True, eq=False)
 class PruningProfile:
     """Rates are PRUNED over: all trials; finished (COMPLETE + PRUNED + FAIL); decided (COMPLETE +
     PRUNED). Each has Wilson 95 % bounds ``_low_pct``/``_high_pct``. ``cost_pct`` is the share of
-    slot-seconds that PRUNED trials took. ``steps``: study, trial, last_step, n_reports of PRUNED
-    trials with reports. ``first_step``: the smallest step at which any trial was pruned;
-    ``at_first_pct``: share of PRUNED trials cut there. ``config_first_report``: earliest report number
-    (1 = first) at which the configured pruner can prune, NaN unknown; ``before_possible``: PRUNED trials with
-    fewer reports than that. ``budget_pct``: sum of steps of PRUNED over n_pruned x max_steps.
+    slot-seconds that PRUNED trials took, of all trials with a known duration. ``steps``: study, trial, last_step,
+    n_reports of PRUNED trials with reports. ``first_step``: the smallest step at which any trial was pruned;
+    ``at_first_pct``: share of PRUNED trials with reports cut there. ``config_first_report``: earliest report number
+    (1 = first) at which the configured pruner can prune (infinite for nop), NaN unknown; ``before_possible``: PRUNED
+    trials with fewer reports than that, or cut at a step before its first, NaN unknown. ``budget_pct``: sum of steps
+    of PRUNED over n_pruned x max_steps (stated, else the most that any trial of the study did), both over trials with
+    reports. ``pruner``: the configuration stated, empty if unknown. ``n_with_reports``: PRUNED trials with reports.
     """
 
     steps: pd.DataFrame
     n_pruned: int
+    n_decided: int
+    n_with_reports: int
     of_all_pct: float
     of_all_low_pct: float
     of_all_high_pct: float
@@ -39,10 +48,91 @@ class PruningProfile:
     first_step: float
     at_first_pct: float
     config_first_report: float
-    before_possible: int
+    before_possible: float
     budget_pct: float
+    pruner: str
 
 
 def measure_pruning(run: Run) -> PruningProfile:
-    """Pruning rates, steps and cost. Needs at least one finished trial of a study that prunes."""
-    raise NotImplementedError
+    """Pruning rates, steps and cost over all studies of the run. Needs at least one finished trial.
+
+    Raises ConfigError where the pruner stated in run.toml cannot be read.
+    """
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    state = run.trials["state"]
+    if not state.isin(FINISHED).any():
+        raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
+    n_pruned = int((state == "PRUNED").sum())
+    n_decided = n_pruned + int((state == "COMPLETE").sum())
+    rates = _rates("of_all", n_pruned, len(state))
+    rates |= _rates("of_finished", n_pruned, int(state.isin(FINISHED).sum()))
+    rates |= _rates("of_decided", n_pruned, n_decided)
+    lives = lifetimes(run.trials)
+    seconds = lives["duration_s"].groupby(lives["state"]).sum()
+    total_s, pruned_s = float(seconds.sum()), float(seconds.get("PRUNED", 0.0))
+    reached = _reached(run)
+    steps = reached.loc[reached["state"] == "PRUNED", ["study", "trial", "last_step", "n_reports"]]
+    spec = run.info.settings.pruner
+    earliest = earliest_prune(parse_pruner(spec)) if spec else None
+    return PruningProfile(
+        steps=steps.reset_index(drop=True),
+        n_pruned=n_pruned,
+        n_decided=n_decided,
+        n_with_reports=len(steps),
+        **rates,
+        cost_pct=100 * pruned_s / total_s if total_s else math.nan,
+        cost_slot_h=pruned_s / 3600,
+        median_step=float(steps["last_step"].median()),
+        first_step=float(steps["last_step"].min()),
+        at_first_pct=100 * float((steps["last_step"] == steps["last_step"].min()).mean()) if len(steps) else math.nan,
+        config_first_report=_first_report(earliest, run.reports),
+        before_possible=_before_possible(earliest, steps, n_pruned, run),
+        budget_pct=_budget_pct(reached, run.info.settings.max_steps),
+        pruner=spec or "",
+    )
+
+
+def _rates(name: str, hits: int, n: int) -> dict[str, float]:
+    low, high = wilson_pct(hits, n)
+    share = 100 * hits / n if n else math.nan
+    return {f"{name}_pct": share, f"{name}_low_pct": low, f"{name}_high_pct": high}
+
+
+def _reached(run: Run) -> pd.DataFrame:
+    """study, trial, state, last_step, n_reports, steps_done of every trial with reports.
+
+    ``steps_done`` counts from the first step that the study reports: 0 where it counts from 0, else 1.
+    """
+    reports = run.reports.drop_duplicates(["study", "trial", "step"], keep="last")
+    grouped = reports.groupby(["study", "trial"])["step"].agg(last_step="max", n_reports="count").reset_index()
+    out = run.trials[["study", "trial", "state"]].merge(grouped, on=["study", "trial"])
+    from_zero = reports.groupby("study")["step"].min() <= 0
+    out["steps_done"] = out["last_step"] + out["study"].map(from_zero).astype(int)
+    return out
+
+
+def _first_report(earliest: EarliestPrune | None, reports: pd.DataFrame) -> float:
+    """The earliest report number, given how the study numbers its steps; NaN where that is not known."""
+    if earliest is None:
+        return math.nan
+    if reports.empty or math.isinf(earliest.report):
+        return earliest.report if earliest.step <= 1 or math.isinf(earliest.report) else math.nan
+    return float(max(earliest.report, 1 + int((pd.unique(reports["step"]) < earliest.step).sum())))
+
+
+def _before_possible(earliest: EarliestPrune | None, steps: pd.DataFrame, n_pruned: int, run: Run) -> float:
+    """PRUNED trials that the configured pruner cannot have cut, also those without reports in a study that has any."""
+    if earliest is None or (n_pruned and run.reports.empty):
+        return math.nan
+    too_early = (steps["n_reports"] < earliest.report) | (steps["last_step"] < earliest.step)
+    reporting = run.reports["study"].unique()
+    pruned = run.trials[(run.trials["state"] == "PRUNED") & run.trials["study"].isin(reporting)]
+    return float(too_early.sum() + len(pruned) - len(steps))
+
+
+def _budget_pct(reached: pd.DataFrame, max_steps: int | None) -> float:
+    most = reached.groupby("study")["steps_done"].transform("max")
+    limit = most if max_steps is None else pd.Series(max_steps, reached.index)
+    pruned = reached["state"] == "PRUNED"
+    possible = float(limit[pruned].sum())
+    return 100 * float(reached.loc[pruned, "steps_done"].sum()) / possible if possible else math.nan

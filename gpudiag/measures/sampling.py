@@ -8,20 +8,31 @@ mean and a gap is never bridged. Observed time is the sum of weights; the rest i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
-if TYPE_CHECKING:
-    import pandas as pd
+import numpy as np
+import pandas as pd
 
-    from gpudiag.run import Run
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.stamps import SECOND_US, microseconds, utc
+from gpudiag.run import Run
+from gpudiag.schema import GPU, in_range
+
+CAP_PERIODS = 3
+MIN_CAP_S = 3.0
+RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 
 
 @dataclass(frozen=True, eq=False)
 class SamplingProfile:
-    """``per_gpu`` (index gpu): n_samples, start, end, span_s, median_period_s, cap_s, observed_s,
-    unobserved_s, coverage_pct, n_gaps, longest_gap_s, n_duplicates, n_backward. ``gaps``: one row a gap (gpu, start, end,
-    gap_s, trials_ended: number of trials that ended FAIL within it). ``coverage_pct`` is the least
-    over GPUs of observed time over the expected span (trials' span where trials exist).
+    """``per_gpu`` (index gpu): n_samples, start, end, span_s, median_period_s, cap_s, observed_s, unobserved_s,
+    coverage_pct, n_gaps, longest_gap_s (0 without gaps). ``gaps``: one row a gap (gpu, start, end, gap_s,
+    trials_ended: number of trials that ended FAIL within it, share_pct of the GPU's span), from the last stamp before
+    to the first stamp after it. ``coverage_pct`` is the least over GPUs of observed time over the expected span
+    (trials' span where trials exist). ``expected_s`` is that span; ``outside_pct`` the share of telemetry
+    that lies outside it (NaN without trials). Duplicates and steps back in time are counted by the readers.
     """
 
     per_gpu: pd.DataFrame
@@ -30,8 +41,183 @@ class SamplingProfile:
     median_period_s: float
     n_gaps: int
     longest_gap_s: float
+    expected_s: float
+    outside_pct: float
 
 
 def measure_sampling(run: Run) -> SamplingProfile:
     """Period, coverage and gaps per GPU. Needs at least two samples of one GPU."""
-    raise NotImplementedError
+    need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
+    samples = cells(run.gpu)
+    window = expected_window(run, samples)
+    coverage = coverage_pct(samples, window)
+    rows, gaps = {}, []
+    for gpu, part in by_gpu(samples):
+        rows[gpu], found = _one_gpu(part)
+        rows[gpu]["coverage_pct"] = coverage[gpu]
+        gaps.append(found.assign(gpu=gpu))
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    if not per_gpu["median_period_s"].notna().any():
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    all_gaps = pd.concat(gaps, ignore_index=True)[["gpu", "start", "end", "gap_s", "share_pct"]]
+    all_gaps.insert(4, "trials_ended", _failed_within(all_gaps, run))
+    observed = per_gpu["observed_s"].sum()
+    return SamplingProfile(
+        per_gpu=per_gpu,
+        gaps=all_gaps,
+        coverage_pct=float(min(coverage.values())),
+        median_period_s=float(per_gpu["median_period_s"].median()),
+        n_gaps=len(all_gaps),
+        longest_gap_s=float(per_gpu["longest_gap_s"].max()),
+        expected_s=(window[1] - window[0]) / SECOND_US,
+        outside_pct=_outside_pct(samples, window, observed) if trials_window(run) else float("nan"),
+    )
+
+
+def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right border, in microseconds, of the cell of each stamp of one GPU.
+
+    The stamps must increase strictly. Neighbouring cells share a border unless a gap lies between
+    them, so the cells tile the observed time exactly. The outer halves of the first and the last
+    cell are half a median period. A single stamp has no cell: both borders are the stamp itself.
+    """
+    if len(time_us) < 2:
+        return time_us.copy(), time_us.copy()
+    step = np.diff(time_us)
+    period = int(np.median(step))
+    reach = np.minimum(step, _cap_us(period))
+    right = reach // 2
+    edge = [period // 2]
+    return time_us - np.concatenate([edge, reach - right]), time_us + np.concatenate([right, edge])
+
+
+def sample_weights(time: pd.Series | np.ndarray) -> np.ndarray:
+    """Seconds that each sample of one GPU stands for.
+
+    ``time`` holds strictly increasing UTC stamps, or whole microseconds. The borders of the cells
+    are in :func:`cell_borders`; for all GPUs of a table at once use :func:`cells`.
+    """
+    time_us = microseconds(time) if isinstance(time, pd.Series) else np.asarray(time, np.int64)
+    left, right = cell_borders(time_us)
+    return (right - left) / SECOND_US
+
+
+def cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The samples at which the first of ``columns`` is known, each with the stretch of time it stands for.
+
+    Columns: gpu, time, start_us, end_us (cell borders, microseconds since 1970), weight_s, then
+    ``columns``. Sorted by GPU (0, 1, 2, 10) and time; of two samples of a GPU at one time the last is
+    kept. Values outside the schema's physical range count as unknown.
+    """
+    known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
+    if columns:
+        first = gpu[columns[0]]
+        known = known & (first.notna() & in_range(first, GPU[columns[0]])).to_numpy()
+    rows = gpu.loc[:, ["gpu", "time", *columns]]
+    rows = rows if known.all() else rows.loc[known]
+    names = gpu_order(rows["gpu"].unique())
+    code = pd.Categorical(rows["gpu"], categories=names).codes
+    time = microseconds(rows["time"])
+    order = np.lexsort((time, code)) if not _sorted(code, time) else np.arange(len(time))
+    code, time = code[order], time[order]
+    last = np.ones(len(time), bool)
+    last[:-1] = (code[1:] != code[:-1]) | (time[1:] != time[:-1])
+    code, time = code[last], time[last]
+    out = rows.iloc[order[last]].reset_index(drop=True)
+    start, end = time.copy(), time.copy()
+    edges = np.searchsorted(code, np.arange(len(names) + 1))
+    for low, high in pairwise(edges):
+        start[low:high], end[low:high] = cell_borders(time[low:high])
+    for place, (name, values) in enumerate(
+        {"start_us": start, "end_us": end, "weight_s": (end - start) / SECOND_US}.items()
+    ):
+        out.insert(2 + place, name, values)
+    return out
+
+
+def by_gpu(samples: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each GPU of :func:`cells`, in its order."""
+    return [(str(gpu), part) for gpu, part in samples.groupby("gpu", sort=False)]
+
+
+def gpu_order(names: object) -> list[str]:
+    """GPU names in the order a person expects: 0, 1, 2, 10, then text."""
+    return sorted((str(name) for name in names), key=lambda n: (not n.isdigit(), int(n) if n.isdigit() else 0, n))  # type: ignore[attr-defined]
+
+
+def trials_window(run: Run) -> tuple[int, int] | None:
+    """First start and last known stamp of the trials, in microseconds; None where the clocks cannot be joined."""
+    if not run.info.clock.joined or run.trials.empty:
+        return None
+    lives = lifetimes(run.trials)
+    start = lives["start"].dropna()
+    if start.empty:
+        return None
+    low = microseconds(start).min()
+    high = microseconds(pd.concat([start, lives["end"].dropna()])).max()
+    return (int(low), int(high)) if high > low else None
+
+
+def expected_window(run: Run, samples: pd.DataFrame) -> tuple[int, int]:
+    """The span, in microseconds, that telemetry should cover: the trials', else that of all GPUs together."""
+    window = trials_window(run)
+    return window or (int(samples["start_us"].min()), int(samples["end_us"].max()))
+
+
+def coverage_pct(samples: pd.DataFrame, window: tuple[int, int]) -> dict[str, float]:
+    """Share of the window that each GPU's cells cover; NaN for a window without length."""
+    length = window[1] - window[0]
+    inside = samples["end_us"].clip(upper=window[1]) - samples["start_us"].clip(lower=window[0])
+    seen = inside.clip(lower=0).groupby(samples["gpu"], sort=False).sum()
+    return {str(gpu): 100 * us / length if length > 0 else float("nan") for gpu, us in seen.items()}
+
+
+def _cap_us(period_us: int) -> int:
+    return max(CAP_PERIODS * period_us, int(MIN_CAP_S * SECOND_US))
+
+
+def _sorted(code: np.ndarray, time: np.ndarray) -> bool:
+    same = code[1:] == code[:-1]
+    return bool(np.all((code[1:] > code[:-1]) | (same & (time[1:] >= time[:-1]))))
+
+
+def _one_gpu(part: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
+    """Figures of one GPU without its coverage, and its gaps."""
+    time = microseconds(part["time"])
+    step = np.diff(time)
+    period = int(np.median(step)) if len(step) else 0
+    span_s = (part["end_us"].iloc[-1] - part["start_us"].iloc[0]) / SECOND_US
+    observed_s = float(part["weight_s"].sum())
+    at = np.flatnonzero(step > _cap_us(period))
+    gap_s = step[at] / SECOND_US
+    gaps = pd.DataFrame({"start": utc(time[at]), "end": utc(time[at + 1]), "gap_s": gap_s})
+    gaps["share_pct"] = 100 * gap_s / span_s if span_s else gap_s
+    figures: dict[str, object] = {
+        "n_samples": len(part),
+        "start": part["time"].iloc[0],
+        "end": part["time"].iloc[-1],
+        "span_s": span_s,
+        "median_period_s": period / SECOND_US if len(step) else float("nan"),
+        "cap_s": _cap_us(period) / SECOND_US if len(step) else float("nan"),
+        "observed_s": observed_s,
+        "unobserved_s": span_s - observed_s,
+        "coverage_pct": float("nan"),
+        "n_gaps": len(at),
+        "longest_gap_s": float(gap_s.max()) if len(at) else 0.0,
+    }
+    return figures, gaps
+
+
+def _failed_within(gaps: pd.DataFrame, run: Run) -> np.ndarray:
+    """Number of FAIL ends in each gap."""
+    if not run.info.clock.joined or run.trials.empty or gaps.empty:
+        return np.zeros(len(gaps), np.int64)
+    lives = lifetimes(run.trials)
+    ends = np.sort(microseconds(lives.loc[lives["state"] == "FAIL", "end"].dropna()))
+    low = np.searchsorted(ends, microseconds(gaps["start"]), "right")
+    return np.searchsorted(ends, microseconds(gaps["end"]), "left") - low
+
+
+def _outside_pct(samples: pd.DataFrame, window: tuple[int, int], observed_s: float) -> float:
+    inside = samples["end_us"].clip(upper=window[1]) - samples["start_us"].clip(lower=window[0])
+    return float(100 * (1 - inside.clip(lower=0).sum() / SECOND_US / observed_s)) if observed_s else float("nan")

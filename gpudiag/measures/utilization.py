@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import numpy as np
+import pandas as pd
 
-    from gpudiag.run import Run
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.boards import gpu_boards
+from gpudiag.measures.concurrency import busy_stretches
+from gpudiag.measures.lifetimes import lifetimes, open_trials
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order
+from gpudiag.measures.series import series
+from gpudiag.measures.stamps import microseconds
+from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
+from gpudiag.run import Run
+
+IDLE_PCT = 10.0
+"""At or below this a GPU is idle (SageMaker LowGPUUtilization, gpu_threshold 10)."""
+BUSY_PCT = 50.0
+"""From here on it is busy (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
+BASELINE_PCT = 5.0
+BASELINE_MIB = 300.0
 
 
 @dataclass(frozen=True, eq=False)
 class UtilizationProfile:
-    """``per_gpu`` (index gpu): mean_pct, p5_pct, p50_pct, p95_pct, max_pct, idle_pct (share of
-    observed time at util <= 10), duty_pct (share of observed time at util > 10), busy_pct (share at util >= 50), coverage_pct, observed_s,
-    n_samples, first_active, last_active (UTC or NaT), idle_gpu_h (observed idle time),
-    mem_at_baseline (True if memory never rose above its minimum + 5 % of total or 300 MiB, NaN unknown).
+    """``per_gpu`` (index gpu): mean_pct, p5_pct, p50_pct, p95_pct, max_pct, idle_pct (share of observed
+    time at util <= 10), duty_pct (share of observed time at util > 10), busy_pct (share at util >= 50),
+    coverage_pct, observed_s, n_samples, first_active, last_active (UTC or NaT), idle_gpu_h (observed idle
+    time), mem_at_baseline (True if memory never rose above its minimum + 5 % of total or 300 MiB, whichever
+    is more; NaN unknown); the same while at least one trial ran, where trials and telemetry share a clock
+    and meet, else NaN: trial_mean_pct, trial_p5_pct, trial_p95_pct, trial_idle_gpu_h, trial_s (observed
+    time). A GPU without util data has a row of NaN.
     ``series``: gpu, time, util_pct, mean_pct, weight_s, decimated to what a figure needs, extremes kept;
     one row with NaN stands inside each telemetry gap, so that a line drawn through the rows breaks there.
     ``mean_pct`` is the time-weighted mean of the bin that the row was kept from (util_pct where no row
@@ -36,4 +55,99 @@ class UtilizationProfile:
 
 def measure_utilization(run: Run) -> UtilizationProfile:
     """Busyness of each GPU over the run. Needs gpu.util_pct."""
-    raise NotImplementedError
+    need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
+    if "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any():
+        raise NotMeasurable(
+            "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).", RECORD_GPU
+        )
+    samples = cells(run.gpu, "util_pct")
+    if not samples["weight_s"].sum() > 0:
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    window = expected_window(run, samples)
+    coverage = coverage_pct(samples, window)
+    trial_weight = _weight_in_trials(run, samples)
+    at_baseline = _memory_at_baseline(run)
+    rows = {}
+    for gpu, part in by_gpu(samples):
+        rows[gpu] = _one_gpu(part) | _while_trials_ran(part, trial_weight[part.index]) | {"coverage_pct": coverage[gpu]}
+    everyone = gpu_order(run.gpu["gpu"].dropna().unique())
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
+    per_gpu["n_samples"] = per_gpu["n_samples"].fillna(0).astype(int)
+    per_gpu["mem_at_baseline"] = pd.Series([at_baseline.get(gpu, math.nan) for gpu in everyone], everyone, dtype=object)
+    util, weight = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
+    return UtilizationProfile(
+        per_gpu=per_gpu,
+        series=series(samples, "util_pct", "mean_pct"),
+        mean_pct=weighted_mean(util, weight),
+        idle_pct=100 * weighted_mean(util <= IDLE_PCT, weight),
+        coverage_pct=float(min(coverage.values())),
+        n_gpus=len(rows),
+        span_s=float(samples["end_us"].max() - samples["start_us"].min()) / 1e6,
+        observed_gpu_h=float(weight.sum() / 3600),
+    )
+
+
+def _one_gpu(part: pd.DataFrame) -> dict[str, object]:
+    util, weight = part["util_pct"].to_numpy(), part["weight_s"].to_numpy()
+    p5, p50, p95 = weighted_quantiles(util, weight, (0.05, 0.5, 0.95))
+    active = part.loc[util > IDLE_PCT, "time"]
+    idle = weighted_mean(util <= IDLE_PCT, weight)
+    observed_s = float(weight.sum())
+    return {
+        "mean_pct": weighted_mean(util, weight),
+        "p5_pct": p5,
+        "p50_pct": p50,
+        "p95_pct": p95,
+        "max_pct": float(util.max()),
+        "idle_pct": 100 * idle,
+        "duty_pct": 100 * (1 - idle),
+        "busy_pct": 100 * weighted_mean(util >= BUSY_PCT, weight),
+        "coverage_pct": math.nan,
+        "observed_s": observed_s,
+        "n_samples": len(part),
+        "first_active": active.min(),
+        "last_active": active.max(),
+        "idle_gpu_h": float(weight[util <= IDLE_PCT].sum() / 3600),
+    }
+
+
+def _while_trials_ran(part: pd.DataFrame, weight: np.ndarray) -> dict[str, float]:
+    util = part["util_pct"].to_numpy()
+    known = weight.sum() > 0
+    p5, p95 = weighted_quantiles(util, weight, (0.05, 0.95))
+    return {
+        "trial_mean_pct": weighted_mean(util, weight),
+        "trial_p5_pct": p5,
+        "trial_p95_pct": p95,
+        "trial_idle_gpu_h": float(weight[util <= IDLE_PCT].sum() / 3600) if known else math.nan,
+        "trial_s": float(weight.sum()) if known else math.nan,
+    }
+
+
+def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
+    """Seconds of each cell during which at least one trial ran; open trials until their horizon."""
+    if not run.info.clock.joined or run.trials.empty:
+        return np.zeros(len(samples))
+    lives, opens = lifetimes(run.trials), open_trials(run)
+    lives = lives[lives["known"]]
+    start = microseconds(pd.concat([lives["start"], opens["start"]]))
+    end = microseconds(pd.concat([lives["end"], opens["horizon"]]))
+    left, right = busy_stretches(start, end)
+    if not len(left):
+        return np.zeros(len(samples))
+    # Busy time before x is piecewise linear in x, so a cell's share is the difference at its borders.
+    knots = np.column_stack([left, right]).ravel()
+    busy = np.column_stack([np.zeros(len(left)), right - left]).ravel().cumsum()
+    origin = knots[0]
+    at_end = np.interp(samples["end_us"] - origin, knots - origin, busy)
+    return np.asarray(at_end - np.interp(samples["start_us"] - origin, knots - origin, busy)) / 1e6
+
+
+def _memory_at_baseline(run: Run) -> dict[str, bool]:
+    """Whether the memory of each GPU stayed where it was at its lowest; GPUs without memory data are absent."""
+    if "mem_used_mib" not in run.gpu:
+        return {}
+    used = run.gpu.groupby("gpu")["mem_used_mib"].agg(["min", "max"]).dropna()
+    total = gpu_boards(run)["total_mib"].reindex(used.index)
+    allowed = (total * BASELINE_PCT / 100).fillna(0).clip(lower=BASELINE_MIB)
+    return {str(gpu): bool(ok) for gpu, ok in (used["max"] - used["min"] <= allowed).items()}

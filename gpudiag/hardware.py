@@ -1,0 +1,117 @@
+"""What boards can do: memory, power and bandwidth by product name.
+
+``data/gpus.csv`` holds METHODS 8.1: TechPowerUp-derived values checked row by row, NVIDIA's data sheets where
+those are wrong, and for laptops the greatest TGP including Dynamic Boost. Names are as NVML prints them, without
+NVIDIA, GeForce, Tesla and the like; ``|`` separates spellings; a board sold with two memories has two rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+MEMORY_FIT = (0.90, 1.02)
+"""Total memory over nominal GiB that is accepted: ECC and reserved parts reduce the total (METHODS 1)."""
+INSTANTANEOUS = frozenset({"pascal", "volta", "turing", "ga100"})
+"""Architectures whose power sensor reads an instant; on all later ones it is a 1 s average (arXiv 2312.02741)."""
+_MOBILE = frozenset({"laptop", "mobile"})
+_NOISE = frozenset({"nvidia", "geforce", "tesla", "gpu", "generation", "graphics", "edition", "workstation", "server"})
+
+
+@dataclass(frozen=True)
+class Board:
+    """One row of the data sheet. Values that the name leaves open are NaN.
+
+    ``laptop_assumed``: the name lacks "Laptop", but the memory fits only the laptop part.
+    """
+
+    name: str
+    architecture: str
+    laptop: bool
+    mem_gib: float
+    power_w: float
+    bandwidth_gb_s: float
+    laptop_assumed: bool = False
+
+    @property
+    def averaged_sensor(self) -> bool:
+        """True if the power sensor reports a 1 s average."""
+        return self.architecture not in INSTANTANEOUS
+
+    @property
+    def note(self) -> str:
+        """What was assumed, as a sentence; empty where nothing was."""
+        if not self.laptop_assumed:
+            return ""
+        return (
+            f"Taken for the laptop part of {self.name}: the name does not say so, "
+            f"but {self.mem_gib:g} GiB fits only that."
+        )
+
+
+def find_board(name: str | None, mem_total_mib: float | None = None) -> Board | None:
+    """The board of that product name, told apart by its total memory where the name is not enough.
+
+    None where the name is unknown, cut short ("NVIDIA GeForce RTX 2080 ...") or contradicted by the memory.
+    """
+    if not name or name.rstrip().endswith((".", "…")):
+        return None
+    words = _words(name)
+    mem_gib = mem_total_mib / 1024 if mem_total_mib and mem_total_mib > 0 else _stated_gib(name)
+    laptop = bool(words & _MOBILE) or ({"max", "q"} <= words and "pro" not in words)
+    # Every word counts: an "RTX 4070 Ti" is no "RTX 4070", and a variant that the sheet lacks is unknown.
+    model = words - _MOBILE - _NOISE - ({"max", "q"} if laptop else set())
+    named = [board for spellings, board in _sheet() if model in spellings]
+    fitting = [board for board in named if _fits_memory(board, mem_gib)]
+    same_kind = [board for board in fitting if board.laptop == laptop]
+    if same_kind or laptop:
+        return _common(same_kind)
+    found = _common(fitting)
+    return replace(found, laptop_assumed=True) if found else None
+
+
+def _words(name: str) -> frozenset[str]:
+    """Lower-case words of a name, without sizes such as 80GB."""
+    return frozenset(re.findall(r"[a-z0-9]+", re.sub(r"\b\d+ ?gi?b\b", " ", name.lower())))
+
+
+def _stated_gib(name: str) -> float | None:
+    size = re.search(r"\b(\d+) ?gi?b\b", name.lower())
+    return float(size.group(1)) if size else None
+
+
+def _fits_memory(board: Board, mem_gib: float | None) -> bool:
+    if mem_gib is None or math.isnan(mem_gib) or math.isnan(board.mem_gib):
+        return True
+    return MEMORY_FIT[0] <= mem_gib / board.mem_gib <= MEMORY_FIT[1]
+
+
+def _common(boards: list[Board]) -> Board | None:
+    """What the candidates agree on; NaN where they do not."""
+    if not boards:
+        return None
+    first = boards[0]
+    return replace(
+        first,
+        mem_gib=first.mem_gib if len({board.mem_gib for board in boards}) == 1 else math.nan,
+        power_w=first.power_w if len({board.power_w for board in boards}) == 1 else math.nan,
+        bandwidth_gb_s=first.bandwidth_gb_s if len({board.bandwidth_gb_s for board in boards}) == 1 else math.nan,
+    )
+
+
+@cache
+def _sheet() -> tuple[tuple[tuple[frozenset[str], ...], Board], ...]:
+    """Spellings and board of each row of the data file."""
+    text = files("gpudiag").joinpath("data/gpus.csv").read_text(encoding="utf-8")
+    return tuple(_row(row) for row in csv.DictReader(text.splitlines()))
+
+
+def _row(row: dict[str, str]) -> tuple[tuple[frozenset[str], ...], Board]:
+    spellings = row["name"].split("|")
+    mem, power, bandwidth = (float(row[c] or "nan") for c in ("mem_gib", "power_w", "bandwidth_gb_s"))
+    board = Board(spellings[0], row["architecture"], row["laptop"] == "yes", mem, power, bandwidth)
+    return tuple(_words(s) for s in spellings), board

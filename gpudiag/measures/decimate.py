@@ -1,0 +1,32 @@
+"""Fewer points for a figure, with every extreme kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+
+def decimate(frame: pd.DataFrame, time: str, value: str, max_points: int = 2000) -> pd.DataFrame:
+    """At most ``max_points`` rows of one series: the least and the greatest value of each bin of time.
+
+    The rows must be sorted by ``time``. The first and the last row are always among those kept, so a
+    line through the result has the envelope and the span of the whole series. Rows with an
+    unknown value are dropped. ``max_points`` must be at least 4.
+    """
+    known = frame[frame[value].notna()]
+    if len(known) <= max_points:
+        return known.reset_index(drop=True)
+    bins = time_bins(known[time], max_points)
+    # Within a bin, rows come in order of their value: its ends are the extremes.
+    order = np.lexsort((known[value].to_numpy(float), bins))
+    new = np.flatnonzero(np.diff(bins[order], prepend=-1))
+    keep = np.concatenate([[0, len(known) - 1], order[new], order[np.append(new[1:], len(order)) - 1]])
+    return known.iloc[np.unique(keep)].reset_index(drop=True)
+
+
+def time_bins(time: pd.Series, max_points: int) -> np.ndarray:
+    """Number of the bin that each stamp falls in, where :func:`decimate` keeps at most ``max_points`` rows."""
+    stamps = time.to_numpy("datetime64[us]").astype(np.int64)
+    n_bins = (max_points - 2) // 2
+    span = max(int(stamps[-1] - stamps[0]), 1)
+    return np.minimum(((stamps - stamps[0]) * (n_bins / span)).astype(np.int64), n_bins - 1)

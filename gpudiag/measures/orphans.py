@@ -1,0 +1,41 @@
+"""Which of the trials without an end are dead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures.concurrency import count_at
+from gpudiag.measures.lifetimes import lifetimes, open_trials
+from gpudiag.measures.stamps import microseconds
+from gpudiag.run import Run
+
+CROWDED = "more trials at once than were configured: it was dead by then, or another worker ran"
+
+
+def find_open_trials(run: Run) -> pd.DataFrame:
+    """:func:`~gpudiag.measures.lifetimes.open_trials`, with the orphans that only the configured parallelism shows.
+
+    Where open trials raise the concurrency above what was configured (and closed ones alone never do), as
+    many of the oldest of them as are too many are marked. Their horizon stays: another worker is possible too.
+    """
+    opens = open_trials(run)
+    configured = run.info.settings.parallel
+    if configured is None or opens.empty:
+        return opens
+    lives = lifetimes(run.trials)
+    closed = lives[lives["known"]]
+    start, end = microseconds(closed["start"]), microseconds(closed["end"])
+    open_start, open_end = microseconds(opens["start"]), microseconds(opens["horizon"])
+    times = np.unique(np.concatenate([start, end, open_start, open_end]))
+    n_closed = count_at(times, start, end)
+    n_all = n_closed + count_at(times, open_start, open_end)
+    if n_closed.max() > configured or n_all.max() <= configured:
+        return opens
+    worst = times[n_all.argmax()]
+    alive = opens[(open_start <= worst) & (worst < open_end)].sort_values(["start", "study", "trial"])
+    crowd = alive.index[: n_all.max() - configured]
+    unexplained = [i for i in crowd if not opens.loc[i, "orphan"] and opens.loc[i, "state"] == "RUNNING"]
+    opens.loc[unexplained, "reason"] = CROWDED
+    opens.loc[unexplained, "orphan"] = True
+    return opens
