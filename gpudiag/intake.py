@@ -76,6 +76,7 @@ def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
         median_period_s=_median_period_s(main),
         problems=data.problems,
         notes=data.notes,
+        clock=data.clock,
     )
 
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InputRecord:
-    """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty."""
+    """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
+
+    ``clock`` says how the stamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``.
+    """
 
     path: str
     kind: str
@@ -34,6 +37,7 @@ class InputRecord:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     error: str | None = None
+    clock: str = ""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,10 @@ class ReadOptions:
 
 @dataclass(frozen=True, eq=False)
 class Telemetry:
-    """GPU metrics of one input as the tables of :mod:`gpudiag.schema`; absent tables are empty."""
+    """GPU metrics of one input as the tables of :mod:`gpudiag.schema`; absent tables are empty.
+
+    ``clock``: ``utc`` if its stamps carried a zone or were epochs, ``local`` if they were read in the run's zone.
+    """
 
     gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))
     gpus: pd.DataFrame = field(default_factory=no_rows("gpus"))
@@ -50,6 +53,7 @@ class Telemetry:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     reader: str = ""
+    clock: str = ""
 
     @property
     def rows(self) -> int:

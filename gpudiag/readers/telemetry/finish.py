@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -61,10 +61,22 @@ def finish(
     """
     zone = options.timezone
     given = {"gpu": gpu, "processes": processes, "host": host, "events": events}
+    zoned = all(getattr(rows["time"].dtype, "tz", None) is not None for rows in given.values() if _has_time(rows))
     tables = {name: _tidy(TABLES[name], rows, zone, log) for name, rows in given.items()}
     if not any(len(table) for table in tables.values()):
         raise nothing_usable(source, reader, log)
-    return Telemetry(**tables, gpus=describe(tables["gpu"], gpus), problems=log.all, notes=tuple(notes), reader=reader)
+    return Telemetry(
+        **tables,
+        gpus=describe(tables["gpu"], gpus),
+        problems=log.all,
+        notes=tuple(notes),
+        reader=reader,
+        clock="utc" if zoned else "local",
+    )
+
+
+def _has_time(rows: pd.DataFrame | Columns | None) -> TypeGuard[pd.DataFrame | Columns]:
+    return rows is not None and "time" in rows and len(rows["time"]) > 0
 
 
 def nothing_usable(source: Source, reader: str, log: ProblemLog) -> InputError:
