@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from matplotlib.dates import date2num, num2date
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
 from gpudiag.clock import parse_zone
+from gpudiag.plots.wording import DAY_S, duration_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-DAY_S = 86400.0
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SHORTEST_AXIS_S = 10.0
 NICE_S = (
     0.01,
@@ -56,7 +57,7 @@ def day_numbers(time: pd.Series) -> np.ndarray:
 
 
 class ClockFormatter(Formatter):
-    """Clock time on every tick, and the date below the first tick and wherever it changes."""
+    """Clock time on every tick, and the day below the first tick and wherever it changes."""
 
     def __init__(self, zone: tzinfo) -> None:
         self.zone = zone
@@ -67,15 +68,14 @@ class ClockFormatter(Formatter):
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         # num2date can be a microsecond short of a whole second.
         stamps = [num2date(value, tz=self.zone) + timedelta(microseconds=5) for value in values]
+        days = [f"{stamp.day} {MONTHS[stamp.month - 1]}" for stamp in stamps]
         if all(stamp.hour == stamp.minute == stamp.second == 0 for stamp in stamps):
-            return [f"{stamp:%m-%d}" + _if_new(stamps, i, "%Y") for i, stamp in enumerate(stamps)]
+            return days
         clock = "%H:%M" if all(stamp.second == 0 for stamp in stamps) else "%H:%M:%S"
-        return [f"{stamp:{clock}}" + _if_new(stamps, i, "%Y-%m-%d") for i, stamp in enumerate(stamps)]
-
-
-def _if_new(stamps: list[datetime], i: int, pattern: str) -> str:
-    text = f"{stamps[i]:{pattern}}"
-    return f"\n{text}" if i == 0 or text != f"{stamps[i - 1]:{pattern}}" else ""
+        return [
+            f"{stamp:{clock}}\n{day}" if i == 0 or day != days[i - 1] else f"{stamp:{clock}}"
+            for i, (stamp, day) in enumerate(zip(stamps, days, strict=True))
+        ]
 
 
 def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]:
@@ -100,15 +100,9 @@ def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 
     ax.set_xlim(low - pad, high + pad)
     ax.xaxis.set_major_locator(FixedLocator(clock_ticks(low - pad, high + pad, zone, ticks)))
     ax.xaxis.set_major_formatter(ClockFormatter(zone))
-    ax.set_xlabel(f"time [{timezone}]")
-
-
-def duration_text(seconds: float) -> str:
-    """A duration in its natural unit: 0.4 s, 12 s, 2.5 min, 1 h, 3 d."""
-    for unit, size in (("d", DAY_S), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.2g} {unit}" if seconds / size < 10 else f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+    first, last = num2date(low, tz=zone).year, num2date(high, tz=zone).year
+    years = f"{first}" if first == last else f"{first} to {last}"
+    ax.set_xlabel(f"time in {years} [{timezone}]")
 
 
 def duration_scale(ax: Axes, which: str, low: float, high: float) -> None:
@@ -141,7 +135,8 @@ def gpu_rows(ax: Axes, gpus: Sequence[Any], *, labels: bool = True) -> None:
     """One row a GPU from the top down; every n-th is named where names would touch."""
     every = -(-len(gpus) // 32)
     shown = range(0, len(gpus), every)
-    ax.set_ylim(len(gpus) - 0.5, -0.5)
+    margin = max(0.5, 1.2 - 0.35 * len(gpus))
+    ax.set_ylim(len(gpus) - 1 + margin, -margin)
     ax.set_yticks(list(shown), [str(gpus[i]) for i in shown])
     ax.tick_params(axis="y", length=0, labelleft=labels)
     ax.grid(visible=False, axis="y")

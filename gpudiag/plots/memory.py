@@ -14,7 +14,8 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.plots.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots.palette import INK, MUTED, RULE
 from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import MAX_LINES, MIB_PER_GIB, draw_over_time, natural, row_colors, traces
+from gpudiag.plots.telemetry import MAX_LINES, MIB_PER_GIB, draw_over_time, row_colors, traces
+from gpudiag.plots.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +31,12 @@ def plot_memory(memory: MemoryProfile, *, timezone: str = "UTC") -> Figure:
     """
     if memory.series.empty:
         raise NotMeasurable("No GPU has a reading of its memory.")
-    rows = memory.per_gpu.loc[sorted(memory.per_gpu.index, key=natural)]
+    parts = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB)
+    rows = memory.per_gpu.loc[[part.gpu for part in parts]]
     figure = Figure(figsize=(9, max(3.2, rows_inch(len(rows)))), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.5))
     ceiling = float(np.nanmax(rows[["total_mib", "max_mib"]].to_numpy(float))) / MIB_PER_GIB
     _draw_fill(left, rows, ceiling)
-    parts = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB)
     draw_over_time(right, parts, "memory used [GiB]", ceiling, timezone)
     if len(parts) <= MAX_LINES:
         draw_capacity(right, memory)
@@ -73,9 +74,8 @@ def alt_memory(memory: MemoryProfile) -> str:
     """What :func:`plot_memory` shows."""
     fullest = memory.per_gpu["max_mib"].idxmax()
     row = memory.per_gpu.loc[fullest]
-    text = (
-        f"Memory of {len(memory.per_gpu)} GPUs: the fullest, GPU {fullest}, reached {row['max_mib'] / MIB_PER_GIB:.1f}"
-    )
+    text = f"Memory of {counted(len(memory.per_gpu), 'GPU')}: "
+    text += f"the fullest, GPU {fullest}, reached {row['max_mib'] / MIB_PER_GIB:.1f}"
     if np.isfinite(row["total_mib"]):
         text += f" of {row['total_mib'] / MIB_PER_GIB:.1f}"
     return text + f" GiB, {row['mean_mib'] / MIB_PER_GIB:.1f} GiB on average."

@@ -10,9 +10,10 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots.axes import count_axis, day_numbers, duration_scale, duration_text, legend_above, time_axis
+from gpudiag.plots.axes import count_axis, day_numbers, duration_scale, legend_above, time_axis
 from gpudiag.plots.palette import INK, STATE_COLORS, STATE_HATCHES, darker, gpu_color
 from gpudiag.plots.picture import painter
+from gpudiag.plots.wording import counted, duration_text, share_text
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -40,7 +41,6 @@ def plot_concurrency(parallelism: ParallelismProfile, *, timezone: str = "UTC") 
     handles = _draw_steps(left, parallelism)
     if np.isfinite(parallelism.configured):
         left.axhline(parallelism.configured, color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
-        right.axhline(parallelism.configured, color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
         label = f"configured: {parallelism.configured:.0f}"
         handles.append(Line2D([], [], color=INK, linestyle=(0, (5, 2)), linewidth=1.2, label=label))
     legend_above(left, handles)
@@ -71,7 +71,7 @@ def _draw_steps(ax: Axes, parallelism: ParallelismProfile) -> list[Artist]:
         handles.append(
             ax.fill_between(
                 time, closed, everything, step="post", facecolor=color, edgecolor=darker(color), linewidth=0,
-                hatch=STATE_HATCHES["RUNNING"], label=f"end inferred ({parallelism.n_open} trials)",
+                hatch=STATE_HATCHES["RUNNING"], label=f"end inferred ({counted(parallelism.n_open, 'trial')})",
             )
         )  # fmt: skip
     return handles
@@ -89,7 +89,7 @@ def _draw_levels(ax: Axes, parallelism: ParallelismProfile) -> None:
     ax.barh(levels["level"], levels["share_pct"], height=0.6, color=gpu_color(0), alpha=0.55)
     if len(levels) <= MAX_LABELLED:
         for level, share in zip(levels["level"], levels["share_pct"], strict=True):
-            ax.annotate(f"{share:.0f} %", (share, level), (3, 0), textcoords="offset points", va="center", fontsize=9)
+            ax.annotate(share_text(share), (share, level), (3, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set(xlabel="share of busy time [%]", xlim=(0, 119), xticks=[0, 50, 100])
     ax.tick_params(axis="y", labelleft=False, length=0)
     ax.grid(visible=False, axis="y")
@@ -104,7 +104,8 @@ def alt_concurrency(parallelism: ParallelismProfile) -> str:
     if np.isfinite(parallelism.configured):
         text += f", where {parallelism.configured:.0f} were configured"
     if parallelism.n_open:
-        text += f"; {parallelism.effective_closed:.2f} without the {parallelism.n_open} trials whose end is not known"
+        lacking = counted(parallelism.n_open, "trial")
+        text += f"; {parallelism.effective_closed:.2f} without the {lacking} whose end is not known"
     return text + "."
 
 
@@ -130,7 +131,7 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
     ax.axhline(middle, color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
     time_axis(ax, time.min(), time.max(), timezone)
     duration_scale(ax, "y", seconds.min(), seconds.max())
-    ax.set_ylabel("gap [s, min, h; logarithmic]")
+    ax.set_ylabel("gap [s, min or h, log scale]")
     legend_above(
         ax,
         [

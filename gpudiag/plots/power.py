@@ -15,6 +15,7 @@ from gpudiag.plots.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots.palette import ACCENT, INK
 from gpudiag.plots.picture import painter
 from gpudiag.plots.telemetry import natural, row_colors
+from gpudiag.plots.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,10 +72,9 @@ def alt_power(power: PowerProfile) -> str:
     """What :func:`plot_power` shows."""
     hungriest = power.per_gpu["mean_w"].idxmax()
     row = power.per_gpu.loc[hungriest]
-    text = f"Power of {len(power.per_gpu)} GPUs: GPU {hungriest} drew most, {row['mean_w']:.0f} W on average"
+    text = f"Power of {counted(len(power.per_gpu), 'GPU')}: GPU {hungriest} drew most, {row['mean_w']:.0f} W on average"
     text += f" of a limit of {row['limit_w']:.0f} W." if np.isfinite(row["limit_w"]) else "; its limit is not known."
     if power.n_rejected:
-        text += (
-            f" {power.n_rejected} impossible readings of up to {power.rejected['power_w'].max():.0f} W are set aside."
-        )
+        readings = counted(power.n_rejected, "impossible reading")
+        text += f" Set aside: {readings} of up to {power.rejected['power_w'].max():.0f} W."
     return text

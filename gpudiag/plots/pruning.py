@@ -15,6 +15,7 @@ from gpudiag.measures.pruning import PruningProfile
 from gpudiag.plots.axes import count_axis, legend_above
 from gpudiag.plots.palette import INK, STATE_COLORS, Dash
 from gpudiag.plots.picture import painter
+from gpudiag.plots.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -70,7 +71,7 @@ def _edges(steps: np.ndarray) -> list[float]:
 def alt_prune_steps(pruning: PruningProfile) -> str:
     """What :func:`plot_prune_steps` shows."""
     text = (
-        f"Histogram of the last step of {len(pruning.steps)} pruned trials: half were cut by step "
+        f"Histogram of the last step of {counted(len(pruning.steps), 'pruned trial')}: half were cut by step "
         f"{pruning.median_step:g}, {pruning.at_first_pct:.0f} % at step {pruning.first_step:g}, the earliest seen"
     )
     if math.isfinite(pruning.config_first_report):

@@ -116,17 +116,22 @@ def _pieces(known: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(turns == 1), np.flatnonzero(turns == -1) - 1, strict=True))
 
 
-def draw_lines(ax: Axes, parts: Sequence[Trace]) -> list[Artist]:
-    """Draw the traces over time; returns what a legend needs, nothing where one plain line needs none."""
+def draw_lines(ax: Axes, parts: Sequence[Trace], *, extremes: bool = False) -> list[Artist]:
+    """Draw the traces over time; returns what a legend needs, nothing where one plain line needs none.
+
+    The band over more than four GPUs spans their levels, or, with ``extremes``, their single readings.
+    """
     if len(parts) > MAX_LINES:
-        return _draw_band(ax, parts)
+        return _draw_band(ax, parts, extremes=extremes)
     reduced = any(len(part.time) > MAX_POINTS for part in parts)
     handles: list[Artist] = []
     for part in parts:
         color, x, y = gpu_color(part.number), part.time, part.value
         if reduced:
             view = reduce(part, column_edges(parts))
-            ax.fill_between(view.middle, view.low, view.high, color=color, alpha=0.18, linewidth=0)
+            ax.fill_between(
+                view.middle, view.low, view.high, color=color, alpha=0.18 if len(parts) == 1 else 0.1, linewidth=0
+            )
             x, y = view.middle, view.mean
         _line(ax, x, y, part.number)
         name = f"GPU {part.gpu}" + (" mean" if reduced else "")
@@ -136,15 +141,16 @@ def draw_lines(ax: Axes, parts: Sequence[Trace]) -> list[Artist]:
     return handles if len(parts) > 1 or reduced else []
 
 
-def _draw_band(ax: Axes, parts: Sequence[Trace]) -> list[Artist]:
+def _draw_band(ax: Axes, parts: Sequence[Trace], *, extremes: bool) -> list[Artist]:
     edges = column_edges(parts)
     views = [reduce(part, edges) for part in parts]
-    low, high = np.fmin.reduce([v.low for v in views]), np.fmax.reduce([v.high for v in views])
+    low = np.fmin.reduce([v.low if extremes else v.mean for v in views])
+    high = np.fmax.reduce([v.high if extremes else v.mean for v in views])
     seen = np.sum([np.isfinite(v.mean) for v in views], axis=0)
     mean = np.sum([np.nan_to_num(v.mean) for v in views], axis=0) / np.where(seen, seen, np.nan)
     middle = views[0].middle
     band = ax.fill_between(middle, low, high, color=gpu_color(0), alpha=0.2, linewidth=0)
-    band.set_label(f"least to greatest of {len(parts)} GPUs")
+    band.set_label("lowest to highest GPU")
     _line(ax, middle, mean, 0)
     return [Line2D([], [], color=gpu_color(0), linewidth=1.6, label=f"mean of {len(parts)} GPUs"), band]
 

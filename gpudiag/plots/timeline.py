@@ -14,11 +14,12 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.plots.axes import count_axis, day_numbers, duration_text, legend_above, time_axis
+from gpudiag.plots.axes import count_axis, day_numbers, legend_above, time_axis
 from gpudiag.plots.memory import draw_capacity
 from gpudiag.plots.palette import INK, STATE_COLORS, STATE_HATCHES, darker
 from gpudiag.plots.picture import painter
 from gpudiag.plots.telemetry import MIB_PER_GIB, Trace, draw_lines, extent, traces
+from gpudiag.plots.wording import counted, duration_text
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def plot_timeline(
         raise NotMeasurable("No trial has a start time.")
     use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
     mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
-    lanes_inch = float(np.clip(0.32 * parallelism.n_slots, 0.5, 3.0))
+    lanes_inch = float(np.clip(0.32 * parallelism.n_slots, 0.9, 3.0))
     heights = [lanes_inch] + [1.5] * bool(use) + [1.3] * bool(mem)
     figure = Figure(figsize=(9, sum(heights) + 0.75 + 0.3 * len(heights)), layout="constrained")
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
@@ -62,7 +63,7 @@ def plot_timeline(
         legend_above(axes[1], draw_lines(axes[1], use))
         axes[1].set(ylabel="utilization [%]", ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
     if mem and memory is not None:
-        handles = draw_lines(axes[-1], mem)
+        handles = draw_lines(axes[-1], mem, extremes=True)
         legend_above(axes[-1], ([] if use else handles) + draw_capacity(axes[-1], memory))
         axes[-1].set(ylabel="memory used [GiB]", ylim=(0, None))
     figure.align_ylabels(axes)
@@ -112,7 +113,7 @@ def _bars(ax: Axes, state: str, start: np.ndarray, end: np.ndarray, lane: np.nda
         list(corners),
         facecolor=color,
         edgecolor=darker(color) if few else color,
-        linewidth=0.5 if few else 0.3,
+        linewidth=0.5 if few else 0.8 if state == "FAIL" else 0.3,
         hatch=(STATE_HATCHES["RUNNING"] if is_open else STATE_HATCHES[state] if few else "") or None,
         alpha=0.75 if is_open else None,
         rasterized=n > MAX_VECTOR,
@@ -148,11 +149,12 @@ def alt_timeline(
     counts = parallelism.slots["state"].value_counts()
     states = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
     text = (
-        f"Timeline of {len(parallelism.slots)} trials in {parallelism.n_slots} slots over "
+        f"Timeline of {counted(len(parallelism.slots), 'trial')} in {counted(parallelism.n_slots, 'slot')} over "
         f"{duration_text(parallelism.window_s)}: {states}; {parallelism.effective:.2f} ran at once on average."
     )
     if utilization is not None:
-        text += f" Below it, GPU utilization, {utilization.mean_pct:.0f} % on average over {utilization.n_gpus} GPUs."
+        gpus = counted(utilization.n_gpus, "GPU")
+        text += f" Below it, GPU utilization, {utilization.mean_pct:.0f} % on average over {gpus}."
     if memory is not None and np.isfinite(memory.max_used_pct):
         text += f" GPU memory filled up to {memory.max_used_pct:.0f} %."
     return text

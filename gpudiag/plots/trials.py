@@ -11,15 +11,17 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.plots.axes import duration_scale, duration_text, legend_above
+from gpudiag.plots.axes import duration_scale, legend_above
 from gpudiag.plots.palette import INK, MUTED, STATE_COLORS, STATE_MARKERS
 from gpudiag.plots.picture import painter
+from gpudiag.plots.wording import counted, duration_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 SHORTEST_S = 0.1
+FEWEST_BOXED = 4
 MAX_VECTOR = 1500
 
 
@@ -40,7 +42,7 @@ def plot_durations(trials: TrialsProfile) -> Figure:
         _draw_box(ax, row, trials.by_state.loc[state])
     seconds = durations["duration_s"].clip(lower=SHORTEST_S)
     duration_scale(ax, "x", seconds.min(), seconds.max())
-    ax.set(xlabel="duration [s, min, h; logarithmic]", ylim=(len(states) - 0.5, -0.5))
+    ax.set(xlabel="duration [s, min or h, log scale]", ylim=(len(states) - 0.5, -0.5))
     ax.set_yticks(range(len(states)), [_label(state, trials.by_state.loc[state]) for state in states])
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=False, axis="y")
@@ -63,19 +65,21 @@ def _draw_points(ax: Axes, row: int, state: str, seconds: pd.Series) -> None:
         seconds.clip(lower=SHORTEST_S),
         height,
         marker=STATE_MARKERS[state],
-        s=5 if many else 16,
+        s=6 if many else 20,
         color=STATE_COLORS[state],
         edgecolor="none",
-        alpha=0.35 if many else 0.75,
+        alpha=0.45 if many else 0.85,
         rasterized=len(seconds) > MAX_VECTOR,
+        zorder=2 if many else 4,
         label=state,
     )
 
 
 def _draw_box(ax: Axes, row: int, stats: pd.Series) -> None:
     low, middle, high = (max(float(stats[name]), SHORTEST_S) for name in ("p25_s", "median_s", "p75_s"))
-    ax.barh(row, high - low, left=low, height=0.66, facecolor="none", edgecolor=INK, linewidth=1.0, zorder=3)
-    ax.plot([middle, middle], [row - 0.33, row + 0.33], color=INK, linewidth=2.2, zorder=4)
+    if stats["n_timed"] >= FEWEST_BOXED:
+        ax.barh(row, high - low, left=low, height=0.66, facecolor="none", edgecolor=INK, linewidth=1.0, zorder=3)
+    ax.plot([middle, middle], [row - 0.33, row + 0.33], color=INK, linewidth=2.2, zorder=3)
 
 
 def _label(state: str, stats: pd.Series) -> str:
@@ -89,4 +93,4 @@ def alt_durations(trials: TrialsProfile) -> str:
     medians = ", ".join(
         f"{state} {duration_text(row['median_s'])} (n = {row['n_timed']:.0f})" for state, row in timed.iterrows()
     )
-    return f"Durations of {len(trials.durations)} trials by state, with medians: {medians}."
+    return f"Durations of {counted(len(trials.durations), 'trial')} by state, with medians: {medians}."

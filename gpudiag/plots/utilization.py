@@ -14,7 +14,8 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots.palette import CELL_COLORS, INK, MUTED
 from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import MAX_LINES, draw_over_time, natural, row_colors, traces
+from gpudiag.plots.telemetry import MAX_LINES, draw_over_time, row_colors, traces
+from gpudiag.plots.wording import counted, share_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,15 +34,15 @@ def plot_utilization(utilization: UtilizationProfile, *, timezone: str = "UTC") 
     """
     if utilization.series.empty:
         raise NotMeasurable("No GPU has a reading of its utilization.")
-    rows = utilization.per_gpu.loc[sorted(utilization.per_gpu.index, key=natural)]
     parts = traces(utilization.series, "util_pct", "mean_pct")
+    rows = utilization.per_gpu.loc[[part.gpu for part in parts]]
     if len(rows) > MAX_LINES:
         figure = Figure(figsize=(9, rows_inch(len(rows))), layout="constrained")
         shares, spread, course = figure.subplots(1, 3, width_ratios=(1, 1, 1.9))
         gpu_rows(course, [part.gpu for part in parts], labels=False)
     else:
-        figure = Figure(figsize=(9, 3.9 + 0.25 * len(rows)), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.1 + 0.25 * len(rows), 2.4))[:, 0]
+        figure = Figure(figsize=(9, 4.1 + 0.25 * len(rows)), layout="constrained")
+        top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.35 + 0.25 * len(rows), 2.4))[:, 0]
         shares, spread = top.subplots(1, 2, width_ratios=(1, 1))
         course = bottom.subplots()
         course.set(ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
@@ -63,12 +64,12 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
         for row in np.flatnonzero(width >= LEGIBLE_PCT).tolist():
             ink = INK if name == "busy_low" else "white"
             ax.text(
-                left[row] + width[row] / 2, row, f"{width[row]:.0f} %", ha="center", va="center", fontsize=9, color=ink
+                left[row] + width[row] / 2, row, share_text(width[row]), ha="center", va="center", fontsize=9, color=ink
             )
     ax.set(xlabel="share of observed time [%]", xlim=(0, 100))
     gpu_rows(ax, list(rows.index))
     names = {"idle_no_trial": f"≤ {IDLE_PCT} %", "busy_low": "between", "busy": f"≥ {BUSY_PCT} %"}
-    legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()])
+    legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()], _columns(rows))
 
 
 def _draw_spread(ax: Axes, rows: pd.DataFrame) -> None:
@@ -79,7 +80,7 @@ def _draw_spread(ax: Axes, rows: pd.DataFrame) -> None:
     ax.scatter(rows["mean_pct"], y, marker="o", s=22, color=INK, zorder=4)
     for threshold in (IDLE_PCT, BUSY_PCT):
         ax.axvline(threshold, color=MUTED, linestyle=(0, (2, 2)), linewidth=0.9)
-    ax.set(xlabel="utilization [%]", xlim=(-3, 103))
+    ax.set(xlabel="utilization [%]", xlim=(-3, 103), xticks=[IDLE_PCT, BUSY_PCT, 100])
     gpu_rows(ax, list(rows.index), labels=False)
     legend_above(
         ax,
@@ -90,14 +91,20 @@ def _draw_spread(ax: Axes, rows: pd.DataFrame) -> None:
             ),
             Line2D([], [], color=INK, marker="o", markersize=5, linestyle="none", label="mean"),
         ],
+        _columns(rows),
     )
+
+
+def _columns(rows: pd.DataFrame) -> int:
+    """Entries of a legend side by side; one below the other where three panels share the width."""
+    return 1 if len(rows) > MAX_LINES else 3
 
 
 def alt_utilization(utilization: UtilizationProfile) -> str:
     """What :func:`plot_utilization` shows."""
     means = utilization.per_gpu["mean_pct"]
     text = (
-        f"Utilization of {utilization.n_gpus} GPUs: {utilization.mean_pct:.0f} % on average, "
+        f"Utilization of {counted(utilization.n_gpus, 'GPU')}: {utilization.mean_pct:.0f} % on average, "
         f"idle for {utilization.idle_pct:.0f} % of the observed time."
     )
     if len(means) > 1:
