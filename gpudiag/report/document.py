@@ -1,0 +1,163 @@
+"""A diagnosis as one JSON document (schema ``gpudiag.diagnosis/1``), and how renderers read it.
+
+The document holds no user attribute of a trial, no NaN and no time of writing: the same run gives
+the same document.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib import metadata, resources
+from typing import TYPE_CHECKING, Any
+
+from gpudiag import __version__
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import clean, facts
+from gpudiag.report.headline import headline
+from gpudiag.rules.engine import Rule, Status, Verdict
+
+if TYPE_CHECKING:
+    from gpudiag.run import Run
+
+SCHEMA = "gpudiag.diagnosis/1"
+PACKAGES = ("numpy", "pandas", "polars", "scipy", "matplotlib", "optuna", "papermill", "nbconvert")
+
+Document = Mapping[str, Any]
+
+
+def build(
+    run: Run,
+    *,
+    findings: Sequence[Verdict],
+    verdicts: Sequence[Verdict],
+    rules: Iterable[Rule],
+    profiles: Mapping[str, Any],
+    missing: Mapping[str, NotMeasurable],
+) -> dict[str, Any]:
+    """The document of one diagnosis: findings first, in their order, then the other verdicts in theirs."""
+    by_id = {rule.id: rule for rule in rules}
+    others = [v for v in verdicts if v.status is not Status.FOUND]
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "run": _run(run),
+        "headline": None,
+        "inputs": [_plain(asdict(record)) for record in run.info.inputs],
+        "clock": _clock(run),
+        "measures": {topic: facts(profile) for topic, profile in profiles.items()},
+        "not_measured": {topic: {"reason": gap.reason, "remedy": gap.remedy} for topic, gap in missing.items()},
+        "ledger": None,
+        "verdicts": [_verdict(v, by_id[v.rule]) for v in (*findings, *others)],
+        "recommendations": [_recommendation(v) for v in findings if v.remedy],
+        "environment": environment(),
+    }
+    document["headline"] = headline(document)
+    return document
+
+
+def to_json(document: Document) -> str:
+    """The document as text. A NaN in it would be a bug and raises ValueError."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the document, as shipped in the package."""
+    text = resources.files("gpudiag").joinpath("schemas/diagnosis-1.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def of_status(document: Document, status: str) -> list[dict[str, Any]]:
+    """The verdicts of that status, in the document's order."""
+    return [verdict for verdict in document["verdicts"] if verdict["status"] == status]
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Versions of Python and of the libraries that numbers depend on."""
+    installed = {name: metadata.version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), "packages": installed}
+
+
+def _run(run: Run) -> dict[str, Any]:
+    stamps = [s for table, column in ((run.gpu, "time"), (run.trials, "start"), (run.trials, "end"))
+              for s in (table[column].min(), table[column].max())]  # fmt: skip
+    known = [stamp for stamp in map(clean, stamps) if stamp]
+    return {
+        "name": run.info.name,
+        "timezone": run.info.timezone,
+        "start": min(known, default=None),
+        "end": max(known, default=None),
+        "gpus": [_plain(row) for row in run.gpus.to_dict("records")],
+        "n_samples": len(run.gpu),
+        "n_trials": len(run.trials),
+        "studies": [str(name) for name in run.trials["study"].unique()],
+        "settings": _given(run.info.settings.model_dump()),
+        "dataloader": _given(run.info.dataloader.model_dump()),
+        "notes": list(run.info.notes),
+    }
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What run.toml says; a currency without a price says nothing."""
+    given = {name: value for name, value in values.items() if value is not None}
+    if "price_per_gpu_h" not in given:
+        given.pop("currency", None)
+    return given
+
+
+def _clock(run: Run) -> dict[str, Any]:
+    clock = run.info.clock
+    return {
+        "offset_s": clean(clock.offset_s),
+        "confidence": clock.confidence,
+        "method": clock.method,
+        "evidence": clock.evidence,
+        "applied_s": clean(clock.applied_s),
+        "joined": clock.joined,
+    }
+
+
+def _verdict(verdict: Verdict, rule: Rule) -> dict[str, Any]:
+    return {
+        "rule": verdict.rule,
+        "topic": rule.topic,
+        "title": verdict.title,
+        "status": verdict.status.value,
+        "severity": verdict.severity.value,
+        "summary": verdict.summary,
+        "reason": verdict.reason,
+        "evidence": _plain(verdict.evidence),
+        "thresholds": _plain(verdict.thresholds),
+        "changed": sorted(n for n, v in verdict.thresholds.items() if v != rule.thresholds.get(n)),
+        "where": _plain(verdict.where),
+        "lost_gpu_h": clean(verdict.lost_gpu_h),
+        "margin": clean(verdict.margin),
+        "remedy": verdict.remedy,
+        "refuted_by": rule.refuted_by,
+        "why": rule.why,
+    }
+
+
+def _recommendation(finding: Verdict) -> dict[str, Any]:
+    """What a finding's rule advises. Safety, effort and gain are absent: nothing has computed them."""
+    return {
+        "id": f"remedy-{finding.rule}",
+        "title": finding.title,
+        "rule": finding.rule,
+        "text": finding.remedy,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Containers and scalars of any library as JSON's own."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
+    if getattr(value, "ndim", None):  # an array or a column
+        return _plain(value.tolist())
+    return clean(value)

@@ -1,0 +1,122 @@
+"""Three sentences that a manager can read: where the time went, what is wrong most, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpudiag.report.format import percent, plural, quantity, safe
+
+LEVELS = ("critical", "warning", "info", "clear", "unknown")
+STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
+
+
+def headline(document: Mapping[str, Any]) -> dict[str, Any]:
+    """``level`` (of LEVELS), ``verdict`` (one line), ``counts`` and ``sentences`` (exactly three)."""
+    counts = _counts(document)
+    level = _level(counts)
+    return {
+        "level": level,
+        "verdict": _verdict(level, counts),
+        "counts": counts,
+        "sentences": [_where_time_went(document), _worst(document, counts), _next(document)],
+    }
+
+
+def _counts(document: Mapping[str, Any]) -> dict[str, int]:
+    counts = dict.fromkeys(("critical", "warning", "info", "clear", "not_assessed", "not_applicable"), 0)
+    for verdict in document["verdicts"]:
+        found = verdict["status"] == "FOUND"
+        counts[verdict["severity"] if found else verdict["status"].lower()] += 1
+    return counts
+
+
+def _level(counts: Mapping[str, int]) -> str:
+    for severity in ("critical", "warning", "info"):
+        if counts[severity]:
+            return severity
+    return "clear" if counts["clear"] else "unknown"
+
+
+def _verdict(level: str, counts: Mapping[str, int]) -> str:
+    """Part of the data can prove a fault, never health: the unassessed checks are always named."""
+    open_checks = counts["not_assessed"]
+    unsure = f"; {plural(open_checks, 'check')} could not be assessed" if open_checks else ""
+    found = [plural(counts["critical"], "critical finding"), plural(counts["warning"], "warning")]
+    present = " and ".join(text for text, name in zip(found, ("critical", "warning"), strict=True) if counts[name])
+    if level == "critical":
+        return f"NOT HEALTHY: {present}{unsure}."
+    if level == "warning":
+        return f"NEEDS ATTENTION: {present}{unsure}."
+    if level == "unknown":
+        return f"NOT ASSESSED: no check had the data it needs ({plural(open_checks, 'check')})."
+    passed = counts["clear"] + counts["info"]
+    named = "HEALTHY AS FAR AS SEEN" if open_checks else "HEALTHY"
+    return f"{named}: nothing worse than a note in {plural(passed, 'check')}{unsure}."
+
+
+def _where_time_went(document: Mapping[str, Any]) -> str:
+    """Utilization of the observed time and what became of the trials; what is absent is said to be."""
+    use = _values(document, "utilization")
+    trials = _outcomes(document)
+    if use.get("mean_pct") is None:
+        missing = "Without GPU utilization nobody can say where the GPU time went"
+        return f"{missing}; {trials}." if trials else f"{missing}."
+    gpus = use.get("n_gpus")
+    who = "The GPU" if gpus == 1 else f"The {gpus} GPUs"
+    sentence = f"{who} averaged {percent(use['mean_pct'])} utilization"
+    observed = use.get("observed_gpu_h")
+    if observed is not None:
+        sentence += f" over {quantity(observed, 'GPU-h')} observed"
+    if use.get("idle_pct") is not None:
+        sentence += f" and stood idle for {percent(use['idle_pct'])} of that time"
+    return f"{sentence}; {trials}." if trials else f"{sentence}."
+
+
+def _outcomes(document: Mapping[str, Any]) -> str:
+    trials = _values(document, "trials")
+    if not trials.get("n"):
+        return ""
+    states = [(state, trials.get(f"state.{state}.n")) for state in STATES]
+    listed = ", ".join(f"{n:,} {state}" for state, n in states if n)
+    total = plural(trials["n"], "trial")
+    return f"{total}: {listed}" if listed else total
+
+
+def _worst(document: Mapping[str, Any], counts: Mapping[str, int]) -> str:
+    """The first finding that is more than a note, else what was checked."""
+    findings = [v for v in document["verdicts"] if v["status"] == "FOUND"]
+    serious = [v for v in findings if v["severity"] != "info"] or findings
+    if serious:
+        first = serious[0]
+        cost = first["lost_gpu_h"]
+        price = f" It cost about {quantity(cost, 'GPU-h')}." if cost else ""
+        return _sentence(first["summary"] or first["title"]) + price
+    if counts["clear"]:
+        return f"No fault was found in {plural(counts['clear'], 'check')}."
+    return "Nothing can be said about faults: the data that the checks need are missing."
+
+
+def _next(document: Mapping[str, Any]) -> str:
+    """The remedy of the finding named, else the data that would settle most open checks."""
+    findings = [v for v in document["verdicts"] if v["status"] == "FOUND" and v["remedy"]]
+    serious = [v for v in findings if v["severity"] != "info"] or findings
+    if serious:
+        return _sentence(serious[0]["remedy"])
+    wanted: dict[str, int] = {}
+    for verdict in document["verdicts"]:
+        if verdict["status"] == "NOT_ASSESSED" and verdict["remedy"]:
+            wanted[verdict["remedy"]] = wanted.get(verdict["remedy"], 0) + 1
+    if not wanted:
+        return "Nothing needs to be changed."
+    remedy, n = max(wanted.items(), key=lambda item: item[1])
+    return f"To settle {plural(n, 'more check')}: {_sentence(remedy)}"
+
+
+def _values(document: Mapping[str, Any], topic: str) -> dict[str, Any]:
+    return {name: fact["value"] for name, fact in document["measures"].get(topic, {}).items()}
+
+
+def _sentence(text: str) -> str:
+    text = safe(text).strip()
+    return text if text.endswith((".", "!", "?")) else text + "."

@@ -1,0 +1,33 @@
+"""A kernel of this very interpreter, whatever kernels are or are not installed, that leaves no trace at home."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jupyter_client.manager import KernelManager
+
+
+def kernel_manager(scratch: Path) -> type[KernelManager]:
+    """A kernel manager class for nbclient; its files are kept under ``scratch``."""
+    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import AsyncKernelManager
+
+    spec = KernelSpec(
+        argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        display_name="gpudiag",
+        language="python",
+        env={"IPYTHONDIR": str(scratch / "ipython"), "JUPYTER_RUNTIME_DIR": str(scratch)},
+    )
+
+    class ThisInterpreter(AsyncKernelManager):
+        @property
+        def kernel_spec(self) -> KernelSpec:
+            return spec
+
+        def _connection_file_default(self) -> str:
+            return str(scratch / "kernel.json")
+
+    return ThisInterpreter

@@ -1,0 +1,106 @@
+"""Blocks as Markdown that reads well in a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gpudiag.report.blocks import (
+    MARKS,
+    Banner,
+    Block,
+    Cell,
+    Chip,
+    Figure,
+    Finding,
+    Heading,
+    Masthead,
+    Named,
+    Note,
+    Number,
+    Table,
+    Tiles,
+)
+from gpudiag.report.format import safe
+
+_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$])")
+
+
+def render(blocks: Sequence[Block]) -> str:
+    """The blocks as Markdown, with an empty line between them."""
+    return "\n\n".join(part for part in map(_render, blocks) if part)
+
+
+def inline(text: str) -> str:
+    """Text with Markdown's own characters escaped; `code` stays code."""
+    parts = safe(text).split("`")
+    if len(parts) % 2 == 0:
+        return _SPECIAL.sub(r"\\\1", "'".join(parts))
+    return "`".join(part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
+
+
+def _render(block: Block) -> str:
+    match block:
+        case Masthead(title, facts):
+            return f"# {inline(title)}\n\n" + " · ".join(f"{inline(k)}: {inline(v)}" for k, v in facts)
+        case Banner(level, verdict, sentences, chips):
+            lines = [f"**{MARKS[level]} {inline(verdict)}**", ""]
+            lines += [f"- **{inline(head)}:** {inline(text)}" for head, text in sentences]
+            lines += ["", " · ".join(_cell(chip) for chip in chips)]
+            return "\n".join(lines)
+        case Finding():
+            return _finding(block)
+        case Table():
+            return _table(block)
+        case Tiles(items):
+            return "\n".join(
+                f"- **{inline(number)}** {inline(name)}" + (f" ({inline(remark)})" if remark else "")
+                for name, number, remark in items
+            )
+        case Note(text, level):
+            return f"*{inline(text)}*" if level and "`" not in text else inline(text)
+        case Heading(text):
+            return f"### {inline(text)}"
+        case Figure():
+            return ""
+
+
+def _finding(finding: Finding) -> str:
+    cost = f" · {inline(finding.cost)}" if finding.cost else ""
+    lines = [f"### {_cell(Chip(finding.level))}: {inline(finding.title)}{cost}", "", inline(finding.summary), ""]
+    if finding.advice:
+        lines.append(f"- **Do:** {inline(finding.advice)}")
+    if finding.facts:
+        lines.append("- **Evidence:** " + "; ".join(f"{inline(name)} {inline(value)}" for name, value in finding.facts))
+    if finding.limits:
+        lines.append("- **Limits:** " + "; ".join(f"`{name}` {inline(value)}" for name, value in finding.limits))
+    if finding.refuted_by:
+        lines.append(f"- **Would be refuted by:** {inline(finding.refuted_by)}")
+    if finding.why:
+        lines.append(f"- **Why it matters:** {inline(finding.why)}")
+    lines.append(f"- **Rule:** `{finding.id}`")
+    return "\n".join(lines)
+
+
+def _table(table: Table) -> str:
+    if not table.rows:
+        return ""
+    numeric = [all(isinstance(row[i], Number) for row in table.rows) for i in range(len(table.columns))]
+    rule = "|".join("--:" if right else "---" for right in numeric)
+    lines = ["| " + " | ".join(inline(name) for name in table.columns) + " |", f"|{rule}|"]
+    lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in table.rows]
+    if table.caption:
+        lines += ["", f"*{inline(table.caption)}*" if "`" not in table.caption else inline(table.caption)]
+    return "\n".join(lines)
+
+
+def _cell(cell: Cell) -> str:
+    match cell:
+        case Chip(level):
+            return f"{MARKS[level]} {inline(cell.words)}"
+        case Number(text):
+            return inline(text)
+        case Named(text, id):
+            return f"{inline(text)} (`{id}`)"
+        case str():
+            return inline(cell)

@@ -1,0 +1,127 @@
+"""Where the numbers come from: how inputs were read, what they cover, and what made the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpudiag.report.blocks import Block, Chip, Heading, Note, Number, Table
+from gpudiag.report.document import Document, of_status
+from gpudiag.report.format import label, named, number, quantity, safe, span, zone
+
+
+def data_quality(document: Document) -> list[Block]:
+    """Inputs and their oddities, coverage, the clock, and what could not be assessed."""
+    blocks: list[Block] = [*_inputs(document), *_problems(document), *_coverage(document), _clock(document)]
+    notes = [*document["run"]["notes"], *(note for record in document["inputs"] for note in record["notes"])]
+    blocks += [Note(safe(note)) for note in dict.fromkeys(notes)]
+    return blocks + _open_checks(document)
+
+
+def _inputs(document: Document) -> list[Block]:
+    if not document["inputs"]:
+        return [Note("The run was built in memory: there is no input file to describe.")]
+    where = zone(document["run"]["timezone"])
+    rows = tuple(
+        (
+            Chip("warning", "not read") if record["error"] else Chip("clear", "read"),
+            safe(record["path"]),
+            record["error"] or f"{record['kind']}, {record['reader']}",
+            Number(f"{record['rows']:,}"),
+            span(record["start"], record["end"], where),
+            Number(quantity(record["median_period_s"], "s")),
+        )
+        for record in document["inputs"]
+    )
+    caption = f"Times are in {document['run']['timezone']}."
+    return [Table(("Input", "Path", "Read as", "Rows", "From, to", "Period"), rows, caption)]
+
+
+def _problems(document: Document) -> list[Block]:
+    rows = tuple(
+        (
+            safe(record["path"]),
+            safe(problem["kind"]),
+            Number(f"{problem['count']:,}"),
+            "rows dropped" if problem["lost"] else "kept",
+            (f"line {problem['line']}: " if problem["line"] is not None else "") + safe(problem["example"]),
+        )
+        for record in document["inputs"]
+        for problem in record["problems"]
+    )
+    if not rows:
+        return [Note("No oddity was met while reading.", "clear")] if document["inputs"] else []
+    return [Heading("Oddities met while reading"), Table(("Path", "Oddity", "Cases", "Effect", "First case"), rows)]
+
+
+def _coverage(document: Document) -> list[Block]:
+    sampling = {name: fact["value"] for name, fact in document["measures"].get("sampling", {}).items()}
+    if sampling.get("coverage_pct") is None:
+        return []
+    gaps = sampling.get("n_gaps") or 0
+    longest = f", the longest {quantity(sampling.get('longest_gap_s'), 's')}" if gaps else ""
+    text = (
+        f"Telemetry covers {quantity(sampling['coverage_pct'], '%')} of the time it should, with a sample every "
+        f"{quantity(sampling.get('median_period_s'), 's')} and {number(gaps)} gaps{longest}. "
+        "Gaps are never bridged: time without samples counts as unobserved."
+    )
+    return [Note(text)]
+
+
+def _clock(document: Document) -> Note:
+    clock = document["clock"]
+    if not document["run"]["n_trials"] or not document["run"]["n_samples"]:
+        return Note("One source of time only, so no clocks had to be matched.")
+    sure = {"strong": "clear", "weak": "warning", "assumed": "info", "undetermined": "unknown"}
+    offset = named("_s", clock["offset_s"])
+    evidence = f" {safe(clock['evidence'])}" if clock["evidence"] else ""
+    text = f"Trials' clock + {offset} = telemetry's clock ({clock['confidence']}; {safe(clock['method'])}).{evidence}"
+    return Note(text, sure.get(clock["confidence"], "unknown"))
+
+
+def _open_checks(document: Document) -> list[Block]:
+    """What could not be assessed, by what would make it assessable."""
+    wanted: dict[tuple[str, str], list[str]] = {}
+    for verdict in of_status(document, "NOT_ASSESSED"):
+        wanted.setdefault((verdict["reason"], verdict["remedy"]), []).append(verdict["title"])
+    if not wanted:
+        return []
+    rows = tuple(("; ".join(titles), reason, remedy or "–") for (reason, remedy), titles in wanted.items())
+    return [Heading("Not assessed"), Table(("Fault looked for", "Why not", "What would tell"), rows)]
+
+
+def provenance(document: Document) -> list[Block]:
+    """Hashes, versions, settings and the thresholds in force."""
+    blocks: list[Block] = []
+    if document["inputs"]:
+        rows = tuple((safe(r["path"]), f"`{r['sha256']}`" if r["sha256"] else "–") for r in document["inputs"])
+        blocks.append(Table(("Input", "SHA-256"), rows))
+    stated = {**document["run"]["settings"], **document["run"]["dataloader"]}
+    if stated:
+        rows = tuple((label(name), named(name, value)) for name, value in stated.items())
+        blocks += [Heading("Stated in run.toml"), Table(("Setting", "Value"), rows)]
+    return [*blocks, Heading("Thresholds in force"), *_thresholds(document), Heading("Versions"), _versions(document)]
+
+
+def limits(verdict: dict[str, Any]) -> list[tuple[str, str]]:
+    """Thresholds of a verdict by name, as they were for this run."""
+    changed = set(verdict["changed"])
+    return [
+        (name, named(name, value) + (" (changed for this run)" if name in changed else ""))
+        for name, value in verdict["thresholds"].items()
+    ]
+
+
+def _thresholds(document: Document) -> list[Block]:
+    rows = tuple(
+        (f"`{v['rule']}`", ", ".join(f"`{name}` {value}" for name, value in limits(v)))
+        for v in sorted(document["verdicts"], key=lambda verdict: verdict["rule"])
+        if v["thresholds"]
+    )
+    return [Table(("Rule", "Limits"), rows)] if rows else [Note("No rule has a threshold.")]
+
+
+def _versions(document: Document) -> Table:
+    made = document["environment"]
+    versions = {"gpudiag": document["version"], "python": made["python"], **made["packages"]}
+    rows = tuple((name, version) for name, version in versions.items())
+    return Table(("Software", "Version"), rows)

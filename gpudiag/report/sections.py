@@ -1,0 +1,133 @@
+"""The sections of a report: each is a function from the document to blocks.
+
+A section whose data are missing is one line that says what would fill it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpudiag.report.blocks import (
+    Banner,
+    Block,
+    Chip,
+    Finding,
+    Masthead,
+    Named,
+    Note,
+    Table,
+)
+from gpudiag.report.document import Document, of_status
+from gpudiag.report.format import label, length, named, quantity, span, zone
+from gpudiag.report.origin import data_quality, limits, provenance
+from gpudiag.report.topics import memory, parallelism, timeline, trials, utilization
+
+Section = Callable[[Document], list[Block]]
+
+QUESTIONS = ("Where the time went", "What is wrong most", "What to do next")
+NO_FINDINGS = "No check found anything. The table of all checks says which were clear and which had no data."
+
+
+def masthead(document: Document) -> list[Block]:
+    """Which run this is about."""
+    run = document["run"]
+    facts = [("GPUs", _boards(run["gpus"])), ("Trials", f"{run['n_trials']:,}" if run["n_trials"] else "none given")]
+    if run["start"]:
+        when = span(run["start"], run["end"], zone(run["timezone"]))
+        facts += [("From", f"{when} ({run['timezone']})"), ("Lasted", length(run["start"], run["end"]))]
+    return [Masthead(run["name"], tuple(facts))]
+
+
+def _boards(gpus: list[dict[str, Any]]) -> str:
+    """'2 x NVIDIA A100, 80 GiB'; the same boards counted together."""
+    if not gpus:
+        return "no telemetry given"
+    kinds: dict[str, int] = {}
+    for gpu in gpus:
+        memory = f", {quantity(gpu['mem_total_mib'], 'MiB')}" if gpu.get("mem_total_mib") else ""
+        kind = f"{gpu.get('name') or 'unnamed GPU'}{memory}"
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return "; ".join(f"{n} × {kind}" for kind, n in kinds.items())
+
+
+def verdict(document: Document) -> list[Block]:
+    """The headline and how the checks came out."""
+    head = document["headline"]
+    counts = head["counts"]
+    kinds = (("critical", "critical"), ("warning", "warning"), ("info", "info"), ("clear", "clear"),
+             ("unknown", "not_assessed"), ("none", "not_applicable"))  # fmt: skip
+    chips = [Chip(level, f"{counts[key]} {Chip(level).words}") for level, key in kinds if counts[key]]
+    return [Banner(head["level"], head["verdict"], tuple(zip(QUESTIONS, head["sentences"], strict=True)), tuple(chips))]
+
+
+def findings(document: Document) -> list[Block]:
+    """What was found, with evidence and advice, the most expensive first."""
+    found = of_status(document, "FOUND")
+    return [_finding(v) for v in found] if found else [Note(NO_FINDINGS, "clear" if document["verdicts"] else "")]
+
+
+def _finding(verdict: dict[str, Any]) -> Finding:
+    place = [(label(name), _value(name, value)) for name, value in verdict["where"].items()]
+    return Finding(
+        id=verdict["rule"],
+        level=verdict["severity"],
+        title=verdict["title"],
+        summary=verdict["summary"],
+        cost=f"cost {quantity(verdict['lost_gpu_h'], 'GPU-h')}" if verdict["lost_gpu_h"] else "",
+        facts=tuple(place + [(label(name), _value(name, value)) for name, value in verdict["evidence"].items()]),
+        limits=tuple(limits(verdict)),
+        advice=verdict["remedy"],
+        refuted_by=verdict["refuted_by"],
+        why=verdict["why"],
+    )
+
+
+def _value(name: str, value: Any) -> str:
+    """A value of evidence; a list is shown up to eight items, a mapping as 'key: value'."""
+    if isinstance(value, dict):
+        return _value(name, [f"{key}: {_value(name, item)}" for key, item in value.items()])
+    if isinstance(value, list):
+        shown = ", ".join(_value(name, item) for item in value[:8])
+        return f"{shown} and {len(value) - 8} more" if len(value) > 8 else shown or "none"
+    return named(name, value)
+
+
+def checks(document: Document) -> list[Block]:
+    """Every check and how it came out."""
+    rows = [
+        (_status(v), Named(v["title"], v["rule"]), v["summary"] or v["reason"] or _passed(v))
+        for v in document["verdicts"]
+    ]
+    if not rows:
+        return [Note("No check was run.")]
+    return [Table(("Result", "Fault looked for", "What the data say"), tuple(rows))]
+
+
+def _status(verdict: dict[str, Any]) -> Chip:
+    levels = {"CLEAR": "clear", "NOT_ASSESSED": "unknown", "NOT_APPLICABLE": "none"}
+    return Chip(levels.get(verdict["status"], verdict["severity"]))
+
+
+def _passed(verdict: dict[str, Any]) -> str:
+    limits = ", ".join(f"{label(name)} {named(name, value)}" for name, value in verdict["thresholds"].items())
+    return f"Within its limits ({limits})." if limits else "Nothing found."
+
+
+SECTIONS: dict[str, Section] = {
+    section.__name__: section
+    for section in (
+        masthead,
+        verdict,
+        findings,
+        checks,
+        trials,
+        timeline,
+        parallelism,
+        utilization,
+        memory,
+        data_quality,
+        provenance,
+    )
+}
+"""Sections in the order of a report."""

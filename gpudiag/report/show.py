@@ -1,0 +1,100 @@
+"""Sections that show themselves: ``diagnosis.show.findings`` as the last line of a notebook cell."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.report import fragments, markdown
+from gpudiag.report.blocks import Block, Figure
+from gpudiag.report.document import Document
+from gpudiag.report.sections import SECTIONS
+
+if TYPE_CHECKING:
+    from gpudiag.plots import Picture
+
+MAX_SVG_CHARS = 400_000
+"""A picture that is larger as SVG is embedded as PNG, so that a report stays small."""
+
+Draw = Callable[[str], "Picture | None"]
+Output = tuple[dict[str, str], dict[str, Any]]
+"""Data by MIME type, and metadata: one output of a notebook cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Show:
+    """One attribute a section; ``dir()`` lists them in the order of a report."""
+
+    document: Document
+    draw: Draw
+
+    def __getattr__(self, name: str) -> Display:
+        if name not in SECTIONS:
+            raise AttributeError(f"there is no section '{name}'; sections are {', '.join(SECTIONS)}")
+        return Display(tuple(SECTIONS[name](self.document)), self.draw)
+
+    def __dir__(self) -> list[str]:
+        return list(SECTIONS)
+
+
+@dataclass(frozen=True, eq=False)
+class Display:
+    """One section: its blocks, and the pictures that stand between them."""
+
+    blocks: tuple[Block, ...]
+    draw: Draw
+
+    def outputs(self) -> Iterator[Output]:
+        """Runs of blocks and the pictures between them, in order; a picture without data is left out."""
+        run: list[Block] = []
+        for block in self.blocks:
+            if not isinstance(block, Figure):
+                run.append(block)
+            elif picture := self.draw(block.name):
+                if run:
+                    yield words(tuple(run))
+                run = []
+                yield image(picture)
+        if run:
+            yield words(tuple(run))
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        for data, metadata in self.outputs():
+            display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+
+    def _repr_html_(self) -> str:
+        return "\n".join(data["text/html"] for data, _ in self.outputs())
+
+    def _repr_markdown_(self) -> str:
+        return markdown.render(self.blocks)
+
+    def __repr__(self) -> str:
+        return self._repr_markdown_()
+
+
+def words(blocks: tuple[Block, ...]) -> Output:
+    """Blocks as the output of a cell."""
+    text = markdown.render(blocks)
+    return {"text/html": fragments.standalone(blocks), "text/markdown": text, "text/plain": text}, {}
+
+
+def image(picture: Picture) -> Output:
+    """A picture as the output of a cell; its words go along for outputs that show the image alone."""
+    svg = picture.svg()
+    small = len(svg) <= MAX_SVG_CHARS
+    mime = "image/svg+xml" if small else "image/png"
+    encoded = b64encode(svg.encode() if small else picture.png()).decode()
+    html = (
+        f'<figure class="gd-figure" id="figure-{escape(picture.name)}">'
+        f'<div class="gd-pan" tabindex="0" role="group" aria-label="Figure {escape(picture.name)}">'
+        f'<img alt="{escape(picture.alt)}" src="data:{mime};base64,{encoded}"></div>'
+        f"<figcaption>{fragments.inline(picture.caption)}</figcaption></figure>"
+    )
+    said = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
+    data = {"text/html": html, mime: svg if small else encoded, "text/plain": picture.alt}
+    return data, {"gpudiag": said}

@@ -1,0 +1,160 @@
+"""The sections about one topic each: numbers measured, beside the picture of the same profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.report.document import Document
+from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe
+from gpudiag.report.headline import STATES
+
+Columns = tuple[tuple[str, str], ...]
+"""Names of facts and the titles of their columns."""
+
+USE: Columns = (
+    ("mean_pct", "Mean"),
+    ("p5_pct", "p5"),
+    ("p50_pct", "Median"),
+    ("p95_pct", "p95"),
+    ("max_pct", "Max"),
+    ("idle_pct", "Idle"),
+    ("idle_gpu_h", "Idle time"),
+    ("coverage_pct", "Observed"),
+)
+POWER: Columns = (
+    ("mean_w", "Mean power"),
+    ("max_w", "Max"),
+    ("limit_w", "Limit"),
+    ("energy_kwh", "Energy"),
+    ("mean_temp_c", "Mean temp."),
+    ("max_temp_c", "Max temp."),
+    ("n_rejected", "Set aside"),
+)
+MEMORY: Columns = (
+    ("total_mib", "Total"),
+    ("mean_mib", "Mean"),
+    ("p99_mib", "p99"),
+    ("max_mib", "Max"),
+    ("max_used_pct", "Max used"),
+    ("headroom_mib", "Headroom"),
+)
+
+
+def trials(document: Document) -> list[Block]:
+    """What became of the trials, how long they took, and how much was pruned."""
+    facts = _facts(document, "trials")
+    if not facts:
+        return [_missing(document, "trials")]
+    blocks: list[Block] = [_tiles(facts, ("n", "trials"), ("span_s", "from first start to last end"),
+                                  ("fail_pct", "of finished trials failed"), ("orphans", "never ended"))]  # fmt: skip
+    rows = [_outcome(facts, state) for state in STATES if facts.get(f"state.{state}.n")]
+    columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Slot time")
+    blocks.append(Table(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
+    return [*blocks, Figure("durations"), *_pruning(document)]
+
+
+def _outcome(facts: dict[str, Any], state: str) -> tuple[str | Number, ...]:
+    def cell(name: str) -> Number:
+        return Number(named(name, facts.get(f"state.{state}.{name}")))
+
+    low, high = facts.get(f"state.{state}.low_pct"), facts.get(f"state.{state}.high_pct")
+    return (state, cell("n"), cell("share_pct"), Number(interval(low, high, "%")), cell("median_s"), cell("max_s"),
+            cell("total_slot_s"))  # fmt: skip
+
+
+def _pruning(document: Document) -> list[Block]:
+    facts = _facts(document, "pruning")
+    if not facts.get("n_pruned"):
+        return []
+    bases = (("of_all", "all trials"), ("of_finished", "finished trials"), ("of_decided", "COMPLETE and PRUNED"))
+    rows = tuple(
+        (f"of {name}", Number(named("_pct", facts[f"{key}_pct"])),
+         Number(interval(facts[f"{key}_low_pct"], facts[f"{key}_high_pct"], "%")))
+        for key, name in bases
+    )  # fmt: skip
+    tiles = _tiles(facts, ("cost_pct", "of slot time went to pruned trials"), ("median_step", "median last step"),
+                   ("first_step", "earliest last step"), ("budget_pct", "of their full budget was used"))  # fmt: skip
+    caption = "The pruning rate in its three definitions: they differ, so a rate without its base says little."
+    return [Heading("Pruning"), tiles, Table(("Pruned", "Rate", "95 % interval"), rows, caption), Figure("prune_steps")]
+
+
+def timeline(document: Document) -> list[Block]:
+    """Nothing but its picture; without trials, what would draw it."""
+    return [Figure("timeline") if _facts(document, "parallelism") else _missing(document, "parallelism")]
+
+
+def parallelism(document: Document) -> list[Block]:
+    """How many trials ran at once, against what was asked for."""
+    facts = _facts(document, "parallelism")
+    if not facts:
+        return [_missing(document, "parallelism")]
+    tiles = _tiles(facts, ("effective", "trials at once, effectively"), ("configured", "were configured"),
+                   ("peak", "at the peak"), ("efficiency_pct", "of the configured slots used"),
+                   ("median_gap_s", "median gap in a slot"), ("n_open", "without a known end"))  # fmt: skip
+    pictures = [Figure("concurrency"), Figure("gaps")]
+    low, high = facts.get("effective_low"), facts.get("effective_high")
+    if not facts.get("n_open") or low is None or high is None:
+        return [tiles, *pictures]
+    text = (
+        f"{plural(facts['n_open'], 'trial')} never got an end in the study. Counted to their last sign of life, "
+        f"{quantity(low)} trials ran at once; counted to the end of the study, {quantity(high)}."
+    )
+    return [tiles, Note(text), *pictures]
+
+
+def utilization(document: Document) -> list[Block]:
+    """How busy each GPU was, and what power it drew."""
+    use = _per_gpu(document, "utilization")
+    caption = "Weighted by time. Idle is utilization of 10 % or less. 100 % says that some kernel always ran, no more."
+    blocks: list[Block] = [_missing(document, "utilization")]
+    if use:
+        blocks = [Figure("utilization"), _gpu_table(use, USE, caption)]
+    power = _per_gpu(document, "power")
+    if power:
+        caption = "Readings that the board cannot produce are set aside before a mean is taken."
+        blocks += [Heading("Power and temperature"), Figure("power"), _gpu_table(power, POWER, caption)]
+    return blocks
+
+
+def memory(document: Document) -> list[Block]:
+    """How full each GPU's memory was."""
+    use = _per_gpu(document, "memory")
+    if not use:
+        return [_missing(document, "memory")]
+    caption = "What the driver reports: a framework's cache counts as used."
+    return [Figure("memory"), _gpu_table(use, MEMORY, caption)]
+
+
+def _gpu_table(rows: dict[str, dict[str, Any]], columns: Columns, caption: str) -> Table:
+    """A row a GPU; columns without any value are left out."""
+    kept = [(name, title) for name, title in columns if any(row.get(name) is not None for row in rows.values())]
+    body: list[tuple[Cell, ...]] = []
+    for gpu, row in rows.items():
+        body.append((f"GPU {gpu}", *(Number(named(name, row.get(name))) for name, _ in kept)))
+    return Table(("GPU", *(title for _, title in kept)), tuple(body), caption)
+
+
+def _tiles(facts: dict[str, Any], *wanted: tuple[str, str]) -> Tiles:
+    """The facts that are known, as key numbers."""
+    items = [(text, named(name, facts.get(name)), "") for name, text in wanted]
+    return Tiles(tuple(item for item in items if item[1] != UNKNOWN))
+
+
+def _facts(document: Document, topic: str) -> dict[str, Any]:
+    return {name: fact["value"] for name, fact in document["measures"].get(topic, {}).items()}
+
+
+def _per_gpu(document: Document, topic: str) -> dict[str, dict[str, Any]]:
+    """Facts named ``gpu.<gpu>.<name>`` as {gpu: {name: value}}."""
+    out: dict[str, dict[str, Any]] = {}
+    for name, value in _facts(document, topic).items():
+        if name.startswith("gpu."):
+            gpu, _, column = name.removeprefix("gpu.").rpartition(".")
+            out.setdefault(gpu, {})[column] = value
+    return out
+
+
+def _missing(document: Document, topic: str) -> Note:
+    gap = document["not_measured"].get(topic, {"reason": f"{topic} was not measured.", "remedy": ""})
+    return Note(safe(f"{gap['reason']} {gap['remedy']}").strip(), "unknown")
