@@ -32,7 +32,7 @@ class ParallelismProfile:
     ``effective_low`` counts them to their last evidence, ``effective_high`` to the horizon; ``effective_closed``
     ignores them; ``effective_window`` divides by the whole window. ``above_configured_trials``: trials beyond the
     configured number at the peak. ``handover_pct``: share of starts after the first end that lie within 2 s after
-    another trial's end. ``coverage_pct``: share of the started trials whose start and end are known.
+    another trial's end. ``coverage_pct``: share of the trials that began whose times are known, or inferred.
     Everything that compares with ``configured`` is NaN (``serialised`` False) where it is unknown.
     """
 
@@ -122,7 +122,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         busy_s=busy_s,
         n_timed=len(closed),
         n_open=len(opens),
-        coverage_pct=100 * len(closed) / int((lives["state"] != "WAITING").sum()),
+        coverage_pct=100 * len(slots) / int((lives["state"] != "WAITING").sum()),
     )
 
 

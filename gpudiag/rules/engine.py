@@ -12,6 +12,7 @@ fires only on a true comparison, so NaN cannot fire it.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -146,7 +147,8 @@ def _check_value(r: Rule, name: str, value: float) -> None:
             raise ConfigError(f"rule '{r.id}' has no thresholds, but got {name}.")
         raise ConfigError(f"rule '{r.id}' has no threshold '{name}'; {nearest(name, r.thresholds)}")
     high = 100.0 if name.endswith("_pct") else float("inf")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and math.isfinite(value) and 0 <= value <= high):
         limits = "between 0 and 100" if high == 100.0 else "a finite number of at least 0"
         raise ConfigError(f"threshold '{r.id}.{name}' must be {limits}, but got {value!r}.")
 
@@ -207,10 +209,11 @@ def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verd
         )
     coverage = getattr(profile, "coverage_pct", 100.0)
     if not coverage >= MIN_COVERAGE_PCT:
+        seen = "an unknown part" if math.isnan(coverage) else f"only {coverage:.0f} %"
         return replace(
             blank,
             status=Status.NOT_ASSESSED,
-            reason=f"Nothing was found, but only {coverage:.0f} % of the time was observed; "
+            reason=f"Nothing was found, but {seen} of the run was observed; "
             f"{MIN_COVERAGE_PCT:.0f} % is needed to say that nothing is wrong.",
             remedy="Record the whole run without gaps.",
         )

@@ -1,0 +1,78 @@
+"""Are the power readings possible?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.power import SUSTAINED_LIMIT, PowerProfile, measure_power
+from gpudiag.rules.engine import Evidence, Severity, rule
+from gpudiag.rules.wording import count, gpus, span
+
+
+@rule(
+    measure=measure_power,
+    severity="info",
+    title="Power readings are beyond what the board can draw",
+    remedy="Use the mean without the rejected readings. If they last, look at the clocks: on some laptop chips "
+    "this driver fault really throttles the GPU (NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
+    refuted_by="A power limit in the log or data sheet that is not this board's: state it in run.toml.",
+)
+def power_implausible(
+    power: PowerProfile, *, frozen_s: float = 60.0, max_over_limit_pct: float = 5.0
+) -> Evidence | None:
+    """A reading far above the limit is a fault of the sensor or driver, and it spoils means and energy.
+
+    Implausible: above 1.3 times the limit on sensors that average over 1 s (Ampere but GA100, and newer), above
+    1.6 times on older ones, which read an instant (arXiv 2312.02741; an A100 really drew 1.5 times its limit in the
+    Acme trace). A single spike is harmless; readings that stay for a minute are the frozen telemetry of a known
+    driver fault and a warning. So is an averaged power above 1.10 times the limit for more than 5 % of the time.
+    """
+    table = power.per_gpu
+    odd = table[(table["n_rejected"] > 0) | (table["over_limit_pct"] > max_over_limit_pct)]
+    if odd.empty:
+        _need_limit(table)
+        return None
+    worst = odd["n_rejected"].idxmax()
+    row = odd.loc[worst]
+    lasting = bool((odd["longest_rejected_s"] >= frozen_s).any() or (odd["over_limit_pct"] > max_over_limit_pct).any())
+    return Evidence(
+        _rejected(worst, row, frozen_s) if row["n_rejected"] > 0 else _over(worst, row),
+        {
+            name: float(row[name])
+            for name in (
+                "n_rejected", "rejected_pct", "max_all_w", "limit_w", "plausible_w", "mean_all_w", "mean_w",
+                "longest_rejected_s", "over_limit_pct", "rejected_capped_pct",
+            )
+        },
+        {"gpu": ", ".join(odd.index)},
+        margin=float(row["max_all_w"] - row["plausible_w"]) if row["n_rejected"] > 0 else None,
+        severity=Severity.WARNING if lasting else None,
+    )  # fmt: skip
+
+
+def _rejected(gpu: object, row: pd.Series, frozen_s: float) -> str:
+    board = f"{row['board']}, " if row["board"] else ""
+    frozen = f", unbroken for {span(row['longest_rejected_s'])}" if row["longest_rejected_s"] >= frozen_s else ""
+    return (
+        f"GPU {gpu} reported up to {row['max_all_w']:.0f} W, which a board limited to {row['limit_w']:.0f} W "
+        f"({board}limit from {row['limit_source']}) cannot draw, in {count(row['n_rejected'], 'reading')}{frozen}; "
+        f"mean power is {row['mean_w']:.1f} W without and {row['mean_all_w']:.1f} W with them."
+    )
+
+
+def _over(gpu: object, row: pd.Series) -> str:
+    return (
+        f"GPU {gpu} drew more than {SUSTAINED_LIMIT:g} times its limit of {row['limit_w']:.0f} W for "
+        f"{row['over_limit_pct']:.1f} % of the time, up to {row['max_w']:.0f} W."
+    )
+
+
+def _need_limit(table: pd.DataFrame) -> None:
+    """Nothing found is no health where a GPU's limit is unknown."""
+    unknown = table.index[table["limit_w"].isna()]
+    if len(unknown):
+        raise NotMeasurable(
+            f"The power limit of {gpus(unknown)} is unknown: it is neither in the log nor in the data sheet.",
+            f"Record power.limit, or state power_limit_w under [gpus.{unknown[0]}] in run.toml.",
+        )

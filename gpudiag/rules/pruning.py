@@ -1,0 +1,101 @@
+"""Is pruning sane?"""
+
+from __future__ import annotations
+
+import math
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.pruning import PruningProfile, measure_pruning
+from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
+from gpudiag.rules.wording import count
+
+
+@rule(
+    measure=measure_pruning,
+    severity="info",
+    title="Nearly all trials are pruned",
+    remedy="Check whether early values rank the trials as the final ones do (run 5-10 % of the trials unpruned as "
+    "controls) before a laxer pruner is bought with GPU time.",
+    refuted_by="Early values that predict the final ones well: pruning early and often is then right.",
+)
+def pruning_rate_high(
+    pruning: PruningProfile, *, high_pct: float = 80.0, high_cost_pct: float = 50.0, high_first_pct: float = 50.0
+) -> Evidence | None:
+    """Aggressive pruning by itself is not a defect (Egele et al., arXiv 2307.15422 and 2404.04111); it deserves a look.
+
+    The rate is PRUNED over decided trials (COMPLETE + PRUNED), judged by the lower end of its Wilson 95 % interval.
+    It is a warning where PRUNED trials take more than half of the trial time, or where more than half of
+    them are cut at the first step that is ever cut, as early as the pruner allows (METHODS 5). 80 % and
+    50 % of the time are defaults without a published source.
+    """
+    if not pruning.n_pruned:
+        raise NotApplicable("No trial was pruned.")
+    low = pruning.of_decided_low_pct
+    if not low > high_pct:
+        return None
+    costly = pruning.cost_pct > high_cost_pct
+    early = pruning.at_first_pct > high_first_pct
+    cost = f"; they took {pruning.cost_pct:.0f} % of the trial time" if not math.isnan(pruning.cost_pct) else ""
+    first = f", {pruning.at_first_pct:.0f} % of them at step {pruning.first_step:.0f}, the earliest" if early else ""
+    return Evidence(
+        f"{pruning.n_pruned} of {pruning.n_decided} decided trials (COMPLETE + PRUNED) were pruned: "
+        f"{pruning.of_decided_pct:.1f} % (95 % interval {low:.1f} to {pruning.of_decided_high_pct:.1f} %)"
+        f"{first}{cost}.",
+        {
+            "of_decided_pct": pruning.of_decided_pct,
+            "of_decided_low_pct": low,
+            "of_decided_high_pct": pruning.of_decided_high_pct,
+            "of_finished_pct": pruning.of_finished_pct,
+            "of_all_pct": pruning.of_all_pct,
+            "cost_pct": pruning.cost_pct,
+            "at_first_pct": pruning.at_first_pct,
+            "median_step": pruning.median_step,
+        },
+        margin=low - high_pct,
+        severity=Severity.WARNING if costly or early else None,
+    )
+
+
+@rule(
+    measure=measure_pruning,
+    severity="warning",
+    title="Trials were pruned before the stated pruner can prune",
+    remedy="Print the pruner that the study really uses (study.pruner) and look for code that raises TrialPruned by "
+    "itself; then correct the configuration, or run.toml.",
+    refuted_by="Reports that were lost from the storage or the export.",
+)
+def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) -> Evidence | None:
+    """The configuration stated is not the one that ran, so any advice on its parameters would be wrong.
+
+    The earliest possible report follows from the pruner's code (optuna/pruners): PatientPruner with patience p asks
+    its pruner only from report p + 2 on, Median and Percentile wait for step n_warmup_steps, Hyperband and
+    successive halving for min_resource.
+    """
+    if not pruning.n_pruned:
+        raise NotApplicable("No trial was pruned.")
+    if not pruning.pruner:
+        raise NotMeasurable(
+            "The pruner of the study is not known: Optuna does not store it.",
+            "State it in run.toml, e.g. [settings] pruner = 'median(n_startup_trials=5)'.",
+        )
+    if pruning.before_possible > max_trials:
+        earliest = (
+            "never prunes" if math.isinf(pruning.config_first_report)
+            else f"cannot prune before report {pruning.config_first_report:.0f}"
+        )  # fmt: skip
+        return Evidence(
+            f"{count(pruning.before_possible, 'trial')} of {pruning.n_pruned} pruned ended earlier than possible: "
+            f"{pruning.pruner} {earliest}.",
+            {
+                "before_possible": pruning.before_possible,
+                "n_pruned": pruning.n_pruned,
+                "config_first_report": pruning.config_first_report,
+                "first_step": pruning.first_step,
+            },
+            margin=pruning.before_possible - max_trials,
+        )
+    if math.isnan(pruning.before_possible):
+        raise NotMeasurable(
+            "The pruned trials have no intermediate values.", "Give the study's storage instead of an export."
+        )
+    return None

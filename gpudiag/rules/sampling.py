@@ -1,0 +1,71 @@
+"""Did the telemetry see the run?"""
+
+from __future__ import annotations
+
+from gpudiag.measures.sampling import SamplingProfile, measure_sampling
+from gpudiag.rules.engine import MIN_COVERAGE_PCT, Evidence, Severity, rule
+from gpudiag.rules.wording import count, gpus, span
+
+
+@rule(
+    measure=measure_sampling,
+    severity="warning",
+    title="The telemetry covers too little of the run",
+    remedy="Start the recorder before the first trial and stop it after the last; check that run.toml names all "
+    "telemetry files and the right time zone.",
+    refuted_by="A study that ran on other days too: name the one study, or the files of those days.",
+)
+def sampling_coverage(seen: SamplingProfile, *, min_pct: float = MIN_COVERAGE_PCT) -> Evidence | None:
+    """What was not observed cannot be judged: below this coverage no rule over telemetry says that all is well.
+
+    Coverage is the time that samples stand for over the span of the trials, or over the telemetry's own
+    span where there are no trials. 80 % is the practice of jobstats (Princeton).
+    """
+    short = seen.per_gpu[seen.per_gpu["coverage_pct"] < min_pct]
+    if short.empty:
+        return None
+    worst = short["coverage_pct"].idxmin()
+    least = float(short.at[worst, "coverage_pct"])
+    return Evidence(
+        f"Telemetry of GPU {worst} covers {least:.0f} % of the {span(seen.expected_s)} that it should cover.",
+        {"coverage_pct": least, "expected_s": seen.expected_s, "outside_pct": seen.outside_pct},
+        {"gpu": ", ".join(short.index)},
+        margin=min_pct - least,
+    )
+
+
+@rule(
+    measure=measure_sampling,
+    severity="info",
+    title="The telemetry has gaps",
+    remedy="Look at what happened in the gaps: a recorder that stops when the machine is overloaded or the driver "
+    "hangs misses exactly the interesting minutes. Record with a lower rate or higher priority.",
+    refuted_by="The recorder was restarted on purpose.",
+)
+def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidence | None:
+    """A step of more than three median periods is a gap; nothing is assumed about the time within it.
+
+    Reported where the gaps of a GPU take more than this share of its span (a default without a published
+    source), and as a warning where trials failed within gaps: then the missing data are informative.
+    """
+    if seen.gaps.empty:
+        return None
+    share = seen.gaps.groupby("gpu", sort=False)["share_pct"].sum()
+    worst = share.idxmax()
+    failed = int(seen.gaps.groupby("gpu")["trials_ended"].sum().max())
+    if not (share[worst] > max_gap_pct or failed > 0):
+        return None
+    with_failures = f", and {count(failed, 'trial')} failed within gaps" if failed else ""
+    return Evidence(
+        f"{gpus([worst])} was not observed for {share[worst]:.1f} % of its span in "
+        f"{count((seen.gaps['gpu'] == worst).sum(), 'gap')}, the longest {span(seen.longest_gap_s)}{with_failures}.",
+        {
+            "gap_pct": float(share[worst]),
+            "n_gaps": seen.n_gaps,
+            "longest_gap_s": seen.longest_gap_s,
+            "trials_failed_within": failed,
+        },
+        {"gpu": ", ".join(share.index)},
+        margin=float(share[worst] - max_gap_pct),
+        severity=Severity.WARNING if failed else None,
+    )

@@ -1,0 +1,91 @@
+"""Did the trials end, and how?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.orphans import CROWDED
+from gpudiag.measures.trials import TrialsProfile, measure_trials
+from gpudiag.rules.engine import Evidence, Severity, rule
+from gpudiag.rules.wording import count, span
+
+
+@rule(
+    measure=measure_trials,
+    severity="warning",
+    title="Many trials fail",
+    remedy="Read the failure texts by kind before blaming memory: out of memory, device-side assert (an index or "
+    "label out of range) and lost GPUs have different cures. A streak on one worker is often one event.",
+    refuted_by="Failures raised on purpose to reject a configuration: prune those instead.",
+)
+def failure_rate_high(
+    trials: TrialsProfile, *, max_pct: float = 2.0, severe_pct: float = 20.0, chance_pct: float = 1.0
+) -> Evidence | None:
+    """A failed trial costs its time and tells the search nothing.
+
+    FAIL of the finished trials, judged by the lower end of the Wilson 95 % interval, so that one failure in a small
+    study is no finding. 2 % and, for critical, 20 % are defaults without a published source. A streak is called
+    more than chance where the Markov recursion gives it less than 1 %.
+    """
+    if not trials.n_finished:
+        raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
+    low = trials.fail_low_pct
+    if not low > max_pct:
+        return None
+    streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
+    in_a_row = f"; {trials.fail_streak} of them in a row, which is more than chance" if streak else ""
+    return Evidence(
+        f"{trials.n_fail} of {trials.n_finished} finished trials failed: {trials.fail_pct:.1f} % "
+        f"(95 % interval {low:.1f} to {trials.fail_high_pct:.1f} %), {span(trials.fail_slot_h * 3600)} of trial "
+        f"time{in_a_row}.",
+        {
+            "fail_pct": trials.fail_pct,
+            "fail_low_pct": low,
+            "fail_high_pct": trials.fail_high_pct,
+            "n_fail": trials.n_fail,
+            "n_finished": trials.n_finished,
+            "fail_streak": trials.fail_streak,
+            "p_fail_streak": trials.p_fail_streak,
+            "fail_slot_h": trials.fail_slot_h,
+        },
+        margin=low - max_pct,
+        severity=Severity.CRITICAL if low > severe_pct else None,
+    )
+
+
+@rule(
+    measure=measure_trials,
+    severity="warning",
+    title="Trials are RUNNING though their process is gone",
+    remedy="Find out what ended them: Optuna leaves RUNNING what SIGKILL, SIGTERM or sys.exit() ended, and a kill for "
+    "lack of memory looks like this. Mark them FAIL; with heartbeat_interval the storage does so by itself.",
+    refuted_by="The study is still running, or more workers run than were stated.",
+)
+def trials_orphaned(trials: TrialsProfile, *, max_orphans: float = 0.0) -> Evidence | None:
+    """An orphan counts as running for ever: it hides a crash and confuses samplers that look at running trials.
+
+    Dead by the evidence of METHODS 4: its worker took another trial, its process left the GPU, the GPUs
+    went idle for good, more trials run than workers were configured, or it is older than 5 times the longest finished
+    trial, Optuna's own rule (optuna/visualization/_timeline.py).
+    """
+    if not trials.n_running:
+        return None
+    if trials.orphans > max_orphans:
+        dead = trials.open_trials[trials.open_trials["orphan"]]
+        reasons = dead["reason"].value_counts()
+        least = "At least " if CROWDED in reasons.index else ""
+        return Evidence(
+            f"{least}{trials.orphans} of {count(trials.n_running, 'RUNNING trial')} "
+            f"{'is' if trials.orphans == 1 else 'are'} dead: {reasons.index[0]}.",
+            {"orphans": trials.orphans, "n_running": trials.n_running},
+            {"trial": ", ".join(str(number) for number in dead["trial"].head(20))},
+            margin=trials.orphans - max_orphans,
+        )
+    if trials.n_running > len(trials.open_trials):
+        raise NotMeasurable(
+            f"{count(trials.n_running, 'trial')} RUNNING, some without a start: nobody can tell whether they live.",
+            "Give the storage itself instead of an export.",
+        )
+    raise NotMeasurable(
+        f"{count(trials.n_running, 'trial')} RUNNING at the end of the record; nothing shows whether they were alive.",
+        "Set heartbeat_interval on the storage (optuna.storages.RDBStorage), or record the processes on the GPU.",
+    )

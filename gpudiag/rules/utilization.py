@@ -1,0 +1,158 @@
+"""Did the GPUs compute?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
+from gpudiag.rules.engine import Evidence, Severity, rule
+from gpudiag.rules.wording import gpus, span
+
+UNUSED_PCT = 1.0
+NO_UTILIZATION = (
+    "Under MIG record SM activity with DCGM (dcgmi dmon -e 1002); elsewhere check that the driver prints "
+    "utilization.gpu."
+)
+
+
+@rule(
+    measure=measure_utilization,
+    severity="critical",
+    title="A GPU was never used",
+    remedy="Check CUDA_VISIBLE_DEVICES as the worker sees it (set before CUDA starts), the library's own device "
+    "argument and the list of devices; or ask for fewer GPUs.",
+    refuted_by="MIG and some WSL systems print no utilization; such a GPU is not assessed.",
+)
+def gpu_unused(
+    use: UtilizationProfile, *, max_util_pct: float = UNUSED_PCT, min_periods: float = 10.0
+) -> Evidence | None:
+    """A GPU that never ran a kernel is paid for and produces nothing.
+
+    Utilization at most 1 % in every sample and memory never above its baseline, over 10 sampling periods
+    or more: "unused GPU" of jobstats (config.py, Princeton).
+    """
+    table = use.per_gpu
+    never = (table["max_pct"] <= max_util_pct) & (table["mem_at_baseline"] != False)  # noqa: E712 - NaN is unknown
+    unused = table[never & (table["n_samples"] >= min_periods)]
+    if len(unused):
+        seconds, most = float(unused["observed_s"].max()), float(unused["max_pct"].max())
+        return Evidence(
+            f"{gpus(unused.index)} never rose above {most:.0f} % utilization in the {span(seconds)} observed.",
+            {"max_util_pct": most, "observed_s": seconds},
+            {"gpu": ", ".join(unused.index)},
+            lost_gpu_h=float(unused["observed_s"].sum() / 3600),
+            margin=max_util_pct - most,
+        )
+    _need_utilization(table)
+    if never.any():
+        raise NotMeasurable(
+            f"{gpus(table.index[never])} showed no activity, but has fewer than {min_periods:.0f} samples.",
+            "Record for longer.",
+        )
+    return None
+
+
+@rule(
+    measure=measure_utilization,
+    severity="warning",
+    title="GPU utilization is low",
+    remedy="Look at what the GPU waits for: input first (loader workers, CPU cores, disk), then the work per step "
+    "(batch size, model), then more trials at once.",
+    refuted_by="A short run, of which start-up is a large part.",
+)
+def gpu_low_utilization(
+    use: UtilizationProfile,
+    *,
+    very_low_pct: float = 15.0,
+    low_pct: float = 25.0,
+    below_par_pct: float = 50.0,
+    min_run_s: float = 1800.0,
+) -> Evidence | None:
+    """The mean share of time in which the GPU ran at least one kernel, while trials ran where that is known.
+
+    At most 15 %: critical, below 25 %: a warning, below 50 %: a note. 15 is jobstats' red, 25 and 50 are
+    job_defense_shield's threshold and target (Princeton), as are the 30 minutes below which a run is too
+    short for more than a note; PyTorch's profiler and the ICSE'24 study of low utilization use 50 too.
+    Only time at 10 % or less counts as lost: how much of the rest could be used, utilization cannot say.
+    """
+    table, when = _at_work(use)
+    low = table[(table["mean_pct"] < below_par_pct) & (use.per_gpu["max_pct"] > UNUSED_PCT)]
+    if low.empty:
+        _need_utilization(use.per_gpu)
+        return None
+    worst = low["mean_pct"].idxmin()
+    mean, seconds = float(low.at[worst, "mean_pct"]), float(low.at[worst, "seconds"])
+    short = seconds < min_run_s
+    return Evidence(
+        f"GPU {worst} was {mean:.1f} % busy on average over {span(seconds)}{when}"
+        f"{', which is short: judge a longer run' if short else ''}.",
+        {"mean_pct": mean, "observed_s": seconds, "idle_gpu_h": float(low["idle_gpu_h"].sum())},
+        {"gpu": ", ".join(low.index)},
+        lost_gpu_h=float(low["idle_gpu_h"].sum()),
+        margin=below_par_pct - mean,
+        severity=_level(mean, very_low_pct, low_pct) if not short else Severity.INFO,
+    )
+
+
+@rule(
+    measure=measure_utilization,
+    severity="warning",
+    title="The GPU alternates between busy and idle",
+    remedy="Find the period: a regular one points at validation or checkpoints, an irregular one at the input; "
+    "then overlap that work with training (prefetch, workers, asynchronous checkpoints).",
+    refuted_by="Trials that start and end one after the other: see start-up and gaps.",
+)
+def gpu_fluctuating(
+    use: UtilizationProfile, *, high_pct: float = 70.0, low_pct: float = 10.0, min_run_s: float = 300.0
+) -> Evidence | None:
+    """A GPU that is busy at times and idle at others waits for something, and the waits can be overlapped.
+
+    95th percentile at least 70 % and 5th percentile below 10 %, each of time: SageMaker LowGPUUtilization(70, 10).
+    Below 5 minutes the percentiles say little (a default without a published source).
+    """
+    table, when = _at_work(use)
+    long_enough = table["seconds"] >= min_run_s
+    uneven = table[(table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct) & long_enough]
+    if uneven.empty:
+        _need_utilization(use.per_gpu)
+        if not long_enough.all():
+            raise NotMeasurable(f"Less than {span(min_run_s)} were observed{when}.", "Record for longer.")
+        return None
+    worst = uneven["idle_gpu_h"].idxmax()
+    row = uneven.loc[worst]
+    idle_pct = 100 * row["idle_gpu_h"] * 3600 / row["seconds"]
+    return Evidence(
+        f"GPU {worst} reached {row['p95_pct']:.0f} % or more in a twentieth of the time{when}, yet was idle "
+        f"(at most 10 %) for {idle_pct:.0f} % of it.",
+        {"p95_pct": float(row["p95_pct"]), "p5_pct": float(row["p5_pct"]), "idle_pct": float(idle_pct)},
+        {"gpu": ", ".join(uneven.index)},
+        lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
+        margin=float(low_pct - row["p5_pct"]),
+    )
+
+
+def _level(mean_pct: float, very_low_pct: float, low_pct: float) -> Severity:
+    if mean_pct <= very_low_pct:
+        return Severity.CRITICAL
+    return Severity.WARNING if mean_pct < low_pct else Severity.INFO
+
+
+def _at_work(use: UtilizationProfile) -> tuple[pd.DataFrame, str]:
+    """mean_pct, p5_pct, p95_pct, idle_gpu_h, seconds per GPU: while trials ran if that was seen, else throughout."""
+    table = use.per_gpu
+    if (table["trial_s"] > 0).any():
+        names = {f"trial_{name}": name for name in ("mean_pct", "p5_pct", "p95_pct", "idle_gpu_h")}
+        return table.rename(columns={"trial_s": "seconds"})[["seconds", *names]].rename(
+            columns=names
+        ), " while trials ran"
+    return table.rename(columns={"observed_s": "seconds"})[
+        ["mean_pct", "p5_pct", "p95_pct", "idle_gpu_h", "seconds"]
+    ], ""
+
+
+def _need_utilization(table: pd.DataFrame) -> None:
+    """Nothing found is no health where a GPU does not say how busy it was."""
+    unknown = table.index[table["mean_pct"].isna()]
+    if len(unknown):
+        raise NotMeasurable(f"{gpus(unknown)} reports no utilization (N/A throughout, as under MIG).", NO_UTILIZATION)

@@ -1,0 +1,23 @@
+"""Words that several rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def span(seconds: float) -> str:
+    """A length of time in the unit that a person would use: 45 s, 6.5 min, 2.3 h."""
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def gpus(names: Iterable[object]) -> str:
+    """``GPU 0`` or ``GPUs 0, 2``."""
+    listed = [str(name) for name in names]
+    return f"GPU{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
+
+
+def count(n: float, noun: str) -> str:
+    """``1 trial``, ``3 trials``."""
+    return f"{n:.0f} {noun}{'' if n == 1 else 's'}"
