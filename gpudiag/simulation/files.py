@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.spec import Spec
-from gpudiag.simulation.tables import origin_of, settings_of
+from gpudiag.simulation.tables import origin_of, place_of, settings_of
 
 if TYPE_CHECKING:
     from gpudiag.simulation.simulator import Simulated
@@ -35,13 +35,23 @@ def write_folder(simulated: Simulated, folder: Path) -> Path:
     elif spec.record == "tasks":
         write_text(folder / "tasks.jsonl", (json.dumps(row) for row in task_rows(spec, lives)))
     write_text(folder / "run.toml", toml_lines(manifest(spec)))
-    write_text(folder / "truth.json", [json.dumps(simulated.truth.to_dict(), indent=1)])
+    write_text(folder / "truth.json", json_lines(simulated.truth.to_dict()))
     return folder
 
 
 def write_text(path: Path, lines: Iterable[str]) -> None:
     """Lines as UTF-8 with Unix line ends on every system."""
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def json_lines(content: Mapping[str, Any]) -> Iterable[str]:
+    """A JSON object with one line a key, and one line a row where the value is a table."""
+    yield "{"
+    for index, (key, value) in enumerate(content.items(), start=1):
+        rows = ",\n  ".join(json.dumps(row) for row in value) if isinstance(value, list) else ""
+        text = f"[\n  {rows}\n ]" if rows else json.dumps(value)
+        yield f" {json.dumps(key)}: {text}" + ("," if index < len(content) else "")
+    yield "}"
 
 
 def csv_lines(spec: Spec, samples: pd.DataFrame) -> Iterable[str]:
@@ -71,9 +81,7 @@ def task_rows(spec: Spec, lives: Iterable[Life]) -> Iterable[dict[str, Any]]:
     for life in lives:
         row: dict[str, Any] = {"task": life.number, "name": life.name or None, "state": life.state}
         row |= {"start": iso(spec, life.start_s), "end": iso(spec, life.end_s) if life.finished else None}
-        if spec.declares_gpu:
-            row |= {"worker": f"w{life.worker}", "gpu": str(life.gpu)}
-        row |= {**life.user_attrs, "params": life.params or None, "detail": life.detail or None}
+        row |= {**place_of(spec, life), **life.user_attrs, "params": life.params or None, "detail": life.detail or None}
         yield {key: value for key, value in row.items() if value is not None}
 
 
@@ -83,6 +91,11 @@ def iso(spec: Spec, seconds: float) -> str | None:
         return None
     stamp = origin_of(spec) + pd.Timedelta(milliseconds=round(seconds * 1000))
     return stamp.tz_convert(spec.timezone).isoformat(timespec="milliseconds")
+
+
+def log_stamp(spec: Spec, seconds: float) -> str:
+    """``2025-10-24 19:56:09,123``: local time as Python's logging writes it."""
+    return local_stamps(spec, pd.Series([seconds]))[0].replace("/", "-").replace(".", ",")
 
 
 def manifest(spec: Spec) -> dict[str, Any]:

@@ -140,7 +140,7 @@ class Faults:
     A trial whose growth overflows the GPU's memory FAILs (``oom``). A device-side assert FAILs its trial
     and the next ``poisoned`` trials of the same worker, after which the worker restarts in ``restart_s``.
     An orphan's worker is killed: the trial stays RUNNING for ever and the worker restarts.
-    ``oom_poisons``: an overflow takes the worker down in the same way as an assert.
+    ``oom_kills``: an overflow ends the worker's process too, which then restarts.
     """
 
     fail_rate: float = 0.0
@@ -148,7 +148,7 @@ class Faults:
     orphan_rate: float = 0.0
     poisoned: int = 0
     oom: bool = True
-    oom_poisons: bool = False
+    oom_kills: bool = False
     restart_s: Range = (20.0, 60.0)
 
 
@@ -158,7 +158,7 @@ class Spec:
 
     ``workers`` is a number, or steps ``((from_s, number), ...)`` of it. ``assign`` says which GPU a trial
     uses: the worker's (``by_worker``), by its number (``by_trial``), ``random``, or one fixed index.
-    ``declares_gpu``: the trial record names worker and GPU. ``record`` is what the run leaves behind
+    ``declares`` is what the trial record says of where a trial ran. ``record`` is what the run leaves behind
     about its trials. ``clock``: Optuna 4 stores naive local time, Optuna 5 naive UTC.
     """
 
@@ -170,7 +170,7 @@ class Spec:
     waiting: int = 0
     workers: int | tuple[tuple[float, int], ...] = 4
     assign: Literal["by_worker", "by_trial", "random"] | int = "by_worker"
-    declares_gpu: bool = True
+    declares: tuple[Literal["worker", "gpu"], ...] = ("worker", "gpu")
     stagger_s: float = 0.5
     record: Literal["optuna", "tasks", "none"] = "optuna"
     clock: Literal["optuna4", "optuna5"] = "optuna4"

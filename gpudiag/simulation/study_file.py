@@ -28,7 +28,7 @@ from optuna.distributions import (
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.pruning import quiet
 from gpudiag.simulation.spec import Spec
-from gpudiag.simulation.tables import origin_of
+from gpudiag.simulation.tables import origin_of, place_of
 
 LIBRARY = {"optuna4": "4.5.0", "optuna5": "5.0.0"}
 SQLITE_VERSION = 3_045_000
@@ -108,9 +108,7 @@ def stored_stamp(spec: Spec, seconds: float) -> str | None:
 
 def _attributes(spec: Spec, life: Life) -> dict[str, Any]:
     """User attributes: what the life carries, who ran it where that is declared, and the error."""
-    out = dict(life.user_attrs)
-    if spec.declares_gpu and life.worker >= 0:
-        out |= {"worker": f"w{life.worker}", "gpu": str(life.gpu)}
+    out = {**life.user_attrs, **place_of(spec, life)}
     if life.detail:
         out["error"] = life.detail
     return out

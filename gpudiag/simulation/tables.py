@@ -92,13 +92,19 @@ def _trials(spec: Spec, lives: Sequence[Life], origin: pd.Timestamp) -> pd.DataF
             "detail": [life.detail or None for life in lives],
         }
     )
-    if spec.declares_gpu:
-        frame["worker"] = [f"w{life.worker}" if life.worker >= 0 else None for life in lives]
-        frame["gpu"] = [str(life.gpu) if life.gpu >= 0 else None for life in lives]
+    places = [place_of(spec, life) for life in lives]
+    for name in spec.declares:
+        frame[name] = [place.get(name) for place in places]
     for prefix, field in (("params.", "params"), ("user_attrs.", "user_attrs")):
         family = pd.DataFrame([getattr(life, field) for life in lives], index=frame.index)
         frame = frame.join(family.add_prefix(prefix))
     return conform(frame, TRIALS)
+
+
+def place_of(spec: Spec, life: Life) -> dict[str, str]:
+    """What the record says of where a trial ran: worker, GPU, neither; nothing for one that never started."""
+    known = {"worker": f"w{life.worker}", "gpu": str(life.gpu)} if life.state != "WAITING" else {}
+    return {name: place for name, place in known.items() if name in spec.declares}
 
 
 def _reports(spec: Spec, lives: Sequence[Life]) -> pd.DataFrame:

@@ -65,7 +65,7 @@ def establish_truth(spec: Spec, history: History, samples: pd.DataFrame, origin:
     for index, gpu in enumerate(spec.gpus):
         busy = Steps.of(history.busy[index], 0.0)
         stamps = samples.loc[samples["gpu"] == str(index), "true_s"].to_numpy()
-        own = [life for life in lives if life.gpu == index or not spec.declares_gpu]
+        own = [life for life in lives if life.gpu == index or "gpu" not in spec.declares]
         cells = _cells(busy, own, stamps, start_s, end_s, spec.telemetry.window_s)
         ledger += [{"gpu": str(index), "cell": cell, "gpu_s": cells[cell]} for cell in CELLS]
         mean = busy.mean(np.array([start_s]), np.array([end_s]))[0]

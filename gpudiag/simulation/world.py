@@ -253,11 +253,10 @@ class World:
         worker = self._workers[life.worker]
         texts = {"assert": ASSERT_TEXT, "poisoned": POISONED_TEXT, "fail": FAIL_TEXT, "oom": life.detail}
         life.detail = texts.get(kind, "")
-        if kind == "assert" or (kind == "oom" and faults.oom_poisons):
+        if kind == "assert":
             worker.doomed = faults.poisoned
-        dies = kind == "orphan" or (
-            kind in ("assert", "oom", "poisoned") and not worker.doomed and _poisons(kind, faults)
-        )
+        poisoned_out = kind in ("assert", "poisoned") and not worker.doomed
+        dies = kind == "orphan" or poisoned_out or (kind == "oom" and faults.oom_kills)
         self._end(at, running, "RUNNING" if kind == "orphan" else "FAIL", running.plan.restart_s if dies else 0.0)
         if dies:
             self._release(at, worker)
@@ -275,10 +274,6 @@ class World:
         if self._referee and state != "RUNNING":
             life.system_attrs = self._referee.end(life.number, state, life.value)
         self._after(at + running.plan.gap_s + restart_s, self._take, self._workers[life.worker])
-
-
-def _poisons(kind: str, faults: Any) -> bool:
-    return kind != "oom" or faults.oom_poisons
 
 
 def _referee(spec: Spec) -> Any:

@@ -6,11 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, nearest
-from gpudiag.simulation.cases import aggressive_pruning, healthy, tiny_batch
+from gpudiag.simulation.cases import (
+    aggressive_pruning,
+    healthy,
+    idle_gpu,
+    memory_exhaustion,
+    starved_input,
+    tiny_batch,
+)
 from gpudiag.simulation.cases.case import Case
 
 CASES: dict[str, Callable[[], Case]] = {
     "hpo-aggressive-pruning": aggressive_pruning.make,
+    "starved-input-pipeline": starved_input.make,
+    "idle-second-gpu": idle_gpu.make,
+    "memory-exhaustion": memory_exhaustion.make,
     "tiny-batch-laptop": tiny_batch.make,
     "healthy": healthy.make,
 }

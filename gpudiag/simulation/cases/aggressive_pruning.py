@@ -24,10 +24,10 @@ DIP_S = 2.5
 TAIL_S = 6.0
 
 STORY = """
-A hyper-parameter search by four workers on one 24 GB GPU: 200 trials, of which 8 COMPLETE, 173 PRUNED, 15 FAIL and
-4 RUNNING. Pruned trials stop after 2-4 epochs and 1-4 minutes, complete ones take 9 minutes, one trial is pruned
-only after 33 minutes. The GPU is busy 82-84 % of the time and half its memory is used. It stands for an
-investigation that blamed start-up time, which overlapping trials hide: look at the ledger before believing it.
+A hyper-parameter search by four workers on one 24 GB GPU: 200 trials, of which 8 COMPLETE, 173 PRUNED, 15 FAIL and 4
+RUNNING. Pruned trials stop after 2-4 epochs and 1-4 minutes, complete ones take 9 minutes, one trial is pruned only
+after 33 minutes. The GPU is busy 82-84 % of the time and half its memory is used. It stands for an investigation that
+blamed start-up time, which overlapping trials hide: look at the ledger before believing it.
 
 The trial table is scripted so that the counts and the last half hour are exactly those of the situation; GPU and
 telemetry follow from it by the model that all simulated runs use. Scripted are the start, end, state and number of
@@ -49,7 +49,7 @@ SPEC = Spec(
     study="hpo",
     start="2025-10-24T19:40:00",
     n_trials=200,
-    declares_gpu=False,
+    declares=(),
     gpus=(Gpu(sharing="overlapping", full_w=388.0),),
     trial=Trial(
         startup_s=(30.0, 60.0),

@@ -11,10 +11,10 @@ NAME = "healthy"
 SEED = 6
 
 STORY = """
-The control: two workers share one 24 GB GPU, which they keep busy 93-99 % of the time; trials take about as
-long as each other, all of them complete, none is pruned, nothing fails, and memory is about two thirds full.
-A report on it should find nothing above information, and should say "not assessed" wherever the run holds no
-data to judge by (it has no host metrics, no logs and no steps).
+The control: two workers share one 24 GB GPU, which they keep busy 93-99 % of the time; trials take about as long as
+each other, all of them complete, none is pruned, nothing fails, and memory is about two thirds full. A report on it
+should find nothing above information, and should say "not assessed" wherever the run holds no data to judge by (it
+has no host metrics, no logs and no steps).
 
 All of it comes from the event loop: trials, GPU, telemetry and study are simulated, nothing is scripted.
 """
@@ -26,7 +26,7 @@ SPEC = Spec(
     n_trials=24,
     workers=2,
     stagger_s=3.0,
-    declares_gpu=False,
+    declares=(),
     gpus=(Gpu(sharing="saturating", ceiling_pct=97.0, overhead_pct=1.0, full_w=410.0),),
     trial=Trial(
         startup_s=(8.0, 11.0),

@@ -7,30 +7,28 @@ import numpy as np
 from gpudiag.simulation.signals import Array
 
 
-def steer(values: Array, *, mean: float, low: float, high: float, step: float = 1.0) -> Array:
-    """``values`` on a grid of ``step`` between ``low`` and ``high``, reaching both, with exactly that mean.
+def steer(
+    values: Array, *, mean: float, low: float | None = None, high: float | None = None, step: float = 1.0
+) -> Array:
+    """``values`` on a grid of ``step`` with exactly that mean, which x n must lie on the grid.
 
-    The lowest and the highest value become ``low`` and ``high``; the others are shifted together, then
-    one step each in a fixed order until the sum is right. ``mean`` x n must lie on the grid.
+    All values are shifted together, the lowest and the highest become ``low`` and ``high`` where these are
+    given, and the others move one step each in a fixed order until the sum is right.
     """
     grid = np.rint(values / step).astype(int)
-    floor, ceiling = round(low / step), round(high / step)
     target = round(mean * len(values) / step)
+    grid += round((target - int(grid.sum())) / len(grid))
     lowest, highest = int(np.argmin(grid)), int(np.argmax(grid))
-    fixed = np.zeros(len(grid), dtype=bool)
-    fixed[[lowest, highest]] = True
-    shift = round((target - grid.sum()) / len(grid))
-    grid = np.clip(grid + shift, floor, ceiling)
+    floor = int(grid.min()) if low is None else round(low / step)
+    ceiling = int(grid.max()) if high is None else round(high / step)
+    grid = np.clip(grid, floor, ceiling)
     grid[lowest], grid[highest] = floor, ceiling
     # A stride coprime to the length spreads single steps over the whole course.
-    order = [i for i in (np.arange(len(grid)) * 37 % len(grid)).tolist() if not fixed[i]]
-    missing = target - int(grid.sum())
-    while missing:
+    order = [i for i in (np.arange(len(grid)) * 37 % len(grid)).tolist() if i not in (lowest, highest)]
+    while missing := target - int(grid.sum()):
         sign = 1 if missing > 0 else -1
-        movable = [i for i in order if floor < grid[i] + sign < ceiling]
-        for i in movable[: abs(missing)]:
-            grid[i] += sign
-        missing -= sign * min(abs(missing), len(movable))
+        movable = [i for i in order if floor <= grid[i] + sign <= ceiling][: abs(missing)]
         if not movable:
-            raise ValueError(f"mean {mean} cannot be reached between {low} and {high}")
+            raise ValueError(f"mean {mean} cannot be reached between {floor * step} and {ceiling * step}")
+        grid[movable] += sign
     return np.round(grid * step, 6)

@@ -17,11 +17,11 @@ SPIKE_TICK = 54
 SPIKE_W = 590.0
 
 STORY = """
-Five minutes of training a model of 559,738 parameters with batches of 32 on a laptop with a 6 GB GPU: 90 samples
-over 300 s. The GPU is 11.4 % busy on average (0-20 %), its memory never holds more than 167 of 6141 MiB, and the
-board draws 26.8 W on average. That mean includes one reading of 590 W, which no such board can draw (a known
-telemetry fault of that chip); without it the mean is 20.5 W. There is no record of trials, no host metrics and no
-step times: whether a step holds little work or the CPU feeds it slowly cannot be told from this run.
+Five minutes of training a model of 559,738 parameters with batches of 32 on a laptop with a 6 GB GPU: 90 samples over
+300 s. The GPU is 11.4 % busy on average (0-20 %), its memory never holds more than 167 of 6141 MiB, and the board
+draws 26.8 W on average. That mean includes one reading of 590 W, which no such board can draw (a known telemetry
+fault of that chip); without it the mean is 20.5 W. There is no record of trials, no host metrics and no step times:
+whether a step holds little work or the CPU feeds it slowly cannot be told from this run.
 
 The course of the job (start-up, steady training) is simulated; its readings are then moved by whole units, watts by
 hundredths, until their mean, lowest and highest values are those of the situation.
