@@ -5,9 +5,10 @@ Sniffing looks at ``Source.head`` only, so it never reads more than 256 KB of an
 
 from __future__ import annotations
 
-import gzip
+import codecs
 import hashlib
 import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,19 @@ from typing import BinaryIO
 from gpudiag.errors import InputError, InputNotFound
 
 HEAD_BYTES = 256 * 1024
+BLOCK_BYTES = 8 * 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines as UTF-8, ended by LF; ``first_line`` is the 1-based number of the first."""
+
+    data: bytes
+    first_line: int
+    nul_bytes: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +58,10 @@ class Source:
             source = cls(path, b"", compression)
             with source.stream() as stream:
                 head = stream.read(HEAD_BYTES)
-        except (OSError, EOFError) as error:
-            if isinstance(error, gzip.BadGzipFile | EOFError):
-                raise InputError(f"{path}: the gzip data is damaged ({error}).") from error
+        except OSError as error:
             raise InputError(f"{path}: cannot be opened ({error.strerror or error}).") from error
+        if compression and not head:
+            raise InputError(f"{path}: the {compression} data in it is empty or damaged; compress the log again.")
         return cls(path, head, compression)
 
     @contextmanager
@@ -58,7 +69,7 @@ class Source:
         """The decompressed bytes from the beginning. A torn compressed tail ends the stream early."""
         with self.path.open("rb") as raw:
             if self.compression == "gzip":
-                yield io.BufferedReader(_Tolerant(gzip.GzipFile(fileobj=raw)))
+                yield io.BufferedReader(_Gunzip(raw))
             elif self.compression == "zstd":
                 import zstandard
 
@@ -75,6 +86,43 @@ class Source:
     def read_text(self) -> str:
         """The whole content as text; bytes that do not fit the encoding become U+FFFD."""
         return self.read_bytes().decode(self.encoding, errors="replace")
+
+    def blocks(self, size: int = BLOCK_BYTES) -> Iterator[Block]:
+        """The content in blocks of about ``size`` bytes of whole lines, whatever its encoding and line ends.
+
+        Byte order marks and NUL bytes are dropped (NULs are counted); bytes that do not fit the encoding
+        become U+FFFD.
+        """
+        line = 1
+        for data in self._whole_lines(size):
+            nul_bytes = data.count(0)
+            data = _plain(data.replace(b"\0", b"") if nul_bytes else data)
+            if data:
+                yield Block(data, line, nul_bytes)
+                line += data.count(b"\n")
+
+    def _whole_lines(self, size: int) -> Iterator[bytes]:
+        """Pieces of UTF-8 that end at a line end, save the last."""
+        rest = b""
+        for data in self._utf8(size):
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield rest + data[:cut]
+                rest = data[cut:]
+            else:
+                rest += data
+        if rest:
+            yield rest
+
+    def _utf8(self, size: int) -> Iterator[bytes]:
+        """Pieces of the content in UTF-8 where the encoding is another; they may end in mid-line."""
+        decoder = None if self.encoding.startswith("utf-8") else codecs.getincrementaldecoder(self.encoding)("replace")
+        if len(self.head) < HEAD_BYTES:  # the head is all there is: no second look at the file
+            yield decoder.decode(self.head, True).encode() if decoder else self.head
+            return
+        with self.stream() as stream:
+            while data := stream.read(size):
+                yield decoder.decode(data).encode() if decoder else data
 
     @cached_property
     def encoding(self) -> str:
@@ -121,8 +169,49 @@ class Source:
             return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
+def _plain(data: bytes) -> bytes:
+    """Valid UTF-8 with LF line ends and without byte order marks."""
+    if not data.isascii():
+        data = data.replace(b"\xef\xbb\xbf", b"").decode("utf-8", "replace").encode()
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data
+
+
+class _Gunzip(io.RawIOBase):
+    """Inflates every byte that can be had: a torn or damaged gzip log keeps its good part."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._pending = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._ended:
+            data = self._pending or self._raw.read(64 * 1024)
+            try:
+                out = self._inflate.decompress(data, len(buffer))
+            except zlib.error:
+                break
+            if not data and not out:
+                break
+            self._pending = self._inflate.unconsumed_tail
+            if self._inflate.eof:  # another member may follow: logs are appended to
+                self._pending = self._inflate.unused_data
+                self._inflate = zlib.decompressobj(wbits=31)
+            if out:
+                buffer[: len(out)] = out
+                return len(out)
+        self._ended = True
+        return 0
+
+
 class _Tolerant(io.RawIOBase):
-    """Ends at the first damage of a compressed stream instead of raising: a torn log keeps its good part."""
+    """Ends at the first damage of a zstd stream instead of raising."""
 
     def __init__(self, inner: BinaryIO) -> None:
         self._inner = inner
@@ -131,15 +220,11 @@ class _Tolerant(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        import zlib
+        import zstandard
 
         try:
             data = self._inner.read(len(buffer))
-        except (EOFError, OSError, zlib.error, ValueError):
+        except (OSError, ValueError, zstandard.ZstdError):
             return 0
-        except Exception as error:
-            if type(error).__name__ == "ZstdError":
-                return 0
-            raise
         buffer[: len(data)] = data
         return len(data)
