@@ -6,6 +6,7 @@ from datetime import tzinfo
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from gpudiag.readers.base import Trials
 from gpudiag.readers.problems import ProblemLog
@@ -36,7 +37,7 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     )
     return Trials(
         trials=conform(frame, TRIALS) if len(frame) else empty(TRIALS),
-        reports=_reports(stored.reports, trials, problems),
+        reports=_reports(stored.reports, trials),
         studies=conform(shown, STUDIES),
         problems=problems.all,
         notes=notes,
@@ -103,8 +104,26 @@ def _wide(stored: Stored, trials: pd.DataFrame, studies: pd.DataFrame, problems:
 
 def _placed(table: pd.DataFrame, at: pd.Index) -> pd.DataFrame:
     """Rows of a long table whose trial is kept, with its position as ``row``."""
-    row = at.get_indexer(pd.Index(table["trial_id"].astype(at.dtype)))
-    return table.assign(row=row)[row >= 0]
+    row = _positions(table["trial_id"], at)
+    kept = row >= 0
+    return (table if kept.all() else table[kept]).assign(row=row[kept])
+
+
+def _positions(ids: pd.Series, at: pd.Index) -> np.ndarray:
+    """Where each id stands in ``at``, -1 if nowhere. A table of positions is faster than hashing for dense ids."""
+    wanted = ids.to_numpy(dtype="int64")
+    known = at.to_numpy(dtype="int64")
+    if (
+        not len(known)
+        or not len(wanted)
+        or wanted.min() < 0
+        or known.min() < 0
+        or known.max() > 10 * len(wanted) + 1000
+    ):
+        return pd.Index(known).get_indexer(pd.Index(wanted))
+    table = np.full(max(known.max(), wanted.max()) + 1, -1, dtype="int32")
+    table[known] = np.arange(len(known), dtype="int32")
+    return table[wanted]
 
 
 def _objectives(values: pd.DataFrame, trials: pd.DataFrame, studies: pd.DataFrame) -> dict[str, pd.Series]:
@@ -124,23 +143,23 @@ def _objectives(values: pd.DataFrame, trials: pd.DataFrame, studies: pd.DataFram
     return out
 
 
-def _reports(reports: pd.DataFrame, trials: pd.DataFrame, problems: ProblemLog) -> pd.DataFrame:
+def _reports(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """One row per intermediate value, sorted by trial (as ``trials``) and step."""
     if not len(reports) or not len(trials):
         return empty(REPORTS)
-    at = pd.Index(trials["trial_id"])
-    row = at.get_indexer(pd.Index(reports["trial_id"].astype(at.dtype)))
+    row = _positions(reports["trial_id"], pd.Index(trials["trial_id"]))
     step = reports["step"].to_numpy(dtype="int64")
     value = reports["value"].to_numpy(dtype=float, na_value=np.nan)
     if (row < 0).any():
         row, step, value = row[row >= 0], step[row >= 0], value[row >= 0]
-    if len(row) > 1 and not _sorted(row, step):
+    if not _sorted(row, step):
         order = np.lexsort((step, row))
         row, step, value = row[order], step[order], value[order]
+    # Arrow repeats the study's name without a Python object per row; without copy each column stays where it is.
     codes, names = pd.factorize(trials["study"])
-    study = pd.Series(pd.Categorical.from_codes(codes[row], categories=names)).astype(text_dtype())
-    frame = {"study": study, "trial": trials["number"].to_numpy()[row], "step": step, "value": value}
-    return conform(pd.DataFrame(frame), REPORTS)
+    study = pa.array(names.tolist(), pa.large_string()).take(pa.array(codes[row])).to_pandas().astype(text_dtype())
+    number = trials["number"].to_numpy(dtype="int64")[row]
+    return pd.DataFrame({"study": study, "trial": number, "step": step, "value": value}, copy=False)
 
 
 def _sorted(row: np.ndarray, step: np.ndarray) -> bool:

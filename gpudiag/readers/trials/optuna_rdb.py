@@ -12,7 +12,9 @@ What a schema has is told from its columns, not from its revision:
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.stored import Stored, no_stored, pick_study
 
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 NEWEST = "v3.2.0.a"
 KNOWN = ("v0.9.0.a", "v1.2.0.a", "v1.3.0.a", "v2.4.0.a", "v2.6.0.a", "v3.0.0.a", "v3.0.0.b", "v3.0.0.c", "v3.0.0.d")
 
@@ -32,14 +35,34 @@ _NEEDED = {
 }
 
 
+class Field(NamedTuple):
+    """A column to select. ``name`` is text that many rows repeat, ``text`` is text that few share."""
+
+    sql: str
+    kind: Literal["int", "float", "name", "text", "stamp"]
+
+
+Fields = dict[str, Field]
+TRIAL = {"trial_id": Field("t.trial_id", "int")}
+_JSON = {"key": Field("t.key", "name"), "value_json": Field("t.value_json", "text")}
+_PARAM = {
+    "name": Field("t.param_name", "name"),
+    "value": Field("t.param_value", "float"),
+    "distribution": Field("t.distribution_json", "name"),
+}
+
+
 class Database(Protocol):
     """One read transaction on a database."""
 
     def columns(self, table: str) -> frozenset[str]:
         """Column names of a table; empty if there is no such table."""
 
-    def select(self, what: dict[str, str], table: str, where: str = "") -> pd.DataFrame:
-        """``SELECT expression AS name ... FROM table AS t``; the rows that can be read."""
+    def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
+        """``SELECT sql AS name ... FROM table AS t``; the rows that can be read."""
+
+    def apart(self, read: Callable[[Database], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
+        """A read that may run beside the others from now on; calling the result waits for it."""
 
 
 def read_rdb(database: Database, study: str | None, where: str, problems: ProblemLog) -> Stored:
@@ -56,27 +79,19 @@ def read_rdb(database: Database, study: str | None, where: str, problems: Proble
         rows = (
             f"t.trial_id IN (SELECT x.trial_id FROM trials AS x WHERE x.study_id = {int(studies['study_id'].iloc[0])})"
         )
+    reports = database.apart(partial(_reports, rows=rows))
     trials = _trials(database, rows, problems)
     return Stored(
         studies=studies,
         trials=trials,
         values=_values(database, rows),
-        params=_attributes(
-            database,
-            "trial_params",
-            {"name": "t.param_name", "value": "t.param_value", "distribution": "t.distribution_json"},
-            "params",
-            rows,
-        ),
-        reports=_reports(database, rows),
+        params=_attributes(database, "trial_params", _PARAM, "params", rows),
+        reports=reports(),
         user_attrs=_attributes(database, "trial_user_attributes", _JSON, "user_attrs", rows),
         system_attrs=_attributes(database, "trial_system_attributes", _JSON, "system_attrs", rows),
         heartbeats=_heartbeats(database, rows),
         created_by=_created_by(database),
     )
-
-
-_JSON = {"key": "t.key", "value_json": "t.value_json"}
 
 
 def _check(database: Database, where: str) -> None:
@@ -95,7 +110,7 @@ def _check(database: Database, where: str) -> None:
 def _revision(database: Database) -> str:
     if "version_num" not in database.columns("alembic_version"):
         return ""
-    rows = database.select({"revision": "t.version_num"}, "alembic_version")
+    rows = database.select({"revision": Field("t.version_num", "text")}, "alembic_version")
     return str(rows["revision"].iloc[0]) if len(rows) else ""
 
 
@@ -108,16 +123,18 @@ def newer_revision(database: Database) -> str:
 def _created_by(database: Database) -> str:
     if "library_version" not in database.columns("version_info"):
         return ""
-    rows = database.select({"version": "t.library_version"}, "version_info")
+    rows = database.select({"version": Field("t.library_version", "text")}, "version_info")
     return str(rows["version"].iloc[0]) if len(rows) else ""
 
 
 def _studies(database: Database) -> pd.DataFrame:
-    names = database.select({"study_id": "t.study_id", "study": "t.study_name"}, "studies")
+    key = {"study_id": Field("t.study_id", "int")}
+    direction = {"direction": Field("t.direction", "text")}
+    names = database.select(key | {"study": Field("t.study_name", "text")}, "studies")
     if "direction" in database.columns("studies"):
-        rows = database.select({"study_id": "t.study_id", "direction": "t.direction"}, "studies").assign(objective=0)
+        rows = database.select(key | direction, "studies").assign(objective=0)
     elif database.columns("study_directions"):
-        what = {"study_id": "t.study_id", "objective": "t.objective", "direction": "t.direction"}
+        what = key | direction | {"objective": Field("t.objective", "int")}
         rows = database.select(what, "study_directions").sort_values(["study_id", "objective"])
     else:
         rows = pd.DataFrame({"study_id": [], "direction": []})
@@ -128,17 +145,15 @@ def _studies(database: Database) -> pd.DataFrame:
 
 def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame:
     has_number = "number" in database.columns("trials")
-    what = {
-        "trial_id": "t.trial_id",
-        "study_id": "t.study_id",
-        "state": "t.state",
-        "start": "t.datetime_start",
-        "end": "t.datetime_complete",
+    what = TRIAL | {
+        "study_id": Field("t.study_id", "int"),
+        "state": Field("t.state", "name"),
+        "start": Field("t.datetime_start", "stamp"),
+        "end": Field("t.datetime_complete", "stamp"),
     }
-    trials = database.select(what | ({"number": "t.number"} if has_number else {}), "trials", rows)
+    trials = database.select(what | ({"number": Field("t.number", "int")} if has_number else {}), "trials", rows)
     if not has_number:
-        where = " AND ".join(filter(None, ["t.key = '_number'", rows]))
-        stored = database.select({"trial_id": "t.trial_id"} | _JSON, "trial_system_attributes", where)
+        stored = database.select(TRIAL | _JSON, "trial_system_attributes", _and("t.key = '_number'", rows))
         number = dict(zip(stored["trial_id"], pd.to_numeric(stored["value_json"], errors="coerce"), strict=True))
         trials["number"] = trials["trial_id"].map(number)
     # A trial that has no number takes its place in the order of creation, as Optuna gives it.
@@ -161,12 +176,12 @@ def stamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
 def _values(database: Database, rows: str) -> pd.DataFrame:
     """Final objective values: in ``trial_values`` from v2.4 on, before in ``trials``."""
     columns = database.columns("trial_values")
+    value = {"value": Field("t.value", "float")}
     if "objective" in columns:
-        what = {"trial_id": "t.trial_id", "objective": "t.objective", "value": "t.value"}
-        return _signed(database, what, "trial_values", "value_type" if "value_type" in columns else "", rows)
+        kind = "value_type" if "value_type" in columns else ""
+        return _with_infinities(database, "objective", value, "trial_values", kind, rows)
     if "value" in database.columns("trials"):
-        where = " AND ".join(filter(None, ["t.value IS NOT NULL", rows]))
-        return database.select({"trial_id": "t.trial_id", "value": "t.value"}, "trials", where).assign(objective=0)
+        return database.select(TRIAL | value, "trials", _and("t.value IS NOT NULL", rows)).assign(objective=0)
     return no_stored("values")
 
 
@@ -174,33 +189,50 @@ def _reports(database: Database, rows: str) -> pd.DataFrame:
     """Intermediate values: in ``trial_values`` before v2.4."""
     columns = database.columns("trial_intermediate_values")
     if columns:
-        what = {"trial_id": "t.trial_id", "step": "t.step", "value": "t.intermediate_value"}
         kind = "intermediate_value_type" if "intermediate_value_type" in columns else ""
-        return _signed(database, what, "trial_intermediate_values", kind, rows)
+        value = {"value": Field("t.intermediate_value", "float")}
+        return _with_infinities(database, "step", value, "trial_intermediate_values", kind, rows)
     if "step" in database.columns("trial_values"):
-        return database.select({"trial_id": "t.trial_id", "step": "t.step", "value": "t.value"}, "trial_values", rows)
+        return _with_infinities(database, "step", {"value": Field("t.value", "float")}, "trial_values", "", rows)
     return no_stored("reports")
 
 
-def _signed(database: Database, what: dict[str, str], table: str, kind: str, rows: str) -> pd.DataFrame:
-    """A table of values with infinities put back where a type column tells them from NaN."""
+def _with_infinities(database: Database, key: str, value: Fields, table: str, kind: str, rows: str) -> pd.DataFrame:
+    """Values by trial and ``key``. NULL is NaN unless the type column ``kind`` says that it is an infinity.
+
+    Without that column Optuna stored the largest float32 in place of an infinity.
+    """
+    index = {key: Field(f"t.{key}", "int")}
+    out = database.select(TRIAL | index | value, table, rows)
+    number = out["value"].to_numpy(dtype=float, na_value=np.nan)
     if not kind:
-        return database.select(what, table, rows)
-    sign = f"CASE WHEN t.{kind} = 'INF_POS' THEN 1 WHEN t.{kind} = 'INF_NEG' THEN -1 ELSE 0 END"
-    out = database.select(what | {"sign": sign}, table, rows)
-    mark = out["sign"].to_numpy(dtype="int8")
-    value = np.where(mark > 0, np.inf, np.where(mark < 0, -np.inf, out["value"].to_numpy(dtype=float, na_value=np.nan)))
-    return out.drop(columns="sign").assign(value=value)
+        huge = np.abs(number) >= FLOAT32_MAX * (1 - 1e-5)
+        return out.assign(value=np.where(huge, np.copysign(np.inf, number), number)) if huge.any() else out
+    if not np.isnan(number).any():
+        return out
+    sign = {"sign": Field(f"CASE WHEN t.{kind} = 'INF_POS' THEN 1 ELSE -1 END", "int")}
+    null = f"{value['value'].sql} IS NULL AND t.{kind} IN ('INF_POS', 'INF_NEG')"
+    marked = database.select(TRIAL | index | sign, table, _and(null, rows))
+    if len(marked):
+        at = pd.MultiIndex.from_frame(out[["trial_id", key]])
+        place = at.get_indexer(pd.MultiIndex.from_frame(marked[["trial_id", key]]))
+        number = number.copy()
+        number[place[place >= 0]] = np.inf * marked["sign"].to_numpy(dtype=float)[place >= 0]
+    return out.assign(value=number)
 
 
-def _attributes(database: Database, table: str, what: dict[str, str], stored: str, rows: str) -> pd.DataFrame:
+def _and(*conditions: str) -> str:
+    return " AND ".join(filter(None, conditions))
+
+
+def _attributes(database: Database, table: str, what: Fields, stored: str, rows: str) -> pd.DataFrame:
     if not database.columns(table):
         return no_stored(stored)
-    return database.select({"trial_id": "t.trial_id"} | what, table, rows)
+    return database.select(TRIAL | what, table, rows)
 
 
 def _heartbeats(database: Database, rows: str) -> pd.DataFrame:
     if not database.columns("trial_heartbeats"):
         return no_stored("heartbeats")
-    out = database.select({"trial_id": "t.trial_id", "heartbeat": "t.heartbeat"}, "trial_heartbeats", rows)
+    out = database.select(TRIAL | {"heartbeat": Field("t.heartbeat", "stamp")}, "trial_heartbeats", rows)
     return out.assign(heartbeat=stamps(out["heartbeat"], ProblemLog()))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from functools import cache
+from dataclasses import replace
+from pathlib import Path
 
-import pandas as pd
+import pyarrow as pa
 
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -14,9 +15,13 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import HEAD_BYTES, Source
 from gpudiag.readers.trials.assemble import assemble
 from gpudiag.readers.trials.optuna_rdb import NEWEST, newer_revision, read_rdb
-from gpudiag.readers.trials.sqlite_file import MAGIC, beside, open_readonly
+from gpudiag.readers.trials.sqlite_database import SqliteRows, open_columns
+from gpudiag.readers.trials.sqlite_file import MAGIC, beside, open_readonly, private_copy
+from gpudiag.readers.trials.stored import Stored
 
 NAME = "optuna-sqlite"
+LARGE_BYTES = 16 * 1024 * 1024
+"""Above this size reading in place would lock a writer out for more than about half a second."""
 _CREATE = re.compile(rb'CREATE TABLE ["\'`]?(trials|studies|trial_params)["\'`]?\s*\(')
 
 
@@ -38,52 +43,11 @@ def _has_tables(data: bytes) -> bool:
     return {b"trials", b"studies"} <= {found[1] for found in _CREATE.finditer(data)}
 
 
-class SqliteDatabase:
-    """The tables of one open file; rows behind a damaged page are left out and counted as a problem."""
-
-    def __init__(self, connection: sqlite3.Connection, problems: ProblemLog) -> None:
-        self._connection = connection
-        self._problems = problems
-        self.columns = cache(self._columns)
-
-    def _columns(self, table: str) -> frozenset[str]:
-        try:
-            return frozenset(row[1] for row in self._connection.execute(f'PRAGMA table_info("{table}")'))
-        except sqlite3.DatabaseError:
-            return frozenset()
-
-    def select(self, what: dict[str, str], table: str, where: str = "") -> pd.DataFrame:
-        """The rows that can be read: from the front, and from the back where a page is damaged."""
-        fields = ", ".join(f"{expression} AS {name}" for name, expression in what.items())
-        sql = f"SELECT {fields} FROM {table} AS t" + (f" WHERE {where}" if where else "")
-        rows: list[tuple] = []
-        error = self._drain(sql, rows)
-        if error:
-            back: list[tuple] = []
-            self._drain(sql + " ORDER BY t.rowid DESC", back)
-            seen = set(rows)
-            rows += [row for row in reversed(back) if row not in seen]
-            self._problems.add("incomplete: part of a table cannot be read", example=f"{table}: {error}", lost=True)
-        return pd.DataFrame.from_records(rows, columns=list(what))
-
-    def _drain(self, sql: str, rows: list[tuple]) -> str:
-        """Append rows until the end or an error; the error's text, empty if there was none."""
-        try:
-            for row in self._connection.execute(sql):
-                rows.append(row)
-        except sqlite3.DatabaseError as error:
-            return str(error)
-        return ""
-
-
 def read(source: Source, options: ReadOptions) -> Trials:
     """Every study of the file, or the one of ``options.study``."""
     problems = ProblemLog()
     try:
-        with open_readonly(source.path) as connection:
-            database = SqliteDatabase(connection, problems)
-            stored = read_rdb(database, options.study, str(source.path), problems)
-            newer = newer_revision(database)
+        stored, newer = _stored(source.path, options.study, problems)
     except sqlite3.Error as error:
         raise InputError(
             f"{source.path}: SQLite cannot read this Optuna study ({error}); "
@@ -92,8 +56,24 @@ def read(source: Source, options: ReadOptions) -> Trials:
     out = assemble(stored, options.timezone, str(source.path), NAME, problems)
     if newer:
         note = f"{source.path}: schema revision {newer} is none that gpudiag knows; read like {NEWEST}."
-        out = Trials(out.trials, out.reports, out.studies, out.events, out.problems, (*out.notes, note), out.reader)
+        out = replace(out, notes=(*out.notes, note))
     return out
+
+
+def _stored(path: Path, study: str | None, problems: ProblemLog) -> tuple[Stored, str]:
+    """The long tables and the schema revision if it is unknown.
+
+    A large file is copied first, so that a writer waits for the copy only and not for the reading.
+    """
+    if path.stat().st_size > LARGE_BYTES:
+        try:
+            with private_copy(path) as copy, open_columns(copy) as columns:
+                return read_rdb(columns, study, str(path), problems), newer_revision(columns)
+        except (sqlite3.Error, OSError, pa.ArrowException):
+            pass  # Damaged, or no room for a copy: row by row keeps what can be read.
+    with open_readonly(path) as connection:
+        rows = SqliteRows(connection, problems)
+        return read_rdb(rows, study, str(path), problems), newer_revision(rows)
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

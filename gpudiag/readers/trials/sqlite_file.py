@@ -36,6 +36,19 @@ def open_readonly(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
+def private_copy(path: Path) -> Iterator[Path]:
+    """A copy of one state of the database in a temporary folder; the original is locked while it is copied only."""
+    with tempfile.TemporaryDirectory(prefix="gpudiag-") as folder:
+        copy = Path(folder) / "copy.db"
+        with open_readonly(path) as source, closing(sqlite3.connect(copy)) as target:
+            target.execute("PRAGMA journal_mode=OFF")
+            target.execute("PRAGMA synchronous=OFF")
+            source.execute("COMMIT")
+            source.backup(target)
+        yield copy
+
+
+@contextmanager
 def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     uri = f"file:{quote(str(path.resolve()))}?mode={mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None)) as connection:
