@@ -15,7 +15,6 @@ from gpudiag.errors import ConfigError, GpudiagError, nearest
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gpudiag.run import Run
 
 app = typer.Typer(
     name="gpudiag",
@@ -64,20 +63,20 @@ def report(
 ) -> None:
     """Write an executed notebook, a self-contained HTML report and a Markdown report."""
     from gpudiag.diagnosis import diagnose as run_diagnosis
+    from gpudiag.load import load_run
     from gpudiag.report.notebooks import check_parameters, find_notebook, run_notebook
     from gpudiag.report.text import headline
 
     console = _console(stderr=True)
-    parameters = _run_parameters(run, telemetry, trials, artifacts, study, timezone, threshold)
-    parameters |= _assignments(parameter or [], "-p")
+    inputs = _inputs(run, telemetry, trials, artifacts, study, timezone)
+    limits = ", ".join(threshold or [])
+    parameters = {**_absolute(inputs), **({"thresholds": limits} if limits else {}), **_assignments(parameter or [])}
     check_parameters(find_notebook(notebook), parameters)
     with _status(console, "reading the run"):
-        loaded = _load(run, telemetry, trials, artifacts, study, timezone)
-        diagnosis = run_diagnosis(loaded, thresholds=_thresholds(threshold or []))
-    folder = output or Path("reports") / loaded.info.name
-    with _status(console, f"executing {notebook}"):
-        files = run_notebook(notebook, folder, parameters)
-    typer.echo(headline(diagnosis.to_dict()))
+        diagnosis = run_diagnosis(load_run(**inputs), thresholds=limits)
+    folder = output or Path("reports") / diagnosis.run.info.name
+    files = run_notebook(notebook, folder, parameters, progress=console.is_terminal)
+    typer.echo(headline(diagnosis.to_dict(), width=_console().width))
     for path in files:
         typer.echo(f"  {path}")
 
@@ -96,13 +95,14 @@ def diagnose(
 ) -> None:
     """Print what is wrong with a run and what to do about it."""
     from gpudiag.diagnosis import diagnose as run_diagnosis
+    from gpudiag.load import load_run
     from gpudiag.report import text
 
     _one_of("--format", format_, ("text", "json", "md"))
     _one_of("--fail-on", fail_on, ("critical", "warning", "info", "never"))
-    overrides = _thresholds(threshold or [])
+    inputs = _inputs(run, telemetry, trials, artifacts, study, timezone)
     with _status(_console(stderr=True), "reading the run"):
-        diagnosis = run_diagnosis(_load(run, telemetry, trials, artifacts, study, timezone), thresholds=overrides)
+        diagnosis = run_diagnosis(load_run(**inputs), thresholds=", ".join(threshold or []))
     if format_ == "json":
         typer.echo(diagnosis.to_json())
     elif format_ == "md":
@@ -186,81 +186,46 @@ def demo(
     typer.echo(f"{folder}: written. Next: gpudiag report {folder}")
 
 
-def _load(
+def _inputs(
     run: Path | None,
     telemetry: list[str] | None,
     trials: str | None,
     artifacts: list[str] | None,
     study: str | None,
     timezone: str | None,
-) -> Run:
-    from gpudiag.load import from_files, load_run
-
-    if run is not None:
-        if telemetry or trials or artifacts:
-            raise ConfigError("give either RUN or --telemetry/--trials/--artifacts, not both.")
-        return load_run(run, study=study, timezone=timezone)
-    if not (telemetry or trials or artifacts):
-        raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
-    return from_files(telemetry or (), trials, artifacts=artifacts or (), study=study, timezone=timezone)
-
-
-def _run_parameters(
-    run: Path | None,
-    telemetry: list[str] | None,
-    trials: str | None,
-    artifacts: list[str] | None,
-    study: str | None,
-    timezone: str | None,
-    threshold: list[str] | None,
 ) -> dict[str, Any]:
-    """The same choice of inputs as parameters of a notebook; what was not given is left to its defaults."""
-    absolute = [str(Path(name).resolve()) for name in telemetry or []]
-    given = {
-        "run_path": str(run.resolve()) if run else "",
-        "telemetry": ",".join(absolute),
-        "trials": trials if trials and "://" in trials else str(Path(trials).resolve()) if trials else None,
-        "artifacts": ",".join(str(Path(name).resolve()) for name in artifacts or []),
-        "study": study,
-        "timezone": timezone,
-        "thresholds": ", ".join(threshold or []),
-    }
-    return {name: value for name, value in given.items() if value or name == "run_path"}
+    """The choice of inputs as arguments of load_run, which are also the notebook's parameters."""
+    if run is None and not (telemetry or trials or artifacts):
+        raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
+    given = {"telemetry": telemetry, "trials": trials, "artifacts": artifacts, "study": study, "timezone": timezone}
+    return {"path": str(run or ""), **{name: value for name, value in given.items() if value}}
 
 
-def _thresholds(settings: list[str]) -> dict[str, dict[str, float]]:
-    """``rule.threshold=value`` settings by rule and threshold."""
-    out: dict[str, dict[str, float]] = {}
-    for name, value in _assignments(settings, "--set").items():
-        rule_id, dot, threshold = name.rpartition(".")
-        if not dot:
-            raise ConfigError(f"--set {name}={value}: expected RULE.THRESHOLD=VALUE.")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConfigError(f"--set {name}={value}: expected a number after '='.")
-        out.setdefault(rule_id, {})[threshold] = value
+def _absolute(inputs: dict[str, Any]) -> dict[str, Any]:
+    """The same choice for a notebook, which may run in another folder."""
+
+    def absolute(path: str) -> str:
+        return path if "://" in path or not path else str(Path(path).resolve())
+
+    out = {("run_path" if name == "path" else name): value for name, value in inputs.items()}
+    for name in ("run_path", "trials"):
+        if name in out:
+            out[name] = absolute(out[name])
+    for name in ("telemetry", "artifacts"):
+        if name in out:
+            out[name] = [absolute(path) for path in out[name]]
     return out
 
 
-def _assignments(items: list[str], option: str) -> dict[str, Any]:
-    """``name=value`` items; values that read as numbers or true/false become such."""
-    out: dict[str, Any] = {}
+def _assignments(items: list[str]) -> dict[str, str]:
+    """``name=value`` items of -p; the notebook's own defaults say which type a value has."""
+    out: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
-            raise ConfigError(f"{option} {item}: expected NAME=VALUE.")
-        out[name.strip()] = _scalar(value.strip())
+            raise ConfigError(f"-p {item}: expected NAME=VALUE.")
+        out[name.strip()] = value.strip()
     return out
-
-
-def _scalar(text: str) -> Any:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
