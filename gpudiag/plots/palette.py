@@ -1,8 +1,9 @@
 """The colours of gpudiag's figures: the same thing has the same colour everywhere.
 
-All hues come from Okabe and Ito's set, which people with any of the common colour deficiencies can tell
-apart (https://jfly.uni-koeln.de/color/). Trial states keep the order of hues of Optuna's timeline (blue,
-orange, red, green, grey). Because two of them are close in grey print, a state also has a hatch and a marker.
+The hues are Okabe and Ito's (https://jfly.uni-koeln.de/color/), some made lighter or darker, and one wine
+red: a test simulates the common colour deficiencies and demands a visible difference between any two.
+Trial states keep the order of hues of Optuna's timeline (blue, orange, red, green, grey). Because some are
+close in grey print, a state also has a hatch and a marker, and a ledger cell a hatch.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ STATE_COLORS: dict[str, str] = {
     "COMPLETE": "#0072b2",
     "PRUNED": "#f0b74a",
     "FAIL": "#c1440e",
-    "RUNNING": "#4fb89a",
-    "WAITING": "#b8bcc2",
+    "RUNNING": "#009e73",
+    "WAITING": "#d0d3d8",
 }
 """Colour of a trial state, in Optuna's order."""
 
@@ -38,8 +39,8 @@ CELL_COLORS: dict[str, str] = {
     "stalled": "#d55e00",
     "startup_only": "#f0e442",
     "tail_only": "#e69f00",
-    "foreign": "#cc79a7",
-    "idle_no_trial": "#8a9099",
+    "foreign": "#882255",
+    "idle_no_trial": "#868d96",
     "unobserved": "#e8eaed",
 }
 """Colour of a cell of the GPU-time ledger: blues did work, warm hues waited, greys had nothing to do."""

@@ -42,9 +42,8 @@ def plot_utilization(utilization: UtilizationProfile, *, timezone: str = "UTC") 
         gpu_rows(course, [part.gpu for part in parts], labels=False)
     else:
         figure = Figure(figsize=(9, 4.1 + 0.25 * len(rows)), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.35 + 0.25 * len(rows), 2.4))[:, 0]
-        shares, spread = top.subplots(1, 2, width_ratios=(1, 1))
-        course = bottom.subplots()
+        grid = figure.add_gridspec(2, 2, height_ratios=(0.5 + 0.25 * len(rows), 2.0))
+        shares, spread, course = (figure.add_subplot(cell) for cell in (grid[0, 0], grid[0, 1], grid[1, :]))
         course.set(ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
     _draw_shares(shares, rows)
     _draw_spread(spread, rows)

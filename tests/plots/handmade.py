@@ -88,7 +88,11 @@ def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
     return build(
         ParallelismProfile,
         concurrency=pd.DataFrame(
-            {"time": stamps(steps.index.to_numpy()), "n_closed": steps["closed"].to_numpy(), "n_all": steps["all"].to_numpy()}
+            {
+                "time": stamps(steps.index.to_numpy()),
+                "n_closed": steps["closed"].to_numpy(),
+                "n_all": steps["all"].to_numpy(),
+            }
         ),
         levels=pd.DataFrame(
             {"level": levels.index, "time_s": levels.to_numpy(), "share_pct": 100 * levels.to_numpy() / levels.sum()}
@@ -200,7 +204,8 @@ def toy_pruning(n: int = 170, longest: int = 60, earliest: float = 4.0) -> Pruni
     frame = pd.DataFrame({"study": "toy", "trial": np.arange(n), "last_step": steps.astype(float), "n_reports": steps})
     return build(
         PruningProfile, steps=frame, n_pruned=n, median_step=float(np.median(steps)) if n else NAN,
-        first_step=float(steps.min()) if n else NAN, at_first_pct=100 * float((steps == steps.min()).mean()) if n else NAN,
+        first_step=float(steps.min()) if n else NAN,
+        at_first_pct=100 * float((steps == steps.min()).mean()) if n else NAN,
         config_first_report=earliest,
     )  # fmt: skip
 

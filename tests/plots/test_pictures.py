@@ -1,0 +1,159 @@
+"""Every painter on every kind of profile: no warning, units on every axis, inputs unchanged, equal bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import time
+from typing import Any
+
+import matplotlib
+import pandas as pd
+import pytest
+from handmade import Size, toy_parallelism, toy_profiles, toy_pruning
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.plots import PLOTS, Picture, draw, draw_all
+
+SIZES = {
+    "healthy": Size(open_trials=0, fail_share=0.0, gap=False),
+    "faulty": Size(open_trials=3, fail_share=0.3),
+    "one sample": Size(trials=1, slots=1, samples=1, open_trials=0, gap=False),
+    "two GPUs": Size(trials=40, gpus=2, samples=300),
+    "64 GPUs": Size(trials=500, slots=64, gpus=64, samples=600),
+    "dense": Size(trials=3000, slots=8, gpus=8),
+}
+UNIT = re.compile(r"\[.+\]$|\[.+\];")
+NEVER_DRAWN = {("gaps", "one sample")}
+
+
+@pytest.fixture(scope="module", params=list(SIZES))
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def profiles(kind: str) -> dict[str, Any]:
+    return toy_profiles(SIZES[kind])
+
+
+@pytest.fixture(scope="module")
+def pictures(profiles: dict[str, Any]) -> dict[str, Picture]:
+    return draw_all(profiles, timezone="Europe/Berlin")
+
+
+def frames(profiles: dict[str, Any]) -> dict[str, pd.DataFrame]:
+    return {
+        f"{topic}.{spec.name}": value
+        for topic, profile in profiles.items()
+        for spec in dataclasses.fields(profile)
+        if isinstance(value := getattr(profile, spec.name), pd.DataFrame)
+    }
+
+
+def axes_of(pictures: dict[str, Picture]) -> list[tuple[str, Axes]]:
+    return [(name, ax) for name, picture in pictures.items() for ax in picture.figure.axes]
+
+
+def test_all_but_the_impossible_are_drawn(kind: str, pictures: dict[str, Picture]) -> None:
+    assert set(pictures) == {name for name in PLOTS if (name, kind) not in NEVER_DRAWN}
+
+
+def test_equal_bytes_and_nothing_changed(profiles: dict[str, Any], pictures: dict[str, Picture]) -> None:
+    before = {key: frame.copy() for key, frame in frames(profiles).items()}
+    settings = dict(matplotlib.rcParams)
+    for name, again in draw_all(profiles, timezone="Europe/Berlin").items():
+        assert pictures[name].svg() == again.svg()
+        assert again.png(60) == again.png(60)
+    assert dict(matplotlib.rcParams) == settings
+    for key, frame in frames(profiles).items():
+        pd.testing.assert_frame_equal(frame, before[key])
+
+
+def test_labels_carry_units_and_words_carry_numbers(pictures: dict[str, Picture]) -> None:
+    for name, ax in axes_of(pictures):
+        labels = [label for label in (ax.get_xlabel(), ax.get_ylabel()) if label]
+        assert labels, f"an axes of {name} without any label"
+        assert all(UNIT.search(label) for label in labels), labels
+    for picture in pictures.values():
+        assert re.search(r"\d", picture.alt)
+        assert picture.alt.endswith(".") and "nan" not in picture.alt
+        assert picture.caption.endswith(".")
+
+
+def test_nothing_leaves_the_card_and_no_labels_touch(pictures: dict[str, Picture]) -> None:
+    for name, ax in axes_of(pictures):
+        card = ax.figure.bbox.padded(1.5)
+        for text in [ax.xaxis.label, ax.yaxis.label, *(ax.get_legend().get_texts() if ax.get_legend() else [])]:
+            if text.get_text():
+                box = text.get_window_extent()
+                assert card.x0 <= box.x0 and box.x1 <= card.x1, (text.get_text(), box)
+                assert card.y0 <= box.y0 and box.y1 <= card.y1, (text.get_text(), box)
+        for axis, low, high in ((ax.xaxis, "x0", "x1"), (ax.yaxis, "y0", "y1")):
+            labels = [tick.label1 for tick in axis.get_major_ticks() if tick.label1.get_visible()]
+            boxes = [label.get_window_extent() for label in labels if label.get_text()]
+            boxes.sort(key=lambda box: getattr(box, low))
+            for one, other in itertools.pairwise(boxes):
+                assert getattr(one, high) <= getattr(other, low) + 1, (name, axis.axis_name)
+
+
+def test_legends_lie_above_the_data_and_within_their_share_of_the_card(pictures: dict[str, Picture]) -> None:
+    for name, ax in axes_of(pictures):
+        if ax.get_legend() is not None:
+            box = ax.get_legend().get_window_extent()
+            assert box.y0 >= ax.get_window_extent().y1 - 1, name
+            others = [other.get_legend() for other in ax.figure.axes if other is not ax and other.get_legend()]
+            assert not any(box.overlaps(other.get_window_extent()) for other in others), name
+
+
+def test_a_report_of_the_largest_run_stays_small_and_quick() -> None:
+    profiles = toy_profiles(Size(trials=10_000, slots=16, gpus=16))
+    start = time.perf_counter()
+    pictures = draw_all(profiles)
+    size = sum(len(picture.svg()) for picture in pictures.values())
+    assert list(pictures) == list(PLOTS)
+    assert size < 3_000_000
+    assert time.perf_counter() - start < 30  # 5 s on an idle machine
+
+
+def test_needs_and_accepts_are_read_from_the_signature() -> None:
+    assert PLOTS["timeline"].needs == ("parallelism",)
+    assert PLOTS["timeline"].accepts == ("parallelism", "utilization", "memory")
+    assert PLOTS["timeline"].timed and not PLOTS["power"].timed
+
+
+def test_a_missing_profile_is_named() -> None:
+    with pytest.raises(NotMeasurable, match="figure memory needs the measure memory"):
+        draw("memory", {"memory": None})
+    assert draw_all({}) == {}
+
+
+def test_an_optional_profile_may_be_missing() -> None:
+    profiles = toy_profiles(Size(trials=20))
+    alone = draw("timeline", {"parallelism": profiles["parallelism"]})
+    both = draw("timeline", {**profiles, "utilization": None})
+    assert len(alone.figure.axes) == 1 and len(both.figure.axes) == 2
+    assert "utilization" not in alone.alt
+
+
+def test_unknown_name_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        draw("pie", {})
+
+
+def test_html_carries_words_and_loads_nothing() -> None:
+    html = draw("prune_steps", {"pruning": toy_pruning()})._repr_html_()
+    assert 'alt="Histogram of the last step of 170 pruned trials' in html
+    assert "http" not in re.sub(r"base64,[^\"]+", "", html)
+
+
+def test_the_users_style_does_not_reach_a_figure() -> None:
+    profiles = {"parallelism": toy_parallelism(Size(trials=10))}
+    plain = draw("concurrency", profiles).svg()
+    with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 30, "lines.linewidth": 9}):
+        styled = draw("concurrency", profiles)
+        assert isinstance(styled.figure, Figure)
+        assert styled.svg() == plain

@@ -1,0 +1,77 @@
+"""Ticks are round on the zone's clocks, few enough to read, and durations are in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.dates import date2num, num2date
+from matplotlib.figure import Figure
+
+from gpudiag.plots.axes import ClockFormatter, clock_ticks, duration_scale, time_axis
+from gpudiag.plots.wording import counted, duration_text, share_text
+
+BERLIN = ZoneInfo("Europe/Berlin")
+TAIPEI = ZoneInfo("Asia/Taipei")
+
+
+def number(*parts: int, zone: ZoneInfo = BERLIN) -> float:
+    return float(date2num(datetime(*parts, tzinfo=zone).astimezone(UTC)))
+
+
+@given(st.floats(19000, 21000), st.floats(1e-4, 1000), st.sampled_from(["UTC", "Asia/Kathmandu", "America/New_York"]))
+def test_ticks_lie_within_and_are_few(low: float, span: float, zone: str) -> None:
+    ticks = clock_ticks(low, low + span, ZoneInfo(zone), 9)
+    assert all(low - 1e-6 <= tick <= low + span for tick in ticks)
+    assert ticks == sorted(set(ticks))
+    assert 2 <= len(ticks) <= 11
+
+
+def test_ticks_are_round_on_both_sides_of_a_clock_change() -> None:
+    ticks = clock_ticks(number(2026, 10, 24, 13), number(2026, 10, 26, 13), BERLIN, 9)
+    assert [num2date(tick, tz=BERLIN).hour % 6 for tick in ticks] == [0] * len(ticks)
+
+
+def test_labels_show_the_day_where_it_changes() -> None:
+    ticks = [number(2026, 11, 20, 18, zone=TAIPEI) + i * 0.25 for i in range(3)]
+    assert ClockFormatter(TAIPEI).format_ticks(ticks) == ["18:00\n20 Nov", "00:00\n21 Nov", "06:00"]
+    days = [number(2026, 11, 20, zone=TAIPEI) + i for i in range(2)]
+    assert ClockFormatter(TAIPEI).format_ticks(days) == ["20 Nov", "21 Nov"]
+
+
+def test_the_axis_names_year_and_zone() -> None:
+    ax = Figure().add_subplot()
+    time_axis(ax, number(2026, 12, 31, 20), number(2027, 1, 1, 4), "Europe/Berlin")
+    assert ax.get_xlabel() == "time in 2026 to 2027 [Europe/Berlin]"
+
+
+def test_one_instant_still_has_an_axis() -> None:
+    ax = Figure().add_subplot()
+    time_axis(ax, 20000.0, 20000.0, "UTC")
+    low, high = ax.get_xlim()
+    assert (high - low) * 86400 == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.04 s"), (1, "1 s"), (59, "59 s"), (60, "1 min"), (150, "2.5 min"), (5400, "1.5 h"), (259200, "3 d")],
+)
+def test_durations_in_words(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+
+
+@pytest.mark.parametrize(("low", "high"), [(2, 900), (0.1, 90000), (100, 100), (3, 4)])
+def test_duration_axis_has_ticks_at_round_durations(low: float, high: float) -> None:
+    figure = Figure()
+    ax = figure.add_subplot()
+    duration_scale(ax, "x", low, high)
+    shown = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] <= tick <= ax.get_xlim()[1]]
+    assert 1 <= len(shown) <= 10
+
+
+def test_small_shares_are_not_nothing() -> None:
+    assert [share_text(x) for x in (0, 0.2, 0.6, 55)] == ["0 %", "< 1 %", "1 %", "55 %"]
+    assert [counted(1, "GPU"), counted(0, "GPU")] == ["1 GPU", "0 GPUs"]

@@ -1,0 +1,131 @@
+"""Utilization, memory and power figures hold the profile's numbers; columns keep extremes, means and gaps."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from handmade import Size, toy_memory, toy_power, toy_utilization
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from matplotlib.collections import QuadMesh
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.plots.memory import plot_memory
+from gpudiag.plots.power import plot_power
+from gpudiag.plots.telemetry import Trace, reduce, traces
+from gpudiag.plots.utilization import plot_utilization
+
+values = st.floats(0, 100) | st.just(float("nan"))
+
+
+@given(arrays(float, st.integers(1, 60), elements=values), st.integers(1, 20))
+def test_columns_keep_extremes_and_invent_nothing(value: np.ndarray, n: int) -> None:
+    time = np.arange(len(value), dtype=float)
+    edges = np.linspace(0, max(len(value) - 1, 1), n + 1)
+    view = reduce(Trace("0", 0, time, value, value), edges)
+    if np.isnan(value).all():
+        assert np.isnan(view.mean).all()
+        return
+    assert np.nanmin(view.low) == np.nanmin(value) and np.nanmax(view.high) == np.nanmax(value)
+    seen = np.isfinite(view.mean)
+    assert (view.low[seen] <= view.mean[seen] + 1e-9).all() and (view.mean[seen] <= view.high[seen] + 1e-9).all()
+
+
+def test_a_column_within_a_gap_stays_empty_and_one_between_samples_does_not() -> None:
+    value = np.array([1.0, 1, np.nan, 5, 5])
+    time = np.array([0.0, 30, 50, 70, 100])
+    view = reduce(Trace("0", 0, time, value, value), np.linspace(0, 100, 11))
+    assert list(np.isnan(view.mean)) == [False] * 4 + [True] * 3 + [False] * 3
+    assert list(view.mean[[0, 1, 2, 3, 7, 8, 9]]) == [1, 1, 1, 1, 5, 5, 5]
+
+
+def test_the_mean_is_that_of_the_profile_not_of_the_extremes() -> None:
+    value, mean = np.array([0.0, 100.0]), np.array([95.0, 95.0])
+    view = reduce(Trace("0", 0, np.array([0.0, 1.0]), value, mean), np.array([0.0, 2.0]))
+    assert (view.low[0], view.mean[0], view.high[0]) == (0, 95, 100)
+
+
+def test_gpus_are_in_natural_order() -> None:
+    series = toy_utilization(Size(trials=0, gpus=12, samples=5)).series
+    assert [trace.gpu for trace in traces(series, "util_pct", "mean_pct")] == [str(i) for i in range(12)]
+
+
+def bar_spans(ax: object, label: str) -> tuple[list[float], list[float]]:
+    (container,) = [c for c in ax.containers if c.get_label() == label]  # type: ignore[attr-defined]
+    return [bar.get_x() for bar in container], [bar.get_width() for bar in container]
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 8])
+def test_shares_fill_the_observed_time(gpus: int) -> None:
+    profile = toy_utilization(Size(trials=0, gpus=gpus, samples=300))
+    ax = plot_utilization(profile).axes[0]
+    assert bar_spans(ax, "idle_no_trial")[1] == pytest.approx(profile.per_gpu["idle_pct"].tolist())
+    assert bar_spans(ax, "busy")[1] == pytest.approx(profile.per_gpu["busy_pct"].tolist())
+    widths = [bar_spans(ax, name)[1] for name in ("idle_no_trial", "busy_low", "busy")]
+    assert np.sum(widths, axis=0) == pytest.approx(100)
+
+
+def test_spread_holds_quantiles_and_mean() -> None:
+    profile = toy_utilization(Size(trials=0, gpus=3, samples=300))
+    ax = plot_utilization(profile).axes[1]
+    bars = list(ax.patches)
+    assert [bar.get_x() for bar in bars] == pytest.approx(profile.per_gpu["p5_pct"].tolist())
+    assert [bar.get_x() + bar.get_width() for bar in bars] == pytest.approx(profile.per_gpu["p95_pct"].tolist())
+    median, mean = ax.collections
+    assert median.get_offsets()[:, 0].tolist() == pytest.approx(profile.per_gpu["p50_pct"].tolist())
+    assert mean.get_offsets()[:, 0].tolist() == pytest.approx(profile.per_gpu["mean_pct"].tolist())
+
+
+def test_map_has_a_row_a_gpu_and_a_hole_at_the_gap() -> None:
+    figure = plot_utilization(toy_utilization(Size(trials=0, gpus=8, samples=1000)))
+    (mesh,) = [c for c in figure.axes[2].collections if isinstance(c, QuadMesh)]
+    grid = mesh.get_array()
+    assert grid.shape[0] == 8
+    assert grid.mask.all(axis=0).mean() == pytest.approx(0.15, abs=0.02)
+    assert grid[5].mean() < 20 < grid[4].mean()
+
+
+def test_memory_bars_in_gib() -> None:
+    profile = toy_memory(Size(trials=0, gpus=2, samples=50))
+    ax = plot_memory(profile).axes[0]
+    assert bar_spans(ax, "capacity")[1] == pytest.approx([24564 / 1024] * 2)
+    assert bar_spans(ax, "max")[1] == pytest.approx((profile.per_gpu["max_mib"] / 1024).tolist())
+
+
+def test_memory_of_unknown_capacity() -> None:
+    profile = toy_memory(Size(trials=0, gpus=2, samples=50))
+    unknown = dataclasses.replace(profile, per_gpu=profile.per_gpu.assign(total_mib=np.nan))
+    figure = plot_memory(unknown)
+    labels = [text.get_text() for ax in figure.axes if ax.get_legend() for text in ax.get_legend().get_texts()]
+    assert "greatest" in labels and not any("capacity" in label for label in labels)
+
+
+def test_a_rejected_reading_does_not_stretch_the_scale() -> None:
+    ax = plot_power(toy_power(Size(gpus=2), rejected=21)).axes[0]
+    assert ax.get_xlim()[1] < 120
+    assert [text.get_text() for text in ax.texts] == ["21 × up to 590 W"]
+    (cross,) = ax.lines
+    assert cross.get_marker() == "x" and list(cross.get_ydata()) == [0]
+
+
+def test_power_bars_are_the_plausible_maxima() -> None:
+    profile = toy_power(Size(gpus=12), rejected=0)
+    ax = plot_power(profile).axes[0]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(profile.per_gpu["max_w"].tolist())
+    assert not ax.lines and not ax.texts
+
+
+def test_without_readings_there_is_no_figure() -> None:
+    power = toy_power()
+    unknown = dataclasses.replace(power, per_gpu=power.per_gpu.assign(max_w=np.nan))
+    with pytest.raises(NotMeasurable, match="plausible"):
+        plot_power(unknown)
+    use = toy_utilization(Size(trials=0))
+    with pytest.raises(NotMeasurable, match="utilization"):
+        plot_utilization(dataclasses.replace(use, series=use.series.iloc[:0]))
+    memory = toy_memory(Size(trials=0))
+    with pytest.raises(NotMeasurable, match="memory"):
+        plot_memory(dataclasses.replace(memory, series=memory.series.iloc[:0]))
