@@ -8,14 +8,18 @@ established from the data in :mod:`gpudiag.alignment`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpudiag.errors import ConfigError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+
+DAY_US = 86_400_000_000
+MAX_DAYS = 40_000
 
 
 @dataclass(frozen=True)
@@ -60,18 +64,73 @@ def localize(naive: pd.Series, zone: tzinfo) -> Localized:
     """
     import pandas as pd
 
-    stamps = naive.astype("datetime64[us]")
-    first = _utc(stamps, zone, earlier=True)
-    second = _utc(stamps, zone, earlier=False)
-    # Both readings agree except inside a fold; a stamp that does not exist comes back changed.
-    ambiguous = first.notna() & (first != second)
-    echoed = first.dt.tz_convert(zone).dt.tz_localize(None)
-    nonexistent = int((first.notna() & (echoed != stamps)).sum())
-    doubtful = 0
-    if ambiguous.any():
-        first, doubtful = _resolve_fold(first, second, ambiguous)
-    time = first.astype("datetime64[us, UTC]")
-    return Localized(pd.Series(time, index=naive.index), doubtful, nonexistent)
+    stamps = naive.to_numpy("datetime64[us]")
+    first, hard = _on_quiet_days(stamps, zone)
+    second = first
+    doubtful = nonexistent = 0
+    if hard.any():
+        import numpy as np
+
+        second = first.copy()
+        near = pd.Series(stamps[hard])
+        for reading, earlier in ((first, True), (second, False)):
+            reading[hard] = _utc(near, zone, earlier=earlier).to_numpy("datetime64[us]")
+        # A stamp that does not exist comes back changed.
+        echoed = pd.Series(first[hard]).dt.tz_localize("UTC").dt.tz_convert(zone).dt.tz_localize(None)
+        nonexistent = int((near.notna() & (echoed != near)).sum())
+        # Both readings agree except inside a fold.
+        ambiguous = first != second
+        ambiguous &= ~np.isnat(stamps)
+        if ambiguous.any():
+            first, doubtful = _resolve_fold(first, second, ambiguous)
+    time = pd.Series(first, index=naive.index).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
+    return Localized(time, doubtful, nonexistent)
+
+
+def transitions(zone: tzinfo, start: datetime, end: datetime) -> list[tuple[datetime, timedelta]]:
+    """When the zone's offset from UTC changes within (start, end], to the minute, and by how much."""
+    found = []
+    low = start.astimezone(UTC)
+    while low < end:
+        high = min(low + timedelta(days=1), end.astimezone(UTC))
+        change = _offset(zone, high) - _offset(zone, low)
+        if change:
+            found.append((_bisect(zone, low, high), change))
+        low = high
+    return found
+
+
+def _offset(zone: tzinfo, moment: datetime) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta(0)
+
+
+def _bisect(zone: tzinfo, low: datetime, high: datetime) -> datetime:
+    """The first minute of [low, high] with the offset that holds at ``high``."""
+    low = low.replace(second=0, microsecond=0)
+    while high - low > timedelta(minutes=1):
+        middle = (low + (high - low) / 2).replace(second=0, microsecond=0)
+        low, high = (low, middle) if _offset(zone, middle) == _offset(zone, high) else (middle, high)
+    return high.replace(second=0, microsecond=0)
+
+
+def _on_quiet_days(stamps: np.ndarray, zone: tzinfo) -> tuple[np.ndarray, np.ndarray]:
+    """UTC of the stamps on days far from any change of the zone's offset, and which stamps are not."""
+    import numpy as np
+
+    known = ~np.isnat(stamps)
+    if not known.any():
+        return stamps.copy(), np.zeros(len(stamps), bool)
+    day = stamps.view(np.int64) // DAY_US
+    low, high = int(day[known].min()), int(day[known].max())
+    if high - low > MAX_DAYS:
+        return stamps.copy(), known
+    day = np.where(known, day - low, 0) if not known.all() else day - low
+    noon = [datetime(1970, 1, 1, 12) + timedelta(days=d) for d in range(low - 1, high + 2)]
+    offset = np.array([(zone.utcoffset(moment) or timedelta(0)) // timedelta(microseconds=1) for moment in noon])
+    quiet = (offset[:-2] == offset[1:-1]) & (offset[1:-1] == offset[2:])
+    if quiet.all() and (offset == offset[0]).all():
+        return stamps - offset[0].astype("timedelta64[us]"), np.zeros(len(stamps), bool)
+    return stamps - offset[1:-1][day].astype("timedelta64[us]"), known & ~quiet[day]
 
 
 def _utc(stamps: pd.Series, zone: tzinfo, *, earlier: bool) -> pd.Series:
@@ -79,11 +138,11 @@ def _utc(stamps: pd.Series, zone: tzinfo, *, earlier: bool) -> pd.Series:
 
     flags = np.full(len(stamps), earlier)
     local = stamps.dt.tz_localize(zone, ambiguous=flags, nonexistent="shift_forward")
-    return local.dt.tz_convert("UTC")
+    return local.dt.tz_convert("UTC").dt.tz_localize(None)
 
 
-def _resolve_fold(first: pd.Series, second: pd.Series, ambiguous: pd.Series) -> tuple[pd.Series, int]:
-    """Take the second reading where the first would run backwards from the stamp before.
+def _resolve_fold(a: np.ndarray, b: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, int]:
+    """Take the second reading (b) where the first (a) would run backwards from the stamp before.
 
     A step back in local time inside the fold is where the clock was turned: from there on, and
     until the fold ends, the second reading holds. Stamps of a fold without any such step whose
@@ -91,9 +150,6 @@ def _resolve_fold(first: pd.Series, second: pd.Series, ambiguous: pd.Series) -> 
     """
     import numpy as np
 
-    a = first.to_numpy("datetime64[us]")
-    b = second.to_numpy("datetime64[us]")
-    fold = ambiguous.to_numpy()
     out = a.copy()
     doubtful = 0
     edges = np.flatnonzero(np.diff(np.concatenate(([0], fold.view(np.int8), [0]))))
@@ -106,16 +162,13 @@ def _resolve_fold(first: pd.Series, second: pd.Series, ambiguous: pd.Series) -> 
                 out[low:high] = b[low:high]
             else:
                 doubtful += int(high - low)
-    import pandas as pd
-
-    return pd.Series(out, index=first.index).dt.tz_localize("UTC"), doubtful
+    return out, doubtful
 
 
-def _continues(stamps: object, low: int, high: int) -> bool:
-    """True if stamps[low:high] joins its neighbours on both sides by steps of under half an hour."""
+def _continues(values: np.ndarray, low: int, high: int) -> bool:
+    """True if values[low:high] joins its neighbours on both sides by steps of under half an hour."""
     import numpy as np
 
-    values = np.asarray(stamps)
     limit = np.timedelta64(1800, "s")
     before = low == 0 or abs(values[low] - values[low - 1]) < limit
     after = high >= len(values) or abs(values[high] - values[high - 1]) < limit

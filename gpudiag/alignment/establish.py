@@ -2,12 +2,148 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.alignment.apply import shifts_s
+from gpudiag.alignment.judge import Judgement, Observed, hours, judge
+from gpudiag.alignment.oddities import oddities, pauses, steps_back
+from gpudiag.alignment.scan import REACH_S, scan_offsets
+from gpudiag.alignment.signals import Samples, covered_s, make_grid, seconds, trial_signals
+from gpudiag.clock import parse_zone
+from gpudiag.errors import ConfigError
 from gpudiag.run import ClockRecord, Run
+
+MIN_TRIALS = 3
+GIVE_OFFSET = "If the clocks differ, state clock_offset_s in run.toml."
 
 
 def establish_clock(run: Run) -> ClockRecord:
-    """The offset between the trials' clock and the telemetry's."""
+    """The offset between the trials' clock and the telemetry's, and how it is known.
+
+    Best first (METHODS 2): an offset stated in run.toml; a zone in the stamps of both sides; the fit of
+    memory and activity to the trials at every candidate offset; else equal clocks, assumed. An offset
+    found in the data is applied only where it is strong. ``joined`` is False where no trial shares any
+    time with the telemetry even so.
+    """
+    if run.trials["start"].notna().sum() == 0 or run.gpu.empty:
+        missing = "GPU telemetry" if run.gpu.empty else "trial with a start"
+        return ClockRecord(method="none", evidence=f"There is no {missing}, so no two clocks to compare.", joined=False)
+    zone, samples = _zone(run), Samples.of(run)
+    record = replace(_offset(run, samples, zone), notes=oddities(run, zone))
+    return _joined(run, samples, record)
+
+
+def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
     given = run.info.given_offset_s
     if given is not None:
-        return ClockRecord(given, "strong", "given", "The offset stands in run.toml.", applied_s=given)
-    return ClockRecord(method="none", evidence="Equal clocks are assumed.")
+        return ClockRecord(given, "strong", "given", "Stated as clock_offset_s in run.toml.", applied_s=given)
+    if _both_in_utc(run):
+        return ClockRecord(0.0, "strong", "utc", "Trials and telemetry both carry their zone in their stamps.")
+    splits = [(study, trial) for study, trial, _ in steps_back(run.trials)]
+    first = run.trials[~_from(run.trials, splits)]
+    found = _correlate(run, samples, first, zone)
+    if isinstance(found, str):
+        return ClockRecord(method="none", evidence=f"{found} Equal clocks are assumed.")
+    strong = found.confidence == "strong"
+    record = ClockRecord(
+        found.offset_s,
+        found.confidence,
+        "correlation",
+        found.evidence,
+        found.offset_s if strong else 0.0,
+        found.candidates,
+    )
+    return replace(record, parts=tuple(_parts(run, samples, zone, record, splits))) if strong else record
+
+
+def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -> Judgement | str:
+    """The offset that the data show for these trials, or why they cannot."""
+    start, end = seconds(trials["start"]), seconds(trials["end"])
+    timed = end > start
+    start, end = start[timed], end[timed]
+    if len(start) < MIN_TRIALS:
+        return f"Only {len(start)} trials have a start and an end."
+    low, high = float(start.min()), float(end.max())
+    grid = make_grid(samples, low - REACH_S, high + REACH_S)
+    if grid is None:
+        return f"No telemetry lies within {REACH_S / 3600:.0f} h of the trials."
+    if not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
+        return "The telemetry has neither utilization nor memory."
+    signals = trial_signals(run, samples, grid)
+    if not signals:
+        return Judgement(0.0, "undetermined", "Neither activity nor memory of any GPU changed with the trials.", ())
+    scan = scan_offsets(signals, grid, start, end)
+    observed = Observed(covered_s(samples, low - REACH_S, high + REACH_S), high - low, samples.period_s)
+    return judge(scan, _prior(zone, low, high), observed)
+
+
+def _parts(
+    run: Run, samples: Samples, zone: tzinfo, whole: ClockRecord, back: list[tuple[str, int]]
+) -> Iterator[tuple[str, int, float]]:
+    """Later parts of studies that strongly show another offset than the first.
+
+    A zone behind UTC makes a study that Optuna 5 goes on with jump forward, which looks like a pause.
+    """
+    start = seconds(run.trials["start"])
+    local = _prior(zone, float(np.nanmin(start)), float(np.nanmax(start)))
+    behind = [-offset for offset in local if offset < 0]
+    silent = list(pauses(run.trials, 0.9 * min(behind))) if behind and _naive(run) else []
+    for study, trial in [*back, *(split for split in silent if split not in back)]:
+        found = _correlate(run, samples, run.trials[_from(run.trials, [(study, trial)])], zone)
+        if isinstance(found, Judgement) and found.confidence == "strong" and found.offset_s != whole.offset_s:
+            yield study, trial, found.offset_s
+
+
+def _joined(run: Run, samples: Samples, record: ClockRecord) -> ClockRecord:
+    """The record with ``joined`` set, and the sentence that says so where nothing overlaps."""
+    shift = shifts_s(run.trials, record)
+    start, end = seconds(run.trials["start"]) + shift, seconds(run.trials["end"]) + shift
+    end = np.where(np.isnan(end), np.inf, end)
+    time, slack = samples.time_s, float(np.nan_to_num(samples.period_s))
+    if bool(((start <= np.nanmax(time) + slack) & (end >= np.nanmin(time) - slack)).any()):
+        return record
+    gap_s = float(np.nanmin(start) - np.nanmax(time))
+    order = f"the trials begin {hours(gap_s)[1:]} after the telemetry ends"
+    if gap_s < 0:
+        order = f"the telemetry begins {hours(float(np.nanmin(time) - np.max(end)))[1:]} after the trials end"
+    text = f"Trials and telemetry share no time: {order}. They are not joined. {GIVE_OFFSET}"
+    confidence = "undetermined" if record.confidence == "assumed" else record.confidence
+    return replace(record, joined=False, confidence=confidence, evidence=f"{text} {record.evidence}")
+
+
+def _prior(zone: tzinfo, low_s: float, high_s: float) -> set[float]:
+    """Offsets that arise where one side wrote UTC and the other local time."""
+    moments = [datetime.fromtimestamp(stamp, UTC) for stamp in (low_s, high_s)]
+    local = [moment.astimezone(zone).utcoffset() for moment in moments]
+    away = {offset.total_seconds() for offset in local if offset is not None}
+    return {0.0, *away, *(-offset for offset in away)}
+
+
+def _zone(run: Run) -> tzinfo:
+    try:
+        return parse_zone(run.info.timezone)
+    except ConfigError:  # a tzinfo object without an IANA name was passed
+        return UTC
+
+
+def _naive(run: Run) -> bool:
+    """True unless the stamps of every study are known to be UTC."""
+    return "clock" not in run.studies or not bool((run.studies["clock"] == "utc").all())
+
+
+def _both_in_utc(run: Run) -> bool:
+    telemetry = [record for record in run.info.inputs if record.kind == "telemetry"]
+    return bool(telemetry) and not run.studies.empty and not _naive(run) and all(r.clock == "utc" for r in telemetry)
+
+
+def _from(trials: pd.DataFrame, splits: list[tuple[str, int]]) -> np.ndarray:
+    """True for the trials at and after any of the splits of their study."""
+    out = np.zeros(len(trials), bool)
+    for study, trial in splits:
+        out |= ((trials["study"] == study) & (trials["trial"] >= trial)).to_numpy(dtype=bool)
+    return out

@@ -1,0 +1,113 @@
+"""From a scan of offsets to an offset and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpudiag.alignment.scan import REACH_S, Scan
+
+QUARTER_S = 900.0
+"""Every zone of the world is a multiple of 15 minutes from UTC."""
+TOLERANCE_S = 60.0
+LOBE_S = 150.0
+CLEAR_OF_ALL = 0.8
+CLEAR_OF_QUARTERS = 0.55
+"""An offset is strong if every other offset, whole quarters of an hour or not, fits at most 0.8 times as
+well, or every other whole quarter at most 0.55 times. Measured: no wrong one in 2,000 runs (benchmarks/accuracy.md)."""
+LEADS = 0.95
+MIN_COVERAGE = 1 / 3
+"""All quarters of an hour are searched only where telemetry covers a third of the study (METHODS 2)."""
+MIN_OBSERVED_S = 600.0
+"""Even likely offsets need ten minutes of telemetry (METHODS 2)."""
+MIN_SKEW_S = 30.0
+CLEAR_WITH_SKEW = 0.5
+"""Without any skew the best fit lies within 30 s of the quarter (standard deviation 6 s, for trials that start up
+at different speeds). More is a skew of the clocks beside their zones, and rarer than a wrong offset: it must
+be clearer, and it must exceed two sampling periods to be shifted."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``confidence`` is strong, weak or undetermined; ``evidence`` one sentence with the numbers."""
+
+    offset_s: float
+    confidence: str
+    evidence: str
+    candidates: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """For how long there is telemetry, how long the study took, and the sampling period."""
+
+    covered_s: float
+    study_s: float
+    period_s: float
+
+    @property
+    def coverage(self) -> float:
+        """Share of the study for which there is telemetry."""
+        return min(self.covered_s / self.study_s, 1.0)
+
+    @property
+    def allows_all(self) -> bool:
+        """True if every quarter of an hour may be considered, not only the likely offsets."""
+        return self.coverage >= MIN_COVERAGE
+
+
+def judge(scan: Scan, prior_s: Iterable[float], observed: Observed) -> Judgement:
+    """The offset that the data show; ``prior_s`` are likely beforehand: none, and the zone's own."""
+    most = int(REACH_S // QUARTER_S)
+    quarters = QUARTER_S * np.arange(-most, most + 1)
+    fits = np.array([scan.near(quarter, TOLERANCE_S)[0] for quarter in quarters])
+    candidates = tuple(zip(quarters.tolist(), np.round(fits, 4).tolist(), strict=True))
+    likely = np.isin(quarters, QUARTER_S * np.round(np.array(list(prior_s)) / QUARTER_S))
+    at = int(np.argmax(fits))
+    if not fits[at] > 0:
+        return Judgement(0.0, "undetermined", "No offset makes telemetry and trials fit.", candidates)
+    rival = int(np.argmax(np.where(np.arange(len(fits)) != at, fits, -np.inf)))
+    evidence = _sentence(scan.signals, (quarters[at], fits[at]), (quarters[rival], fits[rival]), observed)
+    if not (likely[at] or observed.allows_all):
+        text = f"{evidence} That is less than a third, too little to trust an offset that no time zone suggests."
+        return Judgement(0.0, "undetermined", text, candidates)
+    if fits[rival] > LEADS * fits[at]:
+        return Judgement(0.0, "undetermined", f"Several offsets fit alike. {evidence}", candidates)
+    place = scan.near(quarters[at], TOLERANCE_S)[1]
+    skew = place - float(quarters[at])
+    others = np.abs(scan.offset_s - place) > LOBE_S
+    clear = _clear(float(scan.fit[others].max() / fits[at]), fits[rival] / fits[at], skew, observed)
+    shift = skew if clear and abs(skew) > max(MIN_SKEW_S, 2 * observed.period_s) else 0.0
+    return Judgement(float(quarters[at]) + shift, "strong" if clear else "weak", evidence, candidates)
+
+
+def _clear(any_rival: float, quarter_rival: float, skew_s: float, observed: Observed) -> bool:
+    """True if the rivals, as shares of the best fit, leave no doubt."""
+    if observed.covered_s < MIN_OBSERVED_S:
+        return False
+    if abs(skew_s) > MIN_SKEW_S:
+        return any_rival <= CLEAR_WITH_SKEW
+    return any_rival <= CLEAR_OF_ALL or (observed.allows_all and quarter_rival <= CLEAR_OF_QUARTERS)
+
+
+def _sentence(
+    signals: tuple[str, ...], best: tuple[float, float], rival: tuple[float, float], observed: Observed
+) -> str:
+    words = " and ".join([", ".join(signals[:-1]), signals[-1]] if len(signals) > 1 else signals)
+    return (
+        f"{words[:1].upper()}{words[1:]} fit{'s' if len(signals) == 1 else ''} the trials best at {hours(best[0])} "
+        f"(correlation {best[1]:.2f}; next best {hours(rival[0])} with {rival[1]:.2f}); "
+        f"telemetry covers {100 * observed.coverage:.0f} % of the study."
+    )
+
+
+def hours(offset_s: float) -> str:
+    """An offset as a person writes it: ``+8 h``, ``-3 h 30 min``, ``+5 h 45 s``, ``0 h``."""
+    if not offset_s:
+        return "0 h"
+    whole, rest = divmod(round(abs(offset_s)), 3600)
+    minutes, seconds = divmod(rest, 60)
+    parts = [f"{value} {unit}" for value, unit in ((whole, "h"), (minutes, "min"), (seconds, "s")) if value]
+    return ("+" if offset_s > 0 else "-") + " ".join(parts)

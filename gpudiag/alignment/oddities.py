@@ -1,0 +1,71 @@
+"""What is odd about the trials' own stamps: clock changes, steps back, ends before starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.alignment.judge import QUARTER_S, hours
+from gpudiag.alignment.signals import seconds
+from gpudiag.clock import transitions
+from gpudiag.run import Run
+
+
+def oddities(run: Run, zone: tzinfo) -> tuple[str, ...]:
+    """Sentences on stamps of trials that cannot be taken at their word."""
+    trials = run.trials
+    notes = []
+    backward = int((trials["end"] < trials["start"]).sum())
+    if backward:
+        notes.append(f"{backward} trials end before they start: their clock was set back, or two clocks are mixed.")
+    for study, trial, step_s in steps_back(trials):
+        notes.append(
+            f"In study '{study}' the starts run back by {hours(step_s)[1:]} at trial {trial}, as where another "
+            "version of Optuna (5 writes UTC) or another host went on with it."
+        )
+    return (*notes, *_clock_changes(run, zone))
+
+
+def steps_back(trials: pd.DataFrame) -> Iterator[tuple[str, int, float]]:
+    """(study, trial, seconds) of each start that lies a quarter of an hour or more before that of the trial before."""
+    for study, part in trials[trials["start"].notna()].groupby("study", sort=True):
+        ordered = part.sort_values("trial", kind="stable")
+        step = np.diff(seconds(ordered["start"]))
+        for at in np.flatnonzero(step <= -QUARTER_S):
+            yield str(study), int(ordered["trial"].iloc[at + 1]), float(-step[at])
+
+
+def pauses(trials: pd.DataFrame, at_least_s: float) -> Iterator[tuple[str, int]]:
+    """(study, trial) of each trial that starts that long after all trials before it had ended."""
+    for study, part in trials[trials["start"].notna()].groupby("study", sort=True):
+        ordered = part.sort_values("trial", kind="stable")
+        start, end = seconds(ordered["start"]), seconds(ordered["end"].fillna(ordered["start"]))
+        quiet = start[1:] - np.maximum.accumulate(end)[:-1]
+        for at in np.flatnonzero(quiet >= at_least_s):
+            yield str(study), int(ordered["trial"].iloc[at + 1])
+
+
+def _clock_changes(run: Run, zone: tzinfo) -> Iterator[str]:
+    """Changes of the zone's offset within a study whose stamps carry no zone."""
+    if "clock" not in run.studies:
+        return
+    naive = run.studies.loc[run.studies["clock"] != "utc", "study"]
+    part = run.trials[run.trials["study"].isin(naive)]
+    start, end = part["start"].min(), part["end"].max()
+    if pd.isna(start) or pd.isna(end):
+        return
+    for moment, change in transitions(zone, start.to_pydatetime(), end.to_pydatetime()):
+        yield _describe(part, zone, moment, change)
+
+
+def _describe(part: pd.DataFrame, zone: tzinfo, moment: datetime, change: timedelta) -> str:
+    stamp = pd.Timestamp(moment.astimezone(UTC))
+    change_s = change.total_seconds()
+    across = int(((part["start"] < stamp) & (part["end"] > stamp)).sum())
+    return (
+        f"The clocks of {zone} changed by {hours(change_s)} at {stamp:%Y-%m-%d %H:%M} UTC, within the study: the "
+        f"durations of the {across} trials that ran across it may be wrong by {abs(change_s):.0f} s."
+    )

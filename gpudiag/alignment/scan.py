@@ -1,0 +1,83 @@
+"""How well trials fit the telemetry at every offset within 14 hours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+
+from gpudiag.alignment.signals import Grid, Signal, edges
+
+REACH_S = 14.25 * 3600.0
+"""Offsets examined: zones lie between UTC-12 and UTC+14."""
+RESPONSES_S = (0.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+"""How long after its start a trial may begin to show. METHODS 2 has 0 only; with the best of these, trials
+that follow each other without a gap, where the number of trials never changes, can be aligned too."""
+THIN = 0.25
+"""Where fewer trial edges fall into the telemetry than a quarter of the most at any offset, the
+correlation is damped: a single edge that happens to fit is no evidence."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """``fit[i]``: mean correlation over ``signals`` at ``offset_s[i]`` (trials + offset = telemetry), increasing."""
+
+    offset_s: np.ndarray
+    fit: np.ndarray
+    signals: tuple[str, ...]
+    step_s: float
+
+    def near(self, offset_s: float, within_s: float) -> tuple[float, float]:
+        """The best fit within ``within_s`` of an offset, and where it lies."""
+        low, high = np.searchsorted(self.offset_s, [offset_s - within_s - 1e-6, offset_s + within_s + 1e-6])
+        if low == high:
+            return -1.0, offset_s
+        best = low + int(np.argmax(self.fit[low:high]))
+        return float(self.fit[best]), float(self.offset_s[best])
+
+
+def scan_offsets(signals: list[Signal], grid: Grid, start_s: np.ndarray, end_s: np.ndarray) -> Scan:
+    """Correlate the edges of each signal with those of the number of trials past their first ``response``.
+
+    For each signal and offset the response that fits best counts; the fit is the mean over signals.
+    """
+    lags = int(REACH_S // grid.step_s)
+    borders = grid.start_s + grid.step_s * (np.arange(grid.n + 2 * lags + 1) - lags)
+    size = fft.next_fast_len(2 * grid.n + 2 * lags, real=True)
+    best = np.full((len(signals), 2 * lags + 1), -1.0)
+    masks = [fft.rfft(signal.seen, size).conj() for signal in signals]
+    changes = [fft.rfft(signal.edge, size).conj() for signal in signals]
+    for response in RESPONSES_S:
+        edge = edges(running(start_s + response, end_s, borders), grid)
+        spectrum, square = fft.rfft(edge, size), fft.rfft(edge * edge, size)
+        for row, signal in enumerate(signals):
+            sums = [fft.irfft(x, size)[: 2 * lags + 1] for x in
+                    (spectrum * masks[row], square * masks[row], spectrum * changes[row])]  # fmt: skip
+            best[row] = np.maximum(best[row], _correlation(signal, *sums))
+    offsets = grid.step_s * (lags - np.arange(2 * lags + 1))
+    return Scan(offsets[::-1], best.mean(axis=0)[::-1], tuple(s.name for s in signals), grid.step_s)
+
+
+def running(start_s: np.ndarray, end_s: np.ndarray, borders: np.ndarray) -> np.ndarray:
+    """Mean number of intervals open in each bin between consecutive borders."""
+    real = end_s > start_s
+    area = _area(start_s[real], borders) - _area(end_s[real], borders)
+    return np.diff(area) / np.diff(borders)
+
+
+def _area(since: np.ndarray, when: np.ndarray) -> np.ndarray:
+    """Sum over ``since`` of the time that has passed at each ``when``."""
+    ordered = np.sort(since)
+    total = np.concatenate(([0.0], np.cumsum(ordered)))
+    count = np.searchsorted(ordered, when)
+    return count * when - total[count]
+
+
+def _correlation(signal: Signal, x: np.ndarray, xx: np.ndarray, xy: np.ndarray) -> np.ndarray:
+    """Pearson's r of a signal with trials at every lag, from sums over the bins that are seen."""
+    n = float(signal.seen.sum())
+    y, yy = float(signal.edge.sum()), float((signal.edge**2).sum())
+    spread_x, spread_y = xx - x * x / n, yy - y * y / n
+    floor = max(THIN * float(spread_x.max()), 1e-9)
+    return (xy - x * y / n) / np.sqrt(np.maximum(spread_x, floor) * spread_y)

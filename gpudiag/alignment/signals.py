@@ -1,0 +1,166 @@
+"""What the telemetry shows of trials that come and go, on an even grid of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.run import Run
+
+STEPS_S = (1, 2, 3, 4, 5, 6, 9, 10, 12, 15, 18, 20, 25, 30, 36, 45, 50, 60, 75, 90, 100, 150, 180, 225, 300, 450, 900)
+"""Possible grid steps: divisors of 15 minutes, so that every candidate offset is a whole number of steps."""
+MAX_BINS = 1 << 17
+ACTIVE_PCT = 10.0
+EDGE_S = 40.0
+"""An edge is the difference of the means of this long before and after. Measured on simulated runs: raw
+levels, 15 s and 100 s all find the right offset less often (see benchmarks/accuracy.md)."""
+SPARSE_S = 10.0
+FINE_S = 5.0
+""" Samples further apart than 10 s are compared one by one, on a grid of 5 s, so that each keeps its instant."""
+MIN_SEEN = 0.6
+
+
+@dataclass(frozen=True)
+class Grid:
+    """``n`` bins of ``step_s`` from ``start_s`` (seconds since 1970).
+
+    An edge is the mean of ``reach`` bins from a bin on, less that of the ``reach`` bins that begin ``lag`` earlier.
+    """
+
+    start_s: float
+    step_s: float
+    n: int
+    reach: int
+    lag: int
+
+
+@dataclass(frozen=True)
+class Signal:
+    """``edge``: change around each bin of the grid, 0 where ``seen`` is False (too little telemetry there)."""
+
+    name: str
+    edge: np.ndarray
+    seen: np.ndarray
+
+
+def seconds(time: pd.Series) -> np.ndarray:
+    """UTC stamps as seconds since 1970; NaT is NaN."""
+    stamps = time.to_numpy("datetime64[us]")
+    return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / 1e6)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The telemetry as arrays: code of the GPU and time of each row, and the median sampling period (NaN unknown)."""
+
+    gpu: np.ndarray
+    time_s: np.ndarray
+    period_s: float
+
+    @classmethod
+    def of(cls, run: Run) -> Samples:
+        gpu, time = pd.factorize(run.gpu["gpu"])[0], seconds(run.gpu["time"])
+        steps = np.diff(time)[np.diff(gpu) == 0]
+        return cls(gpu, time, float(np.median(steps)) if len(steps) else float("nan"))
+
+
+def make_grid(samples: Samples, low_s: float, high_s: float) -> Grid | None:
+    """The grid of the telemetry between two times; None where there is none."""
+    period, time = samples.period_s, samples.time_s
+    near = time[(time >= low_s) & (time <= high_s)]
+    if len(near) < 2 or np.isnan(period):
+        return None
+    first, last = float(near.min()), float(near.max())
+    coarsest = (last - first) / MAX_BINS
+    steps = np.diff(time)[np.diff(samples.gpu) == 0]
+    even = np.mean(np.abs(steps - period) <= FINE_S / 2) >= MIN_SEEN
+    sparse = bool(period > SPARSE_S and even and coarsest <= FINE_S)
+    wanted = FINE_S if sparse else max(0.999 * period, coarsest)
+    step = float(next((step for step in STEPS_S if step >= wanted), STEPS_S[-1]))
+    reach = 1 if sparse else max(1, round(EDGE_S / step))
+    return Grid(first, step, int((last - first) / step) + 1, reach, round(period / step) if sparse else reach)
+
+
+def trial_signals(run: Run, samples: Samples, grid: Grid) -> list[Signal]:
+    """Signals that rise and fall with trials: memory, share of active GPUs, utilization.
+
+    Memory is left out where it hardly ever falls: a process that runs many trials keeps it.
+    """
+    columns = [
+        ("memory", "mem_used_mib", None),
+        ("activity", "util_pct", ACTIVE_PCT),
+        ("utilization", "util_pct", None),
+    ]
+    signals = []
+    bins = np.floor((samples.time_s - grid.start_s) / grid.step_s)
+    inside = (bins >= 0) & (bins < grid.n)
+    for name, column, threshold in columns:
+        if column not in run.gpu:
+            continue
+        value = run.gpu[column].to_numpy(float)
+        known = inside & ~np.isnan(value)
+        if threshold is not None:
+            value = np.where(value > threshold, 1.0, 0.0)
+        level, seen = _on_grid(samples.gpu[known], bins[known].astype(np.int64), value[known], grid.n)
+        signal = _edges(name, level, seen, grid)
+        if signal is not None and not (name == "memory" and _never_falls(signal)):
+            signals.append(signal)
+    return signals
+
+
+def covered_s(samples: Samples, low_s: float, high_s: float) -> float:
+    """Time between two times that the best observed GPU has samples for, no step counting for more than 3 periods."""
+    step = np.minimum(np.diff(samples.time_s), 3 * samples.period_s)
+    counts = (np.diff(samples.gpu) == 0) & (samples.time_s[1:] >= low_s) & (samples.time_s[1:] <= high_s)
+    return float(np.bincount(samples.gpu[1:][counts], step[counts], minlength=1).max())
+
+
+def edges(level: np.ndarray, grid: Grid) -> np.ndarray:
+    """The edge at each bin, times ``reach``; bins beyond either end count as 0."""
+    n, total = len(level), np.concatenate(([0.0], np.cumsum(level)))
+    at = np.arange(n)
+    before = np.maximum(at - grid.lag, 0)
+    after = total[np.minimum(at + grid.reach, n)] - total[at]
+    return after - (total[np.minimum(before + grid.reach, at)] - total[before])
+
+
+def _on_grid(gpu: np.ndarray, bins: np.ndarray, value: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sum over GPUs of each one's mean in the bin less its median, and which bins hold a sample."""
+    level, seen = np.zeros(n), np.zeros(n, bool)
+    for code in np.unique(gpu):
+        own = gpu == code
+        count = np.bincount(bins[own], minlength=n)
+        there = count > 0
+        mean = np.bincount(bins[own], value[own], minlength=n)[there] / count[there]
+        level[there] += mean - np.median(mean)
+        seen |= there
+    return level, seen
+
+
+def _edges(name: str, level: np.ndarray, seen: np.ndarray, grid: Grid) -> Signal | None:
+    """The signal's edges where both sides are seen well enough; None where it never changes."""
+    at = np.arange(grid.n)
+    after, after_seen = _means(level, seen, at, grid.reach)
+    before, before_seen = _means(level, seen, at - grid.lag, grid.reach)
+    good = np.minimum(after_seen, before_seen) >= MIN_SEEN
+    edge = np.where(good, after - before, 0.0)
+    if good.sum() < 2 * grid.lag or not edge[good].std() > 1e-9:
+        return None
+    return Signal(name, edge, good)
+
+
+def _means(level: np.ndarray, seen: np.ndarray, start: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the bins seen among ``length`` from each start on, and the share of them that is seen."""
+    n = len(level)
+    total = np.concatenate(([0.0], np.cumsum(level * seen)))
+    count = np.concatenate(([0], np.cumsum(seen)))
+    low, high = np.clip(start, 0, n), np.clip(start + length, 0, n)
+    there = count[high] - count[low]
+    return (total[high] - total[low]) / np.maximum(there, 1), there / length
+
+
+def _never_falls(signal: Signal) -> bool:
+    falls, rises = -signal.edge[signal.edge < 0].sum(), signal.edge[signal.edge > 0].sum()
+    return bool(falls < 0.5 * rises)
