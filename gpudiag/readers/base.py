@@ -87,12 +87,14 @@ class Reader(Generic[Result]):
     """One dialect. ``recognises`` looks at the head only; ``read`` never changes the input.
 
     ``recognises`` must be true for exactly one reader of all registries; ``read`` keeps good rows
-    beside bad ones and raises InputError with one sentence where nothing can be kept.
+    beside bad ones and raises InputError with one sentence where nothing can be kept. A reader that
+    ``refuses`` knows such files only to say why they cannot be read.
     """
 
     name: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source, ReadOptions], Result]
+    refuses: bool = False
 
 
 def choose(readers: Sequence[Reader[Result]], source: Source) -> Reader[Result] | None:
