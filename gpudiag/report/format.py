@@ -56,7 +56,9 @@ def label(name: str) -> str:
             name = name[: -len(suffix)]
             break
     words = [_WORDS.get(word, word) for word in safe(name).split("_") if word]
-    return " ".join([*words[1:], "count"] if words[0] == "n" and len(words) > 1 else words)
+    if words[:1] == ["n"] and len(words) > 1:
+        words = words[1:] if words[-1].endswith("s") else [*words[1:], "count"]
+    return " ".join(words)
 
 
 def number(value: float) -> str:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jupyter_client.manager import KernelManager
 
+MAX_SOCKET_FOLDER = 80
+"""A path of a Unix socket holds about 100 characters."""
+
 
 def kernel_manager(scratch: Path) -> type[KernelManager]:
     """A kernel manager class for nbclient; its files are kept under ``scratch``."""
@@ -22,7 +25,13 @@ def kernel_manager(scratch: Path) -> type[KernelManager]:
         env={"IPYTHONDIR": str(scratch / "ipython"), "JUPYTER_RUNTIME_DIR": str(scratch)},
     )
 
+    # Sockets in the private folder rather than TCP ports, which every user of the machine could listen to.
+    sockets = sys.platform != "win32" and len(str(scratch)) <= MAX_SOCKET_FOLDER
+
     class ThisInterpreter(AsyncKernelManager):
+        def _transport_default(self) -> str:
+            return "ipc" if sockets else "tcp"
+
         @property
         def kernel_spec(self) -> KernelSpec:
             return spec

@@ -1,0 +1,158 @@
+"""The HTML report in a real browser: silent, self-contained, and usable at any width, by keyboard and on paper."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from toyrun import TOY_RULES, toy_run
+
+from gpudiag.diagnosis import diagnose
+from gpudiag.rules import RULES
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync"]  # fmt: skip
+SIZES = [(1280, 900), (820, 1100), (390, 844)]
+EVIL = "<img src=x onerror=\"console.error('pwned')\"> & <script>console.error('pwned')</script>"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    if CHROMIUM is None:
+        if os.environ.get("GPUDIAG_REQUIRE_BROWSER") == "1":
+            pytest.fail("Chromium is required but not installed")
+        pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    diagnosis = diagnose(toy_run(EVIL), rules=(*RULES, *TOY_RULES))
+    return diagnosis.save(tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(params=SIZES, ids=lambda size: str(size[0]))
+def page(browser, report: Path, request: pytest.FixtureRequest) -> Iterator[object]:
+    """The report opened; on leaving, the console must have been silent and every request a file."""
+    width, height = request.param
+    page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda ask: asked.append(ask.url))
+    page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
+    page.goto(report.as_uri())
+    yield page
+    page.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith("data:")] == [report.as_uri()]
+
+
+def test_no_part_of_the_page_is_wider_than_the_screen(page) -> None:
+    for code in (False, True):
+        page.locator("#show-code").set_checked(code)
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def test_text_from_inputs_stays_text(page) -> None:
+    assert page.locator("h1").inner_text() == " ".join(EVIL.split())
+    assert page.title() == EVIL
+    assert page.locator("script").count() == 0
+
+
+def test_code_is_hidden_until_the_switch_is_used_by_keyboard(page) -> None:
+    code = page.locator(".code").filter(has_text="gd.load_run")
+    switch = page.get_by_role("switch", name="Show code")
+    assert not code.is_visible()
+    switch.focus()
+    page.keyboard.press("Space")
+    assert switch.is_checked() and code.is_visible()
+    page.keyboard.press("Space")
+    assert not code.is_visible()
+
+
+def test_contents_lead_to_every_section(page) -> None:
+    narrow = page.locator(".contents-narrow")
+    if narrow.is_visible():
+        narrow.locator("summary").click()
+    links = page.locator("a[href^='#']:visible").filter(has_not_text="Skip")
+    sections = page.locator("main h2").all_inner_texts()
+    assert links.all_inner_texts() == sections and len(sections) >= 10
+    for link in links.all():
+        link.click()
+        target = page.locator(link.get_attribute("href"))
+        assert target.count() == 1
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_the_skip_link_comes_first(page) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+
+
+def test_headings_do_not_skip_a_level(page) -> None:
+    levels = page.evaluate("[...document.querySelectorAll('main :is(h1,h2,h3,h4)')].map(h => +h.tagName[1])")
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+
+
+def test_figures_have_a_text_alternative_and_are_drawn(page) -> None:
+    images = page.locator("main img")
+    assert images.count() >= 6
+    for image in images.all():
+        assert len(image.get_attribute("alt")) > 20
+        assert image.evaluate("i => i.complete && i.naturalWidth > 0")
+
+
+def test_text_stands_out_from_its_ground_in_light_and_dark(page) -> None:
+    """WCAG AA: a contrast of 4.5 for text, against the nearest opaque ground."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        poor = page.evaluate(CONTRAST)
+        assert poor == [], scheme
+
+
+def test_paper_shows_the_report_and_not_the_controls(page) -> None:
+    page.emulate_media(media="print")
+    assert not page.locator(".bar").is_visible() and not page.locator(".contents").is_visible()
+    assert page.locator("h1").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= max(page.viewport_size["width"], 700)
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement('canvas'); canvas.width = canvas.height = 1;
+  const pen = canvas.getContext('2d', {willReadFrequently: true});
+  const rgba = color => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = color; pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data]; };
+  const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => [r, g, b].map(v => linear(v / 255))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = element => { for (let e = element; e; e = e.parentElement) {
+    const color = rgba(getComputedStyle(e).backgroundColor); if (color[3] > 250) return color; }
+    return [255, 255, 255]; };
+  const poor = [];
+  for (const e of document.querySelectorAll('body *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.checkVisibility() || e.closest('.bar')) continue;
+    const [a, b] = [light(rgba(getComputedStyle(e).color)), light(ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push([e.className, e.textContent.trim().slice(0, 30), ratio.toFixed(2)]);
+  }
+  return poor;
+}"""

@@ -1,0 +1,83 @@
+"""Three sentences, composed from what is there and honest about what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpudiag.report.headline import headline
+
+
+def verdict(status: str, severity: str = "warning", **more: Any) -> dict[str, Any]:
+    blank = {"rule": "r", "title": "A title", "summary": "", "reason": "", "remedy": "", "lost_gpu_h": None}
+    return {**blank, "status": status, "severity": severity, **more}
+
+
+def document(*verdicts: dict[str, Any], **measures: dict[str, float]) -> dict[str, Any]:
+    facts = {t: {n: {"value": v, "unit": "1"} for n, v in values.items()} for t, values in measures.items()}
+    return {"verdicts": list(verdicts), "measures": facts}
+
+
+OPEN = "1 check could not be assessed."
+CASES = {
+    "NOT HEALTHY: 1 critical finding and 1 warning.": ("critical", "FOUND critical, FOUND warning, CLEAR"),
+    f"NEEDS ATTENTION: 2 warnings; {OPEN}": ("warning", "FOUND warning, FOUND warning, NOT_ASSESSED"),
+    "HEALTHY: nothing worse than a note in 2 checks.": ("info", "FOUND info, CLEAR"),
+    f"HEALTHY AS FAR AS SEEN: nothing worse than a note in 1 check; {OPEN}": ("clear", "CLEAR, NOT_ASSESSED"),
+    "NOT ASSESSED: no check had the data it needs (1 check).": ("unknown", "NOT_ASSESSED, NOT_APPLICABLE"),
+    "NOT ASSESSED: no check had the data it needs (0 checks).": ("unknown", ""),
+}
+
+
+@pytest.mark.parametrize("words", CASES)
+def test_level_and_verdict(words: str) -> None:
+    level, made_of = CASES[words]
+    verdicts = [verdict(*part.split()) for part in made_of.split(", ") if part]
+    head = headline(document(*verdicts))
+    assert (head["level"], head["verdict"]) == (level, words)
+    assert len(head["sentences"]) == 3 and all(s.endswith(".") for s in head["sentences"])
+    assert sum(head["counts"].values()) == len(verdicts)
+
+
+def test_where_the_time_went() -> None:
+    use = {"mean_pct": 84.04, "n_gpus": 1, "observed_gpu_h": 4.378, "idle_pct": 3.1}
+    trials = {
+        "n": 200,
+        "state.COMPLETE.n": 8,
+        "state.PRUNED.n": 173,
+        "state.FAIL.n": 15,
+        "state.RUNNING.n": 4,
+        "state.WAITING.n": 0,
+    }
+    (where, _, _) = headline(document(utilization=use, trials=trials))["sentences"]
+    assert where == (
+        "The GPU averaged 84 % utilization over 4.38 GPU-h observed and stood idle for 3.1 % of that time; "
+        "200 trials: 8 COMPLETE, 173 PRUNED, 15 FAIL, 4 RUNNING."
+    )
+    assert headline(document(utilization={**use, "n_gpus": 2}))["sentences"][0].startswith("The 2 GPUs averaged")
+
+
+def test_without_utilization_it_says_so() -> None:
+    where = headline(document(trials={"n": 3}))["sentences"][0]
+    assert where == "Without GPU utilization nobody can say where the GPU time went; 3 trials."
+    unknown = headline(document(utilization={"mean_pct": None}))["sentences"][0]
+    assert unknown == "Without GPU utilization nobody can say where the GPU time went."
+
+
+def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
+    note = verdict("FOUND", "info", summary="A note", remedy="Smile", lost_gpu_h=9.0)
+    fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
+    _, worst, then = headline(document(note, fault))["sentences"]
+    assert worst == "GPU 1 was idle. It cost about 2.08 GPU-h." and then == "Use it."
+    _, worst, then = headline(document(note))["sentences"]
+    assert worst.startswith("A note.") and then == "Smile."
+
+
+def test_the_next_step_without_findings_is_the_record_that_settles_most() -> None:
+    gaps = [verdict("NOT_ASSESSED", remedy=text) for text in ("Record A.", "Record B.", "Record B.")]
+    assert headline(document(verdict("CLEAR"), *gaps))["sentences"][2] == "To settle 2 more checks: Record B."
+    assert headline(document(verdict("CLEAR")))["sentences"][1:] == [
+        "No fault was found in 1 check.",
+        "Nothing needs to be changed.",
+    ]

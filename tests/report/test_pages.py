@@ -1,0 +1,106 @@
+"""Pages made of an executed notebook: nothing loaded from elsewhere, files written whole."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from gpudiag.diagnosis import Diagnosis
+from gpudiag.report import pages
+from gpudiag.report.show import MAX_SVG_CHARS
+
+
+@pytest.fixture(scope="module")
+def html(toy: Diagnosis) -> str:
+    return pages.html_page(pages.filled("run_report", toy.show))
+
+
+def test_html_loads_nothing_and_forbids_loading(html: str) -> None:
+    assert not re.search(r"<(script|link|iframe|object|embed)\b", html)
+    assert "url(" not in html and "@import" not in html
+    sources = re.findall(r'\b(?:src|href|srcset|action|poster)="([^"]*)"', html)
+    assert sources and all(source.startswith(("data:image/", "#")) for source in sources)
+    assert "default-src 'none'" in html
+    assert len(html) < 5_000_000
+
+
+def test_html_is_a_whole_page(html: str) -> None:
+    assert re.match(r'<!DOCTYPE html>\s*<html lang="en">', html)
+    assert "<title>toy</title>" in html and html.count("<h1>") == 1
+    contents = re.findall(r'<li><a href="#([^"]+)">', html)
+    headings = re.findall(r'<h2 id="([^"]+)">', html)
+    assert contents == headings * 2 and len(set(headings)) == len(headings)
+    assert html.count("<style>") == 1
+
+
+def test_cells_for_the_reader_of_the_notebook_are_left_out(html: str, toy: Diagnosis) -> None:
+    assert "Set the parameters below" not in html and "Set the parameters below" not in toy.to_markdown()
+
+
+def test_markdown_refers_to_its_pictures(toy: Diagnosis, tmp_path: Path) -> None:
+    toy.save(tmp_path / "report.md")
+    text = (tmp_path / "report.md").read_text()
+    pictures = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", text)
+    assert len(pictures) >= 6
+    for alt, path in pictures:
+        assert len(alt) > 20 and (tmp_path / path).read_text().lstrip().startswith("<?xml")
+    assert {p.name for p in (tmp_path / "report_files").iterdir()} == {Path(path).name for _, path in pictures}
+    assert "gd.load_run" not in text
+
+
+def test_a_picture_too_large_as_svg_becomes_png(toy: Diagnosis, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = toy.picture("timeline")
+    from gpudiag.report import show
+
+    assert "image/svg+xml" in show.image(picture)[0] and len(picture.svg()) < MAX_SVG_CHARS
+    monkeypatch.setattr(show, "MAX_SVG_CHARS", 10)
+    data, said = show.image(picture)
+    assert "image/png" in data and "data:image/png;base64,iVBOR" in data["text/html"]
+    assert said["gpudiag"]["alt"] == picture.alt
+
+
+def test_outputs_of_any_notebook_have_a_place() -> None:
+    outputs = [
+        nbformat.v4.new_output("stream", name="stdout", text="printed <b>"),
+        nbformat.v4.new_output("execute_result", {"text/plain": "plain <b>"}),
+        nbformat.v4.new_output(
+            "execute_result", {"text/html": "<table><tr><td>1</td></tr></table>", "text/plain": "1"}
+        ),
+        nbformat.v4.new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"}),
+        nbformat.v4.new_output("display_data", {"text/markdown": "**bold**"}),
+        nbformat.v4.new_output("error", ename="E", evalue="v", traceback=["\x1b[31mE\x1b[0m: v"]),
+    ]
+    cells = [
+        nbformat.v4.new_markdown_cell("# A title\n\n## A *part*\n\n## A part"),
+        nbformat.v4.new_code_cell("1", outputs=outputs),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    html = pages.html_page(notebook)
+    assert "<title>A title</title>" in html
+    assert '<h2 id="a-part">' in html and html.count('id="a-part-') == 1
+    for part in (
+        "printed &lt;b&gt;",
+        "plain &lt;b&gt;",
+        "<td>1</td>",
+        "data:image/png",
+        "<strong>bold</strong>",
+        ">E<",
+    ):
+        assert part in html, part
+    markdown = pages.markdown_page(notebook)
+    for part in ("printed <b>", "plain <b>", "**bold**", "](report_files/figure-1.png)"):
+        assert part in markdown.text, part
+    assert list(markdown.images) == ["figure-1.png"]
+    assert pages.title(nbformat.v4.new_notebook()) == "gpudiag report"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new" / "a.txt"
+    pages.write(path, "one")
+    monkeypatch.setattr(Path, "replace", lambda self, target: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        pages.write(path, "two")
+    assert path.read_text() == "one" and [p.name for p in path.parent.iterdir()] == ["a.txt"]

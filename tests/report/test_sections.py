@@ -1,0 +1,99 @@
+"""Sections: what they show of a run, and the one line that is left of them without data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from toyrun import TOY_RULES, toy_run
+
+from gpudiag.diagnosis import Diagnosis, diagnose
+from gpudiag.plots import PLOTS
+from gpudiag.report.blocks import Chip, Figure, Finding, Note, Table
+from gpudiag.report.markdown import render
+from gpudiag.report.sections import SECTIONS
+from gpudiag.run import Run, RunInfo
+
+
+def markdown(name: str, document: dict[str, Any]) -> str:
+    return render(SECTIONS[name](document))
+
+
+@pytest.mark.parametrize("name", ["trials", "timeline", "parallelism", "utilization", "memory"])
+def test_a_section_without_data_is_one_line_that_says_what_would_fill_it(name: str) -> None:
+    empty = diagnose(Run(info=RunInfo(name="nothing")), rules=TOY_RULES).to_dict()
+    (note,) = SECTIONS[name](empty)
+    assert isinstance(note, Note) and note.level == "unknown"
+    assert any(hint in note.text for hint in ("Record it with", "Give the study"))
+
+
+def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> None:
+    for name, section in SECTIONS.items():
+        assert section(document), name
+
+
+def test_every_picture_has_one_place_and_every_place_a_picture(document: dict[str, Any]) -> None:
+    document["measures"]["pruning"]["n_pruned"]["value"] = 1
+    placed = [b.name for section in SECTIONS.values() for b in section(document) if isinstance(b, Figure)]
+    assert sorted(placed) == sorted(PLOTS)
+
+
+def test_masthead(document: dict[str, Any]) -> None:
+    text = markdown("masthead", document)
+    assert text.startswith("# toy\n")
+    assert "2 × NVIDIA GeForce RTX 4090, 24.0 GiB" in text
+    assert "2026-03-01 18:00:00 to 19:00:00 (Asia/Taipei)" in text and "Lasted: 1 h" in text and "Trials: 12" in text
+
+
+def test_findings_carry_evidence_limits_and_advice(document: dict[str, Any]) -> None:
+    dear, broken = SECTIONS["findings"](document)
+    assert isinstance(dear, Finding) and isinstance(broken, Finding)
+    assert (dear.id, dear.cost) == ("toy-dear", "cost 2.00 GPU-h")
+    assert broken.facts == (("GPU", "1"), ("cracks", "7"), ("crack", "12.3 %"))
+    assert broken.limits == (("max_cracks", "3"),)
+    assert (broken.advice, broken.refuted_by) == ("Mend `it` with glue.", "It runs.")
+
+
+def test_a_changed_limit_says_so() -> None:
+    document = diagnose(toy_run(), rules=TOY_RULES, thresholds={"toy-broken": {"max_cracks": 5}}).to_dict()
+    assert "5 (changed for this run)" in markdown("findings", document)
+    assert "`max_cracks` 5 (changed for this run)" in markdown("provenance", document)
+
+
+def test_checks_list_every_rule_once(document: dict[str, Any]) -> None:
+    (table,) = SECTIONS["checks"](document)
+    assert isinstance(table, Table)
+    assert [row[0] for row in table.rows] == [Chip("info"), Chip("critical"), Chip("clear"), Chip("none")]
+
+
+def test_nothing_found_is_said(toy: Diagnosis) -> None:
+    document = diagnose(toy_run(), rules=TOY_RULES[2:]).to_dict()
+    (note,) = SECTIONS["findings"](document)
+    assert isinstance(note, Note) and note.level == "clear"
+
+
+def test_trials_and_pruning_rates(document: dict[str, Any]) -> None:
+    text = markdown("trials", document)
+    # 12 trials: 2 COMPLETE, 7 PRUNED, 2 FAIL, 1 RUNNING; the rate is of all, of finished and of decided.
+    assert "| PRUNED | 7 | 58.3 % |" in text
+    assert "| of all trials | 58.3 % |" in text
+    assert "| of finished trials | 63.6 % |" in text
+    assert "| of COMPLETE and PRUNED | 77.8 % |" in text
+
+
+def test_utilization_and_memory_a_row_a_gpu(document: dict[str, Any]) -> None:
+    use = markdown("utilization", document)
+    assert "| GPU 0 | 80 % |" in use and "| GPU 1 | 0 % |" in use
+    assert "| GPU 0 | 300 W |" in use
+    assert "| GPU 0 | 24.0 GiB | 11.7 GiB |" in markdown("memory", document)
+
+
+def test_data_quality_names_inputs_oddities_and_clock(document: dict[str, Any]) -> None:
+    text = markdown("data_quality", document)
+    assert "gpu.csv" in text and "torn line" in text and "line 17" in text and "rows dropped" in text
+    assert "(strong; given)" in text and "written by hand" in text
+
+
+def test_provenance_names_hash_settings_and_versions(document: dict[str, Any]) -> None:
+    text = markdown("provenance", document)
+    assert "ab" * 32 in text and "| parallel | 2 |" in text and "| numpy |" in text

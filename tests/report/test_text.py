@@ -1,0 +1,51 @@
+"""The terminal output: verdict, why, next, table; within the width; colours only when asked for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from gpudiag.diagnosis import Diagnosis
+from gpudiag.report import text
+
+
+def test_the_verdict_comes_first_then_why_then_what_next(document: dict[str, Any]) -> None:
+    lines = text.render(document, width=100).splitlines()
+    assert lines[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
+    assert lines[3].startswith("Where the time went: The 2 GPUs averaged 40 %")
+    assert any(line.startswith("What to do next: Mend it with glue.") for line in lines)
+
+
+def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> None:
+    out = text.render(document, width=100)
+    assert "■ critical: The toy is broken (0.50 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out
+    assert "Rule toy-broken; limits: max cracks 3" in out
+    table = out.partition("All checks\n")[2].splitlines()
+    assert len(table) == len(document["verdicts"])
+    assert "✓ clear" in table[2] and "– not applicable" in table[3]
+
+
+def test_an_open_check_says_what_would_settle_it(document: dict[str, Any]) -> None:
+    document["verdicts"][2] |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
+    assert "? not assessed    The toy is old\n" + " " * 20 + "No log. Record one." in text.render(document)
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 132])
+def test_lines_fit_the_terminal(document: dict[str, Any], width: int) -> None:
+    document["verdicts"][0]["summary"] = "many words " * 40
+    assert max(map(len, text.render(document, width=width).splitlines())) <= max(width, 40)
+
+
+def test_colours_are_only_added(toy: Diagnosis) -> None:
+    plain = text.render(toy.to_dict(), width=80)
+    colored = text.render(toy.to_dict(), width=80, color=True)
+    assert "\x1b" not in plain and "\x1b[1;31m" in colored
+    assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
+
+
+def test_escape_codes_of_inputs_do_not_reach_the_terminal(document: dict[str, Any]) -> None:
+    document["run"]["name"] = "\x1b[2Jgone"
+    document["verdicts"][0]["summary"] = "\x1b]0;title\x07"
+    assert "\x1b" not in text.render(document) and "\x07" not in text.render(document)

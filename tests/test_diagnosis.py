@@ -1,0 +1,172 @@
+"""diagnose() and what a Diagnosis offers: order, thresholds, documents, files, figures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+
+import jsonschema
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from toyrun import TOY_RULES, renamed, toy_run
+
+import gpudiag
+from gpudiag.diagnosis import MEASURES, Diagnosis, diagnose, parse_thresholds
+from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.report.document import schema
+from gpudiag.rules import RULES
+from gpudiag.rules.engine import Status
+from gpudiag.run import Run
+
+
+@pytest.fixture(scope="module")
+def toy() -> Diagnosis:
+    return diagnose(toy_run(), rules=TOY_RULES)
+
+
+@pytest.mark.parametrize(
+    "run", [toy_run(), toy_run(samples=0), toy_run(trials=0), Run()], ids=["toy", "trials", "gpu", "empty"]
+)
+def test_the_document_fits_its_schema(run: Run) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    document = json.loads(diagnose(run, rules=(*RULES, *TOY_RULES)).to_json())
+    jsonschema.validate(document, schema(), cls=jsonschema.Draft202012Validator)
+    assert [v["rule"] for v in document["verdicts"] if v["status"] != "FOUND"]
+    assert len(document["verdicts"]) == len(RULES) + len(TOY_RULES)
+
+
+def test_the_document_holds_no_user_attribute_and_no_nan(toy: Diagnosis) -> None:
+    text = toy.to_json()
+    assert "hunter2" not in text and "token" not in text and "NaN" not in text
+    assert toy.to_dict()["measures"]["toy"] == {
+        "cracks": {"value": 7, "unit": "1"},
+        "unknown_pct": {"value": None, "unit": "%"},
+    }
+
+
+def test_the_same_run_gives_the_same_everything() -> None:
+    first, second = (diagnose(toy_run(), rules=(*RULES, *TOY_RULES)) for _ in range(2))
+    assert first.to_json() == second.to_json()
+    assert first.to_markdown() == second.to_markdown()
+    assert first._repr_html_() == second._repr_html_()
+
+
+def test_to_dict_gives_a_copy(toy: Diagnosis) -> None:
+    toy.to_dict()["verdicts"].clear()
+    assert len(toy.to_dict()["verdicts"]) == 4
+
+
+def test_findings_are_ranked_by_what_they_cost(toy: Diagnosis) -> None:
+    assert [finding.rule for finding in toy.findings] == ["toy-dear", "toy-broken"]
+    assert [v.rule for v in toy.verdicts] == [rule.id for rule in TOY_RULES]
+    assert [r["rule"] for r in toy.recommendations] == ["toy-dear", "toy-broken"]
+    assert toy.recommendations[1] == {
+        "id": "remedy-toy-broken",
+        "title": "The toy is broken",
+        "rule": "toy-broken",
+        "text": "Mend `it` with glue.",
+    }
+
+
+def test_headline_and_fail_levels(toy: Diagnosis) -> None:
+    assert toy.headline.startswith("The 2 GPUs averaged 40 % utilization over 2.01 GPU-h observed")
+    assert "7 cracks were seen. It cost about 0.50 GPU-h. Mend" in toy.headline
+    assert [toy.fails(level) for level in ("critical", "warning", "info", "never")] == [True, True, True, False]
+    mild = diagnose(toy_run(), rules=TOY_RULES[1:])
+    assert [mild.fails(level) for level in ("critical", "warning", "info", "never")] == [False, False, True, False]
+
+
+def test_profiles_by_topic_and_why_others_are_missing() -> None:
+    assert set(diagnose(toy_run()).profiles) == {m.__name__.removeprefix("measure_") for m in MEASURES}
+    blind = diagnose(toy_run(samples=0))
+    assert "trials" in blind.profiles and isinstance(blind.missing["utilization"], NotMeasurable)
+    assert blind.ledger is None
+
+
+def test_thresholds_of_run_toml_are_changed_by_the_argument() -> None:
+    run = toy_run()
+    stated = replace(run, info=replace(run.info, thresholds={"toy-broken": {"max_cracks": 9.0}}))
+    assert diagnose(stated, rules=TOY_RULES).thresholds["toy-broken"] == {"max_cracks": 9.0}
+    over = diagnose(stated, rules=TOY_RULES, thresholds="toy-broken.max_cracks=2")
+    assert over.thresholds["toy-broken"] == {"max_cracks": 2.0}
+    assert {v.rule: v.status for v in over.verdicts}["toy-broken"] is Status.FOUND
+    assert diagnose(stated, rules=TOY_RULES).findings[0].rule == "toy-dear"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("toy-brokn.max_cracks=1", "did you mean 'toy-broken'"),
+        ("toy-broken.max_crack=1", "did you mean 'max_cracks'"),
+        ("toy-broken.max_cracks=lots", "threshold 'toy-broken.max_cracks=lots' is not understood"),
+        ("toy-broken=1", "expected rule.threshold=number"),
+        ("toy-broken.max_cracks=-1", "must be a finite number"),
+    ],
+)
+def test_a_wrong_threshold_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        diagnose(toy_run(), rules=TOY_RULES, thresholds=text)
+
+
+def test_a_wrong_threshold_of_run_toml_names_run_toml() -> None:
+    run = toy_run()
+    stated = replace(run, info=replace(run.info, thresholds={"no-such-rule": {"x": 1.0}}))
+    with pytest.raises(ConfigError, match=r"run\.toml: there is no rule 'no-such-rule'"):
+        diagnose(stated)
+
+
+def test_parse_thresholds() -> None:
+    assert parse_thresholds(" a.x=1, a.y = 2.5,b.z=3 ,") == {"a": {"x": 1.0, "y": 2.5}, "b": {"z": 3.0}}
+    assert parse_thresholds("") == {}
+
+
+def test_save(toy: Diagnosis, tmp_path: Path) -> None:
+    for name in ("r.json", "r.md", "r.html"):
+        assert toy.save(tmp_path / "deep" / name) == tmp_path / "deep" / name
+    assert json.loads((tmp_path / "deep" / "r.json").read_text())["schema"] == "gpudiag.diagnosis/1"
+    assert (tmp_path / "deep" / "r.md").read_text().startswith("# toy\n")
+    assert (tmp_path / "deep" / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "deep" / "r_files" / "timeline.svg").exists()
+    with pytest.raises(ConfigError, match=r"r\.pdf: cannot tell the format; expected a name that ends in"):
+        toy.save(tmp_path / "r.pdf")
+
+
+def test_it_shows_itself(toy: Diagnosis) -> None:
+    assert repr(toy) == "<Diagnosis of toy: NOT HEALTHY: 1 critical finding.>"
+    assert "The toy is broken" in toy._repr_html_() and toy._repr_html_().count("<article") == 2
+    assert toy._repr_markdown_().startswith("# toy")
+    assert toy.to_markdown().count("## ") >= 10 and "![" not in toy.to_markdown()
+
+
+def test_figures_by_name(toy: Diagnosis) -> None:
+    assert "timeline" in dir(toy.plot) and isinstance(toy.plot.timeline(), Figure)
+    blind = diagnose(toy_run(samples=0), rules=TOY_RULES)
+    assert "utilization" not in dir(blind.plot)
+    with pytest.raises(NotMeasurable):
+        blind.plot.utilization()
+    with pytest.raises(AttributeError, match="did you mean 'timeline'"):
+        toy.plot.timelin  # noqa: B018
+    with pytest.raises(AttributeError, match="there is no section 'finding'"):
+        toy.show.finding  # noqa: B018
+
+
+def test_the_name_of_the_report_can_be_given(toy: Diagnosis) -> None:
+    named = diagnose(toy_run(), rules=TOY_RULES, name="Monday's search")
+    assert named.to_dict()["run"]["name"] == "Monday's search"
+    assert renamed(toy.run, "x").info.name == "x" and toy.run.info.name == "toy"
+
+
+def test_a_diagnosis_is_frozen_and_leaves_the_run_alone() -> None:
+    run = toy_run()
+    before = {name: pd.util.hash_pandas_object(getattr(run, name)).sum() for name in ("gpu", "gpus", "trials")}
+    diagnosis = diagnose(run, rules=(*RULES, *TOY_RULES))
+    diagnosis.to_markdown()
+    assert {name: pd.util.hash_pandas_object(getattr(run, name)).sum() for name in before} == before
+    with pytest.raises(FrozenInstanceError):
+        diagnosis.verdicts = ()  # type: ignore[misc]
+
+
+def test_diagnose_is_public() -> None:
+    assert gpudiag.diagnose is diagnose

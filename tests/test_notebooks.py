@@ -1,0 +1,98 @@
+"""Notebooks that ship: stripped, commented, without logic of their own, and they run."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+
+from gpudiag.diagnosis import diagnose
+from gpudiag.load import load_run
+from gpudiag.report import pages
+from gpudiag.report.notebooks import run_notebook
+from gpudiag.report.sections import SECTIONS
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+MANIFESTS = sorted((ROOT / "data" / "samples").rglob("run.toml"))
+
+
+def code(path: Path) -> list[nbformat.NotebookNode]:
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_not_committed(path: Path) -> None:
+    for cell in code(path):
+        assert cell.outputs == [] and cell.execution_count is None
+    assert set(nbformat.read(path, as_version=4).metadata) == {"kernelspec", "language_info"}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_cells_are_calls_not_programs(path: Path) -> None:
+    for cell in code(path):
+        if "parameters" not in cell.metadata.get("tags", []):
+            assert len(cell.source.splitlines()) <= 2, cell.source
+        for node in ast.walk(ast.parse(cell.source)):
+            assert not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda | ast.For | ast.If), cell.source
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_parameter_is_explained(path: Path) -> None:
+    parameters = papermill.inspect_notebook(path)
+    assert parameters
+    assert all(known["help"] for known in parameters.values())
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_section_has_a_heading_and_prose(path: Path) -> None:
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            heading, _, prose = cell.source.partition("\n\n")
+            assert re.match(r"#{1,2} \S", heading) and len(prose) > 40
+
+
+def test_run_report_shows_every_section_in_order() -> None:
+    shown = re.findall(
+        r"diagnosis\.show\.(\w+)", "\n".join(cell.source for cell in code(ROOT / "notebooks/run_report.ipynb"))
+    )
+    assert shown == list(SECTIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: str(path.parent.relative_to(ROOT / "data/samples")))
+def test_run_report_runs_on_every_sample(manifest: Path, tmp_path: Path) -> None:
+    files = run_notebook("run_report", tmp_path, {"run_path": manifest})
+    assert files.html.stat().st_size < 5_000_000
+    text = files.md.read_text()
+    assert "Traceback" not in text and re.search(r"\bnan\b", text) is None
+    for path in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (tmp_path / path).exists()
+
+
+@pytest.mark.slow
+def test_execution_shows_what_the_diagnosis_shows_without_a_kernel(samples: Path, tmp_path: Path) -> None:
+    folder = samples / "hpo-aggressive-pruning"
+    files = run_notebook("run_report", tmp_path, {"run_path": folder, "title": "A title"})
+    diagnosis = diagnose(load_run(folder), name="A title")
+    assert files.md.read_text() == pages.markdown_page(pages.filled("run_report", diagnosis.show)).text
+
+
+@pytest.mark.slow
+def test_plain_papermill_runs_it(samples: Path, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "notebooks" / "run_report.ipynb", tmp_path / "copy.ipynb")
+    subprocess.run(
+        [sys.executable, "-m", "papermill", "copy.ipynb", "out.ipynb", "-p", "run_path", str(samples / "healthy")],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    executed = nbformat.read(tmp_path / "out.ipynb", as_version=4)
+    assert sum(len(cell.get("outputs", [])) for cell in executed.cells) >= len(SECTIONS)
