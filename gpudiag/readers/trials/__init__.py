@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from datetime import tzinfo
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
 from gpudiag.readers.source import Source
-from gpudiag.readers.trials import optuna_sqlite, trials_csv
+from gpudiag.readers.trials import journal_file, optuna_sqlite, trials_csv, trials_json, trials_parquet
+from gpudiag.readers.trials.url import is_url, scheme_of, show_url, sqlite_path
 
-EXPECTED = "an Optuna study (SQLite file) or a trials_dataframe CSV"
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-READERS: tuple[Reader[Trials], ...] = (optuna_sqlite.READER, trials_csv.READER, trials_csv.DASHBOARD)
+    from optuna import Study
+    from optuna.trial import FrozenTrial
+
+__all__ = ["EXPECTED", "READERS", "is_url", "read_trials", "read_url", "show_url"]
+
+EXPECTED = "an Optuna study (SQLite file, journal or storage URL) or a table of its trials (CSV, JSON, YAML, Parquet)"
+
+READERS: tuple[Reader[Trials], ...] = (
+    optuna_sqlite.READER,
+    journal_file.READER,
+    trials_csv.READER,
+    trials_csv.DASHBOARD,
+    trials_json.READER,
+    trials_json.YAML,
+    trials_parquet.READER,
+)
 
 
 def read_trials(
-    source: str | Path,
+    source: str | Path | Study | Sequence[FrozenTrial],
     *,
     study: str | None = None,
     timezone: str | tzinfo | None = None,
@@ -26,8 +43,10 @@ def read_trials(
     """Read the trials of a study or of a batch of tasks; nothing is ever written to the source.
 
     Args:
-        source: a file, or a storage URL such as ``sqlite:///optuna.db``.
-        study: name of the one study to read; default: every study of the source.
+        source: a file; a storage URL such as ``sqlite:///optuna.db``, ``postgresql://...``, ``mysql://...`` or
+            ``redis://...``; an ``optuna.Study``; or a list of ``FrozenTrial``.
+        study: name of the one study to read; default: every study of the source. A source that names
+            no study gets this name, else that of the file.
         timezone: IANA name of the zone of stamps that carry none; default: this machine's.
 
     Returns:
@@ -41,32 +60,52 @@ def read_trials(
         InputError: it is recognised but cannot be read.
     """
     options = ReadOptions(parse_zone(timezone), study=study)
-    if is_url(source):
-        return read_url(str(source), options)
-    opened = Source.open(source)
+    if isinstance(source, str) and is_url(source):
+        return read_url(source, options)
+    if isinstance(source, str | Path):
+        return _read_file(source, options)
+    return _read_object(source, options)
+
+
+def read_url(url: str, options: ReadOptions) -> Trials:
+    """Read every study, or the one named, of the storage at a URL."""
+    scheme = scheme_of(url)
+    if scheme == "sqlite":
+        return _read_file(sqlite_path(url), options)
+    if scheme in ("redis", "rediss"):
+        from gpudiag.readers.trials.journal_redis import read_redis
+
+        return read_redis(url, options)
+    if scheme in ("http", "https", "ftp", "s3", "gs", "file"):
+        raise InputError(
+            f"{show_url(url)}: is no storage URL; expected sqlite:///, postgresql://, mysql:// or redis://."
+        )
+    from gpudiag.readers.trials.optuna_server import read_server
+
+    return read_server(url, options)
+
+
+def _read_file(path: str | Path, options: ReadOptions) -> Trials:
+    opened = Source.open(path)
     reader = choose(READERS, opened)
     if reader is None:
         raise refuse(opened, EXPECTED)
     return reader.read(opened, options)
 
 
-def is_url(source: object) -> bool:
-    """True for a storage URL such as ``sqlite:///optuna.db`` or ``postgresql://...``."""
-    return isinstance(source, str) and "://" in source
+def _read_object(source: Any, options: ReadOptions) -> Trials:
+    """A Study is read where it lies if it lies somewhere: the storage keeps its stamps as they were written."""
+    from gpudiag.readers.trials import study_object
 
-
-def read_url(url: str, options: ReadOptions) -> Trials:
-    """Read every study, or the one named, of the storage at a URL."""
-    if url.startswith("sqlite:///"):
-        opened = Source.open(url.removeprefix("sqlite:///"))
-        reader = choose(READERS, opened)
-        if reader is None:
-            raise refuse(opened, EXPECTED)
-        return reader.read(opened, options)
-    scheme = url.partition("://")[0]
-    raise InputError(f"storage URLs of kind '{scheme}' are not supported; expected sqlite:///FILE.")
-
-
-def show_url(url: str) -> str:
-    """The URL as it may be shown: without its password."""
-    return re.sub(r"(?<=://)([^/@:]*):[^@/]*@", r"\1:***@", url)
+    if hasattr(source, "get_trials") and hasattr(source, "study_name"):
+        url = study_object.storage_of(source)
+        if url is None:
+            return study_object.read_study(source, options)
+        one = ReadOptions(options.timezone, study=options.study or source.study_name)
+        file = study_object.sqlite_file(url)
+        return optuna_sqlite.read_live(file, one) if file else read_url(url, one)
+    if isinstance(source, list | tuple) and all(hasattr(item, "intermediate_values") for item in source):
+        return study_object.read_frozen(source, options)
+    raise InputError(
+        f"trials: expected a path, a storage URL, a Study or a list of FrozenTrial, got {type(source).__name__}."
+    )

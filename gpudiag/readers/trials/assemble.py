@@ -20,7 +20,7 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     """Tables on UTC. Trials are sorted by study (as stored) and number, reports by trial and step."""
     studies = stored.studies.reset_index(drop=True)
     trials = _clean(stored.trials, studies, problems)
-    clocks = {key: to_utc(group, zone, stored.created_by) for key, group in _by_study(trials, stored.heartbeats)}
+    clocks = _clocks(stored, trials, zone)
     notes = _notes(clocks, studies, zone)
     frame = trials[["study", "trial_id"]].assign(
         trial=trials["number"],
@@ -63,12 +63,15 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
     return out[~twice].reset_index(drop=True)
 
 
-def _by_study(trials: pd.DataFrame, heartbeats: pd.DataFrame) -> list[tuple[object, pd.DataFrame]]:
-    """The rows of each study, with the last heartbeat of each trial where there is one."""
-    if len(heartbeats):
-        last = heartbeats.drop_duplicates("trial_id", keep="last").set_index("trial_id")["heartbeat"]
+def _clocks(stored: Stored, trials: pd.DataFrame, zone: tzinfo) -> dict[object, Clocked]:
+    """Starts and ends on UTC, study by study."""
+    if stored.clocks is not None:
+        groups = trials.groupby("study_id", sort=False)
+        return {key: Clocked(group["start"], group["end"], *stored.clocks[key]) for key, group in groups}
+    if len(stored.heartbeats):
+        last = stored.heartbeats.drop_duplicates("trial_id", keep="last").set_index("trial_id")["heartbeat"]
         trials = trials.assign(heartbeat=trials["trial_id"].map(last).astype("datetime64[us]"))
-    return list(trials.groupby("study_id", sort=False))
+    return {key: to_utc(group, zone, stored.created_by) for key, group in trials.groupby("study_id", sort=False)}
 
 
 def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -> tuple[str, ...]:
@@ -76,6 +79,8 @@ def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -
     names = dict(zip(studies["study_id"], studies["study"], strict=True))
     by_decision: dict[str, list[str]] = {}
     for key, clock in clocks.items():
+        if clock.clock == "unknown":
+            continue
         meant = {"utc": "UTC", "local": f"local time of {zone}", "mixed": f"partly UTC, partly local time of {zone}"}
         by_decision.setdefault(f"read as {meant[clock.clock]} ({clock.why})", []).append(f"'{names[key]}'")
     out = []

@@ -24,7 +24,7 @@ UTC_SINCE = 5
 
 @dataclass(frozen=True)
 class Clocked:
-    """``start``/``end``: UTC, in the order given. ``clock``: utc, local or mixed; ``why``: one clause."""
+    """``start``/``end``: UTC, in the order given. ``clock``: utc, local, mixed or unknown; ``why``: one clause."""
 
     start: pd.Series
     end: pd.Series
@@ -39,7 +39,7 @@ def to_utc(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:
     (naive UTC, the last sign of life of the trial).
     """
     if trials["start"].isna().all() and trials["end"].isna().all():
-        return Clocked(_as_utc(trials["start"]), _as_utc(trials["end"]), "utc", "it has no stamps")
+        return Clocked(_as_utc(trials["start"]), _as_utc(trials["end"]), "unknown", "it has no stamps")
     if "heartbeat" in trials:
         offset = _heartbeat_offsets(trials)
         if offset.notna().any():

@@ -65,6 +65,12 @@ class Database(Protocol):
         """A read that may run beside the others from now on; calling the result waits for it."""
 
 
+def select_sql(what: Fields, table: str, where: str) -> str:
+    """The SELECT of every dialect. The columns are named c0, c1, ... because ``key`` and ``end`` are reserved."""
+    fields = ", ".join(f"{field.sql} AS c{index}" for index, field in enumerate(what.values()))
+    return f"SELECT {fields} FROM {table} AS t" + (f" WHERE {where}" if where else "")
+
+
 def read_rdb(database: Database, study: str | None, where: str, problems: ProblemLog) -> Stored:
     """All long tables, or those of the one study named.
 

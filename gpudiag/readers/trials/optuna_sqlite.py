@@ -45,33 +45,46 @@ def _has_tables(data: bytes) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Trials:
     """Every study of the file, or the one of ``options.study``."""
+    return _read(source.path, options, live=False)
+
+
+def read_live(path: Path, options: ReadOptions) -> Trials:
+    """Like :func:`read`, for a file that this very process has open through a Study.
+
+    The file is touched through SQLite only: opening and closing it in any other way would drop the
+    locks that the process holds on it.
+    """
+    return _read(path, options, live=True)
+
+
+def _read(path: Path, options: ReadOptions, *, live: bool) -> Trials:
     problems = ProblemLog()
     try:
-        stored, newer = _stored(source.path, options.study, problems)
+        stored, newer = _stored(path, options.study, problems, live=live)
     except sqlite3.Error as error:
         raise InputError(
-            f"{source.path}: SQLite cannot read this Optuna study ({error}); "
+            f"{path}: SQLite cannot read this Optuna study ({error}); "
             "check that the copy is complete, or recover it with sqlite3's .recover."
         ) from error
-    out = assemble(stored, options.timezone, str(source.path), NAME, problems)
+    out = assemble(stored, options.timezone, str(path), NAME, problems)
     if newer:
-        note = f"{source.path}: schema revision {newer} is none that gpudiag knows; read like {NEWEST}."
+        note = f"{path}: schema revision {newer} is none that gpudiag knows; read like {NEWEST}."
         out = replace(out, notes=(*out.notes, note))
     return out
 
 
-def _stored(path: Path, study: str | None, problems: ProblemLog) -> tuple[Stored, str]:
+def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) -> tuple[Stored, str]:
     """The long tables and the schema revision if it is unknown.
 
     A large file is copied first, so that a writer waits for the copy only and not for the reading.
     """
     if path.stat().st_size > LARGE_BYTES:
         try:
-            with private_copy(path) as copy, open_columns(copy) as columns:
+            with private_copy(path, live=live) as copy, open_columns(copy) as columns:
                 return read_rdb(columns, study, str(path), problems), newer_revision(columns)
         except (sqlite3.Error, OSError, pa.ArrowException):
             pass  # Damaged, or no room for a copy: row by row keeps what can be read.
-    with open_readonly(path) as connection:
+    with open_readonly(path, live=live) as connection:
         rows = SqliteRows(connection, problems)
         return read_rdb(rows, study, str(path), problems), newer_revision(rows)
 

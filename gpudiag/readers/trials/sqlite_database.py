@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.trials.optuna_rdb import Database, Fields
+from gpudiag.readers.trials.optuna_rdb import Database, Fields, select_sql
 
 _FIRST = {"int": "0", "float": "0.5", "name": "''", "text": "''", "stamp": "''"}
 
@@ -36,7 +36,7 @@ class SqliteRows:
 
     def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
         """The rows that can be read: from the front, and from the back where a page is damaged."""
-        sql = _sql(what, table, where)
+        sql = select_sql(what, table, where)
         rows: list[tuple] = []
         error = self._drain(sql, rows)
         if error:
@@ -69,13 +69,12 @@ class SqliteColumns:
 
         database = exits.enter_context(connect(f"file:{quote(str(path))}?mode=ro&immutable=1"))
         self._connection = exits.enter_context(AdbcConnection(database))
-        self._another = lambda: SqliteColumns(path, pool, exits)
-        self._pool = pool
+        self._path, self._pool, self._exits = path, pool, exits
         self.columns = cache(self._columns)
 
     def apart(self, read: Callable[[Database], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
         """Begin the read on a connection and in a thread of its own; the file never changes."""
-        return self._pool.submit(read, self._another()).result
+        return self._pool.submit(read, SqliteColumns(self._path, self._pool, self._exits)).result
 
     def _columns(self, table: str) -> frozenset[str]:
         with self._run(f"SELECT '' AS name UNION ALL SELECT name FROM pragma_table_info('{table}')") as batches:
@@ -84,11 +83,12 @@ class SqliteColumns:
     def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
         """All rows. Text that repeats becomes categories, batch by batch, so that it is held once."""
         # The driver takes the types of the first rows for all: a row of our own sets them.
-        first = ", ".join(f"{_FIRST[field.kind]} AS {name}" for name, field in what.items())
-        names = [name for name, field in what.items() if field.kind == "name"]
-        with self._run(f"SELECT {first} UNION ALL {_sql(what, table, where)}") as batches:
-            parts = [_encoded(pa.Table.from_batches([batch]), names) for batch in batches]
-        return pa.concat_tables(parts).unify_dictionaries().slice(1).to_pandas(self_destruct=True)
+        first = ", ".join(_FIRST[field.kind] for field in what.values())
+        repeated = [index for index, field in enumerate(what.values()) if field.kind == "name"]
+        with self._run(f"SELECT {first} UNION ALL {select_sql(what, table, where)}") as batches:
+            parts = [_encoded(pa.Table.from_batches([batch]), repeated) for batch in batches]
+        whole = pa.concat_tables(parts).unify_dictionaries().slice(1).rename_columns(list(what))
+        return whole.to_pandas(self_destruct=True)
 
     @contextmanager
     def _run(self, sql: str) -> Iterator[pa.RecordBatchReader]:
@@ -102,16 +102,11 @@ class SqliteColumns:
                 yield batches
 
 
-def _encoded(table: pa.Table, names: list[str]) -> pa.Table:
-    for name in names:
-        at = table.column_names.index(name)
-        table = table.set_column(at, name, pc.dictionary_encode(table[name]))
+def _encoded(table: pa.Table, columns: list[int]) -> pa.Table:
+    """The table with the text of these columns as codes into the distinct texts."""
+    for at in columns:
+        table = table.set_column(at, table.column_names[at], pc.dictionary_encode(table.column(at)))
     return table
-
-
-def _sql(what: Fields, table: str, where: str) -> str:
-    fields = ", ".join(f"{field.sql} AS {name}" for name, field in what.items())
-    return f"SELECT {fields} FROM {table} AS t" + (f" WHERE {where}" if where else "")
 
 
 @contextmanager

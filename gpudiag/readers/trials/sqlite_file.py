@@ -22,25 +22,28 @@ BUSY_S = 10.0
 
 
 @contextmanager
-def open_readonly(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that cannot write, inside one read transaction. Raises sqlite3.Error."""
-    if _needs_recovery(path):
+def open_readonly(path: Path, *, live: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection that cannot write, inside one read transaction. Raises sqlite3.Error.
+
+    ``live``: this process has the file open, so nothing needs recovery and only SQLite may touch it.
+    """
+    if not live and _needs_recovery(path):
         with (
             tempfile.TemporaryDirectory(prefix="gpudiag-") as folder,
             _connect(_copy(path, Path(folder)), "rw") as copy,
         ):
             yield copy
         return
-    with _connect(path, "ro&immutable=1" if _is_idle_wal(path) else "ro") as connection:
+    with _connect(path, "ro&immutable=1" if not live and _is_idle_wal(path) else "ro") as connection:
         yield connection
 
 
 @contextmanager
-def private_copy(path: Path) -> Iterator[Path]:
+def private_copy(path: Path, *, live: bool = False) -> Iterator[Path]:
     """A copy of one state of the database in a temporary folder; the original is locked while it is copied only."""
     with tempfile.TemporaryDirectory(prefix="gpudiag-") as folder:
         copy = Path(folder) / "copy.db"
-        with open_readonly(path) as source, closing(sqlite3.connect(copy)) as target:
+        with open_readonly(path, live=live) as source, closing(sqlite3.connect(copy)) as target:
             target.execute("PRAGMA journal_mode=OFF")
             target.execute("PRAGMA synchronous=OFF")
             source.execute("COMMIT")

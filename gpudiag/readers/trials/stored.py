@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -31,8 +32,9 @@ class Stored:
     """One storage, raw.
 
     ``studies.directions`` is text such as ``MINIMIZE,MAXIMIZE``. ``trials`` may carry ``worker``.
-    ``start`` and ``end`` are naive datetime64[us] as they stand in the storage, or UTC where the
-    storage says so. ``params.value`` is the stored number, ``params.distribution`` JSON text.
+    ``start`` and ``end`` are naive datetime64[us] as they stand in the storage; or UTC, where ``clocks``
+    says by study_id what clock they were written in and why. ``params.value`` is the stored number,
+    ``params.distribution`` JSON text.
     ``created_by`` is the Optuna version that created the storage, empty if unknown.
     """
 
@@ -45,6 +47,7 @@ class Stored:
     system_attrs: pd.DataFrame
     heartbeats: pd.DataFrame
     created_by: str = ""
+    clocks: Mapping[Any, tuple[str, str]] | None = None
 
 
 def pick_study(wanted: str | None, present: Iterable[str], where: object) -> None:

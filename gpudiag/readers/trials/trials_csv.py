@@ -21,7 +21,7 @@ _DELIMITERS = (",", ";", "\t")
 
 def recognises(source: Source) -> bool:
     """The header of ``trials_dataframe().to_csv()``: with or without index, flat or with two header lines."""
-    return is_trials_header(_names(_header(source)))
+    return is_trials_header(plain_names(_header(source)))
 
 
 def recognises_dashboard(source: Source) -> bool:
@@ -40,7 +40,7 @@ def _header(source: Source) -> list[str]:
     return next(csv.reader([line], delimiter=_delimiter(line)), [])
 
 
-def _names(header: Sequence[str]) -> list[str]:
+def plain_names(header: Sequence[str]) -> list[str]:
     """Column names, with those of a ``multi_index`` frame that was flattened by str() made plain."""
     out = []
     for name in header:
@@ -73,7 +73,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per row; the study is called as the options say, else like the file."""
     problems = ProblemLog()
     header, *rows = _rows(source)
-    names = _names(header)
+    names = plain_names(header)
     if len(set(names) - {""}) < len([name for name in names if name]) and rows and "number" not in rows[0]:
         # A multi_index frame: the second line holds the names inside params, user_attrs, ...
         second, *rows = rows

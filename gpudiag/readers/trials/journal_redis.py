@@ -1,0 +1,78 @@
+"""Optuna's JournalRedisBackend: the operations of a journal under ``<prefix>:log:<n>``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from gpudiag.errors import InputError
+from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.trials.assemble import assemble
+from gpudiag.readers.trials.journal import Operation, replay, to_stored
+from gpudiag.readers.trials.stored import pick_study
+from gpudiag.readers.trials.url import show_url, without_secrets
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+NAME = "optuna-redis"
+TIMEOUT_S = 10
+BATCH = 10_000
+
+
+def read_redis(url: str, options: ReadOptions) -> Trials:
+    """Every study of the journal at ``redis://...``, or the one of ``options.study``.
+
+    ``?prefix=<name>`` chooses the journal where the server holds several.
+    """
+    shown = show_url(url)
+    try:
+        import redis
+    except ModuleNotFoundError:
+        raise InputError(f'{shown}: needs the package redis; run pip install "gpudiag[redis]".') from None
+    problems = ProblemLog()
+    address, _, query = url.partition("?")
+    asked = dict(parse_qsl(query, keep_blank_values=True))
+    prefix = asked.pop("prefix", None)
+    try:
+        plain = address + (f"?{urlencode(asked)}" if asked else "")
+        with redis.Redis.from_url(plain, socket_connect_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S) as server:
+            chosen = _prefix(server, prefix, shown)
+            state = replay(_operations(server, chosen, problems), problems)
+    except (redis.RedisError, OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        said = without_secrets(str(error), url)[:300]
+        # Not chained: the client's own exception may hold the password.
+        raise InputError(f"{shown}: cannot be read ({said}); check address, user and rights.") from None
+    pick_study(options.study, (name for name, _ in state.studies.values()), shown)
+    stored = to_stored(state, options.timezone, options.study, problems)
+    return assemble(stored, options.timezone, shown, NAME, problems)
+
+
+def _prefix(server: Redis, prefix: str | None, shown: str) -> str:
+    """The prefix asked for, or the only one there is."""
+    suffix = ":log_number"
+    if prefix is not None and server.exists(prefix + suffix):
+        return prefix
+    found = sorted(key.decode().removesuffix(suffix) for key in server.scan_iter(match="*" + suffix, count=1000))
+    if prefix is None and len(found) == 1:
+        return found[0]
+    listed = ", ".join(f"'{name}'" for name in found[:20]) or "none"
+    what = f"no journal with prefix '{prefix}'" if prefix is not None else "no single journal"
+    raise InputError(f"{shown}: holds {what}; prefixes found: {listed}. Choose one with ?prefix=NAME.")
+
+
+def _operations(server: Redis, prefix: str, problems: ProblemLog) -> Iterator[Operation]:
+    """The operations written when the reading began."""
+    last = int(server.get(f"{prefix}:log_number"))
+    for first in range(0, last + 1, BATCH):
+        keys = [f"{prefix}:log:{number}" for number in range(first, min(first + BATCH, last + 1))]
+        for number, raw in enumerate(server.mget(keys), start=first):
+            try:
+                yield json.loads(raw)
+            except (TypeError, ValueError):
+                problems.add("journal entry that is missing or damaged", line=number, lost=True)

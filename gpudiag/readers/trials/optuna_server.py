@@ -1,0 +1,106 @@
+"""Optuna studies on a database server, in one read-only transaction on one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+
+import pandas as pd
+from sqlalchemy import URL, Connection, create_engine, inspect, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from gpudiag.errors import InputError
+from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.trials.assemble import assemble
+from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
+from gpudiag.readers.trials.url import show_url, without_secrets
+
+NAME = "optuna-server"
+CONNECT_TIMEOUT_S = 10
+_DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql"), "mariadb": ("MySQLdb", "pymysql")}
+_EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+_SNAPSHOT = {
+    "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    "mysql": "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    "mariadb": "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+}
+
+
+def read_server(url: str, options: ReadOptions) -> Trials:
+    """Every study of the database at a URL, or the one of ``options.study``.
+
+    Raises StudyNotFound, or InputError with the password taken out of whatever the driver says.
+    """
+    shown = show_url(url)
+    problems = ProblemLog()
+    try:
+        with _connect(_with_driver(url)) as connection:
+            database = ServerDatabase(connection)
+            if not {"trials", "studies"} <= set(inspect(connection).get_table_names()):
+                raise InputError(f"{shown}: the database has no Optuna tables (trials, studies); check its name.")
+            stored = read_rdb(database, options.study, shown, problems)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(url.partition("://")[0].partition("+")[0], "")
+        hint = f'pip install "gpudiag[{extra}]"' if extra else f"pip install {error.name}"
+        raise InputError(f"{shown}: needs the package {error.name}; run {hint}.") from None
+    except (SQLAlchemyError, OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        said = without_secrets(str(getattr(error, "orig", None) or error), url)[:300]
+        # Not chained: the driver's own exception may hold the password.
+        raise InputError(f"{shown}: cannot be read ({said}); check address, user and rights.") from None
+    # The server stamps heartbeats in a zone of its own, so they tell nothing.
+    stored = replace(stored, heartbeats=stored.heartbeats.iloc[:0])
+    return assemble(stored, options.timezone, shown, NAME, problems)
+
+
+def _with_driver(url: str) -> URL:
+    """The URL with a driver that is installed, where it names none."""
+    parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres://") else url)
+    if "+" in parsed.drivername or parsed.drivername not in _DRIVERS:
+        return parsed
+    driver = next((name for name in _DRIVERS[parsed.drivername] if find_spec(name)), None)
+    return parsed.set(drivername=f"{parsed.drivername}+{driver.lower()}") if driver else parsed
+
+
+@contextmanager
+def _connect(url: URL) -> Iterator[Connection]:
+    """A connection inside one read-only transaction that sees one state of the database."""
+    wait = {"connect_timeout": CONNECT_TIMEOUT_S} if url.get_backend_name() in _SNAPSHOT else {}
+    engine = create_engine(url, connect_args=wait, hide_parameters=True, isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            begin = _SNAPSHOT.get(url.get_backend_name())
+            if begin:
+                connection.exec_driver_sql(begin)
+            yield connection
+            if begin:
+                connection.exec_driver_sql("ROLLBACK")
+    finally:
+        engine.dispose()
+
+
+class ServerDatabase:
+    """The tables seen by one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._tables = frozenset(inspect(connection).get_table_names())
+        self.columns = cache(self._columns)
+
+    def _columns(self, table: str) -> frozenset[str]:
+        if table not in self._tables:
+            return frozenset()
+        return frozenset(column["name"] for column in inspect(self._connection).get_columns(table))
+
+    def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
+        rows = self._connection.exec_driver_sql(select_sql(what, table, where)).fetchall()
+        return pd.DataFrame.from_records([tuple(row) for row in rows], columns=list(what))
+
+    def apart(self, read: Callable[[Database], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
+        """A transaction is one connection: the read happens when it is asked for."""
+        return lambda: read(self)

@@ -1,0 +1,114 @@
+"""What ``optuna trials -f json`` and ``-f yaml`` print: a list of trials, flattened or not.
+
+The JSON is Python's: infinities and NaN stand bare, which no other parser accepts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpudiag.errors import InputError
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.trials.flat import from_columns, is_trials_header
+
+NAME = "optuna-cli-json"
+YAML_NAME = "optuna-cli-yaml"
+
+_NEXT_ITEM = re.compile(r"\n(?=- )")
+
+
+def recognises(source: Source) -> bool:
+    """A JSON list whose first object has the keys of a trial."""
+    text = source.text.lstrip()
+    if source.is_binary or not text.startswith("["):
+        return False
+    first = next(_objects(text, ProblemLog()), None)
+    return first is not None and is_trials_header(list(_flat(first)))
+
+
+def recognises_yaml(source: Source) -> bool:
+    """A YAML list whose first item has the keys of a trial."""
+    if source.is_binary or not source.text.startswith("- "):
+        return False
+    first = next(_items(source.text, ProblemLog()), None)
+    return first is not None and is_trials_header(list(_flat(first)))
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """One trial per object; the study is called as the options say, else like the file."""
+    problems = ProblemLog()
+    return _table(_objects(source.read_text(), problems), source, options, NAME, problems)
+
+
+def read_yaml(source: Source, options: ReadOptions) -> Trials:
+    """One trial per item; the study is called as the options say, else like the file."""
+    problems = ProblemLog()
+    return _table(_items(source.read_text(), problems), source, options, YAML_NAME, problems)
+
+
+def _table(
+    found: Iterator[Mapping[str, Any]], source: Source, options: ReadOptions, reader: str, problems: ProblemLog
+) -> Trials:
+    records = [_flat(item) for item in found]
+    if not records:
+        raise InputError(f"{source.path}: holds no complete trial; check that the export was not cut.")
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = {name: [record.get(name) for record in records] for name in names}
+    return from_columns(columns, source, options, reader, problems)
+
+
+def _objects(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list, one by one, so that a cut list keeps its good part."""
+    decoder = json.JSONDecoder()
+    at = text.find("[") + 1
+    while True:
+        at = next((i for i in range(at, len(text)) if text[i] not in " \t\r\n,"), len(text))
+        if at >= len(text) or text[at] == "]":
+            return
+        try:
+            found, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            problems.add("incomplete: the list is cut", lost=True)
+            return
+        if isinstance(found, dict):
+            yield found
+        else:
+            problems.add("entry that is not a trial", lost=True)
+
+
+def _items(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
+    """The items of a list, parsed one by one."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for part in _NEXT_ITEM.split(text.strip()):
+        try:
+            found = yaml.load(part, Loader=loader)
+        except yaml.YAMLError:
+            found = None
+        if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
+            yield found[0]
+        else:
+            problems.add("entry that is not a trial", lost=True)
+
+
+def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"params": {"x": 1}, "values": [1, 2]}`` as ``params_x``, ``values_0`` and ``values_1``."""
+    out: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, dict) and key in ("params", "user_attrs", "system_attrs", "values", "intermediate_values"):
+            out |= {f"{key}_{name}": inner for name, inner in value.items()}
+        elif isinstance(value, list) and key == "values":
+            out |= {f"values_{index}": inner for index, inner in enumerate(value)}
+        else:
+            out[str(key)] = value
+    return out
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read)
+YAML: Reader[Trials] = Reader(YAML_NAME, recognises_yaml, read_yaml)
