@@ -42,8 +42,8 @@ class Life:
 
     @property
     def tail_start_s(self) -> float:
-        """End of its last GPU phase; its end where it had none."""
-        return self.spans[-1][1] if self.spans else self.end_s
+        """End of its last GPU phase; its end where it had none; NaN while it runs."""
+        return min(self.spans[-1][1], self.end_s) if self.spans and not math.isnan(self.end_s) else self.end_s
 
     @property
     def finished(self) -> bool:

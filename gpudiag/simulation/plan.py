@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gpudiag.simulation.spec import Curve, Faults, Model, Range, Spec
+from gpudiag.simulation.spec import Curve, Faults, Model, Range, Spec, Trial
+
+RAMP_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,15 @@ def draw_plan(spec: Spec, seed: int, number: int) -> Plan:
         fault_at_s=at * nominal_s,
         lottery=lottery,
     )
+
+
+def memory_ramp(trial: Trial, peak_mib: float) -> list[tuple[float, float]]:
+    """Levels (seconds after the first GPU phase begins, MiB) from the CUDA context to the plateau, in equal steps."""
+    rise = trial.plateau * peak_mib - trial.context_mib
+    return [
+        (trial.ramp_s * step / RAMP_STEPS, trial.context_mib + rise * step / RAMP_STEPS)
+        for step in range(1, RAMP_STEPS + 1)
+    ]
 
 
 def _between(limits: Range, draw: float) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from gpudiag.simulation.life import Life
+from gpudiag.simulation.plan import memory_ramp
 from gpudiag.simulation.sharing import busy_share, speed
 from gpudiag.simulation.spec import Spec, Trial
 from gpudiag.simulation.world import History
@@ -49,10 +50,7 @@ def _memory_course(
     course = [(life.start_s + startup_s * trial.context_at, trial.context_mib)]
     if life.spans:
         begin, end = life.spans[0]
-        plateau = trial.plateau * peak_mib
-        for quarter in (1, 2, 3, 4):
-            level = trial.context_mib + (plateau - trial.context_mib) * quarter / 4
-            course.append((begin + trial.ramp_s * quarter / 4, level))
+        course += [(begin + after, level) for after, level in memory_ramp(trial, peak_mib)]
         course.append((max(end, begin + trial.ramp_s), peak_mib))
     course = [(at, level) for at, level in course if at < until_s]
     return [*course, (until_s, 0.0)] if course else []
@@ -68,7 +66,7 @@ def replay(spec: Spec, lives: Sequence[Life]) -> History:
         for load in (load for load in spec.foreign if load.gpu == index):
             changes += [(load.start_s, load.mem_mib), (load.end_s, -load.mem_mib)]
         level = float(gpu.base_mib)
-        course = [(0.0, level)]
+        course = []
         for at, change in sorted(changes):
             level += change
             course.append((at, level))

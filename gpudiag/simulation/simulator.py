@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.run import Run
@@ -58,8 +59,8 @@ def simulate(spec: Spec | None = None, *, seed: int = 0, **overrides: Any) -> Si
 def observe(spec: Spec, history: History, seed: int) -> Simulated:
     """The run and the truth of a history, simulated or scripted."""
     start_s, end_s = window(history.lives)
-    last = max([end_s, *(life.end_s for life in history.lives if life.end_s > end_s)])
-    samples = sample(spec, history, seed, start_s - spec.telemetry.lead_s, last + spec.telemetry.lag_s)
+    last_s = float(np.nanmax([end_s, *(life.end_s for life in history.lives)]))
+    samples = sample(spec, history, seed, start_s - spec.telemetry.lead_s, last_s + spec.telemetry.lag_s)
     return observed(spec, history, samples)
 
 

@@ -47,14 +47,13 @@ def build_run(spec: Spec, lives: Sequence[Life], samples: pd.DataFrame) -> Run:
 
 def settings_of(spec: Spec) -> Settings:
     """What run.toml states: the spec's settings, completed by what the simulation used."""
-    used = {
-        "parallel": spec.worker_steps[0][1],
-        "n_trials": spec.n_trials,
-        "pruner": spec.pruner,
-        "max_steps": spec.trial.epochs,
-    }
+    used: dict[str, object] = {}
+    if spec.record != "none":
+        used |= {"parallel": max(number for _, number in spec.worker_steps), "n_trials": spec.n_trials}
+    if spec.record == "optuna":
+        used |= {"pruner": spec.pruner, "max_steps": spec.trial.epochs}
     missing = {name: value for name, value in used.items() if getattr(spec.settings, name) is None}
-    return spec.settings.model_copy(update=missing if spec.record == "optuna" else {})
+    return spec.settings.model_copy(update=missing)
 
 
 def _gpu(spec: Spec, samples: pd.DataFrame, origin: pd.Timestamp) -> pd.DataFrame:

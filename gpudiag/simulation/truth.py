@@ -69,7 +69,8 @@ def establish_truth(spec: Spec, history: History, samples: pd.DataFrame, origin:
         cells = _cells(busy, own, stamps, start_s, end_s, spec.telemetry.window_s)
         ledger += [{"gpu": str(index), "cell": cell, "gpu_s": cells[cell]} for cell in CELLS]
         mean = busy.mean(np.array([start_s]), np.array([end_s]))[0]
-        peak = max((level for at, level in history.used[index] if at < end_s), default=float(gpu.base_mib))
+        used = Steps.of(history.used[index], float(gpu.base_mib))
+        peak = used.at(np.array([start_s, *used.times[(used.times > start_s) & (used.times < end_s)]])).max()
         gpus.append({"gpu": str(index), "mean_util_pct": 100.0 * float(mean), "mem_peak_mib": float(peak)})
     levels = _levels(lives, start_s, end_s)
     occupied = levels[levels["level"] > 0]
@@ -91,7 +92,7 @@ def window(lives: Sequence[Life]) -> tuple[float, float]:
     """First start to last recorded end; to the last true end where no end is recorded."""
     started = [life for life in lives if life.state != "WAITING"]
     ends = [life.end_s for life in started if life.finished] or [life.end_s for life in started]
-    return min(life.start_s for life in started), max(ends)
+    return min(life.start_s for life in started), float(np.nanmax(ends))
 
 
 def _cells(
@@ -179,7 +180,7 @@ def _trials(lives: Sequence[Life], origin: pd.Timestamp) -> pd.DataFrame:
             "tail_start": _stamp(origin, life.tail_start_s),
             "end": _stamp(origin, life.end_s),
             "startup_s": life.startup_end_s - life.start_s,
-            "work_gpu_s": life.work_s,
+            "work_gpu_s": np.nan if np.isnan(life.end_s) else life.work_s,
             "mem_peak_mib": life.peak_mib,
             "fault": life.detail,
         }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.plan import Plan, draw_plan
+from gpudiag.simulation.plan import Plan, draw_plan, memory_ramp
 from gpudiag.simulation.sharing import SharedGpu
 from gpudiag.simulation.spec import Spec
 
@@ -60,7 +60,7 @@ class World:
         self._seed = seed
         self._gpus = [SharedGpu(gpu) for gpu in spec.gpus]
         self._used = [float(gpu.base_mib) for gpu in spec.gpus]
-        self._memory: list[list[tuple[float, float]]] = [[(0.0, used)] for used in self._used]
+        self._memory: list[list[tuple[float, float]]] = [[] for _ in spec.gpus]
         self._queue = deque(range(spec.n_trials))
         self._lives: list[Life] = []
         self._running: dict[int, _Running] = {}
@@ -160,11 +160,8 @@ class World:
     def _train(self, at: float, running: _Running) -> None:
         if running.life.number not in self._running:
             return
-        trial = self._spec.trial
-        plateau = trial.plateau * running.plan.peak_mib
-        for quarter in (1, 2, 3, 4):
-            level = trial.context_mib + (plateau - trial.context_mib) * quarter / 4
-            self._after(at + trial.ramp_s * quarter / 4, self._grow, running, level)
+        for after, level in memory_ramp(self._spec.trial, running.plan.peak_mib):
+            self._after(at + after, self._grow, running, level)
         self._gpu_phase(at, running)
 
     def _gpu_phase(self, at: float, running: _Running) -> None:
@@ -236,7 +233,7 @@ class World:
 
     def _occupy(self, at: float, gpu: int, more_mib: float) -> None:
         if more_mib:
-            self._used[gpu] += more_mib
+            self._used[gpu] = round(self._used[gpu] + more_mib, 6)
             self._memory[gpu].append((at, self._used[gpu]))
 
     def _release(self, at: float, worker: _Worker) -> None:

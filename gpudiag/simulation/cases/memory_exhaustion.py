@@ -23,7 +23,7 @@ be reset after 50 trials in a row without a failure, which never came.
 
 Two different faults hide behind "crash". Overflows (out of memory) end with the step from three to two workers.
 Device-side asserts, a logic error, do not depend on memory and go on; each poisons its process, so that the next two
-trials of the same worker fail within seconds: three FAILs, one event. A few workers were killed, which leaves trials
+trials of the same worker fail within seconds: three FAILs, one event. One worker was killed, which leaves its trial
 RUNNING.
 
 All of it comes from the event loop; nothing is scripted. train.log holds what the workers printed.
@@ -41,19 +41,19 @@ SPEC = Spec(
     trial=Trial(
         startup_s=(28.0, 52.0),
         epochs=20,
-        epoch_s=(29.0, 46.0),
+        epoch_s=(29.5, 47.5),
         dip_s=(1.0, 2.5),
         tail_s=(3.0, 6.0),
         gap_s=(0.5, 2.0),
         gpu_share_pct=(45.0, 45.0),
         models=(
-            Model("small", 3.0, 0.8, 3200.0, 12.0),
-            Model("base", 5.0, 1.0, 4300.0, 18.0),
+            Model("small", 2.0, 0.8, 3600.0, 12.0),
+            Model("base", 6.0, 1.0, 4600.0, 18.0),
             Model("large", 1.3, 1.25, 5200.0, 48.0),
         ),
         batch_sizes=(32, 64, 128),
         context_mib=450.0,
-        ramp_s=24.0,
+        ramp_s=60.0,
     ),
     curve=Curve(direction="minimize", crossing=0.5),
     telemetry=Telemetry(period_s=10.0),
