@@ -76,14 +76,14 @@ def open_trials(run: Run) -> pd.DataFrame:
 
 
 def _last_stamp(run: Run, lives: pd.DataFrame) -> int:
-    """The end of observation: the last stamp of trials, reports and, on the same clock, telemetry."""
+    """The end of observation: the last stamp of trials, reports and, on the same clock, telemetry; else NEVER."""
     known = [lives["start"], lives["end"]]
     if "time" in run.reports:
         known.append(run.reports["time"])
     if run.info.clock.joined:
         known += [run.gpu["time"], run.processes["time"]]
-    stamps = [column.max() for column in known]
-    return int(microseconds(pd.Series([stamp for stamp in stamps if not pd.isna(stamp)])).max())
+    last = pd.Series([column.max() for column in known], dtype=dtype("time")).max()
+    return NEVER if pd.isna(last) else int(microseconds(pd.Series([last]))[0])
 
 
 def _stale(lives: pd.DataFrame, start: np.ndarray) -> np.ndarray:

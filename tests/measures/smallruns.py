@@ -1,0 +1,58 @@
+"""Small runs made by hand for the tests of measures: times are seconds after T0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.manifest import Settings
+from gpudiag.run import ClockRecord, Run, RunInfo
+from gpudiag.schema import GPU, GPUS, REPORTS, STUDIES, TRIALS, conform
+
+T0 = pd.Timestamp("2025-10-24 19:00:00", tz="UTC")
+
+
+def at(seconds: Any) -> Any:
+    """Stamps that many seconds after T0; NaN becomes NaT."""
+    return T0 + pd.to_timedelta(np.asarray(seconds, float), unit="s")
+
+
+def gpu(seconds: Sequence[float], name: str = "0", **columns: Any) -> pd.DataFrame:
+    """Samples of one GPU."""
+    return conform(pd.DataFrame({"time": at(seconds), "gpu": name, **columns}), GPU)
+
+
+def gpus(**columns: Any) -> pd.DataFrame:
+    return conform(pd.DataFrame(columns), GPUS)
+
+
+def trials(rows: Sequence[tuple[str, float, float]], study: str = "s", **columns: Any) -> pd.DataFrame:
+    """Trials 0, 1, 2... from (state, start, end); NaN is unknown."""
+    states, starts, ends = zip(*rows, strict=True)
+    frame = pd.DataFrame(
+        {"study": study, "trial": range(len(rows)), "state": states, "start": at(starts), "end": at(ends), **columns}
+    )
+    return conform(frame, TRIALS)
+
+
+def reports(steps: dict[int, Sequence[int]], study: str = "s") -> pd.DataFrame:
+    """Intermediate values by trial and step; the values do not matter."""
+    pairs = [(trial, step) for trial, listed in steps.items() for step in listed]
+    frame = pd.DataFrame(pairs, columns=["trial", "step"]).assign(study=study, value=1.0)
+    return conform(frame, REPORTS)
+
+
+def study(directions: str, name: str = "s") -> pd.DataFrame:
+    return conform(pd.DataFrame({"study": [name], "directions": [directions]}), STUDIES)
+
+
+def run(
+    joined: bool = True, overrides: dict[str, Any] | None = None, settings: dict[str, Any] | None = None, **tables: Any
+) -> Run:
+    info = RunInfo(
+        settings=Settings(**(settings or {})), clock=ClockRecord(joined=joined), gpu_overrides=overrides or {}
+    )
+    return Run(info=info, **tables)

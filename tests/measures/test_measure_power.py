@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from smallruns import gpu, gpus, run
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.manifest import GpuOverride
+from gpudiag.measures.power import measure_power
+
+
+def test_case_5_a_laptop_chip_cannot_draw_590_w() -> None:
+    # 89 readings with a mean of 20.5 W and one of 590 W, 300 s / 90 apart.
+    power = np.r_[np.full(44, 18.5), 590.0, np.full(45, 18.5 + 4 * 45 / 45 - 0.0)]
+    power[45:] = (20.5 * 89 - 44 * 18.5) / 45
+    log = gpu(np.arange(90) * 300 / 90, power_w=power, mem_total_mib=6141.0)
+    profile = measure_power(run(gpu=log, gpus=gpus(gpu=["0"], name=["NVIDIA GeForce RTX 4050 Laptop GPU"])))
+    row = profile.per_gpu.loc["0"]
+    assert (row["n_rejected"], profile.n_rejected, row["board"], row["laptop"]) == (1, 1, "RTX 4050 Laptop", True)
+    assert (row["limit_w"], row["limit_source"], row["plausible_w"]) == (140, "data sheet", pytest.approx(182))
+    assert row["mean_w"] == pytest.approx(20.5, abs=0.05)
+    assert row["mean_all_w"] == pytest.approx(26.8, abs=0.05)
+    assert (row["max_all_w"], row["rejected_pct"]) == (590, pytest.approx(100 / 90))
+    assert row["max_w"] < 30
+    assert profile.rejected["power_w"].tolist() == [590]
+    assert row["longest_rejected_s"] == pytest.approx(300 / 90)
+
+
+def test_an_a100_may_exceed_its_limit_by_half() -> None:
+    # Acme: 599.7 W on a board of 400 W, read by a sensor without averaging.
+    log = gpu(range(4), power_w=[300, 599.7, 641, 300], power_limit_w=400.0, mem_total_mib=81920.0)
+    profile = measure_power(run(gpu=log, gpus=gpus(gpu=["0"], name=["NVIDIA A100-SXM4-80GB"])))
+    assert profile.rejected["power_w"].tolist() == [641]
+    assert math.isnan(profile.per_gpu.at["0", "over_limit_pct"])
+
+
+def test_an_averaging_sensor_may_not() -> None:
+    log = gpu(range(5), power_w=[300, 441, 519, 521, 300], power_limit_w=400.0)
+    profile = measure_power(run(gpu=log, gpus=gpus(gpu=["0"], name=["NVIDIA H100 NVL"])))
+    assert profile.rejected["power_w"].tolist() == [521]
+    assert profile.per_gpu.at["0", "averaged_sensor"] is True or profile.per_gpu.at["0", "averaged_sensor"]
+    # 441 and 519 W are above 1.10 x 400 W: the 2nd and 3rd of the readings kept at 0, 1, 2 and 4 s.
+    assert profile.per_gpu.at["0", "over_limit_pct"] == pytest.approx(100 * (1 + 1.5) / 5)
+
+
+def test_without_a_limit_nothing_is_rejected() -> None:
+    row = measure_power(run(gpu=gpu(range(4), power_w=[1, 2, 9999, 2]))).per_gpu.loc["0"]
+    assert row["n_rejected"] == 0 and row["limit_source"] == "" and math.isnan(row["limit_w"])
+
+
+def test_the_users_limit_comes_first() -> None:
+    log = gpu(range(4), power_w=[50, 60, 200, 50], power_limit_w=590.0)
+    profile = measure_power(run(gpu=log, overrides={"0": GpuOverride(power_limit_w=100)}))
+    assert profile.n_rejected == 1 and profile.per_gpu.at["0", "limit_source"] == "run.toml"
+
+
+def test_energy_stops_at_a_gap() -> None:
+    log = gpu([0, 1, 2, 3, 100, 101], power_w=[100, 100, 200, 200, 1000, 1000])
+    # 100 + 150 + 200 J, nothing across the gap, then 1000 J.
+    assert measure_power(run(gpu=log)).energy_kwh == pytest.approx(1450 / 3.6e6)
+
+
+def test_the_boards_own_counter_is_preferred() -> None:
+    log = gpu(range(4), power_w=10.0, energy_j=[1000, 1500, 20, 120])
+    row = measure_power(run(gpu=log)).per_gpu.loc["0"]
+    assert row["energy_source"] == "counter"
+    assert row["energy_kwh"] == pytest.approx(600 / 3.6e6)  # 500 and 100 J; the driver was loaded anew between
+
+
+def test_frozen_readings_are_measured_in_seconds() -> None:
+    power = np.full(100, 20.0)
+    power[10:80] = 588.0
+    log = gpu(range(100), power_w=power, power_limit_w=140.0, throttle_reasons=np.where(power > 500, 0x4, 0))
+    row = measure_power(run(gpu=log)).per_gpu.loc["0"]
+    assert (row["longest_rejected_s"], row["rejected_capped_pct"]) == (70, 100)
+
+
+def test_temperatures_that_are_none_are_dropped() -> None:
+    log = gpu(range(5), power_w=50.0, temp_c=[0, 60, 70, 80, 150])
+    row = measure_power(run(gpu=log)).per_gpu.loc["0"]
+    assert (row["mean_temp_c"], row["max_temp_c"]) == (pytest.approx(70), 80)
+
+
+def test_zero_watts_are_an_absent_sensor() -> None:
+    with pytest.raises(NotMeasurable, match="above 0 W"):
+        measure_power(run(gpu=gpu(range(5), power_w=0.0)))

@@ -1,0 +1,224 @@
+"""What must hold for every measure of the registry, whatever the run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from smallruns import T0, gpu, gpus, reports, run, study, trials
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures import MEASURES, TOPICS
+from gpudiag.measures.base import Measure, facts
+from gpudiag.run import Run
+from gpudiag.schema import GPU, STATES, TABLES, conform
+
+NAN = math.nan
+EVERY = pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.__name__)
+SOME = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    """A run of 1-3 GPUs with irregular stamps and unknown cells, and up to 12 trials in any state."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    logs = []
+    for name in range(draw(st.integers(1, 3))):
+        n = int(rng.integers(3, 40))
+        util = rng.integers(0, 101, n).astype(float)
+        util[1:][rng.random(n - 1) < 0.1] = NAN
+        logs.append(
+            gpu(
+                np.cumsum(rng.choice([1.0, 1.0, 1.0, 1.25, 4.0, 60.0], n)), str(name), util_pct=util,
+                mem_used_mib=rng.uniform(0, 25000, n), mem_total_mib=24564.0, power_w=rng.uniform(0, 900, n),
+                temp_c=rng.uniform(20, 90, n), energy_j=np.cumsum(rng.uniform(0, 100, n)),
+            )
+        )  # fmt: skip
+    m = int(rng.integers(1, 13))
+    starts, lengths = rng.integers(0, 200, m).astype(float), rng.integers(0, 90, m)
+    states = rng.choice(STATES, m)
+    begun = states != "WAITING"
+    rows = [
+        (state, start if b else NAN, start + length if state in STATES[:3] else NAN)
+        for state, start, length, b in zip(states, starts, lengths, begun, strict=True)
+    ]
+    told = {i: list(range(1, int(rng.integers(2, 9)))) for i in range(m) if rng.random() < 0.7} or {0: [1]}
+    return run(
+        gpu=conform(pd.concat(logs), GPU),
+        gpus=gpus(gpu=["0", "1"], name=["NVIDIA GeForce RTX 4090", "NVIDIA A100-SXM4-40GB"]),
+        trials=trials(rows, worker=rng.choice(["a", "b", "c"], m), value=rng.normal(size=m)),
+        reports=reports(told),
+        studies=study("MINIMIZE"),
+        settings={"parallel": int(rng.integers(1, 5)), "pruner": "median(n_warmup_steps=2)"},
+    )
+
+
+def take(measure: Measure, what: Run) -> Any:
+    try:
+        return measure(what)
+    except NotMeasurable as missing:
+        return missing
+
+
+def frames(profile: Any) -> dict[str, pd.DataFrame]:
+    fields = [field.name for field in dataclasses.fields(profile)]
+    return {name: value for name in fields if isinstance(value := getattr(profile, name), pd.DataFrame)}
+
+
+def same(a: Any, b: Any, change: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame) -> None:
+    """Equal scalars; equal frames, after ``change`` of the first's, up to the order of rows."""
+    if isinstance(a, NotMeasurable) or isinstance(b, NotMeasurable):
+        assert str(a) == str(b)
+        return
+    for field in dataclasses.fields(a):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(x, float):
+            assert x == pytest.approx(y, rel=1e-9, abs=1e-9, nan_ok=True), field.name
+        elif not isinstance(x, pd.DataFrame):
+            assert x == y, field.name
+    for name, frame in frames(a).items():
+        left, right = (ordered(f) for f in (change(frame), frames(b)[name]))
+        pd.testing.assert_frame_equal(left, right, rtol=1e-9, atol=1e-9, obj=name)
+
+
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    flat = frame.reset_index() if frame.index.name else frame
+    return flat.sort_values(list(flat.columns[:4]), kind="stable", ignore_index=True)
+
+
+def test_the_registry_names_every_topic() -> None:
+    assert [m.__name__ for m in MEASURES] == [f"measure_{topic}" for topic in TOPICS]
+
+
+@EVERY
+@SOME
+@given(what=runs(), seed=st.integers(0, 1000))
+def test_row_order_changes_nothing(measure: Measure, what: Run, seed: int) -> None:
+    shuffled = what.map_tables(lambda _, table: table.sample(frac=1, random_state=seed, ignore_index=True))
+    same(take(measure, what), take(measure, shuffled))
+
+
+@EVERY
+@SOME
+@given(what=runs())
+def test_duplicated_samples_and_reports_change_nothing(measure: Measure, what: Run) -> None:
+    def double(name: str, table: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([table, table], ignore_index=True) if name in ("gpu", "reports") else table
+
+    same(take(measure, what), take(measure, what.map_tables(double)))
+
+
+@EVERY
+@SOME
+@given(what=runs())
+def test_relabelled_gpus_change_places_and_nothing_else(measure: Measure, what: Run) -> None:
+    names = {"0": "5", "1": "3", "2": "11"}
+
+    def relabel(frame: pd.DataFrame) -> pd.DataFrame:
+        if frame.index.name == "gpu":
+            return frame.rename(index=names)
+        return frame.assign(gpu=frame["gpu"].map(names)) if "gpu" in frame else frame
+
+    same(take(measure, what), take(measure, what.map_tables(lambda _, table: relabel(table))), relabel)
+
+
+@EVERY
+@SOME
+@given(what=runs(), days=st.integers(-4000, 4000))
+def test_shifting_all_clocks_moves_stamps_only(measure: Measure, what: Run, days: int) -> None:
+    by = pd.Timedelta(days=days)
+
+    def shift(frame: pd.DataFrame) -> pd.DataFrame:
+        stamps = [name for name in frame if isinstance(frame[name].dtype, pd.DatetimeTZDtype)]
+        return frame.assign(**{name: frame[name] + by for name in stamps})
+
+    same(take(measure, what), take(measure, what.map_tables(lambda _, table: shift(table))), shift)
+
+
+@EVERY
+@SOME
+@given(what=runs())
+def test_the_run_is_left_as_it_was(measure: Measure, what: Run) -> None:
+    before = {name: getattr(what, name).copy(deep=True) for name in TABLES}
+    take(measure, what)
+    for name, table in before.items():
+        pd.testing.assert_frame_equal(getattr(what, name), table)
+
+
+@EVERY
+def test_a_gap_changes_only_what_was_observed(measure: Measure) -> None:
+    """Steady telemetry that stops for an hour: every figure of the samples stays, only the time between is unknown."""
+    steady = {"util_pct": 60.0, "mem_used_mib": 9000.0, "mem_total_mib": 24564.0, "power_w": 200.0, "temp_c": 60.0}
+    stamps = np.arange(0.0, 400, 5)
+    whole = take(measure, run(gpu=gpu(stamps, **steady)))
+    parted = take(measure, run(gpu=gpu(np.where(stamps < 200, stamps, stamps + 3600), **steady)))
+    if isinstance(whole, NotMeasurable):
+        assert str(whole) == str(parted)
+        return
+    before, after = facts(whole), facts(parted)
+    moved = {name for name in before if before[name]["value"] != pytest.approx(after[name]["value"], nan_ok=True)
+             if not isinstance(before[name]["value"], str | None.__class__)}  # fmt: skip
+    allowed = ("span_s", "observed", "coverage_pct", "n_gaps", "longest_gap_s", "expected_s", "energy_kwh")
+    assert all(any(word in name for word in allowed) for name in moved), moved
+
+
+@EVERY
+@pytest.mark.parametrize(
+    "what",
+    [
+        Run(),
+        run(gpu=gpu([0], util_pct=5.0, mem_used_mib=5.0, power_w=5.0)),
+        run(gpu=gpu([0, 1])),
+        run(gpu=gpu([NAN], util_pct=5.0)),
+        run(trials=trials([("WAITING", NAN, NAN)])),
+        run(trials=trials([("RUNNING", 0, NAN)])),
+        run(trials=trials([("COMPLETE", NAN, NAN)])),
+        run(trials=trials([("FAIL", 3, 3)])),
+        run(trials=trials([("COMPLETE", 9, 3)])),
+        run(gpu=gpu([0], util_pct=5.0), trials=trials([("COMPLETE", 0, 0)])),
+        run(reports=reports({0: [1]})),
+    ],
+)
+def test_tiny_runs_give_a_profile_or_a_reason_with_a_remedy(measure: Measure, what: Run) -> None:
+    try:
+        facts(measure(what))
+    except NotMeasurable as missing:
+        assert missing.reason.endswith(".") and missing.remedy
+
+
+@EVERY
+def test_an_empty_run_is_not_measurable(measure: Measure) -> None:
+    with pytest.raises(NotMeasurable):
+        measure(Run())
+
+
+def test_stamps_before_1970_and_far_ahead() -> None:
+    table = gpu(range(100), util_pct=50.0)
+    for moved in (T0 - pd.Timedelta(days=365 * 60), T0 + pd.Timedelta(days=365 * 60)):
+        log = table.assign(time=table["time"] + (moved - T0))
+        assert MEASURES[TOPICS.index("sampling")](run(gpu=log)).per_gpu.at["0", "observed_s"] == 100
+
+
+@pytest.mark.slow
+def test_five_million_samples_and_fifty_thousand_trials_take_seconds() -> None:
+    import time
+
+    n, m = 625_000, 50_000
+    rng = np.random.default_rng(0)
+    logs = [gpu(np.arange(n), str(g), util_pct=rng.integers(0, 101, n).astype(float)) for g in range(8)]
+    starts = np.sort(rng.uniform(0, n, m))
+    rows = list(
+        zip(rng.choice(["COMPLETE", "PRUNED", "FAIL"], m), starts, starts + rng.uniform(1, 600, m), strict=True)
+    )
+    big = run(gpu=pd.concat(logs, ignore_index=True), trials=trials(rows), settings={"parallel": 4})
+    begun = time.perf_counter()
+    for measure in MEASURES:
+        take(measure, big)
+    assert time.perf_counter() - begun < 60

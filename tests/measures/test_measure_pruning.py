@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from smallruns import reports, run, trials
+
+from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.measures.pruning import measure_pruning
+
+NAN = math.nan
+PATIENT = "patient(hyperband(min_resource=1,max_resource=100,reduction_factor=3),patience=2)"
+
+
+def test_case_1_has_three_rates() -> None:
+    states = ["COMPLETE"] * 8 + ["PRUNED"] * 173 + ["FAIL"] * 15 + ["RUNNING"] * 4
+    p = measure_pruning(run(trials=trials([(s, i, NAN if s == "RUNNING" else i + 1) for i, s in enumerate(states)])))
+    assert (p.of_all_pct, p.of_finished_pct, p.of_decided_pct) == pytest.approx((86.5, 88.3, 95.6), abs=0.05)
+    assert (p.of_all_low_pct, p.of_all_high_pct) == pytest.approx((81.1, 90.6), abs=0.05)
+    assert p.of_finished_low_pct < p.of_finished_pct < p.of_finished_high_pct
+    assert p.cost_pct == pytest.approx(100 * 173 / 196)
+
+
+def test_steps_cost_and_budget_by_hand() -> None:
+    table = trials([("COMPLETE", 0, 100), ("PRUNED", 0, 20), ("PRUNED", 0, 30), ("PRUNED", 0, 50), ("RUNNING", 0, NAN)])
+    told = reports({0: range(1, 11), 1: [1, 2], 2: [1, 2], 3: [1, 2, 3, 4, 5]})
+    p = measure_pruning(run(trials=table, reports=told))
+    assert p.steps[["trial", "last_step", "n_reports"]].to_numpy().tolist() == [[1, 2, 2], [2, 2, 2], [3, 5, 5]]
+    assert (p.median_step, p.first_step, p.at_first_pct) == (2, 2, pytest.approx(200 / 3))
+    assert (p.cost_pct, p.cost_slot_h) == (50, pytest.approx(100 / 3600))
+    assert p.budget_pct == pytest.approx(100 * (2 + 2 + 5) / 30)
+    assert math.isnan(p.config_first_report) and math.isnan(p.before_possible)
+
+
+def test_budget_counts_from_step_zero_and_uses_the_stated_maximum() -> None:
+    table = trials([("COMPLETE", 0, 1), ("PRUNED", 0, 1)])
+    told = reports({0: range(10), 1: [0, 1]})
+    assert measure_pruning(run(trials=table, reports=told)).budget_pct == pytest.approx(20)
+    stated = run(trials=table, reports=told, settings={"max_steps": 100})
+    assert measure_pruning(stated).budget_pct == pytest.approx(2)
+
+
+def test_patience_of_two_cannot_prune_before_the_fourth_report() -> None:
+    table = trials([("PRUNED", 0, 1)] * 3 + [("COMPLETE", 0, 1)])
+    told = reports({0: [1, 2], 1: [1, 2, 3], 2: [1, 2, 3, 4], 3: range(1, 20)})
+    p = measure_pruning(run(trials=table, reports=told, settings={"pruner": PATIENT}))
+    assert (p.config_first_report, p.before_possible) == (4, 2)
+
+
+@pytest.mark.parametrize(("first", "expected", "early"), [(0, 4, 1), (1, 3, 0)])
+def test_warm_up_counts_steps_not_reports(first: int, expected: float, early: float) -> None:
+    # n_warmup_steps=3 lets step 3 be pruned: the 4th report from 0, the 3rd from 1.
+    table = trials([("PRUNED", 0, 1), ("COMPLETE", 0, 1)])
+    told = reports({0: [first, first + 1, first + 2], 1: range(first, 10)})
+    p = measure_pruning(run(trials=table, reports=told, settings={"pruner": "median(n_warmup_steps=3)"}))
+    assert (p.config_first_report, p.before_possible) == (expected, early)
+
+
+def test_a_pruner_that_never_prunes() -> None:
+    p = measure_pruning(run(trials=trials([("PRUNED", 0, 1)]), reports=reports({0: [1]}), settings={"pruner": "nop"}))
+    assert math.isinf(p.config_first_report) and p.before_possible == 1
+
+
+def test_pruned_without_any_report_was_not_the_pruner() -> None:
+    table = trials([("PRUNED", 0, 1), ("PRUNED", 0, 1)])
+    p = measure_pruning(run(trials=table, reports=reports({0: [1]}), settings={"pruner": "median()"}))
+    assert (p.before_possible, p.n_with_reports) == (1, 1)
+
+
+def test_without_reports_nothing_is_known_of_steps() -> None:
+    p = measure_pruning(run(trials=trials([("PRUNED", 0, 1)]), settings={"pruner": PATIENT}))
+    assert p.config_first_report == 4
+    assert all(math.isnan(x) for x in (p.before_possible, p.median_step, p.at_first_pct, p.budget_pct))
+
+
+def test_needs_a_finished_trial() -> None:
+    with pytest.raises(NotMeasurable, match="No trial has finished"):
+        measure_pruning(run(trials=trials([("RUNNING", 0, NAN)])))
+
+
+def test_an_illegible_pruner_is_a_config_error() -> None:
+    with pytest.raises(ConfigError, match="there is no pruner"):
+        measure_pruning(run(trials=trials([("PRUNED", 0, 1)]), settings={"pruner": "meidan()"}))

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from smallruns import at, gpu, run, trials
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.sampling import by_gpu, cell_borders, cells, gpu_order, measure_sampling, sample_weights
+from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
+
+
+def grid_weights(stamps_ds: list[int]) -> list[float]:
+    """By brute force: every 0.05 s belongs to the nearest stamp, if that is within 1.5 median periods of it."""
+    period = float(np.median(np.diff(stamps_ds)))
+    reach = max(3 * period, 30) / 2
+    weights = [0] * len(stamps_ds)
+    for tick in range((stamps_ds[0] - 1000) * 2 + 1, (stamps_ds[-1] + 1000) * 2, 2):
+        moment = tick / 2
+        nearest = min(range(len(stamps_ds)), key=lambda i: abs(stamps_ds[i] - moment))
+        outside = moment < stamps_ds[0] or moment > stamps_ds[-1]
+        if abs(stamps_ds[nearest] - moment) < (period / 2 if outside else reach):
+            weights[nearest] += 1
+    return [w / 10 for w in weights]
+
+
+@pytest.mark.parametrize(
+    "stamps_ds",
+    [
+        [0, 50, 100, 150, 200],
+        [0, 50, 100, 160, 400, 450, 500, 550],  # a gap of 24 s where the cap is 15 s
+        [0, 6, 12, 18, 100, 106],  # a median period of 0.6 s: the cap is 3 s
+        [0, 10, 30, 60, 100, 150, 210],
+    ],
+)
+def test_weights_are_those_of_a_fine_grid(stamps_ds: list[int]) -> None:
+    stamps = pd.Series(at(np.array(stamps_ds) / 10))
+    assert sample_weights(stamps) == pytest.approx(grid_weights(stamps_ds), abs=0.11)
+
+
+def test_weights_by_hand() -> None:
+    # Median step 5 s, cap 15 s: halves of 2.5, and 7.5 on both sides of the gap of 60 s.
+    assert sample_weights(np.array([0, 5, 10, 70, 75]) * 1_000_000) == pytest.approx([5, 5, 10, 10, 5])
+
+
+@given(st.lists(st.integers(1, 10_000_000), min_size=1, max_size=60))
+def test_cells_tile_the_observed_time(steps: list[int]) -> None:
+    time = np.concatenate([[0], np.cumsum(steps)])
+    left, right = cell_borders(time)
+    cap = max(3 * int(np.median(steps)), 3_000_000)
+    assert (left <= time).all() and (right >= time).all()
+    joined = np.diff(time) <= cap
+    assert (right[:-1][joined] == left[1:][joined]).all()
+    assert (left[1:][~joined] - right[:-1][~joined] == np.diff(time)[~joined] - cap).all()
+
+
+def test_one_stamp_stands_for_no_time() -> None:
+    assert sample_weights(np.array([7])).tolist() == [0.0]
+
+
+def test_slow_sampler_under_load_does_not_bias_the_mean() -> None:
+    # Busy half the time: 10 samples at 1 s while idle, 3 while busy over as long a time.
+    stamps = [*range(10), 10, 13, 16]
+    util = [0.0] * 10 + [100.0] * 3
+    mean = weighted_mean(util, sample_weights(pd.Series(at(stamps))))
+    assert np.mean(util) == pytest.approx(23.1, abs=0.1)
+    assert 35 < mean < 50
+
+
+def test_cells_sorts_drops_unknown_and_impossible_and_keeps_the_last_of_twins() -> None:
+    frame = gpu([4, 0, 2, 2, 6, 8], "1", util_pct=[40, 10, 20, 25, np.nan, 250])
+    found = cells(frame, "util_pct")
+    assert found["util_pct"].tolist() == [10, 25, 40]
+    assert found["weight_s"].sum() == pytest.approx(6)
+
+
+def test_gpus_come_in_the_order_of_their_numbers() -> None:
+    assert gpu_order(["10", "2", "0", "card"]) == ["0", "2", "10", "card"]
+    frame = pd.concat([gpu([0, 1], name) for name in ("10", "2")])
+    assert [name for name, _ in by_gpu(cells(frame))] == ["2", "10"]
+
+
+def test_weighted_quantiles_are_values_that_hold_the_share() -> None:
+    assert weighted_quantiles([10, 20, 30], [1, 1, 2], [0, 0.25, 0.26, 0.5, 0.51, 1]) == [10, 10, 20, 20, 30, 30]
+    assert np.isnan(weighted_quantiles([], [], [0.5])).all()
+
+
+def test_profile_of_a_log_with_a_gap() -> None:
+    table = gpu([*range(0, 50, 5), *range(100, 150, 5)])
+    failed = trials([("FAIL", 0, 60), ("COMPLETE", 0, 61), ("FAIL", 0, 99), ("FAIL", 0, 147.5)])
+    seen = measure_sampling(run(gpu=table, trials=failed))
+    row = seen.per_gpu.loc["0"]
+    # From -2.5 to 147.5 s, less the part of the gap of 55 s that 15 s do not cover.
+    assert (row["span_s"], row["observed_s"], row["unobserved_s"]) == (150, 110, 40)
+    assert (row["median_period_s"], row["cap_s"], row["n_samples"], row["n_gaps"]) == (5, 15, 20, 1)
+    assert seen.gaps[["gpu", "gap_s", "trials_ended"]].to_numpy().tolist() == [["0", 55.0, 2]]
+    assert seen.gaps["share_pct"].iloc[0] == pytest.approx(100 * 55 / 150)
+    # The trials span 0 to 147.5 s, of which 40 s were not seen.
+    assert seen.coverage_pct == pytest.approx(100 * 107.5 / 147.5)
+    assert seen.outside_pct == pytest.approx(100 * 2.5 / 110)
+
+
+def test_telemetry_outside_the_trials_is_said() -> None:
+    # Case 3: a job of 29.8 s inside 394 s of telemetry.
+    seen = measure_sampling(run(gpu=gpu(range(0, 390, 5)), trials=trials([("COMPLETE", 100, 129.8)])))
+    assert seen.coverage_pct == pytest.approx(100)
+    assert seen.outside_pct == pytest.approx(100 * (1 - 29.8 / 390))
+    assert seen.expected_s == pytest.approx(29.8)
+
+
+def test_clocks_that_do_not_join_leave_the_telemetry_its_own_span() -> None:
+    seen = measure_sampling(run(joined=False, gpu=gpu(range(0, 100, 5)), trials=trials([("COMPLETE", 9e5, 9.1e5)])))
+    assert seen.coverage_pct == pytest.approx(100)
+    assert np.isnan(seen.outside_pct)
+
+
+def test_a_gpu_that_vanishes_lowers_the_coverage() -> None:
+    table = pd.concat([gpu(range(0, 100), "0"), gpu(range(0, 25), "1")])
+    seen = measure_sampling(run(gpu=table))
+    assert seen.per_gpu["coverage_pct"].tolist() == pytest.approx([100, 25])
+    assert seen.coverage_pct == pytest.approx(25)
+
+
+def test_a_single_sample_cannot_be_measured() -> None:
+    with pytest.raises(NotMeasurable, match="only one sample") as caught:
+        measure_sampling(run(gpu=gpu([0])))
+    assert caught.value.remedy
