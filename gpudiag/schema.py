@@ -240,6 +240,11 @@ def dtype(kind: Kind) -> str:
 
 def empty(table: Table) -> pd.DataFrame:
     """No rows and the required columns: what an absent table looks like."""
+    return _empty(table).copy()
+
+
+@cache
+def _empty(table: Table) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame({name: pd.Series(dtype=dtype(table[name].kind)) for name in table.required})
