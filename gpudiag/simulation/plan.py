@@ -13,7 +13,7 @@ import numpy as np
 
 from gpudiag.simulation.spec import Curve, Faults, Model, Range, Spec, Trial
 
-RAMP_STEPS = 8
+RAMP_STEPS = 16
 
 
 @dataclass(frozen=True)

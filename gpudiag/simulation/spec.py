@@ -36,7 +36,7 @@ class Trial:
     ``epoch_s`` is the duration of an epoch's GPU phases when the trial is alone on its GPU, which it
     then keeps busy for ``gpu_share_pct`` of the time; each epoch has ``segments`` GPU phases, each
     followed by a dip of ``dip_s``. The CUDA context appears at ``context_at`` of the start-up, memory
-    grows over ``ramp_s`` to ``plateau`` of its peak and reaches the peak when the first epoch ends.
+    grows over ``ramp_s`` to ``plateau`` of its peak and reaches the peak when the first epoch after that ends.
     """
 
     startup_s: Range = (25.0, 40.0)

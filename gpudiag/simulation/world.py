@@ -177,7 +177,8 @@ class World:
         self._leave_gpu(at, running, work_s)
         running.segment += 1
         self._after(at + dip_s, self._dip_done, running)
-        if running.segment == running.plan.per_epoch:
+        plateau_mib = self._spec.trial.plateau * running.plan.peak_mib
+        if running.segment % running.plan.per_epoch == 0 and running.held_mib >= 0.999 * plateau_mib:
             self._grow(at, running, running.plan.peak_mib)
 
     def _leave_gpu(self, at: float, running: _Running, work_s: float) -> None:

@@ -12,7 +12,7 @@ from gpudiag.simulation.simulator import Simulated, simulate
 from gpudiag.simulation.spec import Curve, Faults, Gpu, Model, Spec, Telemetry, Trial
 
 NAME = "memory-exhaustion"
-SEED = 26
+SEED = 17
 HOUR_S = 3600.0
 
 STORY = """
@@ -53,7 +53,7 @@ SPEC = Spec(
         ),
         batch_sizes=(32, 64, 128),
         context_mib=450.0,
-        ramp_s=60.0,
+        ramp_s=120.0,
     ),
     curve=Curve(direction="minimize", crossing=0.5),
     telemetry=Telemetry(period_s=10.0),
