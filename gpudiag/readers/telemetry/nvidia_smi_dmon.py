@@ -1,0 +1,77 @@
+"""``nvidia-smi dmon``: one line per GPU and tick, any ``-s`` groups, with or without ``-o D/T``, text or CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.smi_columns import holds, read_rows, stamp_rows
+
+NAME = "nvidia-smi dmon"
+
+COLUMNS = {
+    "sm": "util_pct",
+    "mem": "mem_util_pct",
+    "fb": "mem_used_mib",
+    "pwr": "power_w",
+    "gtemp": "temp_c",
+    "temp": "temp_c",  # drivers of 2016
+    "mtemp": "mem_temp_c",
+    "pclk": "sm_clock_mhz",
+    "mclk": "mem_clock_mhz",
+    "enc": "enc_pct",
+    "dec": "dec_pct",
+    "rxpci": "pcie_rx_mib_s",
+    "txpci": "pcie_tx_mib_s",
+}
+"""``mem`` is how busy the memory controller was; how full memory is stands in ``fb``."""
+
+_POWER_CAP, _THERMAL = 0x4, 0x20
+_MOSTLY_PCT = 50.0
+
+
+def recognises(source: Source) -> bool:
+    return holds(source, "dmon")
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    rows = read_rows(source, log, "dmon", (*COLUMNS, "pviol", "tviol"))
+    if rows.is_empty():
+        raise nothing_usable(source, NAME, log)
+    time, notes = stamp_rows(rows, _ticks(rows["gpu"].cast(pl.Int64).to_numpy()), options.period_s)
+    columns: dict[str, Any] = {"time": time, "line": rows["line"].to_numpy()}
+    columns["gpu"] = rows["gpu"].cast(pl.Categorical).to_pandas().astype("category")
+    for name, target in COLUMNS.items():
+        if name in rows.columns:
+            known = columns.get(target, np.nan)
+            columns[target] = np.where(np.isnan(known), _floats(rows, name), known)
+    if "pviol" in rows.columns:
+        columns["throttle_reasons"] = _reasons(_floats(rows, "pviol"), _floats(rows, "tviol"))
+    return finish(source, NAME, options, log, gpu=columns, notes=notes)
+
+
+def _floats(rows: pl.DataFrame, name: str) -> np.ndarray:
+    if name not in rows.columns:
+        return np.full(len(rows), np.nan)
+    return rows[name].fill_null(float("nan")).to_numpy()
+
+
+def _reasons(pviol: np.ndarray, tviol: np.ndarray) -> np.ndarray:
+    """NVML reason bits: power cap where it held most of the tick (pviol is its share), thermal where tviol is 1."""
+    bits = _POWER_CAP * (pviol >= _MOSTLY_PCT) + _THERMAL * (tviol > 0)
+    return np.where(np.isnan(pviol) & np.isnan(tviol), np.nan, bits)
+
+
+def _ticks(gpu: np.ndarray) -> np.ndarray:
+    """Number of the tick of each row: GPUs come in ascending order, so one begins where the index does not grow."""
+    return np.cumsum(gpu <= np.concatenate(([-1], gpu[:-1])))
+
+
+READER = Reader(NAME, recognises, read)

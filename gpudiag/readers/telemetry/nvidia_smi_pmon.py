@@ -1,0 +1,61 @@
+"""``nvidia-smi pmon``: one line per process, GPU and tick; a GPU without a process prints a line of ``-``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.smi_columns import TORN, holds, read_rows, stamp_rows
+
+NAME = "nvidia-smi pmon"
+IDLE = "row of a GPU without a process"
+
+
+def recognises(source: Source) -> bool:
+    return holds(source, "pmon")
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    rows = read_rows(source, log, "pmon", ("sm", "fb"))
+    if rows.is_empty():
+        raise nothing_usable(source, NAME, log)
+    idle = (rows["pid"] == "-").to_numpy()
+    pid = rows["pid"].cast(pl.UInt32, strict=False)
+    time, notes = stamp_rows(rows, _ticks(rows["gpu"].cast(pl.Int64).to_list(), pid.to_list()), options.period_s)
+    torn = pid.is_null().to_numpy() & ~idle
+    if torn.any():
+        log.add(TORN, int(torn.sum()), line=int(rows["line"][int(np.argmax(torn))]), lost=True)
+    busy = ~torn & ~idle
+    if not busy.any():
+        log.add(IDLE, int(idle.sum()))
+    table = pd.DataFrame({"time": time, "line": rows["line"].to_numpy(), "gpu": rows["gpu"].to_list()})
+    table["pid"] = pid.cast(pl.Float64).to_numpy()
+    for name, target in (("sm", "sm_pct"), ("fb", "mem_used_mib")):
+        if name in rows.columns:
+            table[target] = rows[name].to_numpy()
+    if "command" in rows.columns:
+        table["name"] = rows["command"].str.strip_chars().replace("-", None).to_list()
+    return finish(source, NAME, options, log, processes=table[busy].reset_index(drop=True), notes=notes)
+
+
+def _ticks(gpu: list[int], pid: list[int | None]) -> np.ndarray:
+    """Number of the tick of each row: one begins where the GPU index falls or a process comes again."""
+    tick, last, out = 0, -1, []
+    seen: set[tuple[int, int | None]] = set()
+    for pair in zip(gpu, pid, strict=True):
+        if pair[0] < last or pair in seen:
+            tick += 1
+            seen.clear()
+        seen.add(pair)
+        last = pair[0]
+        out.append(tick)
+    return np.array(out)
+
+
+READER = Reader(NAME, recognises, read)

@@ -1,0 +1,83 @@
+"""The time of samples whose lines say little of it: a second shared by several, a time of day, nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, tzinfo
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers.telemetry.moments import Moment
+
+_SECOND_US = 1_000_000
+_DAY = np.timedelta64(1, "D")
+DEFAULT_PERIOD_S = 1.0
+
+
+def moment_column(moments: Sequence[Moment | None], zone: tzinfo) -> pd.Series:
+    """The stamps of moments, NaT for None: UTC if all carried a zone, else in ``zone`` and without one."""
+    known = [moment for moment in moments if moment is not None]
+    if known and all(moment.utc for moment in known):
+        stamps = np.array([np.datetime64("NaT") if m is None else m.stamp for m in moments], dtype="datetime64[us]")
+        return pd.Series(stamps).dt.tz_localize("UTC")
+    local = [np.datetime64("NaT") if m is None else _in_zone(m, zone) for m in moments]
+    return pd.Series(np.array(local, dtype="datetime64[us]"))
+
+
+def _in_zone(moment: Moment, zone: tzinfo) -> object:
+    if not moment.utc:
+        return moment.stamp
+    return moment.stamp.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+
+
+def zone_note(moments: Sequence[Moment | None]) -> list[str]:
+    """A sentence if stamps carry a zone abbreviation that means several offsets."""
+    names = sorted({m.zone for m in moments if m is not None and m.zone and not m.utc})
+    return [f"The zone {names[0]} of its date lines means several offsets; the run's zone was used."] if names else []
+
+
+def spread(stamps: Sequence[Moment | None]) -> np.ndarray:
+    """What to add to each stamp, in microseconds, so that samples of one second share it evenly.
+
+    Only neighbours are compared: the k-th of n samples that state the same whole second lies k/n s after it.
+    """
+    extra = np.zeros(len(stamps), dtype="timedelta64[us]")
+    low = 0
+    while low < len(stamps):
+        high, first = low + 1, stamps[low]
+        while high < len(stamps) and first is not None and _same(stamps[high], first):
+            high += 1
+        if first is not None and first.stamp.microsecond == 0:
+            extra[low:high] = (np.arange(high - low) * _SECOND_US // (high - low)).astype("timedelta64[us]")
+        low = high
+    return extra
+
+
+def _same(moment: Moment | None, other: Moment) -> bool:
+    return moment is not None and moment.stamp == other.stamp
+
+
+def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:
+    """Stamps of samples without any time: tick number x period, counted from 1970."""
+    step = round((period_s or DEFAULT_PERIOD_S) * _SECOND_US)
+    return (tick.astype("int64") * step).astype("datetime64[us]")
+
+
+def relative_note(period_s: float | None) -> str:
+    """The sentence that goes with :func:`relative_time`."""
+    how = f"{period_s:g} s as told" if period_s else f"{DEFAULT_PERIOD_S:g} s assumed (say period_s if it was another)"
+    return f"Its samples carry no time: they are counted from 1970-01-01 with a period of {how}."
+
+
+def since_midnight(time_of_day: np.ndarray) -> np.ndarray:
+    """Stamps from times of day (timedelta64, in order) that carry no date, counted from 1970.
+
+    A step back of more than half a day is the next midnight.
+    """
+    step = np.diff(time_of_day, prepend=time_of_day[:1])
+    days = np.cumsum(step < -_DAY // 2)
+    return np.datetime64("1970-01-01T00:00:00", "us") + time_of_day + days * _DAY
+
+
+MIDNIGHT_NOTE = "Its stamps carry no date: they are counted from the midnight of 1970-01-01."

@@ -1,0 +1,79 @@
+"""``nvidia-smi dmon``: header pairs and rows as drivers of 2016 to now print them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from telemetry_sample import Sample
+
+UNITS = {
+    "pwr": "W", "gtemp": "C", "temp": "C", "mtemp": "C", "sm": "%", "mem": "%", "enc": "%", "dec": "%", "jpg": "%",
+    "ofa": "%", "mclk": "MHz", "pclk": "MHz", "pviol": "%", "tviol": "bool", "fb": "MB", "bar1": "MB", "ccpm": "MB",
+    "sbecc": "errs", "dbecc": "errs", "pci": "errs", "rxpci": "MB/s", "txpci": "MB/s",
+}  # fmt: skip
+START = datetime(2025, 3, 1, 23, 59, 50)
+
+
+def value(name: str, tick: int, gpu: int) -> str:
+    """A plausible reading; memory temperature is missing, as on GeForce cards."""
+    if name in ("mtemp", "sbecc", "dbecc"):
+        return "-"
+    if name in ("sm", "mem", "gtemp", "temp"):
+        return str(20 + (7 * tick + 11 * gpu) % 60)
+    return str(
+        {"pwr": 150, "fb": 4096, "mclk": 6250, "pclk": 1695}.get(name, 0) + (tick if name in ("pwr", "fb") else 0)
+    )
+
+
+def dmon(
+    columns: str,
+    ticks: int,
+    gpus: int,
+    *,
+    stamp: str = "",
+    header_every: int = 10,
+    comma: bool = False,
+    blank: bool = False,
+) -> str:
+    """Text as dmon prints it; ``stamp`` holds the letters of ``-o``."""
+    names = columns.split()
+    before = [word for letter, word in (("D", "Date"), ("T", "Time")) if letter in stamp]
+    forms = {"Date": "YYYYMMDD", "Time": "HH:MM:SS"}
+
+    def line(cells: list[str]) -> str:
+        return ", ".join(cells) if comma else "".join(f"{cell:>{max(7, len(cell) + 2)}}" for cell in cells) + " "
+
+    out = []
+    for tick in range(ticks):
+        if tick % header_every == 0:
+            mark = "#" if before or comma else "# "
+            out.append(mark + line([*before, "gpu", *names]).strip())
+            out.append(
+                mark + line([*(forms[word] for word in before), "Idx", *(UNITS[name] for name in names)]).strip()
+            )
+        for gpu in range(gpus):
+            now = START + timedelta(seconds=tick)
+            stamps = [now.strftime({"Date": "%Y%m%d", "Time": "%H:%M:%S"}[word]) for word in before]
+            out.append(line([*stamps, str(gpu), *(value(name, tick, gpu) for name in names)]))
+            if blank:
+                out.append("")
+    return "\n".join(out) + "\n"
+
+
+NOW = "pwr gtemp mtemp sm mem enc dec jpg ofa mclk pclk"
+ALL = "pwr gtemp mtemp sm mem enc dec mclk pclk pviol tviol fb bar1 sbecc dbecc pci rxpci txpci"
+OLD = "pwr temp sm mem enc dec mclk pclk pviol tviol fb bar1 sbecc dbecc pci rxpci txpci"
+
+CHANGING = dmon("sm mem", 6, 2, stamp="DT") + dmon("pwr fb", 6, 2, stamp="DT").replace("2025", "2026")
+
+SAMPLES = (
+    Sample("nvidia-smi dmon", "default-columns", dmon(NOW, 24, 1), 24, ("0",), stamped=False),
+    Sample("nvidia-smi dmon", "four-gpus", dmon(NOW + " fb bar1", 6, 4), 24, ("0", "1", "2", "3"), stamped=False),
+    Sample("nvidia-smi dmon", "eleven-gpus", dmon("sm mem", 2, 11), 22, tuple(map(str, range(11))), stamped=False),
+    Sample("nvidia-smi dmon", "all-groups-date-and-time", dmon(ALL, 20, 2, stamp="DT"), 40, ("0", "1")),
+    Sample("nvidia-smi dmon", "date-and-time-blank-lines", dmon(NOW, 12, 1, stamp="DT", blank=True), 12, ("0",)),
+    Sample("nvidia-smi dmon", "time-past-midnight", dmon(NOW, 20, 2, stamp="T"), 40, ("0", "1"), stamped=False),
+    Sample("nvidia-smi dmon", "driver-of-2016", dmon(OLD, 15, 1), 15, ("0",), stamped=False),
+    Sample("nvidia-smi dmon", "csv-date-and-time", dmon(NOW, 12, 2, stamp="DT", comma=True), 24, ("0", "1")),
+    Sample("nvidia-smi dmon", "columns-change", CHANGING, 24, ("0", "1")),
+)  # fmt: skip
