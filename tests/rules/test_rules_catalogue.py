@@ -1,0 +1,51 @@
+"""What must hold for every rule of the registry."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from small_profiles import MEASURE_OF, profile, verdict
+
+from gpudiag.measures import MEASURES
+from gpudiag.rules import RULES, TOPICS, catalogue
+from gpudiag.rules.engine import Profiles, Rule, Status, check_thresholds, judge_all
+from gpudiag.run import Run
+
+EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+KIND_OF = {measure: kind for kind, measure in MEASURE_OF.items()}
+
+
+def test_ids_are_unique_and_the_catalogue_is_complete() -> None:
+    ids = [rule.id for rule in RULES]
+    assert len(set(ids)) == len(ids) and catalogue() == list(RULES)
+    assert {rule.topic for rule in RULES} == {topic.__name__.rsplit(".", 1)[-1] for topic in TOPICS}
+
+
+@EVERY
+def test_words_are_complete(rule: Rule) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", rule.id)
+    assert not rule.title.endswith(".") and rule.remedy.endswith(".") and rule.refuted_by.endswith(".")
+    assert len(rule.why.split()) > 15
+    assert rule.measure in MEASURES
+
+
+@EVERY
+def test_thresholds_are_legal_and_carry_their_unit(rule: Rule) -> None:
+    assert check_thresholds((rule,), {rule.id: rule.thresholds})
+    for name, value in rule.thresholds.items():
+        assert isinstance(value, float), name
+        assert name.endswith(("_pct", "_s", "_periods", "_orphans", "_trials", "_effective")), name
+
+
+@EVERY
+def test_nothing_known_finds_nothing(rule: Rule) -> None:
+    if rule.measure not in KIND_OF:
+        pytest.skip("its profile has a builder of its own")
+    assert verdict(rule, profile(KIND_OF[rule.measure])).status is not Status.FOUND
+
+
+@EVERY
+def test_an_empty_run_is_not_assessed(rule: Rule) -> None:
+    (one,) = judge_all((rule,), Profiles(Run()), check_thresholds((rule,), {}))
+    assert one.status is Status.NOT_ASSESSED and one.reason and one.remedy

@@ -1,0 +1,127 @@
+"""Rules over runs made by hand: a healthy one, and one with each fault planted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpudiag.manifest import Settings
+from gpudiag.rules import RULES
+from gpudiag.rules.engine import Profiles, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.run import Run, RunInfo
+from gpudiag.schema import GPU, GPUS, REPORTS, TRIALS, conform
+
+T0 = pd.Timestamp("2025-10-24", tz="UTC")
+HOUR = 3600
+
+
+def at(seconds: Any) -> Any:
+    return T0 + pd.to_timedelta(np.asarray(seconds, float), unit="s")
+
+
+def healthy(names: tuple[str, ...] = ("0",), **changed: Any) -> Run:
+    """An hour at 93-99 % on RTX 4090s; two workers, trials of about 5 minutes, a third of them pruned."""
+    rng = np.random.default_rng(5)
+    stamps = np.arange(0, HOUR, 5.0)
+    n = len(stamps)
+    logs = [
+        pd.DataFrame(
+            {
+                "time": at(stamps), "gpu": name, "util_pct": rng.integers(93, 100, n).astype(float),
+                "mem_used_mib": 16000 + rng.normal(0, 50, n), "mem_total_mib": 24564.0,
+                "power_w": rng.normal(400, 10, n), "power_limit_w": 450.0, "temp_c": 65.0,
+            }
+        )
+        for name in names
+    ]  # fmt: skip
+    starts = np.concatenate([np.arange(0, HOUR, 300.0), np.arange(1, HOUR, 300.0)])
+    states = np.where(np.arange(len(starts)) % 3 == 2, "PRUNED", "COMPLETE")
+    trials = pd.DataFrame(
+        {"study": "s", "trial": range(len(starts)), "state": states, "start": at(starts), "end": at(starts + 299)}
+    )
+    told = pd.DataFrame(
+        [(t, step) for t in range(len(starts)) for step in range(1, 4 + t % 9)], columns=["trial", "step"]
+    )
+    tables = {
+        "gpu": conform(pd.concat(logs, ignore_index=True), GPU),
+        "gpus": conform(pd.DataFrame({"gpu": names, "name": "NVIDIA GeForce RTX 4090"}), GPUS),
+        "trials": conform(trials, TRIALS),
+        "reports": conform(told.assign(study="s", value=1.0), REPORTS),
+        "info": RunInfo(settings=Settings(parallel=2, pruner="median(n_warmup_steps=2)")),
+    }
+    return Run(**{**tables, **changed})
+
+
+def judged(run: Run) -> dict[str, Verdict]:
+    return {v.rule: v for v in judge_all(RULES, Profiles(run), check_thresholds(RULES, {}))}
+
+
+def test_healthy_has_no_finding_above_info() -> None:
+    verdicts = judged(healthy())
+    loud = [v for v in verdicts.values() if v.status is Status.FOUND and v.severity is not Severity.INFO]
+    assert not loud
+    assert not [name for name, v in verdicts.items() if v.status is Status.NOT_ASSESSED]
+
+
+def test_telemetry_alone_leaves_the_search_not_assessed() -> None:
+    verdicts = judged(healthy(trials=Run().trials, reports=Run().reports))
+    for name in ("failure-rate-high", "trials-orphaned", "pruning-rate-high", "trial-gaps"):
+        assert verdicts[name].status is Status.NOT_ASSESSED and "--trials" in verdicts[name].remedy
+    assert verdicts["gpu-unused"].status is Status.CLEAR
+
+
+def test_trials_alone_leave_the_gpus_not_assessed() -> None:
+    verdicts = judged(healthy(gpu=Run().gpu))
+    for name in ("gpu-unused", "memory-near-limit", "power-implausible", "sampling-coverage"):
+        assert verdicts[name].status is Status.NOT_ASSESSED and "nvidia-smi" in verdicts[name].remedy
+    assert verdicts["trials-orphaned"].status is Status.CLEAR
+
+
+def gpu_with(run: Run, **columns: Any) -> pd.DataFrame:
+    return run.gpu.assign(**columns)
+
+
+def test_planted_faults_are_found() -> None:
+    run = healthy(("0", "1"))
+    second = run.gpu["gpu"] == "1"
+    first_half = run.gpu["time"] < at(HOUR / 2)
+    faults: dict[str, Run] = {
+        "gpu-unused": healthy(gpu=gpu_with(run, util_pct=run.gpu["util_pct"].where(~second, 0.0))),
+        "gpu-low-utilization": healthy(gpu=gpu_with(run, util_pct=run.gpu["util_pct"] / 8)),
+        "gpu-fluctuating": healthy(gpu=gpu_with(run, util_pct=run.gpu["util_pct"].where(first_half, 0.0))),
+        "memory-near-limit": healthy(gpu=gpu_with(run, mem_used_mib=23500.0)),
+        "memory-headroom": healthy(gpu=gpu_with(run, mem_used_mib=2500.0)),
+        "power-implausible": healthy(gpu=gpu_with(run, power_w=run.gpu["power_w"].where(~second, 990.0))),
+        "sampling-coverage": healthy(gpu=run.gpu[first_half]),
+        "sampling-gaps": healthy(gpu=run.gpu[~run.gpu["time"].between(at(900), at(1500))]),
+    }
+    for rule, faulty in faults.items():
+        assert judged(faulty)[rule].status is Status.FOUND, rule
+
+
+def test_a_healthy_gpu_beside_it_hides_no_fault() -> None:
+    run = healthy(("0", "1"))
+    faulty = gpu_with(run, util_pct=run.gpu["util_pct"].where(run.gpu["gpu"] == "0", 0.0), mem_used_mib=24000.0)
+    verdicts = judged(healthy(gpu=faulty))
+    assert verdicts["gpu-unused"].where == {"gpu": "1"}
+    assert verdicts["memory-near-limit"].status is Status.FOUND
+
+
+@pytest.mark.parametrize("share", [0.79, 0.5, 0.1])
+def test_deleting_samples_never_makes_a_run_healthy(share: float) -> None:
+    run = healthy()
+    part = run.gpu[run.gpu["time"] < at(HOUR * share)]
+    for rule, verdict in judged(healthy(gpu=part)).items():
+        if rule.startswith(("gpu-", "memory-", "power-")):
+            assert verdict.status is not Status.CLEAR, rule
+
+
+def test_mig_is_not_assessed() -> None:
+    run = healthy(gpu=healthy().gpu.drop(columns="util_pct"))
+    assert judged(run)["gpu-unused"].status is Status.NOT_ASSESSED
+    two = healthy(("0", "1"))
+    partly = gpu_with(two, util_pct=two.gpu["util_pct"].where(two.gpu["gpu"] == "0"))
+    assert "GPU 1 reports no utilization" in judged(healthy(gpu=partly))["gpu-low-utilization"].reason

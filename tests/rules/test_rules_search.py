@@ -1,0 +1,227 @@
+"""Rules over trials, pruning and parallelism, just below and just above each threshold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+from small_profiles import NAN, profile, verdict
+
+from gpudiag.measures.intervals import wilson_pct
+from gpudiag.measures.orphans import CROWDED
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.pruning import PruningProfile
+from gpudiag.measures.trials import TrialsProfile
+from gpudiag.rules.engine import Severity, Status
+from gpudiag.rules.parallelism import (
+    parallelism_above_configured,
+    parallelism_below_configured,
+    trial_gaps,
+    trials_serialised,
+)
+from gpudiag.rules.pruning import pruned_before_possible, pruning_rate_high
+from gpudiag.rules.trials import failure_rate_high, trials_orphaned
+
+FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
+CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+
+
+def failing(n_fail: int, n: int, **stated: Any) -> TrialsProfile:
+    low, high = wilson_pct(n_fail, n)
+    share = 100 * n_fail / n if n else NAN
+    values = {"n_finished": n, "n_fail": n_fail, "fail_pct": share, "fail_low_pct": low, "fail_high_pct": high}
+    return profile(TrialsProfile, **{**values, "fail_slot_h": 0.5, **stated})
+
+
+@pytest.mark.parametrize(
+    ("n_fail", "n", "severity"),
+    [(15, 196, WARNING), (17, 576, None), (2, 36, None), (1, 5, WARNING), (60, 200, CRITICAL), (0, 50, None)],
+)
+def test_failure_rate_by_its_lower_bound(n_fail: int, n: int, severity: Severity | None) -> None:
+    found = verdict(failure_rate_high, failing(n_fail, n))
+    assert found.status is (FOUND if severity else CLEAR)
+    if severity:
+        assert found.severity is severity
+
+
+@pytest.mark.parametrize(("low", "status"), [(2.0, CLEAR), (2.01, FOUND), (NAN, CLEAR)])
+def test_failure_rate_boundary(low: float, status: Status) -> None:
+    assert verdict(failure_rate_high, failing(9, 100, fail_low_pct=low)).status is status
+
+
+def test_failure_rate_prints_its_interval_and_a_streak() -> None:
+    found = verdict(failure_rate_high, failing(15, 196, fail_streak=9, p_fail_streak=1e-6))
+    assert found.summary == (
+        "15 of 196 finished trials failed: 7.7 % (95 % interval 4.7 to 12.2 %), 30.0 min of trial time; "
+        "9 of them in a row, which is more than chance."
+    )
+    assert "in a row" not in verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5)).summary
+
+
+def test_nothing_finished_is_not_assessed() -> None:
+    assert verdict(failure_rate_high, failing(0, 0)).status is NOT_ASSESSED
+
+
+def running(n: int, reasons: list[str], orphan: list[bool]) -> TrialsProfile:
+    opens = pd.DataFrame({"trial": range(7, 7 + len(reasons)), "reason": reasons, "orphan": orphan})
+    return profile(TrialsProfile, n_running=n, orphans=sum(orphan), open_trials=opens)
+
+
+def test_orphans() -> None:
+    assert verdict(trials_orphaned, running(0, [], [])).status is CLEAR
+    found = verdict(trials_orphaned, running(2, ["its worker started another trial", "?"], [True, False]))
+    assert found.status is FOUND and found.where == {"trial": "7"}
+    assert found.summary == "1 of 2 RUNNING trials is dead: its worker started another trial."
+    alive = verdict(trials_orphaned, running(2, ["?", "?"], [False, False]))
+    assert alive.status is NOT_ASSESSED and "heartbeat" in alive.remedy
+    assert "without a start" in verdict(trials_orphaned, running(3, ["?"], [False])).reason
+
+
+def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:
+    found = verdict(trials_orphaned, running(4, [CROWDED, "?", "?", "?"], [True, False, False, False]))
+    assert found.summary.startswith("At least 1 of 4 RUNNING trials is dead") and "another worker" in found.summary
+
+
+def pruned(n_pruned: int, n_complete: int, **stated: Any) -> PruningProfile:
+    n = n_pruned + n_complete
+    low, high = wilson_pct(n_pruned, n)
+    values = {
+        "n_pruned": n_pruned, "n_decided": n, "of_decided_pct": 100 * n_pruned / n, "of_decided_low_pct": low,
+        "of_decided_high_pct": high, "cost_pct": 40.0, "at_first_pct": 10.0, "first_step": 2.0,
+    }  # fmt: skip
+    return profile(PruningProfile, **{**values, **stated})
+
+
+@pytest.mark.parametrize(
+    ("stated", "severity"),
+    [
+        ({}, INFO),
+        ({"of_decided_low_pct": 80.0}, None),
+        ({"of_decided_low_pct": 80.1}, INFO),
+        ({"cost_pct": 50.0}, INFO),
+        ({"cost_pct": 50.1}, WARNING),
+        ({"at_first_pct": 50.0}, INFO),
+        ({"at_first_pct": 50.1}, WARNING),
+        ({"cost_pct": NAN, "at_first_pct": NAN}, INFO),
+        ({"of_decided_low_pct": NAN}, None),
+    ],
+)
+def test_pruning_rate(stated: dict[str, float], severity: Severity | None) -> None:
+    found = verdict(pruning_rate_high, pruned(173, 8, **stated))
+    assert found.status is (FOUND if severity else CLEAR)
+    if severity:
+        assert found.severity is severity
+        assert "173 of 181 decided trials (COMPLETE + PRUNED) were pruned: 95.6 %" in found.summary
+
+
+def test_few_trials_prove_no_rate_and_none_is_no_question() -> None:
+    assert verdict(pruning_rate_high, pruned(9, 1)).status is CLEAR
+    assert verdict(pruning_rate_high, pruned(0, 5)).status is NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [
+        ({"before_possible": 1.0}, FOUND),
+        ({"before_possible": 0.0}, CLEAR),
+        ({"before_possible": NAN}, NOT_ASSESSED),
+        ({"pruner": "", "before_possible": NAN}, NOT_ASSESSED),
+        ({"n_pruned": 0}, NOT_APPLICABLE),
+    ],
+)
+def test_pruned_before_possible(stated: dict[str, Any], status: Status) -> None:
+    given = {"pruner": "patient(median(),patience=2)", "config_first_report": 4.0, **stated}
+    found = verdict(pruned_before_possible, profile(PruningProfile, **{"n_pruned": 20, **given}))
+    assert found.status is status
+    if status is FOUND:
+        assert found.summary == (
+            "1 trial of 20 pruned ended earlier than possible: "
+            "patient(median(),patience=2) cannot prune before report 4."
+        )
+
+
+def test_a_pruner_that_never_prunes_is_said() -> None:
+    found = verdict(
+        pruned_before_possible, pruned(3, 5, pruner="nop", before_possible=3.0, config_first_report=math.inf)
+    )
+    assert found.summary.endswith("nop never prunes.")
+
+
+def parallel(**stated: Any) -> ParallelismProfile:
+    values = {
+        "configured": 4.0, "effective": 4.0, "effective_low": 4.0, "effective_high": 4.0, "n_timed": 50, "peak": 4,
+        "peak_closed": 4, "above_configured_s": 0.0, "busy_s": 3600.0, "window_s": 3600.0, "n_slots": 4,
+        "median_gap_s": 1.0, "handover_pct": 0.0, "gap_slot_h": 0.4,
+        "gaps": pd.DataFrame({"gap_s": [1.0]}),
+    }  # fmt: skip
+    if "effective" in stated:
+        values |= {"effective_low": stated["effective"], "effective_high": stated["effective"]}
+    return profile(ParallelismProfile, **{**values, **stated})
+
+
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [
+        ({"effective": 2.99}, FOUND),
+        ({"effective": 3.0}, CLEAR),
+        ({"effective_low": 1.89, "effective_high": 3.89}, NOT_ASSESSED),
+        ({"configured": NAN, "effective": 1.0}, NOT_APPLICABLE),
+        ({"configured": 1.0, "effective": 1.0}, NOT_APPLICABLE),
+        ({"n_timed": 3, "effective": 1.0}, NOT_APPLICABLE),
+        ({"effective": NAN}, CLEAR),
+    ],
+)
+def test_below_configured(stated: dict[str, Any], status: Status) -> None:
+    assert verdict(parallelism_below_configured, parallel(**stated)).status is status
+
+
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [
+        ({"peak": 5, "above_configured_s": 5.1}, FOUND),
+        ({"peak": 5, "above_configured_s": 5.0}, CLEAR),
+        ({"configured": NAN, "above_configured_s": NAN}, NOT_APPLICABLE),
+    ],
+)
+def test_above_configured(stated: dict[str, Any], status: Status) -> None:
+    assert verdict(parallelism_above_configured, parallel(**stated)).status is status
+
+
+def test_case_1_offers_both_explanations_and_closed_trials_only_one() -> None:
+    found = verdict(parallelism_above_configured, parallel(peak=5, peak_closed=3, above_configured_s=551.0))
+    assert found.summary == (
+        "Up to 5 trials ran at once where 4 were configured, for 9.2 min: a RUNNING trial is dead, or another worker "
+        "took part."
+    )
+    certain = verdict(parallelism_above_configured, parallel(peak=5, peak_closed=5, above_configured_s=551.0))
+    assert certain.summary.endswith("9.2 min: another worker took part.")
+
+
+@pytest.mark.parametrize(
+    ("gap", "handover", "status"),
+    [(5.1, 49.9, FOUND), (5.0, 0.0, CLEAR), (5.1, 50.0, CLEAR), (NAN, NAN, CLEAR)],
+)
+def test_gaps_between_trials(gap: float, handover: float, status: Status) -> None:
+    found = verdict(trial_gaps, parallel(median_gap_s=gap, handover_pct=handover))
+    assert found.status is status
+    if status is FOUND:
+        assert "0.40 slot-hours, 10 % of all" in found.summary
+
+
+def test_no_gap_no_question() -> None:
+    assert verdict(trial_gaps, parallel(gaps=pd.DataFrame({"gap_s": []}))).status is NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [
+        ({"effective": 1.2}, FOUND),
+        ({"effective": 1.21}, CLEAR),
+        ({"effective_low": 1.0, "effective_high": 2.0}, NOT_ASSESSED),
+        ({"configured": NAN}, NOT_APPLICABLE),
+    ],
+)
+def test_serialised(stated: dict[str, Any], status: Status) -> None:
+    assert verdict(trials_serialised, parallel(**stated)).status is status

@@ -1,0 +1,199 @@
+"""Rules over utilization, memory, power and sampling, just below and just above each threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from small_profiles import NAN, TIMES, profile, verdict
+
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.power import PowerProfile
+from gpudiag.measures.sampling import SamplingProfile
+from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.rules.engine import Severity, Status
+from gpudiag.rules.memory import memory_headroom, memory_near_limit
+from gpudiag.rules.power import power_implausible
+from gpudiag.rules.sampling import sampling_coverage, sampling_gaps
+from gpudiag.rules.utilization import gpu_fluctuating, gpu_low_utilization, gpu_unused
+
+FOUND, CLEAR, NOT_ASSESSED = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED
+CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+
+
+def use(**gpu: Any) -> UtilizationProfile:
+    return profile(UtilizationProfile, {"0": gpu})
+
+
+IDLE = {"max_pct": 0.0, "mean_pct": 0.0, "n_samples": 78, "observed_s": 390.0, "mem_at_baseline": True}
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({}, FOUND),
+        ({"max_pct": 1.0}, FOUND),
+        ({"max_pct": 1.1}, CLEAR),
+        ({"n_samples": 10}, FOUND),
+        ({"n_samples": 9}, NOT_ASSESSED),
+        ({"mem_at_baseline": NAN}, FOUND),
+        ({"mem_at_baseline": False}, CLEAR),
+        ({"max_pct": NAN, "mean_pct": NAN}, NOT_ASSESSED),
+    ],
+)
+def test_unused(changed: dict[str, Any], status: Status) -> None:
+    assert verdict(gpu_unused, use(**{**IDLE, **changed})).status is status
+
+
+def test_unused_names_the_gpu_and_what_it_cost() -> None:
+    busy = {"max_pct": 80.0, "mean_pct": 28.0, "n_samples": 78, "observed_s": 390.0}
+    found = verdict(gpu_unused, profile(UtilizationProfile, {"0": IDLE, "1": busy}))
+    assert (found.severity, found.where, found.lost_gpu_h) == (CRITICAL, {"gpu": "0"}, pytest.approx(390 / 3600))
+    assert found.summary == "GPU 0 never rose above 0 % utilization in the 6.5 min observed."
+    both = verdict(gpu_unused, profile(UtilizationProfile, {"0": IDLE, "3": IDLE, "1": busy}))
+    assert both.where == {"gpu": "0, 3"} and both.lost_gpu_h == pytest.approx(780 / 3600)
+
+
+def test_mig_is_not_unused() -> None:
+    found = verdict(gpu_unused, use(mem_at_baseline=True))
+    assert found.status is NOT_ASSESSED and "MIG" in found.reason and "DCGM" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("mean", "seconds", "expected"),
+    [
+        (15.0, 1800, CRITICAL),
+        (15.1, 1800, WARNING),
+        (24.9, 1800, WARNING),
+        (25.0, 1800, INFO),
+        (49.9, 1800, INFO),
+        (50.0, 1800, None),
+        (11.4, 1799, INFO),
+    ],
+)
+def test_low_utilization(mean: float, seconds: float, expected: Severity | None) -> None:
+    found = verdict(gpu_low_utilization, use(mean_pct=mean, max_pct=60.0, observed_s=seconds, idle_gpu_h=0.25))
+    assert found.status is (FOUND if expected else CLEAR)
+    if expected:
+        assert found.severity is expected and found.lost_gpu_h == 0.25
+        assert ("short" in found.summary) is (seconds < 1800)
+
+
+def test_low_utilization_is_judged_while_trials_ran() -> None:
+    idle_before = {"mean_pct": 8.0, "max_pct": 99.0, "observed_s": 9000.0, "trial_s": 1800.0, "idle_gpu_h": 2.0}
+    assert verdict(gpu_low_utilization, use(**idle_before, trial_mean_pct=90.0)).status is CLEAR
+    found = verdict(gpu_low_utilization, use(**idle_before, trial_mean_pct=20.0, trial_idle_gpu_h=0.3))
+    assert found.severity is WARNING and found.lost_gpu_h == 0.3 and "while trials ran" in found.summary
+
+
+def test_an_unused_gpu_is_not_reported_twice() -> None:
+    assert verdict(gpu_low_utilization, use(**IDLE)).status is CLEAR
+
+
+EVEN = {"mean_pct": 60.0, "observed_s": 300.0, "idle_gpu_h": 0.01, "max_pct": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("p5", "p95", "seconds", "status"),
+    [(9.9, 70, 300, FOUND), (10, 70, 300, CLEAR), (9.9, 69.9, 300, CLEAR), (0, 100, 299, NOT_ASSESSED)],
+)
+def test_fluctuating(p5: float, p95: float, seconds: float, status: Status) -> None:
+    found = verdict(gpu_fluctuating, use(**{**EVEN, "observed_s": seconds}, p5_pct=p5, p95_pct=p95))
+    assert found.status is status
+    if status is FOUND:
+        assert found.lost_gpu_h == 0.01 and "idle (at most 10 %) for 12 % of it" in found.summary
+
+
+def memory(**gpu: Any) -> MemoryProfile:
+    return profile(MemoryProfile, {"0": {"total_mib": 24576.0, "headroom_mib": 1000.0, **gpu}})
+
+
+@pytest.mark.parametrize(("p99", "status"), [(90.0, FOUND), (89.9, CLEAR), (NAN, NOT_ASSESSED)])
+def test_near_limit(p99: float, status: Status) -> None:
+    found = verdict(memory_near_limit, memory(p99_used_pct=p99, max_used_pct=p99))
+    assert found.status is status
+    if status is FOUND:
+        assert found.summary == (
+            "GPU 0 used 90.0 % of its 24.0 GiB at the 99th percentile; 1000 MiB were left at the peak."
+        )
+        assert found.where == {"gpu": "0", "time": TIMES.isoformat()}
+    if status is NOT_ASSESSED:
+        assert "[gpus.0]" in found.remedy
+
+
+@pytest.mark.parametrize(("most", "status"), [(49.9, FOUND), (50.0, CLEAR), (NAN, NOT_ASSESSED)])
+def test_headroom(most: float, status: Status) -> None:
+    found = verdict(memory_headroom, memory(max_used_pct=most, headroom_mib=12288.0, growth_factor=3.0))
+    assert found.status is status
+    if status is FOUND:
+        assert found.severity is INFO and "at most 3.0 times as much would fit" in found.summary
+        assert found.lost_gpu_h is None and "does not make anything faster" in found.remedy
+
+
+def test_headroom_without_a_bound_claims_none() -> None:
+    found = verdict(memory_headroom, memory(max_used_pct=10.0))
+    assert found.status is FOUND and "times" not in found.summary and found.evidence["growth_factor"] is None
+
+
+def power(**gpu: Any) -> PowerProfile:
+    usual = {"limit_w": 140.0, "plausible_w": 182.0, "limit_source": "data sheet", "board": "RTX 4050 Laptop"}
+    return profile(PowerProfile, {"0": {**usual, **gpu}})
+
+
+def test_case_5_power() -> None:
+    spike = {"n_rejected": 1, "max_all_w": 590.0, "mean_w": 20.5, "mean_all_w": 26.8, "longest_rejected_s": 3.3}
+    found = verdict(power_implausible, power(**spike))
+    assert (found.status, found.severity) == (FOUND, INFO)
+    assert found.summary == (
+        "GPU 0 reported up to 590 W, which a board limited to 140 W (RTX 4050 Laptop, limit from data sheet) cannot "
+        "draw, in 1 reading; mean power is 20.5 W without and 26.8 W with them."
+    )
+    assert found.margin == 590 - 182
+
+
+@pytest.mark.parametrize(("seconds", "severity"), [(59.9, INFO), (60.0, WARNING)])
+def test_frozen_power_is_a_warning(seconds: float, severity: Severity) -> None:
+    frozen = power(n_rejected=20, max_all_w=588.0, mean_w=20.0, mean_all_w=90.0, longest_rejected_s=seconds)
+    assert verdict(power_implausible, frozen).severity is severity
+
+
+@pytest.mark.parametrize(("share", "status"), [(5.0, CLEAR), (5.1, FOUND), (NAN, CLEAR)])
+def test_sustained_power_over_the_limit(share: float, status: Status) -> None:
+    found = verdict(power_implausible, power(over_limit_pct=share, max_w=170.0, max_all_w=170.0))
+    assert found.status is status
+    if status is FOUND:
+        assert found.severity is WARNING and "1.1 times its limit of 140 W for 5.1 %" in found.summary
+
+
+def test_power_without_a_limit_is_not_assessed() -> None:
+    found = verdict(power_implausible, power(limit_w=NAN, plausible_w=NAN))
+    assert found.status is NOT_ASSESSED and "power_limit_w under [gpus.0]" in found.remedy
+
+
+@pytest.mark.parametrize(("coverage", "status"), [(79.9, FOUND), (80.0, CLEAR)])
+def test_coverage(coverage: float, status: Status) -> None:
+    seen = profile(SamplingProfile, {"1": {"coverage_pct": coverage}}, coverage_pct=coverage, expected_s=7200.0)
+    found = verdict(sampling_coverage, seen)
+    assert found.status is status
+    if status is FOUND:
+        assert found.summary == "Telemetry of GPU 1 covers 80 % of the 2.0 h that it should cover."
+
+
+@pytest.mark.parametrize(
+    ("shares", "failed", "severity"),
+    [([2.5, 2.4], 0, None), ([2.5, 2.6], 0, INFO), ([0.1, 0.1], 1, WARNING), ([NAN, NAN], 0, None)],
+)
+def test_gaps(shares: list[float], failed: int, severity: Severity | None) -> None:
+    gaps = pd.DataFrame({"gpu": "0", "gap_s": 60.0, "trials_ended": [failed, 0], "share_pct": shares})
+    seen = profile(SamplingProfile, {"0": {"coverage_pct": 95.0}}, gaps=gaps, n_gaps=2, longest_gap_s=60.0)
+    found = verdict(sampling_gaps, seen)
+    assert found.status is (FOUND if severity else CLEAR)
+    if severity:
+        assert found.severity is severity and ("1 trial failed within gaps" in found.summary) is bool(failed)
+
+
+def test_failures_in_the_gaps_of_two_gpus_are_counted_once() -> None:
+    gaps = pd.DataFrame({"gpu": ["0", "1"], "gap_s": 60.0, "trials_ended": [2, 2], "share_pct": 1.0})
+    seen = profile(SamplingProfile, {"0": {}, "1": {}}, gaps=gaps, n_gaps=2, longest_gap_s=60.0)
+    assert verdict(sampling_gaps, seen).evidence["trials_failed_within"] == 2
