@@ -113,6 +113,10 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         return UnknownInput(f"{path}: is a folder; expected {expected}. Pass the file itself.")
     if not source.head:
         return UnknownInput(f"{path}: is empty (0 bytes); expected {expected}.")
+    if source.head.startswith(b"SQLite format 3\0"):
+        return UnknownInput(
+            f"{path}: is an SQLite database without Optuna's tables trials and studies; expected {expected}."
+        )
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")
