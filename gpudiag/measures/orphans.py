@@ -10,7 +10,7 @@ from gpudiag.measures.lifetimes import lifetimes, open_trials
 from gpudiag.measures.stamps import microseconds
 from gpudiag.run import Run
 
-CROWDED = "more trials at once than were configured: it was dead by then, or another worker ran"
+CROWDED = "more trials would have run at once than were configured"
 
 
 def find_open_trials(run: Run) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from gpudiag.measures.parallelism import SERIAL_BELOW, ParallelismProfile, measu
 from gpudiag.rules.engine import Evidence, NotApplicable, rule
 from gpudiag.rules.wording import count, span
 
+MIN_GAPS = 5
 HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on the GPU, so that dead trials are known."
 
 
@@ -90,6 +91,8 @@ def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pc
     """
     if p.gaps.empty:
         raise NotApplicable("No slot ran two trials one after the other.")
+    if len(p.gaps) < MIN_GAPS:
+        raise NotMeasurable(f"There is only {count(len(p.gaps), 'gap')} between trials.", "Judge a longer search.")
     if not (p.median_gap_s > max_gap_s and p.handover_pct < max_handover_pct):
         return None
     share = 100 * p.gap_slot_h * 3600 / (p.n_slots * p.window_s)

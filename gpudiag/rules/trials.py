@@ -18,12 +18,12 @@ from gpudiag.rules.wording import count, span
     refuted_by="Failures raised on purpose to reject a configuration: prune those instead.",
 )
 def failure_rate_high(
-    trials: TrialsProfile, *, max_pct: float = 2.0, severe_pct: float = 20.0, chance_pct: float = 1.0
+    trials: TrialsProfile, *, max_pct: float = 2.0, severe_pct: float = 25.0, chance_pct: float = 1.0
 ) -> Evidence | None:
     """A failed trial costs its time and tells the search nothing.
 
-    FAIL of the finished trials, judged by the lower end of the Wilson 95 % interval, so that one failure in a small
-    study is no finding. 2 % and, for critical, 20 % are defaults without a published source. A streak is called
+    FAIL of the finished trials, judged by the lower end of the Wilson 95 % interval, so that few failures count for
+    as little as they prove. 2 % and, for critical, 25 % are defaults without a published source. A streak is called
     more than chance where the Markov recursion gives it less than 1 %.
     """
     if not trials.n_finished:
@@ -72,10 +72,11 @@ def trials_orphaned(trials: TrialsProfile, *, max_orphans: float = 0.0) -> Evide
     if trials.orphans > max_orphans:
         dead = trials.open_trials[trials.open_trials["orphan"]]
         reasons = dead["reason"].value_counts()
-        least = "At least " if CROWDED in reasons.index else ""
+        crowded = CROWDED in reasons.index
         return Evidence(
-            f"{least}{trials.orphans} of {count(trials.n_running, 'RUNNING trial')} "
-            f"{'is' if trials.orphans == 1 else 'are'} dead: {reasons.index[0]}.",
+            f"{'At least ' if crowded else ''}{trials.orphans} of {count(trials.n_running, 'RUNNING trial')} "
+            f"{'is' if trials.orphans == 1 else 'are'} dead{', unless another worker ran' if crowded else ''}: "
+            f"{'; '.join(reasons.index)}.",
             {"orphans": trials.orphans, "n_running": trials.n_running},
             {"trial": ", ".join(str(number) for number in dead["trial"].head(20))},
             margin=trials.orphans - max_orphans,

@@ -37,7 +37,16 @@ def failing(n_fail: int, n: int, **stated: Any) -> TrialsProfile:
 
 @pytest.mark.parametrize(
     ("n_fail", "n", "severity"),
-    [(15, 196, WARNING), (17, 576, None), (2, 36, None), (1, 5, WARNING), (60, 200, CRITICAL), (0, 50, None)],
+    [
+        (15, 196, WARNING),
+        (17, 576, None),
+        (2, 36, None),
+        (1, 5, WARNING),
+        (70, 200, CRITICAL),
+        (60, 200, WARNING),
+        (1, 1, WARNING),
+        (0, 50, None),
+    ],
 )
 def test_failure_rate_by_its_lower_bound(n_fail: int, n: int, severity: Severity | None) -> None:
     found = verdict(failure_rate_high, failing(n_fail, n))
@@ -154,7 +163,7 @@ def parallel(**stated: Any) -> ParallelismProfile:
         "configured": 4.0, "effective": 4.0, "effective_low": 4.0, "effective_high": 4.0, "n_timed": 50, "peak": 4,
         "peak_closed": 4, "above_configured_s": 0.0, "busy_s": 3600.0, "window_s": 3600.0, "n_slots": 4,
         "median_gap_s": 1.0, "handover_pct": 0.0, "gap_slot_h": 0.4,
-        "gaps": pd.DataFrame({"gap_s": [1.0]}),
+        "gaps": pd.DataFrame({"gap_s": [1.0] * 5}),
     }  # fmt: skip
     if "effective" in stated:
         values |= {"effective_low": stated["effective"], "effective_high": stated["effective"]}
@@ -212,6 +221,11 @@ def test_gaps_between_trials(gap: float, handover: float, status: Status) -> Non
 
 def test_no_gap_no_question() -> None:
     assert verdict(trial_gaps, parallel(gaps=pd.DataFrame({"gap_s": []}))).status is NOT_APPLICABLE
+
+
+def test_few_gaps_have_no_median_to_speak_of() -> None:
+    few = parallel(gaps=pd.DataFrame({"gap_s": [99.0] * 4}), median_gap_s=99.0)
+    assert verdict(trial_gaps, few).status is NOT_ASSESSED
 
 
 @pytest.mark.parametrize(
