@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpudiag.run import Run
 from gpudiag.simulation.sampler import sample
-from gpudiag.simulation.spec import Spec, override
+from gpudiag.simulation.spec import Spec, check, override
 from gpudiag.simulation.tables import build_run, origin_of
 from gpudiag.simulation.truth import Truth, establish_truth, window
 from gpudiag.simulation.world import History, World
@@ -50,9 +50,9 @@ def simulate(spec: Spec | None = None, *, seed: int = 0, **overrides: Any) -> Si
         **overrides: fields of the spec or of its parts by name, e.g. ``workers=2, startup_s=(5, 9)``.
 
     Raises:
-        ConfigError: there is no field of that name, or the pruner's text cannot be built.
+        ConfigError: there is no field of that name, a value cannot be simulated, or the pruner's text is no pruner.
     """
-    spec = override(spec or Spec(), overrides)
+    spec = check(override(spec or Spec(), overrides))
     return observe(spec, World(spec, seed).run(), seed)
 
 

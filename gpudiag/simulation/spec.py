@@ -192,6 +192,28 @@ class Spec:
         return ((0.0, self.workers),) if isinstance(self.workers, int) else self.workers
 
 
+def check(spec: Spec) -> Spec:
+    """``spec`` if it can be simulated. Raises ConfigError that names the first field that cannot."""
+    gpus = range(len(spec.gpus))
+    named = [load.gpu for load in spec.foreign] + ([spec.assign] if isinstance(spec.assign, int) else [])
+    conditions = {
+        "gpus must name at least one GPU": len(gpus) > 0,
+        "n_trials must be at least 1": spec.n_trials >= 1,
+        "workers must be at least 1": bool(spec.worker_steps) and spec.worker_steps[0][1] >= 1,
+        "epochs and segments must be at least 1": min(spec.trial.epochs, spec.trial.segments) >= 1,
+        "gpu_share_pct must be above 0 and at most 100": 0
+        < min(spec.trial.gpu_share_pct)
+        <= max(spec.trial.gpu_share_pct)
+        <= 100,
+        "period_s and window_s must be above 0": min(spec.telemetry.period_s, spec.telemetry.window_s) > 0,
+        f"assign and foreign loads must name one of the {len(gpus)} GPUs": all(gpu in gpus for gpu in named),
+    }
+    for condition, holds in conditions.items():
+        if not holds:
+            raise ConfigError(f"a simulated run cannot be made: {condition}.")
+    return spec
+
+
 _PARTS = ("trial", "curve", "telemetry", "faults")
 
 

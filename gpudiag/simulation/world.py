@@ -104,6 +104,14 @@ class World:
         self._count += 1
         heapq.heappush(self._events, (at, self._count, handler, args))
 
+    def _later(self, at: float, running: _Running, handler: Callable[..., None], *args: Any) -> None:
+        """Schedule what becomes of a trial, unless it has ended by then."""
+        self._after(at, self._unless_ended, running, handler, args)
+
+    def _unless_ended(self, at: float, running: _Running, handler: Callable[..., None], args: tuple[Any, ...]) -> None:
+        if running.life.number in self._running:
+            handler(at, running, *args)
+
     def _resize(self, at: float, number: int) -> None:
         """The number of workers changes; surplus workers stop after their trial."""
         self._allowed = number
@@ -136,14 +144,13 @@ class World:
             self._referee.start(number)
         if worker.doomed:
             worker.doomed -= 1
-            self._after(at + POISONED_S, self._strike, running, "poisoned")
+            self._later(at + POISONED_S, running, self._strike, "poisoned")
             return
-        self._after(
-            at + plan.startup_s * self._spec.trial.context_at, self._grow, running, self._spec.trial.context_mib
-        )
-        self._after(at + plan.startup_s, self._train, running)
+        trial = self._spec.trial
+        self._later(at + plan.startup_s * trial.context_at, running, self._grow, trial.context_mib)
+        self._later(at + plan.startup_s, running, self._train)
         if plan.fault:
-            self._after(at + plan.fault_at_s, self._strike, running, plan.fault)
+            self._later(at + plan.fault_at_s, running, self._strike, plan.fault)
 
     def _assign(self, plan: Plan, number: int, worker: _Worker) -> int:
         count = len(self._gpus)
@@ -158,16 +165,12 @@ class World:
                 return int(index)
 
     def _train(self, at: float, running: _Running) -> None:
-        if running.life.number not in self._running:
-            return
         for after, level in memory_ramp(self._spec.trial, running.plan.peak_mib):
-            self._after(at + after, self._grow, running, level)
+            self._later(at + after, running, self._grow, level)
         self._gpu_phase(at, running)
 
     def _gpu_phase(self, at: float, running: _Running) -> None:
         life = running.life
-        if life.number not in self._running:
-            return
         work_s, _ = running.plan.segments[running.segment]
         life.spans.append((at, math.nan))
         self._gpus[life.gpu].join(at, life.number, life.share, work_s)
@@ -176,7 +179,7 @@ class World:
         work_s, dip_s = running.plan.segments[running.segment]
         self._leave_gpu(at, running, work_s)
         running.segment += 1
-        self._after(at + dip_s, self._dip_done, running)
+        self._later(at + dip_s, running, self._dip_done)
         plateau_mib = self._spec.trial.plateau * running.plan.peak_mib
         if running.segment % running.plan.per_epoch == 0 and running.held_mib >= 0.999 * plateau_mib:
             self._grow(at, running, running.plan.peak_mib)
@@ -189,8 +192,6 @@ class World:
 
     def _dip_done(self, at: float, running: _Running) -> None:
         life, plan = running.life, running.plan
-        if life.number not in self._running:
-            return
         epoch, rest = divmod(running.segment, plan.per_epoch)
         if rest:
             self._gpu_phase(at, running)
@@ -201,18 +202,14 @@ class World:
         if self._referee and self._referee.prunes(life.number, epoch, value):
             self._end(at, running, "PRUNED")
         elif running.segment == len(plan.segments):
-            self._after(at + plan.tail_s, self._complete, running)
+            self._later(at + plan.tail_s, running, self._end, "COMPLETE")
         else:
             self._gpu_phase(at, running)
-
-    def _complete(self, at: float, running: _Running) -> None:
-        if running.life.number in self._running:
-            self._end(at, running, "COMPLETE")
 
     def _grow(self, at: float, running: _Running, level_mib: float) -> None:
         """The trial's memory rises to a level, unless it holds that much or the GPU overflows."""
         life = running.life
-        if life.number not in self._running or level_mib <= running.held_mib:
+        if level_mib <= running.held_mib:
             return
         kept = self._workers[life.worker].kept_mib
         more = max(level_mib - max(running.held_mib, kept.get(life.gpu, 0.0)), 0.0)
@@ -246,8 +243,6 @@ class World:
     def _strike(self, at: float, running: _Running, kind: str) -> None:
         """A fault hits: the trial FAILs, or is orphaned; the worker goes on, poisoned or restarted."""
         life, faults = running.life, self._spec.faults
-        if life.number not in self._running:
-            return
         worker = self._workers[life.worker]
         texts = {"assert": ASSERT_TEXT, "poisoned": POISONED_TEXT, "fail": FAIL_TEXT, "oom": life.detail}
         life.detail = texts.get(kind, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,32 @@ def test_maximised_values_are_mirrored() -> None:
 def test_a_misspelt_field_is_named_with_its_neighbour() -> None:
     with pytest.raises(ConfigError, match="has no 'n_trails'; did you mean 'n_trials'"):
         gd.simulate(n_trails=3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_trials": 0}, "n_trials must be at least 1"),
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"epochs": 0}, "epochs and segments"),
+        ({"gpus": ()}, "at least one GPU"),
+        ({"gpu_share_pct": (0, 20)}, "gpu_share_pct must be above 0"),
+        ({"period_s": 0}, "period_s and window_s"),
+        ({"assign": 3}, "must name one of the 1 GPUs"),
+        ({"foreign": (Foreign(gpu=1),)}, "must name one of the 1 GPUs"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        gd.simulate(**change)
+
+
+@pytest.mark.slow
+def test_a_long_study_is_simulated_in_seconds() -> None:
+    begin = time.process_time()
+    done = gd.simulate(n_trials=200, workers=4, epochs=11)
+    assert done.truth.window_s > 6 * 3600
+    assert time.process_time() - begin < 3
 
 
 def test_steps_integrate_like_a_sum_of_rectangles() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ SUBSET = ("S07", "S19", "S33", "S48", "S71", "S90")
 OBSERVED_S = 394.0
 TICKS = 78
 WORKERS = 4
+_Row = tuple[tuple[str, int], int, float, float]
 
 STORY = """
 Four workers train LightGBM models, one for each window of each symbol, on a machine with two GPUs; all the work goes
@@ -50,9 +51,6 @@ baseline/experiment utilization mean 3/0, peak 6/0, memory 189/18, temperature 4
 run.toml, which names tasks.jsonl.
 """
 
-BASE_PARAMS = {"num_leaves": 127, "max_depth": 9, "n_estimators": 500, "gpu_use_dp": False}
-REQUEST = "requested: num_leaves 255, max_depth 15, n_estimators 1000, gpu_use_dp true"
-
 
 @dataclass(frozen=True)
 class _Readings:
@@ -67,26 +65,53 @@ class _Readings:
 
 @dataclass(frozen=True)
 class _Side:
+    """What differs between the two runs. ``subset_s`` is the span of the subset's windows, where others run too."""
+
     name: str
     start: str
-    job_at_s: float
-    spans_s: float
     seed: int
+    job_at_s: float
+    job_s: float
+    subset_s: float | None
+    log_from_s: float
+    typical_s: tuple[float, float]
+    n_failed: int
+    params: Mapping[str, Any]
     readings: tuple[_Readings, _Readings]
     foreign: tuple[Foreign, ...]
     notes: tuple[str, ...]
 
 
 BASELINE = _Side(
-    "baseline", "2025-10-28T14:02:10", 0.0, 400.3, 496,
-    (_Readings(3, 1, 6, 189, 49), _Readings(20, 2, 37, 711, 61)),
-    (Foreign(0, -60.0, 600.0, 3.0, 171.0), Foreign(1, -60.0, 600.0, 1.0, 120.0)), (),
-)  # fmt: skip
+    name="baseline",
+    start="2025-10-28T14:02:10",
+    seed=496,
+    job_at_s=0.0,
+    job_s=400.3,
+    subset_s=260.0,
+    log_from_s=3.0,
+    typical_s=(1.9, 3.6),
+    n_failed=17,
+    params={"num_leaves": 127, "max_depth": 9, "n_estimators": 500, "gpu_use_dp": False},
+    readings=(_Readings(3, 1, 6, 189, 49), _Readings(20, 2, 37, 711, 61)),
+    foreign=(Foreign(0, -60.0, 600.0, 3.0, 171.0), Foreign(1, -60.0, 600.0, 1.0, 120.0)),
+    notes=(),
+)
 EXPERIMENT = _Side(
-    "experiment", "2025-10-28T16:31:40", 61.4, 29.8, 9,
-    (_Readings(0, 0, 0, 18, 43), _Readings(28, 0, 78, 519, 56)),
-    (Foreign(1, -20.0, 150.0, 31.0, 420.0), Foreign(1, 170.0, 420.0, 24.0, 420.0)), (REQUEST,),
-)  # fmt: skip
+    name="experiment",
+    start="2025-10-28T16:31:40",
+    seed=9,
+    job_at_s=61.4,
+    job_s=29.8,
+    subset_s=None,
+    log_from_s=0.0,
+    typical_s=(2.5, 4.2),
+    n_failed=2,
+    params={},
+    readings=(_Readings(0, 0, 0, 18, 43), _Readings(28, 0, 78, 519, 56)),
+    foreign=(Foreign(1, -20.0, 150.0, 31.0, 420.0), Foreign(1, 170.0, 420.0, 24.0, 420.0)),
+    notes=("requested: num_leaves 255, max_depth 15, n_estimators 1000, gpu_use_dp true",),
+)
 
 SPEC = Spec(
     record="tasks",
@@ -132,72 +157,68 @@ def _baseline_jobs() -> list[tuple[str, int]]:
 
 
 def _run(side: _Side, jobs: list[tuple[str, int]]) -> Simulated:
-    lives = _tasks(side, jobs)
-    end_s = side.job_at_s + side.spans_s
-    # 78 ticks: the job's middle 394 s of the baseline, the experiment's whole session.
-    begin_s = 3.0 if side is BASELINE else 0.0
     telemetry = Telemetry(
         period_s=OBSERVED_S / (TICKS - 1),
         jitter_s=0.005,
-        lead_s=side.job_at_s - begin_s,
-        lag_s=begin_s + OBSERVED_S + 0.5 - end_s,
+        lead_s=side.job_at_s - side.log_from_s,
+        lag_s=side.log_from_s + OBSERVED_S + 0.5 - side.job_at_s - side.job_s,
         util_noise_pct=9.0,
     )
     spec = replace(
-        SPEC, name=f"{NAME} {side.name}", start=side.start, n_trials=len(jobs), telemetry=telemetry,
-        foreign=side.foreign, notes=side.notes,
-    )  # fmt: skip
-    simulated = observe(spec, replay(spec, lives), SEED)
+        SPEC,
+        name=f"{NAME} {side.name}",
+        start=side.start,
+        n_trials=len(jobs),
+        telemetry=telemetry,
+        foreign=side.foreign,
+        notes=side.notes,
+    )
+    simulated = observe(spec, replay(spec, _tasks(side, jobs)), SEED)
     return observed(spec, simulated.history, _steered(simulated.samples, side))
 
 
 def _tasks(side: _Side, jobs: list[tuple[str, int]]) -> list[Life]:
     """Tasks in order of start: whichever worker is free takes the next job."""
     rng = np.random.default_rng([SEED, 7, side.seed, len(jobs)])
-    failed = _failed(side, jobs, rng)
-    typical_s = (1.9, 3.6) if side is BASELINE else (2.5, 4.2)
+    eligible = [job for job in jobs if side.subset_s is None or job[0] not in SUBSET]
+    failed = {eligible[i] for i in rng.choice(len(eligible), side.n_failed, replace=False).tolist()}
     free = [(0.01 * worker, worker) for worker in range(WORKERS)]
-    rows = []
+    rows: list[_Row] = []
     for job in jobs:
         start, worker = heapq.heappop(free)
-        length = float(rng.uniform(*((0.3, 0.7) if job in failed else typical_s)))
-        rows.append((job, worker, start, start + length))
-        heapq.heappush(free, (start + length + float(rng.uniform(0.02, 0.06)), worker))
+        end = start + float(rng.uniform(*((0.3, 0.7) if job in failed else side.typical_s)))
+        rows.append((job, worker, start, end))
+        heapq.heappush(free, (end + float(rng.uniform(0.02, 0.06)), worker))
     warp = _warp(side, rows)
     return [
-        _task(i, job, worker, warp(start), warp(end), job in failed, side)
-        for i, (job, worker, start, end) in enumerate(rows)
+        _task(number, job, worker, warp(start), warp(end), job in failed, side)
+        for number, (job, worker, start, end) in enumerate(rows)
     ]
 
 
-def _failed(side: _Side, jobs: list[tuple[str, int]], rng: np.random.Generator) -> set[tuple[str, int]]:
-    """17 windows outside the subset, or 2 of it."""
-    eligible = [job for job in jobs if side is EXPERIMENT or job[0] not in SUBSET]
-    return {eligible[i] for i in rng.choice(len(eligible), 17 if side is BASELINE else 2, replace=False).tolist()}
-
-
-def _warp(side: _Side, rows: list[tuple[tuple[str, int], int, float, float]]) -> Any:
-    """Time stretched so that the run, and in the baseline the subset, lasts exactly as stated."""
+def _warp(side: _Side, rows: list[_Row]) -> Callable[[float], float]:
+    """Time stretched so that the run, and the subset's windows in it, last exactly as stated."""
     last = max(end for *_, end in rows)
-    known, wanted = [0.0, last], [0.0, side.spans_s]
-    if side is BASELINE:
+    known, wanted = [0.0, last], [0.0, side.job_s]
+    if side.subset_s is not None:
         first = min(start for (symbol, _), _, start, _ in rows if symbol in SUBSET)
         final = max(end for (symbol, _), _, _, end in rows if symbol in SUBSET)
-        outside = (side.spans_s - 260.0) / (first + last - final)
-        known, wanted = [0.0, first, final, last], [0.0, first * outside, first * outside + 260.0, side.spans_s]
+        begin_s = first * (side.job_s - side.subset_s) / (first + last - final)
+        known, wanted = [0.0, first, final, last], [0.0, begin_s, begin_s + side.subset_s, side.job_s]
     return lambda at: side.job_at_s + round(float(np.interp(at, known, wanted)), 3)
 
 
 def _task(number: int, job: tuple[str, int], worker: int, start: float, end: float, failed: bool, side: _Side) -> Life:
+    """One window: 30 % of its time on the CPU, then on GPU 1; a failed one never gets there."""
     symbol, window = job
-    life = Life(number, worker, 1, start, share=0.075, end_s=end, name=f"{symbol}_w{window}")
+    life = Life(number, worker, 1, start, dict(side.params), 0.075, end_s=end, name=f"{symbol}_w{window}")
     life.state = "FAIL" if failed else "COMPLETE"
     life.detail = "ValueError: only one class in y_train" if failed else ""
-    life.params = dict(BASE_PARAMS) if side is BASELINE else {}
     life.user_attrs = {"symbol": symbol, "window": window}
     if not failed:
-        life.spans = [(start + 0.3 * (end - start), end - 0.04 * (end - start))]
-        life.memory = [(start + 0.3 * (end - start), 165.0), (end, 0.0)]
+        begin = start + 0.3 * (end - start)
+        life.spans = [(begin, end - 0.04 * (end - start))]
+        life.memory = [(begin, 165.0), (end, 0.0)]
         life.peak_mib = 165.0
     return life
 

@@ -57,13 +57,31 @@ class _Side:
 
 
 BEFORE = _Side(
-    "before", "2025-11-05T10:12:30", 7, 690.0, 11.4, 7750.0, 30.0, 25.3, 45.2, 18.4,
-    DataLoader(num_workers=4, prefetch_factor=8, batch_size=5632, val_batch_size=2048),
-)  # fmt: skip
+    name="before",
+    start="2025-11-05T10:12:30",
+    epochs=7,
+    epoch_s=690.0,
+    share_pct=11.4,
+    peak_mib=7750.0,
+    batches_per_s=30.0,
+    loader_ms=25.3,
+    cpu_pct=45.2,
+    ram_gb=18.4,
+    loader=DataLoader(num_workers=4, prefetch_factor=8, batch_size=5632, val_batch_size=2048),
+)
 AFTER = _Side(
-    "after", "2025-11-06T09:40:00", 9, 450.0, 78.6, 17000.0, 50.0, 3.4, 71.8, 27.9,
-    DataLoader(num_workers=8, prefetch_factor=16, batch_size=8192, val_batch_size=4096),
-)  # fmt: skip
+    name="after",
+    start="2025-11-06T09:40:00",
+    epochs=9,
+    epoch_s=450.0,
+    share_pct=78.6,
+    peak_mib=17000.0,
+    batches_per_s=50.0,
+    loader_ms=3.4,
+    cpu_pct=71.8,
+    ram_gb=27.9,
+    loader=DataLoader(num_workers=8, prefetch_factor=16, batch_size=8192, val_batch_size=4096),
+)
 
 SPEC = Spec(
     record="tasks",
