@@ -12,7 +12,7 @@ from matplotlib.dates import date2num, num2date
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
 from gpudiag.clock import parse_zone
-from gpudiag.plots.wording import DAY_S, duration_text
+from gpudiag.plots.wording import DAY_S, duration_text, natural_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,34 +21,19 @@ if TYPE_CHECKING:
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SHORTEST_AXIS_S = 10.0
-NICE_S = (
-    0.01,
-    0.1,
-    1,
-    2,
-    5,
-    10,
-    20,
-    30,
-    60,
-    120,
-    300,
-    600,
-    1200,
-    1800,
-    3600,
-    7200,
-    14400,
-    28800,
-    86400,
-    172800,
-    604800,
-)
 TICK_STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
     DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S, 28 * DAY_S,
 )  # fmt: skip
-DECADES_S = (0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000)
+DURATION_TICKS_S: tuple[tuple[float, ...], ...] = (
+    (
+        0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 420, 600, 900,
+        1200, 1800, 2700, 3600, 5400, 7200, 10800, 18000, 28800, 43200, 86400, 172800, 345600, 604800,
+    ),
+    (0.01, 0.1, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1200, 3600, 7200, 18000, 43200, 86400, 172800, 604800),
+    (0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000),
+)  # fmt: skip
+FEWEST_DURATION_TICKS, MOST_DURATION_TICKS = 3, 8
 
 
 def day_numbers(time: pd.Series) -> np.ndarray:
@@ -109,12 +94,24 @@ def duration_scale(ax: Axes, which: str, low: float, high: float) -> None:
     """Make ``which`` ('x' or 'y') a logarithmic axis of seconds with ticks such as 10 s, 1 min, 1 h."""
     low, high = low / 1.3, high * 1.3
     axis = ax.xaxis if which == "x" else ax.yaxis
-    (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     (ax.set_xlim if which == "x" else ax.set_ylim)(low, high)
-    choices = NICE_S if high / low < 500 else DECADES_S
-    axis.set_major_locator(FixedLocator([tick for tick in choices if low <= tick <= high] or [low * 1.3]))
+    (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    axis.set_major_locator(FixedLocator(duration_ticks(low, high)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds)))
+    axis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds, digits=3)))
+
+
+def duration_ticks(low: float, high: float) -> list[float]:
+    """Round durations from ``low`` to ``high`` seconds, the most that can be read."""
+    for choices in DURATION_TICKS_S:
+        ticks = [tick for tick in choices if low <= tick <= high]
+        if len(ticks) <= MOST_DURATION_TICKS:
+            break
+    if len(ticks) >= FEWEST_DURATION_TICKS:
+        return ticks
+    _, size = natural_unit(low)
+    steps = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low / size, high / size)
+    return [float(step * size) for step in steps if low <= step * size <= high]
 
 
 def count_axis(ax: Axes, which: str, ticks: int = 8) -> None:

@@ -54,7 +54,7 @@ def _draw_fill(ax: Axes, rows: pd.DataFrame, ceiling: float) -> None:
     ax.scatter(gib["mean_mib"], y, marker="o", s=22, color=INK, zorder=3, label="mean")
     ax.set(xlabel="memory used [GiB]", xlim=(0, ceiling * 1.05))
     gpu_rows(ax, list(rows.index))
-    handles: list[Artist] = [Patch(facecolor=row_colors(rows.index)[0], alpha=0.55, label="greatest")]
+    handles: list[Artist] = [Patch(facecolor=row_colors(rows.index)[0], alpha=0.55, label="max")]
     handles.append(Line2D([], [], color=INK, marker="o", markersize=5, linestyle="none", label="mean"))
     if np.isfinite(gib["total_mib"]).any():
         handles.append(Patch(facecolor=RULE, label="capacity"))

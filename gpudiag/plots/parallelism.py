@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FEWEST_GAPS = 3
-SHORTEST_S = 0.1
-MAX_STEPS = 1200
+SHORTEST_S = 0.01
+MAX_STEPS = 600
 COLUMNS = 400
 MAX_LABELLED = 12
 MAX_VECTOR = 1500
@@ -113,11 +113,13 @@ def alt_concurrency(parallelism: ParallelismProfile) -> str:
 def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figure:
     """Each gap between two trials of a slot: when, and how long, on a logarithmic axis.
 
-    Gaps below 0.1 s stand at the lower edge. Raises NotMeasurable with fewer than three gaps.
+    Gaps below 10 ms stand at the lower edge. Raises NotMeasurable with fewer than three gaps, or none longer.
     """
     gaps = parallelism.gaps
     if len(gaps) < FEWEST_GAPS:
         raise NotMeasurable(f"Only {len(gaps)} gaps between trials of a slot; a figure needs {FEWEST_GAPS}.")
+    if not (gaps["gap_s"] > SHORTEST_S).any():
+        raise NotMeasurable("No gap between trials of a slot is longer than 10 ms.")
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     ax = figure.add_subplot()
     seconds = gaps["gap_s"].clip(lower=SHORTEST_S)
@@ -131,7 +133,7 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
     ax.axhline(middle, color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
     time_axis(ax, time.min(), time.max(), timezone)
     duration_scale(ax, "y", seconds.min(), seconds.max())
-    ax.set_ylabel("gap [s, min or h, log scale]")
+    ax.set_ylabel("gap [ms to days, log scale]")
     legend_above(
         ax,
         [

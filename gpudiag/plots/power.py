@@ -42,7 +42,7 @@ def plot_power(power: PowerProfile) -> Figure:
     ax.scatter(rows["mean_w"], y, marker="o", s=24, color=INK, zorder=3)
     ax.scatter(rows["limit_w"], y, marker="|", s=220, color=INK, linewidth=1.6, zorder=3)
     handles = [
-        Patch(facecolor=colors[0], alpha=0.45, label="greatest"),
+        Patch(facecolor=colors[0], alpha=0.45, label="max"),
         Line2D([], [], color=INK, marker="o", markersize=5, linestyle="none", label="mean"),
     ]
     if rows["limit_w"].notna().any():
@@ -64,7 +64,7 @@ def _draw_rejected(ax: Axes, power: PowerProfile, gpus: list[str]) -> None:
     for gpu, row in worst.iterrows():
         y = gpus.index(str(gpu))
         ax.plot([1.02], [y], marker="x", color=ACCENT, markeredgewidth=1.6, transform=beyond, clip_on=False)
-        text = f"{row['size']:.0f} × up to {row['max']:.0f} W"
+        text = f"{row['size']:.0f} × {'up to ' if row['size'] > 1 else ''}{row['max']:.0f} W"
         ax.text(1.035, y, text, transform=beyond, va="center", fontsize=9, color=INK)
 
 

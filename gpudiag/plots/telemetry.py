@@ -137,7 +137,7 @@ def draw_lines(ax: Axes, parts: Sequence[Trace], *, extremes: bool = False) -> l
         name = f"GPU {part.gpu}" + (" mean" if reduced else "")
         handles.append(Line2D([], [], color=color, linestyle=gpu_dash(part.number), linewidth=1.6, label=name))
     if reduced:
-        handles.append(Patch(facecolor=MUTED, alpha=0.3, label="least to greatest"))
+        handles.append(Patch(facecolor=MUTED, alpha=0.3, label="min to max"))
     return handles if len(parts) > 1 or reduced else []
 
 

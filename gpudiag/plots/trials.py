@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SHORTEST_S = 0.1
+SHORTEST_S = 0.01
 FEWEST_BOXED = 4
 MAX_VECTOR = 1500
 
@@ -29,7 +29,7 @@ MAX_VECTOR = 1500
 def plot_durations(trials: TrialsProfile) -> Figure:
     """Duration of every trial by state, with quartiles and median, on a logarithmic axis.
 
-    Durations below 0.1 s stand at the left edge. Raises NotMeasurable if no trial has a known duration.
+    Durations below 10 ms stand at the left edge. Raises NotMeasurable if no trial has a known duration.
     """
     durations = trials.durations
     if durations.empty:
@@ -42,7 +42,7 @@ def plot_durations(trials: TrialsProfile) -> Figure:
         _draw_box(ax, row, trials.by_state.loc[state])
     seconds = durations["duration_s"].clip(lower=SHORTEST_S)
     duration_scale(ax, "x", seconds.min(), seconds.max())
-    ax.set(xlabel="duration [s, min or h, log scale]", ylim=(len(states) - 0.5, -0.5))
+    ax.set(xlabel="duration [ms to days, log scale]", ylim=(len(states) - 0.5, -0.5))
     ax.set_yticks(range(len(states)), [_label(state, trials.by_state.loc[state]) for state in states])
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=False, axis="y")

@@ -67,7 +67,7 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
             )
     ax.set(xlabel="share of observed time [%]", xlim=(0, 100))
     gpu_rows(ax, list(rows.index))
-    names = {"idle_no_trial": f"≤ {IDLE_PCT} %", "busy_low": "between", "busy": f"≥ {BUSY_PCT} %"}
+    names = {"idle_no_trial": f"≤ {IDLE_PCT} %", "busy_low": f"{IDLE_PCT} to {BUSY_PCT} %", "busy": f"≥ {BUSY_PCT} %"}
     legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()], _columns(rows))
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
+DAY_S = 86400.0
+UNITS_S = (("d", DAY_S), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 0.001))
 
 
-def duration_text(seconds: float) -> str:
-    """A duration in its natural unit: 0.4 s, 12 s, 2.5 min, 1 h, 3 d."""
-    for unit, size in (("d", DAY_S), ("h", HOUR_S), ("min", MINUTE_S)):
-        if seconds >= size:
-            return f"{seconds / size:.2g} {unit}" if seconds / size < 10 else f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+def natural_unit(seconds: float) -> tuple[str, float]:
+    """The unit in which a duration is spoken of, and its length in seconds."""
+    return next((unit for unit in UNITS_S if seconds >= unit[1]), UNITS_S[-1] if seconds > 0 else UNITS_S[-2])
+
+
+def duration_text(seconds: float, digits: int = 2) -> str:
+    """A duration in its natural unit: 40 ms, 12 s, 2.5 min, 1 h, 3 d."""
+    name, size = natural_unit(seconds)
+    value = seconds / size
+    return f"{value:.{digits}g} {name}" if value < 10**digits else f"{value:.0f} {name}"
 
 
 def counted(n: float, noun: str) -> str:

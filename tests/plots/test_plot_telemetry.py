@@ -100,7 +100,7 @@ def test_memory_of_unknown_capacity() -> None:
     unknown = dataclasses.replace(profile, per_gpu=profile.per_gpu.assign(total_mib=np.nan))
     figure = plot_memory(unknown)
     labels = [text.get_text() for ax in figure.axes if ax.get_legend() for text in ax.get_legend().get_texts()]
-    assert "greatest" in labels and not any("capacity" in label for label in labels)
+    assert "max" in labels and not any("capacity" in label for label in labels)
 
 
 def test_a_rejected_reading_does_not_stretch_the_scale() -> None:

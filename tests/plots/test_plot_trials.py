@@ -49,15 +49,19 @@ def test_columns_of_a_step_function_keep_its_area() -> None:
 def test_gaps_are_points_and_three_are_the_fewest() -> None:
     profile = toy_parallelism(TEN)
     points = plot_gaps(profile).axes[0].collections[0].get_offsets()
-    assert points[:, 1].tolist() == pytest.approx(profile.gaps["gap_s"].clip(lower=0.1).tolist())
+    assert points[:, 1].tolist() == pytest.approx(profile.gaps["gap_s"].clip(lower=0.01).tolist())
     with pytest.raises(NotMeasurable, match="Only 2 gaps"):
         plot_gaps(dataclasses.replace(profile, gaps=profile.gaps.iloc[:2]))
 
 
 def test_gaps_of_no_length_stand_at_the_edge() -> None:
     profile = toy_parallelism(TEN)
-    touching = dataclasses.replace(profile, gaps=profile.gaps.assign(gap_s=0.0), median_gap_s=0.0)
-    assert set(plot_gaps(touching).axes[0].collections[0].get_offsets()[:, 1]) == {0.1}
+    seconds = [0.0] * (len(profile.gaps) - 1) + [1.0]
+    touching = dataclasses.replace(profile, gaps=profile.gaps.assign(gap_s=seconds), median_gap_s=0.0)
+    assert set(plot_gaps(touching).axes[0].collections[0].get_offsets()[:, 1]) == {0.01, 1.0}
+    none = dataclasses.replace(profile, gaps=profile.gaps.assign(gap_s=0.0), median_gap_s=0.0)
+    with pytest.raises(NotMeasurable, match="longer than 10 ms"):
+        plot_gaps(none)
 
 
 def test_durations_are_points_by_state() -> None:
