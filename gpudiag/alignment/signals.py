@@ -129,7 +129,7 @@ def edges(level: np.ndarray, grid: Grid) -> np.ndarray:
 def _on_grid(gpu: np.ndarray, bins: np.ndarray, value: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Sum over GPUs of each one's mean in the bin less its median, and which bins hold a sample."""
     level, seen = np.zeros(n), np.zeros(n, bool)
-    for code in np.unique(gpu):
+    for code in range(int(gpu.max(initial=-1)) + 1):
         own = gpu == code
         count = np.bincount(bins[own], minlength=n)
         there = count > 0

@@ -1,0 +1,109 @@
+"""Which GPU each trial ran on, how that is known, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.declared import declared_gpus, gpus_of_events
+from gpudiag.measures.footprint import active_gpus, gpus_by_memory
+from gpudiag.measures.sampling import gpu_order
+from gpudiag.measures.stamps import SECOND_US
+from gpudiag.run import Run
+from gpudiag.schema import text_dtype
+
+METHODS = ("declared", "log line", "process", "only GPU", "only active GPU", "memory", "unknown")
+DECLARE_GPU = (
+    "Store the GPU with each trial: trial.set_user_attr('gpu', os.environ.get('CUDA_VISIBLE_DEVICES')) "
+    "in the objective."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AttributionProfile:
+    """``trials``: study, trial, gpu (names joined by commas, missing if unknown), n_gpus, method, confidence.
+
+    ``links``: study, trial, gpu: one row a trial and GPU. ``method`` is one of METHODS, best first; ``confidence`` is
+    ``strong`` (stated, or there is no other GPU), ``weak`` (read off the telemetry: state it with any
+    number that rests on it) or ``unknown``. ``open_to``: GPUs on which a trial of unknown GPU may have run.
+    """
+
+    trials: pd.DataFrame
+    links: pd.DataFrame
+    open_to: tuple[str, ...]
+    n_trials: int
+    n_attributed: int
+    n_inferred: int
+    attributed_pct: float
+
+
+def measure_attribution(run: Run) -> AttributionProfile:
+    """The GPU of each trial. Needs trials.
+
+    In this order: what the record of the trial names, a line of a log, its process on a GPU, the only GPU
+    there is; then, marked ``weak``, the only GPU with any activity, and the GPU whose memory rose and fell with
+    the trial.
+    """
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    known = known_gpus(run)
+    found: dict[int, tuple[tuple[str, ...], str]] = {}
+    keys = list(zip(run.trials["study"], run.trials["trial"], strict=True))
+    lines = gpus_of_events(run)
+    ways = (
+        ("declared", declared_gpus(run)),
+        ("log line", {row: lines[key] for row, key in enumerate(keys) if key in lines}),
+        ("process", _by_process(run)),
+    )
+    for method, gpus in ways:
+        found |= {row: (names, method) for row, names in gpus.items() if row not in found}
+    open_to = tuple(known)
+    if len(known) == 1:
+        found |= {row: ((known[0],), "only GPU") for row in range(len(keys)) if row not in found}
+    elif len(found) < len(keys) and run.info.clock.joined:
+        active = active_gpus(run)
+        open_to = tuple(gpu for gpu in known if gpu in active) or open_to
+        guesses = gpus_by_memory(run, [row for row in range(len(keys)) if row not in found])
+        if len(open_to) == 1 and active:
+            found |= {row: (open_to, "only active GPU") for row in range(len(keys)) if row not in found}
+        found |= {row: ((gpu,), "memory") for row, gpu in guesses.items() if row not in found}
+    return _profile(run, found, open_to)
+
+
+def known_gpus(run: Run) -> list[str]:
+    """Every GPU of the telemetry or of its list of GPUs."""
+    return gpu_order(set(run.gpu["gpu"].dropna().unique()) | set(run.gpus["gpu"].dropna()))
+
+
+def _by_process(run: Run) -> dict[int, tuple[str, ...]]:
+    """GPUs by row of trials whose process was seen on them while the trial ran."""
+    if "pid" not in run.trials or run.processes.empty or not run.info.clock.joined:
+        return {}
+    seen = run.processes.groupby(["pid", "gpu"])["time"].agg(["min", "max"]).reset_index()
+    trials = run.trials[["pid", "start", "end"]].reset_index(drop=True).rename_axis("row").reset_index()
+    both = trials[trials["pid"].notna()].merge(seen, on="pid")
+    slack = pd.Timedelta(microseconds=SECOND_US)
+    met = (both["max"] >= both["start"] - slack) & ~(both["min"] > both["end"] + slack)
+    found = both[met].groupby("row")["gpu"].unique()
+    return {int(row): tuple(gpu_order(gpus)) for row, gpus in found.items()}
+
+
+def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], open_to: tuple[str, ...]) -> AttributionProfile:
+    n = len(run.trials)
+    nothing: tuple[tuple[str, ...], str] = ((), "unknown")
+    rows = [found.get(row, nothing) for row in range(n)]
+    method = np.array([how for _, how in rows], dtype=object)
+    weak = np.isin(method, ["only active GPU", "memory"])
+    trials = run.trials[["study", "trial"]].reset_index(drop=True)
+    trials["gpu"] = pd.Series([",".join(gpus) or None for gpus, _ in rows], dtype=text_dtype())
+    trials["n_gpus"] = [len(gpus) for gpus, _ in rows]
+    trials["method"] = pd.Series(method, dtype=text_dtype())
+    confidence = np.where(method == "unknown", "unknown", np.where(weak, "weak", "strong"))
+    trials["confidence"] = pd.Series(confidence, dtype=text_dtype())
+    links = trials.loc[trials["n_gpus"] > 0, ["study", "trial", "gpu"]]
+    links = links.assign(gpu=links["gpu"].str.split(",")).explode("gpu", ignore_index=True)
+    links["gpu"] = links["gpu"].astype(text_dtype())
+    attributed = int((method != "unknown").sum())
+    return AttributionProfile(trials, links, open_to, n, attributed, int(weak.sum()), 100 * attributed / n)

@@ -1,0 +1,83 @@
+"""Traces that trials leave on a GPU: activity, and memory that rises and falls with them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.measures.stamps import SECOND_US, microseconds
+from gpudiag.run import Run
+
+IDLE_PCT = 10.0
+MIN_STEP_MIB = 200.0
+"""Less than a CUDA context (300-600 MiB, METHODS 6): a smaller step of memory is no trial."""
+MIN_RATIO = 3.0
+SETTLE_US = 6 * SECOND_US
+"""A successor allocates 7-8 s after the end before it (METHODS 6)."""
+RAMP_US = 90 * SECOND_US
+
+
+def active_gpus(run: Run) -> set[str]:
+    """GPUs with two samples in a row above 10 % utilization, or with memory that rose by a CUDA context."""
+    active: set[str] = set()
+    for column in ("util_pct", "mem_used_mib"):
+        if column not in run.gpu or not run.gpu[column].notna().any():
+            continue
+        for gpu, part in by_gpu(cells(run.gpu, column)):
+            value = part[column].to_numpy(float)
+            if column == "util_pct":
+                busy = value > IDLE_PCT
+                used = bool((busy[1:] & busy[:-1]).any())
+            else:
+                used = bool(value.max() - value.min() >= MIN_STEP_MIB)
+            active |= {gpu} if used else set()
+    return active
+
+
+def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
+    """The GPU whose memory rose after the start of a trial and fell at its end, by row of ``run.trials``.
+
+    Both must point to the same GPU, with a step of 200 MiB at least and three times that of any
+    other GPU. Trials of which this cannot be said are left out.
+    """
+    lives = lifetimes(run.trials).iloc[rows]
+    lives = lives[lives["known"] & (lives["duration_s"] > 0)]
+    if lives.empty or "mem_used_mib" not in run.gpu or not run.gpu["mem_used_mib"].notna().any():
+        return {}
+    start, end = microseconds(lives["start"]), microseconds(lives["end"])
+    names, rises, falls = [], [], []
+    for gpu, part in by_gpu(cells(run.gpu, "mem_used_mib")):
+        if len(part) < 2:
+            continue
+        time, used = microseconds(part["time"]), part["mem_used_mib"].to_numpy(float)
+        names.append(gpu)
+        rises.append(_at(time, used, np.minimum(start + RAMP_US, end)) - _at(time, used, start))
+        falls.append(_at(time, used, end) - _least_after(time, used, end))
+    if not names:
+        return {}
+    chosen = [_winner(np.array(steps)) for steps in (rises, falls)]
+    agree = (chosen[0] == chosen[1]) & (chosen[0] >= 0)
+    return {int(row): names[gpu] for row, gpu in zip(lives.index[agree], chosen[0][agree], strict=True)}
+
+
+def _at(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:
+    """The last value at or before each time."""
+    return value[np.maximum(np.searchsorted(time, when, "right") - 1, 0)]
+
+
+def _least_after(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:
+    """The least value from each time until a successor could allocate; of one sample at least."""
+    period = int(np.median(np.diff(time)))
+    low = np.searchsorted(time, when, "right")
+    high = np.searchsorted(time, when + max(SETTLE_US, 2 * period), "right")
+    padded = np.append(value, value[-1])
+    low = np.minimum(low, len(value) - 1)
+    return np.minimum.reduceat(padded, np.column_stack([low, np.maximum(high, low + 1)]).ravel())[::2]
+
+
+def _winner(steps: np.ndarray) -> np.ndarray:
+    """Per column of steps (GPU by trial) the row that stands out, -1 where none does."""
+    ordered = np.sort(np.vstack([steps, np.zeros(steps.shape[1])]), axis=0)
+    clear = (ordered[-1] >= MIN_STEP_MIB) & (ordered[-1] >= MIN_RATIO * ordered[-2])
+    return np.where(clear, steps.argmax(axis=0), -1)

@@ -1,0 +1,137 @@
+"""The GPU-time ledger: every second of every GPU in exactly one cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.bins import bin_width_s
+from gpudiag.measures.gpu_time import GpuTime, gpu_time
+from gpudiag.measures.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
+from gpudiag.measures.sampling import RECORD_LONGER
+from gpudiag.measures.stamps import SECOND_US, utc
+from gpudiag.measures.timeline import IDLE_PCT, Samples, Window
+from gpudiag.run import Run
+from gpudiag.schema import text_dtype
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerProfile:
+    """Where the GPU time went.
+
+    ``cells``: gpu, cell, gpu_s, share_pct: the eight cells of METHODS 3 for each GPU; they add up to its window
+    exactly. ``totals``: cell, gpu_s, share_pct over all GPUs. ``compute``: gpu, cell, compute_gpu_s: utilization x
+    time, a second view that is never added to the first. ``waterfall``: step, loss_pct, left_pct: from 100 % of the
+    observed time to the mean utilization. ``bins``: gpu, start, cell, gpu_s, in bins of ``bin_s``. ``spans``: gpu,
+    start, end, cell. ``windows``: start, end of what is accounted for: first start to last end of each study.
+    ``per_gpu`` (index gpu): window_s, observed_s, coverage_pct, mean_util_pct (of the observed time in the window),
+    outside_s and outside_busy_s (telemetry outside the window, and its part above 10 %).
+
+    ``has_trials`` is False where there were no trials to tell idle from waiting, or no common clock: then the
+    window is the telemetry's. ``foreign_of_no_trial_pct``: share of foreign load in the time without a trial.
+    ``n_unknown_gpu``: trials that count on several GPUs, because nobody knows on which they ran;
+    ``n_inferred_gpu``: trials whose GPU was read off the telemetry.
+    """
+
+    cells: pd.DataFrame
+    totals: pd.DataFrame
+    compute: pd.DataFrame
+    waterfall: pd.DataFrame
+    bins: pd.DataFrame
+    spans: pd.DataFrame
+    windows: pd.DataFrame
+    per_gpu: pd.DataFrame
+    has_trials: bool
+    n_gpus: int
+    bin_s: float
+    total_gpu_s: float
+    observed_gpu_s: float
+    coverage_pct: float
+    mean_util_pct: float
+    outside_gpu_s: float
+    outside_busy_gpu_s: float
+    foreign_of_no_trial_pct: float
+    n_unknown_gpu: int
+    n_inferred_gpu: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """``cells``."""
+        return self.cells
+
+    def pct(self, *cells: str) -> float:
+        """Share of these cells together in the time of all GPUs."""
+        return float(self.totals.loc[self.totals["cell"].isin(cells), "share_pct"].sum())
+
+
+def measure_ledger(run: Run) -> LedgerProfile:
+    """Put every GPU-second between the first start and the last end of each study into one cell.
+
+    Needs gpu.util_pct. Without trials the window is the telemetry's, and time is idle, busy or unobserved.
+    """
+    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    time = gpu_time(run)
+    if not any(len(part.time_us) > 1 for part in time.samples.values()):
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    cells, compute = cell_seconds(time.timelines), compute_seconds(time.timelines)
+    per_gpu = _per_gpu(time, cells, compute)
+    totals = cells.groupby("cell", observed=False)["gpu_s"].sum().reset_index()
+    total = float(totals["gpu_s"].sum())
+    totals["share_pct"] = 100 * totals["gpu_s"] / total
+    seconds = totals.set_index("cell")["gpu_s"]
+    observed = total - float(seconds["unobserved"])
+    no_trial = float(seconds["foreign"] + seconds["idle_no_trial"])
+    return LedgerProfile(
+        cells=cells,
+        totals=totals,
+        compute=compute,
+        waterfall=waterfall(cells, compute),
+        bins=binned(time.timelines, time.cuts_us),
+        spans=spans(time.timelines),
+        windows=pd.DataFrame({name: utc(np.array(time.windows)[:, i]) for i, name in enumerate(("start", "end"))}),
+        per_gpu=per_gpu,
+        has_trials=time.joined,
+        n_gpus=len(per_gpu),
+        bin_s=float(bin_width_s(time.windows)),
+        total_gpu_s=total,
+        observed_gpu_s=observed,
+        coverage_pct=100 * observed / total,
+        mean_util_pct=100 * float(compute["compute_gpu_s"].sum()) / observed if observed else float("nan"),
+        outside_gpu_s=float(per_gpu["outside_s"].sum()),
+        outside_busy_gpu_s=float(per_gpu["outside_busy_s"].sum()),
+        foreign_of_no_trial_pct=100 * float(seconds["foreign"]) / no_trial
+        if time.joined and no_trial
+        else float("nan"),
+        n_unknown_gpu=0 if time.where is None else time.where.n_trials - time.where.n_attributed,
+        n_inferred_gpu=0 if time.where is None else time.where.n_inferred,
+    )
+
+
+def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.DataFrame:
+    rows = {}
+    for gpu in time.timelines:
+        own = cells[cells["gpu"] == gpu].set_index("cell")["gpu_s"]
+        active = float(compute.loc[compute["gpu"] == gpu, "compute_gpu_s"].sum())
+        window, observed = float(own.sum()), float(own.sum() - own["unobserved"])
+        outside, busy = _outside(time.samples.get(gpu, Samples.none()), time.windows)
+        rows[gpu] = {
+            "window_s": window,
+            "observed_s": observed,
+            "coverage_pct": 100 * observed / window,
+            "mean_util_pct": 100 * active / observed if observed else float("nan"),
+            "outside_s": outside,
+            "outside_busy_s": busy,
+        }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    return frame.set_axis(frame.index.astype(text_dtype()))
+
+
+def _outside(samples: Samples, windows: list[Window]) -> tuple[float, float]:
+    """Observed seconds outside all windows, and those above the idle threshold."""
+    left = (samples.end_us - samples.start_us).astype(float)
+    for low, high in windows:
+        left -= np.maximum(np.minimum(samples.end_us, high) - np.maximum(samples.start_us, low), 0)
+    return float(left.sum() / SECOND_US), float(left[samples.value > IDLE_PCT].sum() / SECOND_US)
