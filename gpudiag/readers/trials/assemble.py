@@ -81,8 +81,7 @@ def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -
     for key, clock in clocks.items():
         if clock.clock == "unknown":
             continue
-        meant = {"utc": "UTC", "local": f"local time of {zone}", "mixed": f"partly UTC, partly local time of {zone}"}
-        by_decision.setdefault(f"read as {meant[clock.clock]} ({clock.why})", []).append(f"'{names[key]}'")
+        by_decision.setdefault(f"read as {clock.meaning(zone)} ({clock.why})", []).append(f"'{names[key]}'")
     out = []
     for decision, found in by_decision.items():
         listed = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
@@ -116,19 +115,21 @@ def _placed(table: pd.DataFrame, at: pd.Index) -> pd.DataFrame:
 
 def _positions(ids: pd.Series, at: pd.Index) -> np.ndarray:
     """Where each id stands in ``at``, -1 if nowhere. A table of positions is faster than hashing for dense ids."""
-    wanted = ids.to_numpy(dtype="int64")
+    wanted = _whole(ids)
     known = at.to_numpy(dtype="int64")
-    if (
-        not len(known)
-        or not len(wanted)
-        or wanted.min() < 0
-        or known.min() < 0
-        or known.max() > 10 * len(wanted) + 1000
-    ):
+    low, high = (known.min(), known.max()) if len(known) else (0, 0)
+    if low < 0 or high > 10 * len(wanted) + 1000 or (wanted < 0).any():
         return pd.Index(known).get_indexer(pd.Index(wanted))
-    table = np.full(max(known.max(), wanted.max()) + 1, -1, dtype="int32")
+    table = np.full(high + 2, -1, dtype="int32")
     table[known] = np.arange(len(known), dtype="int32")
-    return table[wanted]
+    return table[np.minimum(wanted, high + 1)]
+
+
+def _whole(numbers: pd.Series) -> np.ndarray:
+    """Integers; -1 where a damaged row holds none."""
+    if numbers.dtype.kind != "i":
+        numbers = pd.to_numeric(numbers, errors="coerce").fillna(-1)
+    return numbers.to_numpy(dtype="int64")
 
 
 def _objectives(values: pd.DataFrame, trials: pd.DataFrame, studies: pd.DataFrame) -> dict[str, pd.Series]:
@@ -153,7 +154,7 @@ def _reports(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     if not len(reports) or not len(trials):
         return empty(REPORTS)
     row = _positions(reports["trial_id"], pd.Index(trials["trial_id"]))
-    step = reports["step"].to_numpy(dtype="int64")
+    step = _whole(reports["step"])
     value = reports["value"].to_numpy(dtype=float, na_value=np.nan)
     if (row < 0).any():
         row, step, value = row[row >= 0], step[row >= 0], value[row >= 0]

@@ -24,12 +24,21 @@ UTC_SINCE = 5
 
 @dataclass(frozen=True)
 class Clocked:
-    """``start``/``end``: UTC, in the order given. ``clock``: utc, local, mixed or unknown; ``why``: one clause."""
+    """``start``/``end``: UTC, in the order given. ``clock``: utc, local, mixed or unknown; ``why``: one clause.
+
+    ``meant`` says in words how the stamps were meant, where ``clock`` and the run's zone do not.
+    """
 
     start: pd.Series
     end: pd.Series
     clock: str
     why: str
+    meant: str = ""
+
+    def meaning(self, zone: tzinfo) -> str:
+        """How the stamps were meant, in words."""
+        words = {"utc": "UTC", "local": f"local time of {zone}", "mixed": f"partly UTC, partly local time of {zone}"}
+        return self.meant or words[self.clock]
 
 
 def to_utc(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:
@@ -88,8 +97,8 @@ def _by_heartbeat(trials: pd.DataFrame, offset: pd.Series, zone: tzinfo) -> Cloc
     filled = offset.iloc[order].ffill().bfill().reindex(trials.index)
     hours = ", ".join(f"{-value.total_seconds() / 3600:+g} h" for value in sorted(set(offset[known]), reverse=True))
     clock = "mixed" if (offset[known] == pd.Timedelta(0)).any() else "local"
-    why = f"shown by {seen} heartbeats: the stamps run {hours} from UTC, trial by trial"
-    return Clocked(_as_utc(trials["start"]) + filled, naive_end + filled, clock, why)
+    start, end = _as_utc(trials["start"]) + filled, naive_end + filled
+    return Clocked(start, end, clock, f"shown by {seen} heartbeats, trial by trial", f"clocks at {hours} from UTC")
 
 
 def _by_order(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:

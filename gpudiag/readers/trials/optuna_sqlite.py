@@ -7,15 +7,13 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import HEAD_BYTES, Source
 from gpudiag.readers.trials.assemble import assemble
 from gpudiag.readers.trials.optuna_rdb import NEWEST, newer_revision, read_rdb
-from gpudiag.readers.trials.sqlite_database import SqliteRows, open_columns
+from gpudiag.readers.trials.sqlite_database import NotColumnar, SqliteRows, open_columns
 from gpudiag.readers.trials.sqlite_file import MAGIC, beside, open_readonly, private_copy
 from gpudiag.readers.trials.stored import Stored
 
@@ -82,7 +80,7 @@ def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) 
         try:
             with private_copy(path, live=live) as copy, open_columns(copy) as columns:
                 return read_rdb(columns, study, str(path), problems), newer_revision(columns)
-        except (sqlite3.Error, OSError, pa.ArrowException):
+        except (sqlite3.Error, OSError, NotColumnar):
             pass  # Damaged, or no room for a copy: row by row keeps what can be read.
     with open_readonly(path, live=live) as connection:
         rows = SqliteRows(connection, problems)

@@ -60,8 +60,12 @@ class SqliteRows:
         return ""
 
 
+class NotColumnar(Exception):
+    """The file is damaged, or a column holds values of several types: only reading row by row can help."""
+
+
 class SqliteColumns:
-    """Through ADBC as Arrow columns. Any damage or value of a wrong type raises OSError."""
+    """Through ADBC as Arrow columns. Raises NotColumnar."""
 
     def __init__(self, path: Path, pool: ThreadPoolExecutor, exits: ExitStack) -> None:
         from adbc_driver_manager import AdbcConnection
@@ -92,14 +96,17 @@ class SqliteColumns:
 
     @contextmanager
     def _run(self, sql: str) -> Iterator[pa.RecordBatchReader]:
-        from adbc_driver_manager import AdbcStatement
+        from adbc_driver_manager import AdbcStatement, Error
 
-        with AdbcStatement(self._connection) as statement:
-            statement.set_options(**{"adbc.sqlite.query.batch_rows": "65536"})
-            statement.set_sql_query(sql)
-            stream, _ = statement.execute_query()
-            with pa.RecordBatchReader.from_stream(stream) as batches:
-                yield batches
+        try:
+            with AdbcStatement(self._connection) as statement:
+                statement.set_options(**{"adbc.sqlite.query.batch_rows": "65536"})
+                statement.set_sql_query(sql)
+                stream, _ = statement.execute_query()
+                with pa.RecordBatchReader.from_stream(stream) as batches:
+                    yield batches
+        except (Error, OSError, pa.ArrowException) as error:
+            raise NotColumnar(str(error)) from error
 
 
 def _encoded(table: pa.Table, columns: list[int]) -> pa.Table:
