@@ -17,7 +17,7 @@ from gpudiag.readers import trials as trial_readers
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.readers.identify import EXPECTED, identify
 from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.identity import merge as merge_telemetry
+from gpudiag.readers.telemetry.merge import merge as merge_telemetry
 from gpudiag.readers.trials.merge import merge as merge_trials
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import STUDIES, TRIALS, conform
