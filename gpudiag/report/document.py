@@ -97,6 +97,7 @@ def _run(run: Run) -> dict[str, Any]:
         "studies": [str(name) for name in run.trials["study"].unique()],
         "settings": _given(run.info.settings.model_dump()),
         "dataloader": _given(run.info.dataloader.model_dump()),
+        "stated": _plain(run.info.stated),
         "notes": list(run.info.notes),
     }
 

@@ -51,14 +51,18 @@ def named(name: str, value: Any) -> str:
 
 def label(name: str) -> str:
     """The name in words, without its unit: ``max_util_pct`` is 'max utilization', ``n_fail`` 'fail count'."""
-    for suffix in sorted(UNITS, key=len, reverse=True):
-        if name.endswith(suffix) and name != suffix:
-            name = name[: -len(suffix)]
-            break
-    words = [_WORDS.get(word, word) for word in safe(name).split("_") if word]
+    words = [_WORDS.get(word, word) for word in safe(split_unit(name)[0]).split("_") if word]
     if words[:1] == ["n"] and len(words) > 1:
         words = words[1:] if words[-1].endswith("s") else [*words[1:], "count"]
     return " ".join(words)
+
+
+def split_unit(name: str) -> tuple[str, str]:
+    """A name and the suffix that is its unit: ('fail', '_pct')."""
+    for suffix in sorted(UNITS, key=len, reverse=True):
+        if name.endswith(suffix) and name != suffix:
+            return name.removesuffix(suffix), suffix
+    return name, ""
 
 
 def number(value: float) -> str:
@@ -78,6 +82,11 @@ def percent(value: float) -> str:
     if 99.9 < value < 100:
         return "over 99.9 %"
     return f"{value:.1f}".removesuffix(".0") + " %"
+
+
+def share(value: Any) -> str:
+    """A percentage for a column of percentages: always one decimal."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.1f} %"
 
 
 def duration(seconds: float) -> str:

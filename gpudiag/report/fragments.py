@@ -165,7 +165,7 @@ def _cell(cell: Cell) -> str:
         case Number(text):
             return f'<td class="gd-number">{inline(text)}</td>'
         case Named(text, id):
-            return f"<td>{inline(text)}<small><code>{escape(id)}</code></small></td>"
+            return f'<td class="gd-named">{inline(text)}<small><code>{escape(id)}</code></small></td>'
         case str():
             return f"<td{_width(cell)}>{inline(cell)}</td>"
 

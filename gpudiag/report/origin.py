@@ -6,15 +6,13 @@ from typing import Any
 
 from gpudiag.report.blocks import Block, Chip, Heading, Note, Number, Table
 from gpudiag.report.document import Document, of_status
-from gpudiag.report.format import label, named, number, quantity, safe, span, zone
+from gpudiag.report.format import named, plural, quantity, safe, span, zone
 
 
 def data_quality(document: Document) -> list[Block]:
     """Inputs and their oddities, coverage, the clock, and what could not be assessed."""
     blocks: list[Block] = [*_inputs(document), *_problems(document), *_coverage(document), _clock(document)]
-    notes = [*document["run"]["notes"], *(note for record in document["inputs"] for note in record["notes"])]
-    blocks += [Note(safe(note)) for note in dict.fromkeys(notes)]
-    return blocks + _open_checks(document)
+    return [*blocks, *_notes(document), *_open_checks(document)]
 
 
 def _inputs(document: Document) -> list[Block]:
@@ -57,11 +55,11 @@ def _coverage(document: Document) -> list[Block]:
     sampling = {name: fact["value"] for name, fact in document["measures"].get("sampling", {}).items()}
     if sampling.get("coverage_pct") is None:
         return []
-    gaps = sampling.get("n_gaps") or 0
-    longest = f", the longest {quantity(sampling.get('longest_gap_s'), 's')}" if gaps else ""
+    n = sampling.get("n_gaps")
+    gaps = f"{plural(n, 'gap')}, the longest {quantity(sampling.get('longest_gap_s'), 's')}" if n else "no gaps"
     text = (
         f"Telemetry covers {quantity(sampling['coverage_pct'], '%')} of the time it should, with a sample every "
-        f"{quantity(sampling.get('median_period_s'), 's')} and {number(gaps)} gaps{longest}. "
+        f"{quantity(sampling.get('median_period_s'), 's')} and {gaps}. "
         "Gaps are never bridged: time without samples counts as unobserved."
     )
     return [Note(text)]
@@ -76,6 +74,12 @@ def _clock(document: Document) -> Note:
     evidence = f" {safe(clock['evidence'])}" if clock["evidence"] else ""
     text = f"Trials' clock + {offset} = telemetry's clock ({clock['confidence']}; {safe(clock['method'])}).{evidence}"
     return Note(text, sure.get(clock["confidence"], "unknown"))
+
+
+def _notes(document: Document) -> list[Block]:
+    """What run.toml and the readers remark."""
+    notes = [*document["run"]["notes"], *(note for record in document["inputs"] for note in record["notes"])]
+    return [Heading("Notes"), *(Note(safe(note)) for note in dict.fromkeys(notes))] if notes else []
 
 
 def _open_checks(document: Document) -> list[Block]:
@@ -95,9 +99,9 @@ def provenance(document: Document) -> list[Block]:
     if document["inputs"]:
         rows = tuple((safe(r["path"]), f"`{r['sha256']}`" if r["sha256"] else "–") for r in document["inputs"])
         blocks.append(Table(("Input", "SHA-256"), rows))
-    stated = {**document["run"]["settings"], **document["run"]["dataloader"]}
+    stated = {**document["run"]["settings"], **document["run"]["dataloader"], **document["run"]["stated"]}
     if stated:
-        rows = tuple((label(name), named(name, value)) for name, value in stated.items())
+        rows = tuple((f"`{name}`", named(name, value)) for name, value in stated.items())
         blocks += [Heading("Stated in run.toml"), Table(("Setting", "Value"), rows)]
     return [*blocks, Heading("Thresholds in force"), *_thresholds(document), Heading("Versions"), _versions(document)]
 

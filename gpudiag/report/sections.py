@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpudiag.report.blocks import (
+    NAMES,
     Banner,
     Block,
     Chip,
@@ -19,7 +20,8 @@ from gpudiag.report.blocks import (
     Table,
 )
 from gpudiag.report.document import Document, of_status
-from gpudiag.report.format import label, length, named, quantity, span, zone
+from gpudiag.report.evidence import pairs
+from gpudiag.report.format import label, length, named, plural, quantity, span, zone
 from gpudiag.report.origin import data_quality, limits, provenance
 from gpudiag.report.topics import memory, parallelism, timeline, trials, utilization
 
@@ -57,7 +59,12 @@ def verdict(document: Document) -> list[Block]:
     counts = head["counts"]
     kinds = (("critical", "critical"), ("warning", "warning"), ("info", "info"), ("clear", "clear"),
              ("unknown", "not_assessed"), ("none", "not_applicable"))  # fmt: skip
-    chips = [Chip(level, f"{counts[key]} {Chip(level).words}") for level, key in kinds if counts[key]]
+    nouns = {"warning": "warnings", "info": "notes"}
+    chips = [
+        Chip(level, plural(counts[key], NAMES[level], nouns.get(level, NAMES[level])))
+        for level, key in kinds
+        if counts[key]
+    ]
     return [Banner(head["level"], head["verdict"], tuple(zip(QUESTIONS, head["sentences"], strict=True)), tuple(chips))]
 
 
@@ -68,29 +75,18 @@ def findings(document: Document) -> list[Block]:
 
 
 def _finding(verdict: dict[str, Any]) -> Finding:
-    place = [(label(name), _value(name, value)) for name, value in verdict["where"].items()]
     return Finding(
         id=verdict["rule"],
         level=verdict["severity"],
         title=verdict["title"],
         summary=verdict["summary"],
         cost=f"cost {quantity(verdict['lost_gpu_h'], 'GPU-h')}" if verdict["lost_gpu_h"] else "",
-        facts=tuple(place + [(label(name), _value(name, value)) for name, value in verdict["evidence"].items()]),
+        facts=(*pairs(verdict["where"]), *pairs(verdict["evidence"])),
         limits=tuple(limits(verdict)),
         advice=verdict["remedy"],
         refuted_by=verdict["refuted_by"],
         why=verdict["why"],
     )
-
-
-def _value(name: str, value: Any) -> str:
-    """A value of evidence; a list is shown up to eight items, a mapping as 'key: value'."""
-    if isinstance(value, dict):
-        return _value(name, [f"{key}: {_value(name, item)}" for key, item in value.items()])
-    if isinstance(value, list):
-        shown = ", ".join(_value(name, item) for item in value[:8])
-        return f"{shown} and {len(value) - 8} more" if len(value) > 8 else shown or "none"
-    return named(name, value)
 
 
 def checks(document: Document) -> list[Block]:

@@ -27,7 +27,8 @@ def render(document: Document, width: int = 80, color: bool = False) -> str:
 def headline(document: Document, width: int = 80, color: bool = False) -> str:
     """The verdict and the three sentences."""
     head = document["headline"]
-    lines = [safe(document["run"]["name"]), _paint(head["verdict"], head["level"], color), ""]
+    verdict = [_paint(line, head["level"], color) for line in _wrap(head["verdict"], width, "  ")]
+    lines = [safe(document["run"]["name"]), *verdict, ""]
     for question, answer in zip(QUESTIONS, head["sentences"], strict=True):
         lines += _wrap(f"{question}: {_plain(answer)}", width, "  ")
     return "\n".join(lines)
@@ -36,7 +37,8 @@ def headline(document: Document, width: int = 80, color: bool = False) -> str:
 def _finding(verdict: dict, width: int, color: bool) -> list[str]:
     level = verdict["severity"]
     cost = f" ({quantity(verdict['lost_gpu_h'], 'GPU-h')})" if verdict["lost_gpu_h"] else ""
-    lines = [_paint(f"{MARKS[level]} {NAMES[level]}: {safe(verdict['title'])}{cost}", level, color)]
+    title = _wrap(f"{MARKS[level]} {NAMES[level]}: {safe(verdict['title'])}{cost}", width, "    ")
+    lines = [_paint(line, level, color) for line in title]
     lines += _wrap(_plain(verdict["summary"]), width, "    ", "    ")
     if verdict["remedy"]:
         lines += _wrap(f"Do: {_plain(verdict['remedy'])}", width, "    ", "    ")
@@ -46,7 +48,7 @@ def _finding(verdict: dict, width: int, color: bool) -> list[str]:
 
 def _table(document: Document, width: int, color: bool) -> list[str]:
     """One line a check; the reason of an open one below it."""
-    lines = ["All checks"]
+    lines = ["All checks, by the fault looked for"]
     for verdict in document["verdicts"]:
         level = _LEVELS.get(verdict["status"], verdict["severity"])
         mark = _paint(f"{MARKS[level]} {NAMES[level]:<14}", level, color)

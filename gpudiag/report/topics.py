@@ -6,12 +6,32 @@ from typing import Any
 
 from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
 from gpudiag.report.document import Document
-from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe
+from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe, share
 from gpudiag.report.headline import STATES
 
 Columns = tuple[tuple[str, str], ...]
-"""Names of facts and the titles of their columns."""
+"""Names of facts and the words beside them."""
 
+OUTCOMES: Columns = (
+    ("n", "trials"),
+    ("span_s", "from first start to last end"),
+    ("fail_pct", "of finished trials failed"),
+    ("orphans", "or more RUNNING but dead"),
+)
+PRUNING: Columns = (
+    ("cost_pct", "of slot time went to pruned trials"),
+    ("median_step", "median last step"),
+    ("first_step", "earliest last step"),
+    ("budget_pct", "of their full budget was used"),
+)
+AT_ONCE: Columns = (
+    ("effective", "trials at once, effectively"),
+    ("configured", "were configured"),
+    ("peak", "at the peak"),
+    ("efficiency_pct", "of the configured slots used"),
+    ("median_gap_s", "median gap in a slot"),
+    ("n_open", "without a known end"),
+)
 USE: Columns = (
     ("mean_pct", "Mean"),
     ("p5_pct", "p5"),
@@ -46,8 +66,7 @@ def trials(document: Document) -> list[Block]:
     facts = _facts(document, "trials")
     if not facts:
         return [_missing(document, "trials")]
-    blocks: list[Block] = [_tiles(facts, ("n", "trials"), ("span_s", "from first start to last end"),
-                                  ("fail_pct", "of finished trials failed"), ("orphans", "never ended"))]  # fmt: skip
+    blocks: list[Block] = [_tiles(facts, *OUTCOMES)]
     rows = [_outcome(facts, state) for state in STATES if facts.get(f"state.{state}.n")]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Slot time")
     blocks.append(Table(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
@@ -55,12 +74,17 @@ def trials(document: Document) -> list[Block]:
 
 
 def _outcome(facts: dict[str, Any], state: str) -> tuple[str | Number, ...]:
-    def cell(name: str) -> Number:
-        return Number(named(name, facts.get(f"state.{state}.{name}")))
+    def fact(name: str) -> Any:
+        return facts.get(f"state.{state}.{name}")
 
-    low, high = facts.get(f"state.{state}.low_pct"), facts.get(f"state.{state}.high_pct")
-    return (state, cell("n"), cell("share_pct"), Number(interval(low, high, "%")), cell("median_s"), cell("max_s"),
-            cell("total_slot_s"))  # fmt: skip
+    times = [named(name, fact(name)) for name in ("median_s", "max_s", "total_slot_s")] if fact("n_timed") else []
+    return (
+        state,
+        Number(named("n", fact("n"))),
+        Number(share(fact("share_pct"))),
+        Number(interval(fact("low_pct"), fact("high_pct"), "%")),
+        *(Number(text) for text in times or [UNKNOWN] * 3),
+    )
 
 
 def _pruning(document: Document) -> list[Block]:
@@ -69,12 +93,11 @@ def _pruning(document: Document) -> list[Block]:
         return []
     bases = (("of_all", "all trials"), ("of_finished", "finished trials"), ("of_decided", "COMPLETE and PRUNED"))
     rows = tuple(
-        (f"of {name}", Number(named("_pct", facts[f"{key}_pct"])),
+        (f"of {name}", Number(share(facts[f"{key}_pct"])),
          Number(interval(facts[f"{key}_low_pct"], facts[f"{key}_high_pct"], "%")))
         for key, name in bases
     )  # fmt: skip
-    tiles = _tiles(facts, ("cost_pct", "of slot time went to pruned trials"), ("median_step", "median last step"),
-                   ("first_step", "earliest last step"), ("budget_pct", "of their full budget was used"))  # fmt: skip
+    tiles = _tiles(facts, *PRUNING)
     caption = "The pruning rate in its three definitions: they differ, so a rate without its base says little."
     return [Heading("Pruning"), tiles, Table(("Pruned", "Rate", "95 % interval"), rows, caption), Figure("prune_steps")]
 
@@ -89,10 +112,7 @@ def parallelism(document: Document) -> list[Block]:
     facts = _facts(document, "parallelism")
     if not facts:
         return [_missing(document, "parallelism")]
-    tiles = _tiles(facts, ("effective", "trials at once, effectively"), ("configured", "were configured"),
-                   ("peak", "at the peak"), ("efficiency_pct", "of the configured slots used"),
-                   ("median_gap_s", "median gap in a slot"), ("n_open", "without a known end"))  # fmt: skip
-    pictures = [Figure("concurrency"), Figure("gaps")]
+    tiles = _tiles(facts, *AT_ONCE)
     low, high = facts.get("effective_low"), facts.get("effective_high")
     if not facts.get("n_open") or low is None or high is None:
         return [tiles, *pictures]

@@ -96,4 +96,4 @@ def test_data_quality_names_inputs_oddities_and_clock(document: dict[str, Any]) 
 
 def test_provenance_names_hash_settings_and_versions(document: dict[str, Any]) -> None:
     text = markdown("provenance", document)
-    assert "ab" * 32 in text and "| parallel | 2 |" in text and "| numpy |" in text
+    assert "ab" * 32 in text and "| `parallel` | 2 |" in text and "| numpy |" in text

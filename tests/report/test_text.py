@@ -22,7 +22,7 @@ def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> No
     out = text.render(document, width=100)
     assert "■ critical: The toy is broken (0.50 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out
     assert "Rule toy-broken; limits: max cracks 3" in out
-    table = out.partition("All checks\n")[2].splitlines()
+    table = out.partition("fault looked for\n")[2].splitlines()
     assert len(table) == len(document["verdicts"])
     assert "✓ clear" in table[2] and "– not applicable" in table[3]
 
