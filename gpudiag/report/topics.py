@@ -113,6 +113,7 @@ def parallelism(document: Document) -> list[Block]:
     if not facts:
         return [_missing(document, "parallelism")]
     tiles = _tiles(facts, *AT_ONCE)
+    pictures = (Figure("concurrency"), Figure("gaps"))
     low, high = facts.get("effective_low"), facts.get("effective_high")
     if not facts.get("n_open") or low is None or high is None:
         return [tiles, *pictures]
