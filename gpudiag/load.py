@@ -110,7 +110,8 @@ def _from_manifest(manifest: Manifest, folder: Path, study: str | None, timezone
     if named:
         intakes = [take(_resolve(name, folder), options, shown_as=name) for name in named]
     else:
-        intakes = _search(folder, options)
+        intakes, skipped = _search(folder, options)
+        manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})
     return _assemble(intakes, manifest, manifest.name or folder.resolve().name, options)
 
 
@@ -127,24 +128,31 @@ def _options(manifest: Manifest, study: str | None, timezone: str | tzinfo | Non
     return ReadOptions(zone, manifest.columns, manifest.period_s, study or manifest.study)
 
 
-def _search(folder: Path, options: ReadOptions) -> list[Intake]:
-    """Every input below the folder that some reader recognises by content."""
+def _search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]:
+    """Every input below the folder that some reader recognises by content, and a note on the other files."""
     intakes: list[Intake] = []
-    seen: list[str] = []
+    others: list[str] = []
     for path, recognised in walk(folder):
-        seen.append(str(path.relative_to(folder)) if path != folder else folder.name)
+        name = str(path.relative_to(folder)) if path != folder else folder.name
         if recognised:
-            intakes.append(try_take(path, options, shown_as=seen[-1]))
+            intakes.append(try_take(path, options, shown_as=name))
+        else:
+            others.append(name)
     if not any(intake.data is not None for intake in intakes):
-        raise _nothing(folder, seen, intakes)
-    return intakes
+        raise _nothing(folder, others, intakes)
+    if not others:
+        return intakes, []
+    return intakes, [f"{len(others)} other files in the folder are none of the kinds read: {_some(others)}."]
 
 
-def _nothing(folder: Path, seen: list[str], intakes: list[Intake]) -> InputError:
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def _nothing(folder: Path, others: list[str], intakes: list[Intake]) -> InputError:
     if intakes:
         return InputError("; ".join(str(intake.record.error) for intake in intakes[:3]))
-    shown = ", ".join(seen[:5]) + (", ..." if len(seen) > 5 else "")
-    what = f"its {len(seen)} files are none of these ({shown})" if seen else "it is empty"
+    what = f"its {len(others)} files are none of these ({_some(others)})" if others else "it is empty"
     return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
 
 
