@@ -8,10 +8,33 @@ from pathlib import Path
 from gpudiag.clock import parse_zone
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
 from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry import (
+    gpustat,
+    gpustat_json,
+    gputil,
+    nvidia_smi_csv,
+    nvidia_smi_dmon,
+    nvidia_smi_pmon,
+    nvidia_smi_table,
+    nvidia_smi_xml,
+    nvitop,
+    smi_messages,
+)
 
 EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with utilization, memory or power columns)"
 
-READERS: tuple[Reader[Telemetry], ...] = ()
+READERS: tuple[Reader[Telemetry], ...] = (
+    nvidia_smi_csv.READER,
+    nvidia_smi_dmon.READER,
+    nvidia_smi_pmon.READER,
+    nvidia_smi_table.READER,
+    nvidia_smi_xml.READER,
+    gpustat.READER,
+    gpustat_json.READER,
+    nvitop.READER,
+    gputil.READER,
+    smi_messages.READER,
+)
 
 
 def read_telemetry(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, TypeGuard
 
@@ -23,6 +24,8 @@ DUPLICATE = "duplicate sample"
 CONFLICT = "duplicate sample with other values"
 BACKWARDS = "time goes back"
 NO_TIME = "row without a time"
+
+_LARGEST = np.finfo(np.float64).max
 
 
 def finish(
@@ -95,24 +98,36 @@ def natural(label: str) -> tuple[tuple[bool, int, str], ...]:
 
 def describe(gpu: pd.DataFrame, gpus: pd.DataFrame | None) -> pd.DataFrame:
     """Table ``gpus``: what is known of each GPU, with memory size and power limit from its samples."""
-    seen = gpu["gpu"].unique().tolist()
-    known = gpus if gpus is not None else pd.DataFrame({"gpu": seen})
-    extra = [label for label in seen if label not in set(known["gpu"])]
-    if extra:
-        known = pd.concat([known, pd.DataFrame({"gpu": extra})], ignore_index=True)
-    known = known.sort_values("gpu", key=lambda labels: labels.map(natural), kind="stable", ignore_index=True)
-    for column in ("mem_total_mib", "power_limit_w"):
-        if column in gpu:
-            values = gpu[column].to_numpy()
-            codes = gpu["gpu"]
-            # The last known value of each GPU: a limit may have been changed on the way.
-            last = {label: _last(values[(codes == label).to_numpy()]) for label in seen}
-            filled = known["gpu"].map(last).astype("float64")
-            known[column] = known[column].astype("float64").fillna(filled) if column in known else filled
-    return conform(known, TABLES["gpus"])
+    spans = _spans(gpu)
+    known = {row["gpu"]: row for row in gpus.to_dict("records")} if gpus is not None else {}
+    labels = sorted({*known, *spans}, key=natural)
+    columns: dict[str, list[Any]] = {"gpu": labels}
+    for column in TABLES["gpus"].columns[1:]:
+        values = [known.get(label, {}).get(column.name) for label in labels]
+        if column.name in gpu:  # sizes and limits: where nothing is told, the last of its samples
+            samples = gpu[column.name].to_numpy()
+            pairs = zip(labels, values, strict=True)
+            values = [_last(samples[spans[k]]) if pd.isna(v) and k in spans else v for k, v in pairs]
+        if not all(pd.isna(value) or value == "" for value in values):
+            columns[column.name] = values
+    return conform(pd.DataFrame(columns), TABLES["gpus"])
+
+
+def _spans(gpu: pd.DataFrame) -> dict[str, slice]:
+    """Where the rows of each GPU stand; they stand together."""
+    labels = gpu["gpu"].array
+    spans: dict[str, slice] = {}
+    low = 0
+    while low < len(labels):
+        label = labels[low]
+        high = bisect_left(range(len(labels)), True, lo=low, key=lambda at: labels[at] != label)
+        spans[label] = slice(low, high)
+        low = high
+    return spans
 
 
 def _last(values: np.ndarray) -> float:
+    """The last known value: a limit may have been changed on the way."""
     good = np.flatnonzero(~np.isnan(values))
     return float(values[good[-1]]) if len(good) else float("nan")
 
@@ -161,7 +176,7 @@ def _frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
             if column.kind == "time":
                 values = pd.DatetimeIndex(values, tz="UTC").as_unit("us")
             elif column.kind == "text":
-                values = pd.Series(values).astype(text_dtype()).array
+                values = _text(values)
             elif column.kind == "int":
                 values = _integers(values)
             data[column.name] = values
@@ -190,29 +205,29 @@ def _plain(values: Any, column: Column) -> Any:
 def _utc(stamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
     """Stamps as naive UTC in microseconds, in the order given."""
     series = pd.Series(stamps)
-    if getattr(series.dtype, "tz", None) is not None:
-        return series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
-    local = localize(series, zone)
-    log.add("stamp in an hour that a clock change repeats", local.ambiguous)
-    log.add("stamp in an hour that a clock change skips", local.nonexistent)
-    return local.time.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+    if getattr(series.dtype, "tz", None) is None:
+        local = localize(series, zone)
+        log.add("stamp in an hour that a clock change repeats", local.ambiguous)
+        log.add("stamp in an hour that a clock change skips", local.nonexistent)
+        series = local.time
+    return series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
 
 
 def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]:
     """Codes by which rows are ordered before time, and the text of the GPU column as a categorical."""
-    group = np.zeros(size, dtype=np.int64)
+    group = np.zeros(size, dtype=np.int8)
     labels: dict[str, Any] = {}
     for values in keys:
         if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype) or _array(values).dtype.kind in "OU":
             category = pd.Categorical(values)
             names = sorted(category.categories, key=natural)
             category = category.reorder_categories(names) if list(category.categories) != names else category
-            codes, count = category.codes.astype(np.int64), len(names)
+            codes, count = category.codes, len(names)
             labels["gpu"] = category
         else:
             codes, unique = pd.factorize(_array(values), sort=True)
             count = len(unique)
-        group = group * max(count, 1) + codes
+        group = codes if values is keys[0] else group.astype(np.int64) * max(count, 1) + codes
     return group, labels
 
 
@@ -220,8 +235,7 @@ def _order(group: np.ndarray, stamps: np.ndarray, lines: np.ndarray | None, log:
     """The permutation that sorts by group and time; rows of one instant keep their order."""
     order: np.ndarray | slice = slice(None)
     if (group[1:] < group[:-1]).any():
-        narrow = group.astype(np.uint8 if group.max() < 256 else np.int64)
-        order = np.argsort(narrow, kind="stable")  # radix for one byte
+        order = np.argsort(group, kind="stable")
     sorted_group, sorted_time = group[order], stamps[order]
     back = (sorted_time[1:] < sorted_time[:-1]) & (sorted_group[1:] == sorted_group[:-1])
     if not back.any():
@@ -240,6 +254,8 @@ def _bounded(values: Any, column: Column, lines: np.ndarray | None, log: Problem
         return values
     low = -np.inf if column.low is None else column.low
     high = np.inf if column.high is None else column.high
+    if np.fmin.reduce(values) >= low and np.fmax.reduce(values) <= min(high, _LARGEST):
+        return values
     bad = (values < low) | (values > high) | np.isinf(values)
     if bad.any():
         example = values[int(np.argmax(bad))]
@@ -281,7 +297,13 @@ def _line(lines: np.ndarray | None, where: np.ndarray) -> int | None:
 
 
 def _blank(values: Any) -> bool:
-    return bool(pd.isna(values).all())
+    return bool(pd.isna(values[0])) and bool(pd.isna(values).all())
+
+
+def _text(values: Any) -> Any:
+    if isinstance(values, pd.Categorical) and not (values.codes < 0).any():  # 10 x faster than astype
+        return pd.array(values.categories.to_numpy(dtype=object), dtype=text_dtype()).take(values.codes)
+    return pd.Series(values).astype(text_dtype()).array
 
 
 def _integers(values: np.ndarray) -> Any:

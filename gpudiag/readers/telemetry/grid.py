@@ -58,6 +58,16 @@ class Layout:
     def targets(self) -> tuple[str, ...]:
         return tuple(field.target for _, field in self.used)
 
+    @property
+    def writes_units(self) -> bool:
+        """True if some cells carry a unit."""
+        return any(field.unit for _, field in self.used)
+
+    @property
+    def starts_with_stamp(self) -> bool:
+        """True if a row begins with its time, written as text."""
+        return bool(self.fields) and self.fields[0].kind == "time" and self.stamp.kind == "text"
+
     def relaxed(self) -> Layout:
         """The same columns with any blanks around cells and any spelling of the stamp that the form allows."""
         return replace(self, separator=self.separator.strip() or self.separator, tolerant=True)
@@ -117,22 +127,34 @@ def _bad(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> pl.Series |
         faults.append(last.is_null())
     if beyond.null_count() < len(beyond):  # a comma at the end of a line is no further cell
         faults.append((beyond.str.strip_chars() != "").fill_null(False))
+    faults += _torn_cells(rows, cells, layout)
     for place, field in layout.used:
-        value, cell = rows[field.target], cells[_cell(place)]
+        value = rows[field.target]
         if value.null_count() and field.kind == "time":
             faults.append(value.is_null())
         elif value.null_count() and field.kind != "text":
-            known = cells.select(missing(pl.col(_cell(place))).fill_null(False)).to_series()
-            faults.append(value.is_null() & ~known)
-        if field.unit or field.prefix:
-            fits = cell.str.ends_with(field.unit) & cell.str.starts_with(field.prefix)
-            if not fits.all():  # a number without its unit is a torn cell
-                faults.append(value.is_not_null() & ~fits.fill_null(False))
+            said = cells.select(missing(pl.col(_cell(place))).fill_null(False)).to_series()
+            faults.append(value.is_null() & ~said)
     bad = None
     for fault in faults:
         if fault.any():
             bad = fault if bad is None else bad | fault
     return bad
+
+
+def _torn_cells(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> list[pl.Series]:
+    """Where a number lacks its unit, for each column in which that happens."""
+    whole = {field.target: _whole(place, field) for place, field in layout.used if field.unit or field.prefix}
+    fits = cells.select(fit.all().alias(target) for target, fit in whole.items()) if whole else pl.DataFrame()
+    torn = [target for target in fits.columns if not fits[target][0]]
+    return [rows[target].is_not_null() & ~cells.select(whole[target].fill_null(False)).to_series() for target in torn]
+
+
+def _whole(place: int, field: Field) -> pl.Expr:
+    cell = pl.col(_cell(place))
+    tests = [cell.str.starts_with(field.prefix)] if field.prefix else []
+    tests += [cell.str.ends_with(field.unit)] if field.unit else []
+    return pl.all_horizontal(tests) if len(tests) > 1 else tests[0]
 
 
 def _cell(place: int) -> str:

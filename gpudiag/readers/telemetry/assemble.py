@@ -1,0 +1,167 @@
+"""From the rows of a sweep to tables: one GPU id and one time for each row, then the step all readers end with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers.base import ReadOptions, Telemetry
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.corrections import correct
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.identity import Face, resolve
+from gpudiag.readers.telemetry.losses import gpu_losses
+from gpudiag.readers.telemetry.order import (
+    blocks,
+    clock_of,
+    gpus_in_blocks,
+    gpus_in_ticks,
+    place_in,
+    stamps_from_lines,
+)
+from gpudiag.readers.telemetry.pieces import UNKNOWN, Piece, by_gpu
+from gpudiag.readers.telemetry.sweep import Sweep
+from gpudiag.readers.telemetry.ticks import relative_note, relative_time, zone_note
+
+NO_GPU = "row that names no GPU"
+
+
+@dataclass(eq=False)
+class _Rows:
+    """All rows, those of each GPU together. ``code`` is a position in ``labels``; ``tick`` numbers the rounds."""
+
+    columns: dict[str, np.ndarray]
+    lines: np.ndarray
+    code: np.ndarray
+    labels: list[str]
+    gpus: pd.DataFrame
+    tick: np.ndarray | None = None
+
+
+def assemble(source: Source, reader: str, options: ReadOptions, sweep: Sweep, notes: Sequence[str]) -> Telemetry:
+    """Tables from the good rows of a sweep.
+
+    Raises InputError if there is none.
+    """
+    pieces = [piece for piece in sweep.pieces if len(piece)]
+    sweep.pieces.clear()
+    if not pieces:
+        raise nothing_usable(source, reader, sweep.log)
+    said = list(notes)
+    lost = np.concatenate([piece.lost for piece in pieces])
+    named = any(piece.code is not None for piece in pieces)
+    rows = _named(pieces, sweep, said) if named else _in_order(pieces, sweep, said)
+    stamps = _time(rows, sweep, options, said)
+    said += correct(rows.columns, rows.code)
+    gpu = pd.Categorical.from_codes(rows.code, rows.labels)
+    events = gpu_losses(stamps, gpu, rows.lines, lost, sweep.others, source.path.name)
+    columns: dict[str, Any] = rows.columns
+    columns |= {"time": stamps, "line": rows.lines, "gpu": gpu}
+    return finish(source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, events=events, notes=said)
+
+
+def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
+    """Rows that say which GPU they speak of."""
+    faces = list(dict.fromkeys(face for piece in pieces for face in piece.faces))
+    ids, made_up = resolve(faces)
+    notes += made_up
+    labels = list(dict.fromkeys(ids))
+    number = {face: labels.index(label) for face, label in zip(faces, ids, strict=True)}
+    cuts: list[list[slice]] = [[] for _ in pieces]
+    nameless: list[np.ndarray] = []
+    for piece, own in zip(pieces, cuts, strict=True):
+        code = _recode(piece, number)
+        edges = np.searchsorted(code, range(len(labels) + 1))
+        own += [slice(low, high) for low, high in pairwise(edges)]
+        nameless.append(piece.lines[: edges[0]])
+    without = np.concatenate(nameless)
+    sweep.log.add(NO_GPU, len(without), line=int(without.min()) if len(without) else None, lost=True)
+    order = [(piece, own[gpu]) for gpu in range(len(labels)) for piece, own in zip(pieces, cuts, strict=True)]
+    sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
+    code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
+    return _Rows(_columns(order), _lines(order), code, labels, _described(labels, faces, ids))
+
+
+def _recode(piece: Piece, number: dict[Face, int]) -> np.ndarray:
+    """The number of the GPU of each row, after the piece has been sorted by it."""
+    if piece.code is None:
+        return np.full(len(piece), UNKNOWN, dtype=np.int32)
+    table = np.array([*(number[face] for face in piece.faces), UNKNOWN], dtype=np.int32)
+    piece.code = table[piece.code]
+    if len(set(table)) <= len(piece.faces):  # two faces turned out to be one GPU: its rows back into their order
+        order = np.argsort(piece.lines, kind="stable")
+        piece.columns = {name: values[order] for name, values in piece.columns.items()}
+        piece.lines, piece.code = piece.lines[order], piece.code[order]
+    code = by_gpu(piece).code
+    assert code is not None
+    return code
+
+
+def _lines(order: Sequence[tuple[Piece, slice]]) -> np.ndarray:
+    return np.concatenate([piece.lines[cut] for piece, cut in order])
+
+
+def _columns(order: Sequence[tuple[Piece, slice]]) -> dict[str, np.ndarray]:
+    """Each column over all pieces; what is taken is freed, so that a long log is in memory only once."""
+    out: dict[str, np.ndarray] = {}
+    pieces = list(dict.fromkeys(piece for piece, _ in order))
+    for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
+        blank = np.datetime64("NaT", "us") if name == "time" else np.nan
+        for piece in pieces:
+            piece.columns.setdefault(name, np.full(len(piece), blank))
+        out[name] = np.concatenate([piece.columns[name][cut] for piece, cut in order])
+        for piece in pieces:
+            del piece.columns[name]
+    return out
+
+
+def _described(labels: Sequence[str], faces: Sequence[Face], ids: Sequence[str]) -> pd.DataFrame:
+    """Table ``gpus``: for each id the last thing known of each kind."""
+    told: dict[str, dict[str, str | None]] = {label: {"gpu": label} for label in labels}
+    for face, label in zip(faces, ids, strict=True):
+        kinds = {"uuid": face.uuid, "bus_id": face.bus_id, "name": face.name, "driver": face.driver}
+        told[label] |= {kind: text for kind, text in kinds.items() if text}
+    return pd.DataFrame(list(told.values()))
+
+
+def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
+    """Rows that do not say which GPU they speak of: their order does, if GPUs take turns."""
+    names = [face.name for face in pieces[0].faces]
+    whole = [(piece, slice(None)) for piece in pieces]
+    lines, columns = _lines(whole), _columns(whole)
+    if "time" in columns:
+        count, tick = gpus_in_ticks(columns["time"])
+        place = place_in(tick)
+    else:
+        tick = blocks(lines, np.concatenate([np.empty(0, dtype=np.int32), *sweep.breaks]))
+        count = gpus_in_blocks(tick, dated=bool(sweep.moments))
+        place = place_in(tick)
+    if count == 1:
+        gpus = pd.DataFrame({"gpu": ["0"]} | ({"name": names[:1]} if names else {}))
+        return _Rows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], gpus)
+    notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
+    code = np.minimum(place, count - 1).astype(np.int16)
+    order = np.argsort(code, kind="stable")
+    labels = [str(number) for number in range(count)]
+    gpus = pd.DataFrame({"gpu": labels} | ({"name": names[:count]} if len(names) >= count else {}))
+    columns = {name: values[order] for name, values in columns.items()}
+    return _Rows(columns, lines[order], code[order], labels, gpus, tick[order])
+
+
+def _time(rows: _Rows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
+    """The time of each row: from its own column, from date lines, else counted from 1970."""
+    if "time" in rows.columns:
+        stamps = rows.columns.pop("time")
+        return pd.Series(stamps).dt.tz_localize("UTC") if sweep.layout.stamp.zoned else stamps
+    moments = clock_of(sweep.moments)
+    if moments:
+        notes += zone_note([moment for _, moment in moments])
+        return stamps_from_lines(rows.lines, rows.code, moments, options.period_s, options.timezone)
+    notes.append(relative_note(options.period_s))
+    tick = place_in(rows.code) if rows.tick is None else rows.tick
+    return pd.Series(relative_time(tick, options.period_s)).dt.tz_localize("UTC")

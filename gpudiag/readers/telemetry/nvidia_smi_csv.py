@@ -1,0 +1,75 @@
+"""``nvidia-smi --query-gpu=... --format=csv`` in all its forms, whole or torn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpudiag.errors import ConfigError, InputError
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.assemble import assemble
+from gpudiag.readers.telemetry.grid import Layout
+from gpudiag.readers.telemetry.guess import guess_names, has_units, rows_like
+from gpudiag.readers.telemetry.nvidia_fields import announces, layout_of, legal, split_header
+from gpudiag.readers.telemetry.sweep import Sweep
+
+NAME = "nvidia-smi-query-csv"
+_SNIFFED_LINES = 100
+_SAMPLE_LINES = 40
+
+
+def recognises(source: Source) -> bool:
+    """A header of --query-gpu fields near the top, or rows in the majority that only nvidia-smi writes."""
+    if source.is_dir or source.is_binary:
+        return False
+    lines = _top(source)
+    if any(legal(split_header(line)) for line in lines):
+        return True
+    told = [line for line in lines if line.strip()]
+    return 2 * len(rows_like(told)) >= len(told) > 0
+
+
+def _top(source: Source) -> list[str]:
+    return source.lines[:_SNIFFED_LINES]
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    """Read every row; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
+    lines = _top(source)
+    notes: list[str] = []
+    header = next((at for at, line in enumerate(lines, 1) if legal(split_header(line))), 0)
+    if options.columns:
+        sweep = Sweep(_named(source, options.columns, lines), lambda line, after: None, ProblemLog())
+    elif header:
+        rows = source.lines[header : header + _SAMPLE_LINES]
+        sweep = Sweep(layout_of(split_header(lines[header - 1]), rows), announces, ProblemLog())
+    else:
+        sweep = Sweep(_guessed(source, lines, notes), announces, ProblemLog())
+    sweep.run(source, header)
+    return assemble(source, NAME, options, sweep, notes)
+
+
+def _named(source: Source, names: Sequence[str], lines: Sequence[str]) -> Layout:
+    layout = layout_of(names, lines)
+    if not set(layout.targets) - {"time", "index", "name"}:
+        raise ConfigError(
+            f"{source.path}: none of the columns given ({', '.join(names)}) is a measurement; expected names of "
+            "nvidia-smi --help-query-gpu such as timestamp,index,utilization.gpu,memory.used."
+        )
+    return layout
+
+
+def _guessed(source: Source, lines: Sequence[str], notes: list[str]) -> Layout:
+    rows = rows_like(lines)
+    if not has_units(rows):
+        raise InputError(
+            f"{source.path}: has no header and no units, so that its {len(rows[0])} columns cannot be told apart; "
+            "name them in order with --columns timestamp,index,utilization.gpu,... (unknown for one to skip)."
+        )
+    names = guess_names(rows)
+    notes.append(f"It has no header; its columns were taken by their units as {', '.join(names)}.")
+    return layout_of(names, [", ".join(row) for row in rows])
+
+
+READER = Reader(NAME, recognises, read)

@@ -1,0 +1,221 @@
+"""One pass over a delimited log: blocks are parsed in parallel, and only lines that failed are looked at one by one.
+
+A line that is no good row is a header (the same again, or one with other columns, from which on those hold), a
+line that states the time, a row of a second writer with other columns, a row torn or run together, or prose.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Block, Source
+from gpudiag.readers.telemetry.grid import Layout, Parsed, parse, split_lines
+from gpudiag.readers.telemetry.moments import Moment, read_moment
+from gpudiag.readers.telemetry.pieces import Piece, by_gpu, join, piece_of
+
+HeaderTest = Callable[[str, Sequence[str]], Layout | None]
+"""The layout that a line announces, told from the line and those after it; None if it is no header."""
+
+TORN = "torn row"
+OTHER = "line that is no sample"
+REPEATED = "repeated header"
+NEW_HEADER = "header with other columns"
+NULS = "run of NUL bytes"
+
+_SAMPLE_LINES = 40
+_ENOUGH = 3
+"""Rows without units among rows with units are a second writer from this many on; fewer are torn."""
+
+_STAMP = r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d"
+_RUN_TOGETHER = rf"^.+({_STAMP}.*)$"
+_ROW_LIKE = re.compile(rf"{_STAMP}|\d (?:%|MiB|W|MHz)(?:,|$)|\d,.*\d")
+
+
+@dataclass
+class Sweep:
+    """What a pass finds: good rows in the order of the file, and the lines between them.
+
+    ``layout`` is the one that holds at the start. ``breaks`` are the numbers of all lines that are no row;
+    ``moments`` and ``others`` the lines that state a time and the lines of prose, by number.
+    """
+
+    layout: Layout
+    announces: HeaderTest
+    log: ProblemLog
+    pieces: list[Piece] = field(default_factory=list)
+    breaks: list[np.ndarray] = field(default_factory=list)
+    moments: list[tuple[int, Moment]] = field(default_factory=list)
+    others: list[tuple[int, str]] = field(default_factory=list)
+    _headers: dict[str, Layout] = field(default_factory=dict)
+
+    def run(self, source: Source, header: int = 0) -> None:
+        """Read the whole source; its header is its ``header``-th line, 0 for a file without one."""
+        for work in _worked(source, header, lambda: self.layout):
+            if work.block.nul_bytes:
+                self.log.add(NULS, line=work.block.first_line)
+            if work.top:
+                self._begin(work.top)
+            if work.layout is not self.layout:  # it changed while the block was on its way
+                work = _parse(work.block, header, self.layout)
+            if work.piece is not None:
+                self.pieces.append(work.piece)
+            else:
+                self._settle(work.first_line, work.lines, work.parsed)
+
+    def _begin(self, top: Sequence[str | None]) -> None:
+        """Take note of the header that was found, and of the lines above it."""
+        self._headers[str(top[-1])] = self.layout
+        self.breaks.append(np.arange(1, len(top) + 1))
+        self._count(1, np.arange(len(top) - 1), [line or "" for line in top[:-1]])
+
+    def _settle(self, first_line: int, lines: pl.Series, parsed: Parsed) -> None:
+        """Sort out a block in which some lines are no good rows."""
+        bad = _positions(parsed.bad)
+        at, layouts = self._headers_in(first_line, lines, bad)
+        if all(layout is self.layout for layout in layouts):
+            found = [piece_of(parsed, self.layout, _numbers(first_line, len(lines)))]
+            left = np.setdiff1d(bad, at, assume_unique=True)
+        else:
+            found, left = [], np.empty(0, dtype=np.int64)
+            for layout, places in _regimes(len(lines), at, [self.layout, *layouts]):
+                part = parse(lines.gather(places), layout)
+                found.append(piece_of(part, layout, (first_line + places).astype(np.int32)))
+                left = np.union1d(left, places[_positions(part.bad)])
+            left = np.setdiff1d(left, at, assume_unique=True)
+            self.layout = layouts[-1]
+        found += self._second_look(first_line, lines, left)
+        taken = np.concatenate([piece.lines for piece in found])
+        self.breaks.append(np.setdiff1d(first_line + np.union1d(bad, left), taken))
+        self.pieces.append(by_gpu(join(found)))
+
+    def _headers_in(self, first_line: int, lines: pl.Series, bad: np.ndarray) -> tuple[np.ndarray, list[Layout]]:
+        """Places of header lines and the layout that each announces."""
+        texts = lines.gather(bad)
+        for text in texts.unique(maintain_order=True).to_list():
+            if text and text not in self._headers and not text[0].isdigit():
+                after = lines.slice(int(bad[texts.index_of(text) or 0]) + 1, _SAMPLE_LINES)
+                if layout := self.announces(text, after.drop_nulls().to_list()):
+                    known = (self.layout, *self._headers.values())
+                    self._headers[text] = next((other for other in known if other == layout), layout)
+        is_header = texts.is_in(list(self._headers)).fill_null(False)
+        at = bad[is_header.to_numpy()]
+        layouts = [self._headers[text] for text in texts.filter(is_header).to_list()]
+        before = [self.layout, *layouts[:-1]]
+        changes = np.array([old is not new for old, new in zip(before, layouts, strict=False)], dtype=bool)
+        for kind, places in ((REPEATED, at[~changes]), (NEW_HEADER, at[changes])):
+            if len(places):
+                self.log.add(kind, len(places), line=first_line + int(places[0]), example=lines[int(places[0])])
+        return at, layouts
+
+    def _second_look(self, first_line: int, lines: pl.Series, left: np.ndarray) -> list[Piece]:
+        """Rows among the lines left over; what is none is counted."""
+        found: list[Piece] = []
+        left = left[lines.gather(left).is_not_null().to_numpy()]
+        for layout in self._others():
+            texts = lines.gather(left)
+            part = parse(texts, layout) if len(left) else None
+            good = np.ones(len(left), dtype=bool) if part is None or part.bad is None else ~part.bad.to_numpy()
+            if (
+                part is None
+                or not good.any()
+                or (layout.writes_units != self.layout.writes_units and good.sum() < _ENOUGH)
+            ):
+                continue
+            found.append(piece_of(part, layout, (first_line + left).astype(np.int32)))
+            left = left[~good]
+        rows_in_one = lines.gather(left).str.extract(_RUN_TOGETHER)
+        if self.layout.starts_with_stamp and rows_in_one.is_not_null().any():
+            at = np.flatnonzero(rows_in_one.is_not_null().to_numpy())
+            part = parse(rows_in_one.gather(at), self.layout.relaxed())
+            found.append(piece_of(part, self.layout, (first_line + left[at]).astype(np.int32)))
+        self._count(first_line, left, lines.gather(left).to_list())
+        return found
+
+    def _others(self) -> list[Layout]:
+        """Every other way in which a row of this file may be written."""
+        known = list({id(layout): layout for layout in (self.layout, *self._headers.values())}.values())
+        return [layout.relaxed() for layout in known] + [layout.bare() for layout in known if layout.writes_units]
+
+    def _count(self, first_line: int, left: np.ndarray, texts: Sequence[str]) -> None:
+        for place, text in zip((first_line + left).tolist(), texts, strict=True):
+            if moment := read_moment(text):
+                self.moments.append((place, moment))
+            elif not text.strip():
+                continue
+            elif _ROW_LIKE.search(text):
+                self.log.add(TORN, line=place, example=text, lost=True)
+            else:
+                self.others.append((place, text))
+                self.log.add(OTHER, line=place, example=text)
+
+
+def _positions(bad: pl.Series | None) -> np.ndarray:
+    return np.empty(0, dtype=np.int64) if bad is None else bad.arg_true().to_numpy().astype(np.int64)
+
+
+def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[tuple[Layout, np.ndarray]]:
+    """Each layout in force in a block, with the places of the lines it holds for; the first holds from the top."""
+    distinct = list({id(layout): layout for layout in layouts}.values())
+    numbers = {id(layout): number for number, layout in enumerate(distinct)}
+    of_header = np.array([numbers[id(layout)] for layout in layouts])
+    of_line = of_header[np.searchsorted(at, np.arange(size), side="right")]
+    for number, layout in enumerate(distinct):
+        yield layout, np.flatnonzero(of_line == number)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """A block under a layout. ``top``: the lines to the header; ``piece``: its rows, if every other line is one."""
+
+    block: Block
+    layout: Layout
+    top: list[str | None]
+    first_line: int
+    lines: pl.Series
+    parsed: Parsed
+    piece: Piece | None
+
+
+def _parse(block: Block, header: int, layout: Layout) -> _Work:
+    lines, top = split_lines(block.data), 0
+    if block.first_line == 1 and header:
+        top = header
+    rest = lines.slice(top)
+    parsed = parse(rest, layout)
+    first_line = block.first_line + top
+    piece = by_gpu(piece_of(parsed, layout, _numbers(first_line, len(rest)))) if parsed.bad is None else None
+    return _Work(block, layout, lines.head(top).to_list(), first_line, rest, parsed, piece)
+
+
+def _numbers(first: int, size: int) -> np.ndarray:
+    return np.arange(first, first + size, dtype=np.int32)
+
+
+def _worked(source: Source, header: int, layout_now: Callable[[], Layout]) -> Iterator[_Work]:
+    """Blocks in order, each parsed under the layout that held when it was handed out."""
+    blocks = source.blocks()
+    first = next(blocks, None)
+    if first is None:
+        return
+    yield _parse(first, header, layout_now())
+    second = next(blocks, None)
+    if second is None:
+        return
+    workers = min(4, os.cpu_count() or 1)
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = deque([pool.submit(_parse, second, header, layout_now())])
+        for block in blocks:
+            waiting.append(pool.submit(_parse, block, header, layout_now()))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

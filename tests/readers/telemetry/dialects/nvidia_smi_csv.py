@@ -1,0 +1,115 @@
+"""nvidia-smi --query-gpu --format=csv: with and without units, header, index and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from telemetry_sample import Sample
+
+READER = "nvidia-smi-query-csv"
+NAME = "NVIDIA A100-SXM4-40GB"
+
+
+def stamp(tick: int, gpu: int = 0) -> str:
+    return f"2026/02/15 06:{12 + tick // 60:02d}:{tick % 60:02d}.{100 + 2 * gpu:03d}"
+
+
+def table(header: Sequence[str], row: Callable[[int, int], Sequence[str]], ticks: int, gpus: int = 1) -> str:
+    lines = [", ".join(header)] if header else []
+    lines += [", ".join(row(tick, gpu)) for tick in range(ticks) for gpu in range(gpus)]
+    return "\n".join(lines) + "\n"
+
+
+def rich(tick: int, gpu: int) -> list[str]:
+    return [
+        stamp(tick, gpu), str(gpu), f"GPU-{gpu:08x}-1111-2222-3333-444444444444", f"00000000:{gpu + 1:02X}:00.0", NAME,
+        f"{(7 * tick + gpu) % 101} %", "[N/A]", f"{1000 + tick} MiB", "40960 MiB", f"{60 + tick}.{gpu}5 W", "N/A", "P0",
+        f"{40 + gpu}", "0x0000000000000004" if tick % 2 else "0x0000000000000001", "1410 MHz",
+    ]  # fmt: skip
+
+
+RICH = [
+    "timestamp", "index", "uuid", "pci.bus_id", "name", "utilization.gpu [%]", "utilization.memory [%]",
+    "memory.used [MiB]", "memory.total [MiB]", "power.draw [W]", "temperature.memory", "pstate", "temperature.gpu",
+    "clocks_event_reasons.active", "clocks.current.sm [MHz]",
+]  # fmt: skip
+
+
+def nounits(tick: int, gpu: int) -> list[str]:
+    return [stamp(tick), f"{tick}.50", "210", f"{tick % 101}", f"{1000 + tick}", "[Not Supported]"]
+
+
+NOUNITS = [
+    "timestamp",
+    "power.draw [W]",
+    "clocks.sm [MHz]",
+    "utilization.gpu [%]",
+    "memory.used [MiB]",
+    "fan.speed [%]",
+]
+
+
+def plain(tick: int, gpu: int) -> list[str]:
+    return [
+        stamp(tick),
+        f"{tick % 101} %",
+        f"{tick % 50} %",
+        f"{tick + 2} MiB",
+        "20146 MiB",
+        f"{27 + tick % 3}",
+        "11.64 W",
+    ]
+
+
+def flags(tick: int, gpu: int) -> list[str]:
+    return [stamp(tick), str(gpu), "Active" if tick % 3 == 0 else "Not Active", "Not Active", f"{tick}"]
+
+
+REASONS = "clocks_throttle_reasons"
+FLAGS = ["timestamp", "index", f"{REASONS}.sw_power_cap", f"{REASONS}.hw_slowdown", "temperature.gpu"]
+
+
+def dated() -> str:
+    """Date lines with their blocks of rows, no index, no header."""
+    blocks = [f"Tue Jun  9 09:00:{tick:02d} UTC 2020\n0 %, {tick} MiB\n{tick} %, 4 MiB\n" for tick in range(12)]
+    return "".join(blocks)
+
+
+def repeated() -> str:
+    """A header before every row, as a shell loop of one-shot queries writes it."""
+    head = ", ".join(NOUNITS)
+    return "".join(f"{head}\n{', '.join(nounits(tick, 0))}\n" for tick in range(15))
+
+
+def power(tick: int, gpu: int) -> list[str]:
+    return [stamp(tick + 9), str(gpu), "70.00 W"]
+
+
+def changed() -> str:
+    """A restart with other columns."""
+    return table(RICH, rich, 5, 2) + table(["timestamp", "index", "power.draw [W]"], power, 5, 2)
+
+
+def unstamped(tick: int, gpu: int) -> list[str]:
+    return [str(gpu), f"{tick} %"]
+
+
+def unnamed(tick: int, gpu: int) -> list[str]:
+    return [stamp(tick, gpu), f"{gpu} %"]
+
+
+GIVEN = ("timestamp", "power.draw", "clocks.sm", "utilization.gpu", "memory.used", "fan.speed")
+UTIL = "utilization.gpu [%]"
+
+SAMPLES = (
+    Sample(READER, "two-gpus-all-kinds-of-columns", table(RICH, rich, 12, 2), 24, ("0", "1")),
+    Sample(READER, "nounits-no-index", table(NOUNITS, nounits, 30), 30, ("0",)),
+    Sample(READER, "no-header-units-tell", table([], plain, 30), 30, ("0",)),
+    Sample(READER, "reasons-as-flags", table(FLAGS, flags, 20), 20, ("0",)),
+    Sample(READER, "date-lines", dated(), 24, ("0", "1"), lost_by_cut=24),
+    Sample(READER, "header-before-every-row", repeated(), 15, ("0",)),
+    Sample(READER, "restart-with-other-columns", changed(), 20, ("0", "1")),
+    Sample(READER, "no-time", table(["index", UTIL], unstamped, 10, 2), 20, ("0", "1"), stamped=False),
+    Sample(READER, "no-header-named-by-user", table([], nounits, 20), 20, ("0",), options={"columns": GIVEN}),
+    Sample(READER, "no-index", table(["timestamp", UTIL], unnamed, 8, 4), 32, ("0", "1", "2", "3"), lost_by_cut=4),
+)
