@@ -23,7 +23,10 @@ BUSY_PCT = 50.0
 class Truth:
     """Exact answers. Times in ``trials`` and the window are UTC on the trials' clock.
 
-    ``ledger``: gpu, cell, gpu_s; every GPU has all eight cells of METHODS 3 and they sum to ``window_s``.
+    ``ledger``: gpu, cell, gpu_s; every GPU has all eight cells and they sum to ``window_s``. A cell is told
+    from the trials that truly ran on that GPU and from its utilization, averaged as the driver does;
+    only ``unobserved`` depends on the samples, each of which stands for the time halfway to its
+    neighbours, at most 1.5 median periods.
     ``trials``: trial, state, worker, gpu, start, startup_end, tail_start, end (true; NaT for one that never
     started or still runs), startup_s, work_gpu_s (GPU-busy seconds it needed), mem_peak_mib, fault.
     ``gpus``: gpu, mean_util_pct (time mean over the window), mem_peak_mib.
@@ -65,7 +68,7 @@ def establish_truth(spec: Spec, history: History, samples: pd.DataFrame, origin:
     for index, gpu in enumerate(spec.gpus):
         busy = Steps.of(history.busy[index], 0.0)
         stamps = samples.loc[samples["gpu"] == str(index), "true_s"].to_numpy()
-        own = [life for life in lives if life.gpu == index or "gpu" not in spec.declares]
+        own = [life for life in lives if life.gpu == index]
         cells = _cells(busy, own, stamps, start_s, end_s, spec.telemetry.window_s)
         ledger += [{"gpu": str(index), "cell": cell, "gpu_s": cells[cell]} for cell in CELLS]
         mean = busy.mean(np.array([start_s]), np.array([end_s]))[0]

@@ -109,7 +109,11 @@ EXPERIMENT = _Side(
     n_failed=2,
     params={},
     readings=(_Readings(0, 0, 0, 18, 43), _Readings(28, 0, 78, 519, 56)),
-    foreign=(Foreign(1, -20.0, 150.0, 31.0, 420.0), Foreign(1, 170.0, 420.0, 24.0, 420.0)),
+    foreign=(
+        Foreign(1, -20.0, 150.0, 24.0, 420.0),
+        Foreign(1, 170.0, 420.0, 33.0, 420.0),
+        Foreign(1, 251.0, 257.0, 65.0, 200.0),
+    ),
     notes=("requested: num_leaves 255, max_depth 15, n_estimators 1000, gpu_use_dp true",),
 )
 
@@ -162,7 +166,7 @@ def _run(side: _Side, jobs: list[tuple[str, int]]) -> Simulated:
         jitter_s=0.005,
         lead_s=side.job_at_s - side.log_from_s,
         lag_s=side.log_from_s + OBSERVED_S + 0.5 - side.job_at_s - side.job_s,
-        util_noise_pct=9.0,
+        util_noise_pct=3.0,
     )
     spec = replace(
         SPEC,
@@ -211,7 +215,7 @@ def _warp(side: _Side, rows: list[_Row]) -> Callable[[float], float]:
 def _task(number: int, job: tuple[str, int], worker: int, start: float, end: float, failed: bool, side: _Side) -> Life:
     """One window: 30 % of its time on the CPU, then on GPU 1; a failed one never gets there."""
     symbol, window = job
-    life = Life(number, worker, 1, start, dict(side.params), 0.075, end_s=end, name=f"{symbol}_w{window}")
+    life = Life(number, worker, 1, start, dict(side.params), 0.06, end_s=end, name=f"{symbol}_w{window}")
     life.state = "FAIL" if failed else "COMPLETE"
     life.detail = "ValueError: only one class in y_train" if failed else ""
     life.user_attrs = {"symbol": symbol, "window": window}

@@ -104,7 +104,7 @@ SPEC = Spec(
         ),
     ),
     trial=Trial(context_mib=520.0),
-    telemetry=Telemetry(util_noise_pct=4.0),
+    telemetry=Telemetry(util_noise_pct=1.0),
     settings=Settings(parallel=1, cpu_cores=24, ram_gib=64),
 )
 
