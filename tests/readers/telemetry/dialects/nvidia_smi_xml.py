@@ -28,7 +28,8 @@ def gpu(index: int, tick: int, *, new: bool, mig: bool) -> str:
 \t\t\t<clocks_{reasons}_reason_gpu_idle>Not Active</clocks_{reasons}_reason_gpu_idle>
 \t\t\t<clocks_{reasons}_reason_sw_power_cap>Active</clocks_{reasons}_reason_sw_power_cap>
 \t\t</clocks_{reasons}_reasons>
-\t\t<fb_memory_usage><total>40960 MiB</total><reserved>605 MiB</reserved><used>{4000 + tick} MiB</used>\n\t\t</fb_memory_usage>
+\t\t<fb_memory_usage><total>40960 MiB</total><reserved>605 MiB</reserved><used>{4000 + tick} MiB</used>
+\t\t</fb_memory_usage>
 \t\t<utilization><gpu_util>{util}</gpu_util><memory_util>{util}</memory_util></utilization>
 \t\t<temperature><gpu_temp>36 C</gpu_temp><memory_temp>44 C</memory_temp></temperature>
 \t\t<{readings}><{draw}>66.92 W</{draw}><{limit}>400.00 W</{limit}></{readings}>
