@@ -118,7 +118,7 @@ def test_a_wrong_threshold_of_run_toml_names_run_toml() -> None:
 
 
 def test_parse_thresholds() -> None:
-    assert parse_thresholds(" a.x=1, a.y = 2.5,b.z=3 ,") == {"a": {"x": 1.0, "y": 2.5}, "b": {"z": 3.0}}
+    assert parse_thresholds(" a.x=1, a.y = 2.5,b.z: 3 ,") == {"a": {"x": 1.0, "y": 2.5}, "b": {"z": 3.0}}
     assert parse_thresholds("") == {}
 
 

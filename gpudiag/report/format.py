@@ -33,7 +33,7 @@ def quantity(value: Any, unit: str = "1") -> str:
         return percent(value)
     if unit == "s":
         return duration(value)
-    if unit == "h":
+    if unit == "h" and abs(value) < 1e9:
         return duration(value * 3600)
     if unit in ("GPU-h", "slot-h"):
         return hours(value, unit)
@@ -69,6 +69,8 @@ def number(value: float) -> str:
     """Three significant digits, thousands set apart; whole numbers whole."""
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
+    if abs(value) >= 1e15:
+        return f"{value:.2e}"
     if abs(value) >= 100:
         return f"{value:,.0f}"
     digits = 2 - math.floor(math.log10(abs(value)))
@@ -93,6 +95,8 @@ def duration(seconds: float) -> str:
     """Two units at most: 0.7 s, 41 s, 9 min 11 s, 2 h 05 min, 3 d 4 h."""
     if seconds < 0:
         return "-" + duration(-seconds)
+    if seconds > 1e12:
+        return f"{seconds:.2e} s"
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
     if seconds < 9.95:
