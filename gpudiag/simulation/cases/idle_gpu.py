@@ -215,7 +215,7 @@ def _warp(side: _Side, rows: list[_Row]) -> Callable[[float], float]:
 def _task(number: int, job: tuple[str, int], worker: int, start: float, end: float, failed: bool, side: _Side) -> Life:
     """One window: 30 % of its time on the CPU, then on GPU 1; a failed one never gets there."""
     symbol, window = job
-    life = Life(number, worker, 1, start, dict(side.params), 0.06, end_s=end, name=f"{symbol}_w{window}")
+    life = Life(number, worker, 1, start, dict(side.params), 0.075, end_s=end, name=f"{symbol}_w{window}")
     life.state = "FAIL" if failed else "COMPLETE"
     life.detail = "ValueError: only one class in y_train" if failed else ""
     life.user_attrs = {"symbol": symbol, "window": window}
