@@ -228,7 +228,10 @@ def effective_thresholds(run: Run, rules: tuple[Rule, ...], given: Thresholds | 
 
 
 def parse_thresholds(text: str) -> dict[str, dict[str, float]]:
-    """Thresholds from ``"rule.threshold=value, ..."``; a colon may stand for the equals sign. Raises ConfigError that quotes the part that is wrong."""
+    """Thresholds from ``"rule.threshold=value, ..."``; a colon may stand for the equals sign.
+
+    Raises ConfigError that quotes the part that is wrong.
+    """
     out: dict[str, dict[str, float]] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         key, equals, value = part.replace(":", "=", 1).partition("=")
