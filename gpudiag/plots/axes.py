@@ -12,7 +12,7 @@ from matplotlib.dates import date2num, num2date
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
 from gpudiag.clock import parse_zone
-from gpudiag.plots.wording import DAY_S, duration_text, natural_unit
+from gpudiag.plots.wording import DAY_S, duration_text, natural_unit, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-SHORTEST_AXIS_S = 10.0
+SHORTEST_AXIS_S = 2.0
 TICK_STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
     DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S, 28 * DAY_S,
@@ -134,7 +134,7 @@ def gpu_rows(ax: Axes, gpus: Sequence[Any], *, labels: bool = True) -> None:
     shown = range(0, len(gpus), every)
     margin = max(0.5, 1.2 - 0.35 * len(gpus))
     ax.set_ylim(len(gpus) - 1 + margin, -margin)
-    ax.set_yticks(list(shown), [str(gpus[i]) for i in shown])
+    ax.set_yticks(list(shown), [short(str(gpus[i])) for i in shown])
     ax.tick_params(axis="y", length=0, labelleft=labels)
     ax.grid(visible=False, axis="y")
     if labels:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-MAX_BARS = 120
+MAX_BARS, FEWEST_STEPS = 120, 8
 
 
 @painter
@@ -43,7 +43,8 @@ def plot_prune_steps(pruning: PruningProfile) -> Figure:
         text = f"earliest possible: step {earliest:g} (report {pruning.config_first_report:.0f})"
         handles.append(_mark(ax, earliest, "solid", text))
     legend_above(ax, handles)
-    ax.set(xlabel="last step reported [step]", ylabel="pruned trials [count]")
+    left, right = steps.min() - 1, max(steps.max() + 1, steps.min() + FEWEST_STEPS)
+    ax.set(xlabel="last step reported [step]", ylabel="pruned trials [count]", xlim=(left, right))
     count_axis(ax, "x", 12)
     count_axis(ax, "y", 6)
     ax.grid(visible=False, axis="x")

@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 
 from gpudiag.plots.axes import day_numbers, legend_above, time_axis
 from gpudiag.plots.palette import MUTED, gpu_color, gpu_dash, gpu_number
+from gpudiag.plots.wording import short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +135,7 @@ def draw_lines(ax: Axes, parts: Sequence[Trace], *, extremes: bool = False) -> l
             )
             x, y = view.middle, view.mean
         _line(ax, x, y, part.number)
-        name = f"GPU {part.gpu}" + (" mean" if reduced else "")
+        name = f"GPU {short(part.gpu)}" + (" mean" if reduced else "")
         handles.append(Line2D([], [], color=color, linestyle=gpu_dash(part.number), linewidth=1.6, label=name))
     if reduced:
         handles.append(Patch(facecolor=MUTED, alpha=0.3, label="min to max"))

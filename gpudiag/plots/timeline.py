@@ -58,7 +58,7 @@ def plot_timeline(
     low, high, note = _window(slots, use + mem)
     time_axis(axes[-1], low, high, timezone)
     axes[-1].set_xlabel(axes[-1].get_xlabel() + note)
-    _draw_trials(axes[0], slots, high - low)
+    _draw_trials(axes[0], slots)
     if use:
         legend_above(axes[1], draw_lines(axes[1], use))
         axes[1].set(ylabel="utilization [%]", ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
@@ -82,7 +82,7 @@ def _window(slots: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float, 
     return *wide, ""
 
 
-def _draw_trials(ax: Axes, slots: pd.DataFrame, span: float) -> None:
+def _draw_trials(ax: Axes, slots: pd.DataFrame) -> None:
     start, end = day_numbers(slots["start"]), day_numbers(slots["end"])
     lane, state = slots["slot"].to_numpy(float), slots["state"].to_numpy(object)
     pending = slots["open"].to_numpy(bool)
@@ -94,7 +94,7 @@ def _draw_trials(ax: Axes, slots: pd.DataFrame, span: float) -> None:
                 _bars(ax, name, start[mine], end[mine], lane[mine], is_open=is_open, n=len(slots))
                 handles.append(_handle(name, int(mine.sum()), is_open=is_open))
     if len(slots) <= MAX_NUMBERED:
-        _number(ax, slots["trial"].tolist(), start, end, lane, span)
+        _number(ax, slots["trial"].tolist(), start, end, lane)
     legend_above(ax, handles)
     ax.set(ylim=(np.nanmax(lane) + 0.6, -0.6), ylabel="slot [index]")
     count_axis(ax, "y", 6)
@@ -130,10 +130,11 @@ def _handle(state: str, n: int, *, is_open: bool) -> Patch:
     return Patch(facecolor=color, edgecolor=darker(color), linewidth=0.5, hatch=hatch or None, label=label)
 
 
-def _number(ax: Axes, trials: list[int], start: np.ndarray, end: np.ndarray, lane: np.ndarray, span: float) -> None:
+def _number(ax: Axes, trials: list[int], start: np.ndarray, end: np.ndarray, lane: np.ndarray) -> None:
     """Write the trial's number where the bar is wide enough for it."""
+    left, right = ax.get_xlim()
     for trial, low, high, y in zip(trials, start, end, lane, strict=True):
-        if high - low > span * (0.011 * len(str(trial)) + 0.006):
+        if high - low > (right - left) * (0.011 * len(str(trial)) + 0.006):
             ax.text(
                 (low + high) / 2, y, str(trial), ha="center", va="center", fontsize=8, color=INK, zorder=4,
                 bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},

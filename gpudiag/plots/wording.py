@@ -18,6 +18,11 @@ def duration_text(seconds: float, digits: int = 2) -> str:
     return f"{value:.{digits}g} {name}" if value < 10**digits else f"{value:.0f} {name}"
 
 
+def short(name: str, longest: int = 14) -> str:
+    """A name that fits beside an axis; the middle of a long one, such as a UUID, is left out."""
+    return name if len(name) <= longest else f"{name[: longest - 7]}…{name[-6:]}"
+
+
 def counted(n: float, noun: str) -> str:
     """A number with its noun: 1 GPU, 2 GPUs."""
     return f"{n:.0f} {noun}" + ("" if n == 1 else "s")

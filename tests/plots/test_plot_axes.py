@@ -52,7 +52,7 @@ def test_one_instant_still_has_an_axis() -> None:
     ax = Figure().add_subplot()
     time_axis(ax, 20000.0, 20000.0, "UTC")
     low, high = ax.get_xlim()
-    assert (high - low) * 86400 == pytest.approx(10)
+    assert (high - low) * 86400 == pytest.approx(2)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,17 @@ def test_gpus_are_in_natural_order() -> None:
     assert [trace.gpu for trace in traces(series, "util_pct", "mean_pct")] == [str(i) for i in range(12)]
 
 
+def test_long_names_of_gpus_are_shortened_not_cut_off() -> None:
+    size = Size(trials=0, gpus=2, samples=50)
+    use = toy_utilization(size)
+    names = {"0": "GPU-5d4b2f0e-1111-2222-3333-abcdef012345", "1": "GPU-5d4b2f0e-1111-2222-3333-abcdef099999"}
+    long = dataclasses.replace(
+        use, per_gpu=use.per_gpu.rename(index=names), series=use.series.assign(gpu=use.series["gpu"].map(names))
+    )
+    ax = plot_utilization(long).axes[0]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["GPU-5d4…012345", "GPU-5d4…099999"]
+
+
 def bar_spans(ax: object, label: str) -> tuple[list[float], list[float]]:
     (container,) = [c for c in ax.containers if c.get_label() == label]  # type: ignore[attr-defined]
     return [bar.get_x() for bar in container], [bar.get_width() for bar in container]
