@@ -18,6 +18,10 @@ import pandas as pd
 from gpudiag.clock import localize
 
 QUARTER = np.timedelta64(15 * 60, "s")
+SLACK = pd.Timedelta(minutes=1)
+"""How far a heartbeat may lie outside its trial: the stamps are taken one after the other."""
+MAX_QUARTERS = 14 * 4
+"""No zone is further from UTC than 14 hours."""
 UTC_SINCE = 5
 """First major version of Optuna that writes UTC."""
 
@@ -50,7 +54,7 @@ def to_utc(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:
     if trials["start"].isna().all() and trials["end"].isna().all():
         return Clocked(_as_utc(trials["start"]), _as_utc(trials["end"]), "unknown", "it has no stamps")
     if "heartbeat" in trials:
-        offset = _heartbeat_offsets(trials)
+        offset = _heartbeat_offsets(trials, zone)
         if offset.notna().any():
             return _by_heartbeat(trials, offset, zone)
     if _major(created_by) >= UTC_SINCE:
@@ -72,15 +76,22 @@ def _local(trials: pd.DataFrame, zone: tzinfo) -> tuple[pd.Series, pd.Series, in
     return start.time.reindex(trials.index), end.time.reindex(trials.index), start.ambiguous + end.ambiguous
 
 
-def _heartbeat_offsets(trials: pd.DataFrame) -> pd.Series:
+def _heartbeat_offsets(trials: pd.DataFrame, zone: tzinfo) -> pd.Series:
     """Per trial what must be added to its stamps to get UTC; NaT where its heartbeat cannot tell.
 
-    The last heartbeat of a trial that finished by itself lies shortly before its end.
+    The last heartbeat of a trial that finished by itself lies between its start and its end. Zones are
+    multiples of 15 minutes from UTC, so a short trial leaves one offset; a long one is asked only
+    whether it was UTC or ``zone``.
     """
     finished = trials["state"].isin(["COMPLETE", "PRUNED"])
-    raw = (trials["heartbeat"] - trials["end"]).where(finished)
-    rounded = (raw / QUARTER).round() * pd.Timedelta(QUARTER)
-    return rounded.where((raw - rounded).abs() <= pd.Timedelta(minutes=5))
+    low = ((trials["heartbeat"] - trials["end"] - SLACK) / QUARTER).where(finished)
+    high = ((trials["heartbeat"] - trials["start"] + SLACK) / QUARTER).where(finished)
+    only = np.ceil(low).where(np.ceil(low) == np.floor(high))
+    _, local_end, _ = _local(trials, zone)
+    local = (local_end - _as_utc(trials["end"])) / QUARTER
+    is_utc, is_local = (low <= 0) & (high >= 0), (low <= local) & (high >= local)
+    quarters = only.fillna(local.where(is_local & ~is_utc)).fillna((local * 0).where(is_utc & ~is_local))
+    return quarters.where(quarters.abs() <= MAX_QUARTERS) * pd.Timedelta(QUARTER)
 
 
 def _by_heartbeat(trials: pd.DataFrame, offset: pd.Series, zone: tzinfo) -> Clocked:

@@ -1,0 +1,224 @@
+"""Exports of a study: CSV, optuna-dashboard CSV, JSON, YAML and Parquet, in every shape they come in."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from handmade_studies import frozen, sqlite_study, write_study
+from optuna.exceptions import ExperimentalWarning
+from optuna.storages import InMemoryStorage
+
+from gpudiag.errors import InputError
+from gpudiag.readers.source import Source
+from gpudiag.readers.trials import READERS, read_trials
+from gpudiag.readers.trials.stamps import to_utc
+
+STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
+
+
+@pytest.fixture
+def study() -> optuna.Study:
+    """One trial of every state, without the choices that text cannot tell apart (None, 3 and 2.5)."""
+    trials = [frozen(i, state, user_attrs={"acc": 0.5 + i, "note": "a,b"}) for i, state in enumerate(STATES)]
+    for trial in trials:
+        trial.params.pop("optimizer")
+        trial.distributions.pop("optimizer")
+    return write_study(InMemoryStorage(), "s", trials)
+
+
+@pytest.fixture
+def expected(study: optuna.Study) -> pd.DataFrame:
+    return read_trials(study).trials
+
+
+def check(path: Path, expected: pd.DataFrame, reader: str, zone: str | None = None) -> None:
+    assert [r.name for r in READERS if r.recognises(Source.open(path))] == [reader]
+    out = read_trials(path, study="s", timezone=zone)
+    assert out.problems == ()
+    assert out.reader == reader
+    pd.testing.assert_frame_equal(out.trials, expected, check_like=True)
+
+
+def test_csv_with_and_without_index(tmp_path: Path, study: optuna.Study, expected: pd.DataFrame) -> None:
+    study.trials_dataframe().to_csv(tmp_path / "with.csv")
+    study.trials_dataframe().to_csv(tmp_path / "without.csv", index=False)
+    check(tmp_path / "with.csv", expected, "optuna-trials-csv")
+    check(tmp_path / "without.csv", expected, "optuna-trials-csv")
+
+
+@pytest.mark.parametrize("index", [False, True])
+def test_csv_of_a_multi_index_frame(tmp_path: Path, study: optuna.Study, expected: pd.DataFrame, index: bool) -> None:
+    study.trials_dataframe(multi_index=True).to_csv(tmp_path / "two-lines.csv", index=index)
+    check(tmp_path / "two-lines.csv", expected, "optuna-trials-csv")
+    flat = study.trials_dataframe(multi_index=True)
+    flat.columns = [str(column) for column in flat.columns]
+    flat.to_csv(tmp_path / "tuples.csv", index=index)
+    check(tmp_path / "tuples.csv", expected, "optuna-trials-csv")
+
+
+@pytest.mark.parametrize(("encoding", "separator"), [("utf-16", ","), ("utf-8-sig", ";"), ("utf-8", "\t")])
+def test_csv_from_a_spreadsheet(
+    tmp_path: Path, study: optuna.Study, expected: pd.DataFrame, encoding: str, separator: str
+) -> None:
+    study.trials_dataframe().to_csv(
+        tmp_path / "t.csv", index=False, encoding=encoding, sep=separator, lineterminator="\r\n"
+    )
+    check(tmp_path / "t.csv", expected, "optuna-trials-csv")
+
+
+def test_parquet(tmp_path: Path, study: optuna.Study, expected: pd.DataFrame) -> None:
+    study.trials_dataframe().to_parquet(tmp_path / "t.parquet")
+    check(tmp_path / "t.parquet", expected, "optuna-trials-parquet")
+
+
+def test_parquet_of_others_is_left_alone(tmp_path: Path) -> None:
+    pd.DataFrame({"number": [1], "x": [2]}).to_parquet(tmp_path / "t.parquet")
+    assert not any(reader.recognises(Source.open(tmp_path / "t.parquet")) for reader in READERS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("style", ["json", "yaml"])
+@pytest.mark.parametrize("flatten", [False, True])
+def test_what_the_command_line_prints(tmp_path: Path, expected: pd.DataFrame, style: str, flatten: bool) -> None:
+    trials = [frozen(i, state) for i, state in enumerate(STATES)]
+    trials[0].value = float("inf")
+    path = sqlite_study(tmp_path / "o.db", *trials)
+    command = [sys.executable, "-W", "ignore", "-m", "optuna.cli", "trials", "--storage", f"sqlite:///{path}"]
+    command += ["--study-name", "s", "-f", style, *(["--flatten"] if flatten else [])]
+    run = "import sys; from optuna.cli import main; sys.argv = ['optuna', *sys.argv[1:]]; sys.exit(main())"
+    printed = subprocess.run([sys.executable, "-c", run, *command[5:]], capture_output=True, text=True, check=True)
+    (tmp_path / "out.txt").write_text(printed.stdout)
+    theirs = read_trials(path).trials
+    out = read_trials(tmp_path / "out.txt", study="s")
+    assert out.reader == f"optuna-cli-{style}"
+    assert out.trials["state"].tolist() == theirs["state"].tolist()
+    np.testing.assert_array_equal(out.trials["value"], theirs["value"])
+    assert np.isposinf(out.trials["value"][0])
+    assert out.trials["params.lr"].tolist() == theirs["params.lr"].tolist()
+    assert out.trials["start"].dt.floor("s").equals(theirs["start"].dt.floor("s"))
+
+
+def test_two_objectives_with_and_without_names(tmp_path: Path) -> None:
+    trials = [frozen(i, value=None, values=[1.0 + i, 2.0], intermediate_values={}) for i in range(2)]
+    study = write_study(InMemoryStorage(), "s", trials, ["minimize", "maximize"])
+    study.trials_dataframe().to_csv(tmp_path / "a.csv")
+    with pytest.warns(ExperimentalWarning):
+        study.set_metric_names(["loss", "accuracy"])
+    study.trials_dataframe().to_csv(tmp_path / "b.csv")
+    for name in "ab":
+        trials_read = read_trials(tmp_path / f"{name}.csv").trials
+        assert trials_read[["value_0", "value_1"]].to_numpy().tolist() == [[1, 2], [2, 2]]
+        assert "value" not in trials_read
+    assert read_trials(tmp_path / "b.csv").notes[-1] == "Objectives: value_0 is 'loss', value_1 is 'accuracy'."
+
+
+def test_intermediate_values_of_an_export_are_reports(tmp_path: Path) -> None:
+    study = write_study(InMemoryStorage(), "s", [frozen(0), frozen(1, "FAIL")])
+    study.trials_dataframe(attrs=("number", "value", "state", "intermediate_values")).to_csv(tmp_path / "t.csv")
+    out = read_trials(tmp_path / "t.csv")
+    assert out.reports[["trial", "step", "value"]].to_numpy().tolist() == [[0, 0, 1.0], [0, 1, 0.5]]
+
+
+def test_columns_of_the_user_and_mixed_fractions(tmp_path: Path) -> None:
+    path = tmp_path / "best_runs.csv"
+    path.write_text(
+        "number,value,datetime_start,datetime_complete,duration,params_x,state,remark\n"
+        "1,0.5,2025-10-24 12:00:00.125,2025-10-24 12:00:01.250000,0 days 00:00:01.125,1,COMPLETE,good\n"
+        "0,,2025-10-24 12:00:00,,,2,RUNNING,\n"
+        "2,1,,,0 days 00:03:12,3,COMPLETE,\n"
+    )
+    out = read_trials(path, timezone="Asia/Taipei")
+    trials = out.trials
+    assert trials["trial"].tolist() == [0, 1, 2]
+    assert set(trials["study"]) == {"best_runs"}
+    assert (trials["end"] - trials["start"])[1].total_seconds() == 1.125
+    assert trials["start"][0] == pd.Timestamp("2025-10-24T04:00Z")
+    np.testing.assert_array_equal(trials["duration_s"], [np.nan, np.nan, 192.0])
+    assert trials["user_attrs.remark"][1] == "good"
+    assert out.notes == ("Study 'best_runs': stamps without a zone read as local time of Asia/Taipei (assumed).",)
+
+
+def test_without_a_state_column_a_value_means_complete(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "number,value,datetime_complete,params_x\n0,1.5,2025-10-24,1\n1,,2025-10-24,2\n2,,,3\n"
+    )
+    assert read_trials(tmp_path / "t.csv").trials["state"].tolist() == ["COMPLETE", "FAIL", "RUNNING"]
+
+
+def test_torn_rows_and_repeated_headers_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "number,value,state,params_x\n0,1.5,COMPLETE,1\nnumber,value,state,params_x\n0,9,COMPLETE,9\n1,2\n2,3,DREAMING,4\n3,1,FAI"
+    )
+    out = read_trials(tmp_path / "t.csv")
+    assert out.trials["trial"].tolist() == [0] and out.trials["value"].tolist() == [1.5]
+    assert {p.kind: p.count for p in out.problems} == {
+        "row of another width": 2,
+        "row without a number or a known state": 2,
+        "trial number used twice, first kept": 1,
+    }
+
+
+def test_no_usable_row_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("number,value,state\nx,y,z\n")
+    with pytest.raises(InputError, match="none of its 1 rows is a trial"):
+        read_trials(tmp_path / "t.csv")
+
+
+def test_a_dashboard_csv_has_no_times_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(
+        "Number,State,Objective 0,Objective 1,Param x,UserAttribute y\r\n0,COMPLETE,1.5,2.5,3,z\r\n1,RUNNING,,,4,\r\n"
+    )
+    out = read_trials(path)
+    assert out.reader == "optuna-dashboard-csv"
+    assert out.trials["params.x"].tolist() == [3, 4]
+    assert out.trials["user_attrs.y"][0] == "z"
+    assert out.trials[["value_0", "value_1"]].iloc[0].tolist() == [1.5, 2.5]
+    assert "carries no times" in out.notes[-1]
+
+
+def test_a_cut_json_list_keeps_its_good_part(tmp_path: Path) -> None:
+    records = [{"number": i, "value": 1.0, "params": {"x": i}, "state": "COMPLETE"} for i in range(3)]
+    (tmp_path / "t.json").write_text(json.dumps(records)[:-20])
+    out = read_trials(tmp_path / "t.json")
+    assert out.trials["trial"].tolist() == [0, 1]
+    assert out.problems[0].kind == "incomplete: the list is cut"
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("2025-10-24 12:00:00", "2025-10-24T04:00:00Z"),
+        ("2025-10-24T12:00:00.5", "2025-10-24T04:00:00.5Z"),
+        ("2025-10-24 12:00:00,250", "2025-10-24T04:00:00.25Z"),
+        ("2025/10/24 12:00", "2025-10-24T04:00:00Z"),
+        ("2025-10-24T12:00:00Z", "2025-10-24T12:00:00Z"),
+        ("2025-10-24 12:00:00 UTC", "2025-10-24T12:00:00Z"),
+        ("2025-10-24T12:00:00+02:00", "2025-10-24T10:00:00Z"),
+        (1761307200, "2025-10-24T12:00:00Z"),
+        ("1761307200.25", "2025-10-24T12:00:00.25Z"),
+        (1761307200_250, "2025-10-24T12:00:00.25Z"),
+        (1761307200_250000, "2025-10-24T12:00:00.25Z"),
+        (1761307200_250000000, "2025-10-24T12:00:00.25Z"),
+    ],
+)
+def test_stamps(cell: object, expected: str) -> None:
+    from gpudiag.clock import parse_zone
+
+    found = to_utc([cell, None], parse_zone("Asia/Taipei"))
+    assert found.time[0] == pd.Timestamp(expected)
+    assert pd.isna(found.time[1]) and found.bad == 0
+
+
+def test_a_stamp_that_is_none() -> None:
+    from gpudiag.clock import parse_zone
+
+    found = to_utc(["yesterday", "", float("nan"), "2025-10-24"], parse_zone("UTC"))
+    assert (found.bad, found.example, found.clock) == (1, "yesterday", "local")
