@@ -50,9 +50,10 @@ def _verdict(level: str, counts: Mapping[str, int]) -> str:
         return f"NEEDS ATTENTION: {present}{unsure}."
     if level == "unknown":
         return f"NOT ASSESSED: no check had the data it needs ({plural(open_checks, 'check')})."
-    passed = counts["clear"] + counts["info"]
+    if level == "info":
+        return f"NO SERIOUS FINDING: {plural(counts['info'], 'note')}{unsure}."
     named = "HEALTHY AS FAR AS SEEN" if open_checks else "HEALTHY"
-    return f"{named}: nothing worse than a note in {plural(passed, 'check')}{unsure}."
+    return f"{named}: nothing was found in {plural(counts['clear'], 'check')}{unsure}."
 
 
 def _where_time_went(document: Mapping[str, Any]) -> str:

@@ -23,8 +23,9 @@ OPEN = "1 check could not be assessed."
 CASES = {
     "NOT HEALTHY: 1 critical finding and 1 warning.": ("critical", "FOUND critical, FOUND warning, CLEAR"),
     f"NEEDS ATTENTION: 2 warnings; {OPEN}": ("warning", "FOUND warning, FOUND warning, NOT_ASSESSED"),
-    "HEALTHY: nothing worse than a note in 2 checks.": ("info", "FOUND info, CLEAR"),
-    f"HEALTHY AS FAR AS SEEN: nothing worse than a note in 1 check; {OPEN}": ("clear", "CLEAR, NOT_ASSESSED"),
+    "NO SERIOUS FINDING: 1 note.": ("info", "FOUND info, CLEAR"),
+    f"HEALTHY AS FAR AS SEEN: nothing was found in 1 check; {OPEN}": ("clear", "CLEAR, NOT_ASSESSED"),
+    "HEALTHY: nothing was found in 2 checks.": ("clear", "CLEAR, CLEAR, NOT_APPLICABLE"),
     "NOT ASSESSED: no check had the data it needs (1 check).": ("unknown", "NOT_ASSESSED, NOT_APPLICABLE"),
     "NOT ASSESSED: no check had the data it needs (0 checks).": ("unknown", ""),
 }
