@@ -49,7 +49,9 @@ def settings_of(spec: Spec) -> Settings:
     """What run.toml states: the spec's settings, completed by what the simulation used."""
     used: dict[str, object] = {}
     if spec.record != "none":
-        used |= {"parallel": max(number for _, number in spec.worker_steps), "n_trials": spec.n_trials}
+        used["n_trials"] = spec.n_trials
+        # One number cannot state what changed on the way.
+        used["parallel"] = spec.worker_steps[0][1] if len(spec.worker_steps) == 1 else None
     if spec.record == "optuna":
         used |= {"pruner": spec.pruner, "max_steps": spec.trial.epochs}
     missing = {name: value for name, value in used.items() if getattr(spec.settings, name) is None}

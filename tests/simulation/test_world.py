@@ -123,6 +123,7 @@ def test_fewer_workers_from_a_given_time_on() -> None:
     for at in starts:
         assert sum(life.start_s <= at < life.end_s for life in done.history.lives) <= 2
     assert done.truth.peak == 4
+    assert done.run.info.settings.parallel is None
 
 
 def test_a_foreign_load_slows_the_trials_and_fills_memory() -> None:

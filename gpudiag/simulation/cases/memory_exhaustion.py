@@ -58,7 +58,7 @@ SPEC = Spec(
     curve=Curve(direction="minimize", crossing=0.5),
     telemetry=Telemetry(period_s=10.0),
     faults=Faults(assert_rate=0.035, poisoned=2, orphan_rate=0.006, oom_kills=True, restart_s=(90.0, 420.0)),
-    settings=Settings(parallel=4, cpu_cores=16, ram_gib=64, sampler="TPESampler"),
+    settings=Settings(cpu_cores=16, ram_gib=64, sampler="TPESampler"),
     dataloader=DataLoader(num_workers=4),
     notes=(
         "4 workers at first, 3 from 03:20 on 3 December, 2 from 18:20 on",
