@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, JOULES_PER_KWH
-from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.measures.sampling import by_gpu, cell_borders, cells
 from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
 
@@ -38,10 +38,10 @@ def energy_curves(run: Run) -> dict[str, EnergyCurve]:
         boards = gpu_boards(run)
         factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
         most = dict(zip(boards.index, boards["limit_w"] * factor, strict=True))
-        power = run.gpu["power_w"]
-        good = (power > 0) & ~(power > run.gpu["gpu"].map(most).astype(float))
-        for gpu, part in by_gpu(cells(run.gpu[good] if not good.all() else run.gpu, "power_w")):
-            curves[gpu] = _integrated(microseconds(part["time"]), part["power_w"].to_numpy(float), _joined(part))
+        for gpu, part in by_gpu(cells(run.gpu, "power_w")):
+            power = part["power_w"].to_numpy(float)
+            good = (power > 0) & ~(power > most[gpu])
+            curves[gpu] = _integrated(microseconds(part["time"])[good], power[good])
     if "energy_j" in run.gpu:
         for gpu, part in by_gpu(cells(run.gpu, "energy_j")):
             rise = np.maximum(np.diff(part["energy_j"].to_numpy(float)), 0.0)
@@ -49,12 +49,9 @@ def energy_curves(run: Run) -> dict[str, EnergyCurve]:
     return {gpu: curve for gpu, curve in curves.items() if len(curve.time_us) > 1}
 
 
-def _joined(part: object) -> np.ndarray:
-    """True where no gap lies between a sample and the next."""
-    return part["start_us"].to_numpy()[1:] == part["end_us"].to_numpy()[:-1]  # type: ignore[index]
-
-
-def _integrated(time_us: np.ndarray, power_w: np.ndarray, joined: np.ndarray) -> EnergyCurve:
+def _integrated(time_us: np.ndarray, power_w: np.ndarray) -> EnergyCurve:
+    """Trapezoids between neighbouring readings, none across a gap."""
+    start, end = cell_borders(time_us)
     step_s = np.diff(time_us) / SECOND_US
-    joules = np.where(joined, step_s * (power_w[1:] + power_w[:-1]) / 2, 0.0)
+    joules = np.where(start[1:] == end[:-1], step_s * (power_w[1:] + power_w[:-1]) / 2, 0.0)
     return EnergyCurve(time_us, np.concatenate(([0.0], np.cumsum(joules))), "power")

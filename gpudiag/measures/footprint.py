@@ -13,6 +13,7 @@ IDLE_PCT = 10.0
 MIN_STEP_MIB = 200.0
 """Less than a CUDA context (300-600 MiB, METHODS 6): a smaller step of memory is no trial."""
 MIN_RATIO = 3.0
+MAX_PERIOD_US = 10.5 * SECOND_US
 SETTLE_US = 6 * SECOND_US
 """A successor allocates 7-8 s after the end before it (METHODS 6)."""
 RAMP_US = 90 * SECOND_US
@@ -36,10 +37,11 @@ def active_gpus(run: Run) -> set[str]:
 
 
 def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
-    """The GPU whose memory rose after the start of a trial and fell at its end, by row of ``run.trials``.
+    """The GPU whose memory fell at the end of a trial and had risen after its start, by row of ``run.trials``.
 
-    Both must point to the same GPU, with a step of 200 MiB at least and three times that of any
-    other GPU. Trials of which this cannot be said are left out.
+    It must have fallen by 200 MiB at least and by three times as much as on any other GPU, and risen by 200 MiB.
+    Trials of which this cannot be said are left out. Measured on 2 to 8 GPUs with a trial on each at least: right
+    for 97 % or more of those named at periods of up to 5 s, for 94 % at 10 s; beyond that nothing is said.
     """
     lives = lifetimes(run.trials).iloc[rows]
     lives = lives[lives["known"] & (lives["duration_s"] > 0)]
@@ -48,17 +50,18 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
     start, end = microseconds(lives["start"]), microseconds(lives["end"])
     names, rises, falls = [], [], []
     for gpu, part in by_gpu(cells(run.gpu, "mem_used_mib")):
-        if len(part) < 2:
-            continue
         time, used = microseconds(part["time"]), part["mem_used_mib"].to_numpy(float)
+        if len(time) < 2 or np.median(np.diff(time)) > MAX_PERIOD_US:
+            continue
         names.append(gpu)
-        rises.append(_at(time, used, np.minimum(start + RAMP_US, end)) - _at(time, used, start))
+        rises.append(_at(time, used, np.minimum(start + RAMP_US, end)) - _least_after(time, used, start))
         falls.append(_at(time, used, end) - _least_after(time, used, end))
     if not names:
         return {}
-    chosen = [_winner(np.array(steps)) for steps in (rises, falls)]
-    agree = (chosen[0] == chosen[1]) & (chosen[0] >= 0)
-    return {int(row): names[gpu] for row, gpu in zip(lives.index[agree], chosen[0][agree], strict=True)}
+    chosen = _winner(np.array(falls))
+    rise = np.array(rises)[chosen, np.arange(len(chosen))]
+    named = np.flatnonzero((chosen >= 0) & (rise >= MIN_STEP_MIB))
+    return {int(lives.index[i]): names[chosen[i]] for i in named}
 
 
 def _at(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.timeline import Lives, Samples, Timeline
 
 SHARE_ERROR_PCT = {1: 0.0, 2: 19.0, 3: 23.0, 4: 26.0}
 """Median error of one trial's share when a busy GPU is split evenly among 2, 3, 4 trials (METHODS 3). Cheap
 trials are charged too much: in sum over a group of trials the error is 7-11 points of the group's share."""
 ALONE_SHARE = 0.9
-COLUMNS = ("gpu_s", "observed_gpu_s", "busy_gpu_s", "alone_s", "alone_seen_s", "alone_util_s", "energy_kwh", "crowd_s")
+COLUMNS = ("gpu_s", "busy_gpu_s", "device_s", "alone_s", "alone_seen_s", "alone_util_s", "energy_kwh", "crowd_s")
 
 
 def trial_shares(timeline: Timeline, lives: Lives, kwh: np.ndarray | None) -> pd.DataFrame:
     """One row a life: seconds and kWh of one GPU that fall to it.
 
     Every piece of time is split evenly among the trials that run in it, so that the sum over trials is the
-    time with a trial, exactly. Columns: gpu_s (share of the GPU's time), observed_gpu_s (of its observed
-    part), busy_gpu_s (of utilization x time), alone_s (time alone), alone_seen_s (observed part of it),
-    alone_util_s (its utilization x time), energy_kwh (NaN without power), crowd_s (integral of the number of
-    trials over its life).
+    time with a trial, exactly. Columns: gpu_s (share of the GPU's time), busy_gpu_s (of utilization x time),
+    device_s (time of its life within the timeline), alone_s (the part of it alone), alone_seen_s (the observed
+    part of that), alone_util_s (utilization x time of that), energy_kwh (NaN without power), crowd_s (integral
+    of the number of trials over its life).
     """
     length, n = timeline.length_s, timeline.running
     seen = ~np.isnan(timeline.util_pct)
@@ -30,7 +29,7 @@ def trial_shares(timeline: Timeline, lives: Lives, kwh: np.ndarray | None) -> pd
     part = 1 / np.maximum(n, 1)
     alone = n == 1
     columns = (
-        length * part, length * part * seen, busy * part, length * alone, length * alone * seen, busy * alone,
+        length * part, busy * part, length, length * alone, length * alone * seen, busy * alone,
         kwh * part if kwh is not None else np.full(len(n), np.nan), length * n,
     )  # fmt: skip
     first = np.searchsorted(timeline.start_us, lives.start_us)
@@ -54,18 +53,6 @@ def share_error_pct(crowd: np.ndarray) -> np.ndarray:
     return np.array([SHARE_ERROR_PCT[k] for k in level])
 
 
-def combine(parts: list[pd.DataFrame], keys: pd.DataFrame) -> pd.DataFrame:
-    """Shares of trials on several GPUs as one row a trial, indexed like ``keys``; trials on no GPU are NaN."""
-    if not parts:
-        return pd.DataFrame(np.nan, keys.index, list(COLUMNS))
-    return pd.concat(parts).groupby(level=0).sum(min_count=1).reindex(keys.index)
-
-
 def _between(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
     total = np.concatenate(([0.0], np.cumsum(values)))
     return total[last] - total[first]
-
-
-def gpu_seconds(timelines: dict[str, Timeline]) -> float:
-    """Length of all timelines together."""
-    return sum(int((t.end_us - t.start_us).sum()) for t in timelines.values()) / SECOND_US

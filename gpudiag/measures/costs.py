@@ -1,0 +1,248 @@
+"""What trials cost: worker slots, GPU time, energy and money, by trial and by outcome, and what start-up costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.concurrency import fifo_slots
+from gpudiag.measures.energy import EnergyCurve, energy_curves
+from gpudiag.measures.gpu_time import GpuTime, gpu_time
+from gpudiag.measures.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
+from gpudiag.measures.stamps import SECOND_US, utc
+from gpudiag.measures.startup import startups
+from gpudiag.measures.timeline import Samples
+from gpudiag.measures.window import ORPHAN, TimedTrials, samples_by_gpu
+from gpudiag.run import Run
+
+OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ORPHAN)
+NO_TRIAL = "no trial"
+GAP = "gap"
+
+
+@dataclass(frozen=True, eq=False)
+class CostsProfile:
+    """What the trials cost. Slot time, GPU time and start-up are three views of one run; none is added to another.
+
+    ``trials``: study, trial, outcome (state, ORPHAN for a RUNNING trial that is dead), gpu, method, confidence,
+    duration_s, gpu_s (its GPU time, split evenly with the trials beside it), busy_gpu_s (the same of utilization x
+    time), share_error_pct (median error of its busy_gpu_s), alone_pct (share of its GPU time that it had alone),
+    mean_util_pct and peak_mem_mib (only where it was alone for 90 % of it; a shared device tells nothing of one
+    trial), process_mem_mib (greatest of its own process), energy_kwh, startup_s, startup_method ('solo', 'memory', '').
+    ``slots``: outcome, n_trials, slot_s, share_pct: end - start of the trials, and ``gap`` between those of a slot.
+    ``phases``: phase (startup, after_startup), slot_s, share_pct: start-ups that were not seen count as the
+    median of those that were, or as the trial's whole life if that is shorter.
+    ``outcomes``: outcome, n_trials, gpu_s, share_pct, busy_gpu_s, energy_kwh, cost: all GPU time, with ``no trial``.
+    ``progress``: study, trial, at, gpu_h, best: best value so far against GPU-hours of all trials ended by then.
+
+    ``startup_share_pct`` is F, the share of slot time spent in start-up. With ``parallel`` trials on a GPU at once
+    (while there is any), starts that fall independently leave it with nothing but start-ups for
+    ``startup_law_pct`` = F^parallel of that time (METHODS 0).
+    """
+
+    trials: pd.DataFrame
+    slots: pd.DataFrame
+    phases: pd.DataFrame
+    outcomes: pd.DataFrame
+    progress: pd.DataFrame
+    total_slot_h: float
+    trial_gpu_h: float
+    total_gpu_h: float
+    energy_kwh: float
+    cost: float
+    currency: str
+    parallel: float
+    n_startups: int
+    startup_median_s: float
+    startup_share_pct: float
+    startup_law_pct: float
+    attributed_pct: float
+    n_shared: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """``outcomes``."""
+        return self.outcomes
+
+
+def measure_costs(run: Run) -> CostsProfile:
+    """Slots, GPU time, energy and money by trial and outcome. Needs trials with times; the rest as far as recorded."""
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    time = gpu_time(run)
+    if time.trials.rows.empty:
+        raise NotMeasurable("No trial has a start and an end.", "Record start and end of each trial.")
+    curves = energy_curves(run)
+    kwh = {gpu: _kwh(time, curves, gpu) for gpu in time.timelines}
+    trials = _trials(run, time, kwh)
+    outcomes = _outcomes(run, time, kwh, trials)
+    slots = _slots(time.trials)
+    median_s = float(trials["startup_s"].median())
+    shared = trials["alone_pct"] < 100 * ALONE_SHARE
+    spent = np.minimum(trials["startup_s"].fillna(median_s), trials["duration_s"])
+    slot_s = float(trials["duration_s"].sum())
+    share = float(spent.sum(skipna=False) / slot_s) if slot_s else float("nan")
+    parallel = _parallel(time)
+    return CostsProfile(
+        trials=trials,
+        slots=slots,
+        phases=_phases(share, slot_s),
+        outcomes=outcomes,
+        progress=_progress(run, trials, time.trials),
+        total_slot_h=float(slots["slot_s"].sum()) / 3600,
+        trial_gpu_h=float(trials["gpu_s"].sum(min_count=1)) / 3600,
+        total_gpu_h=float(outcomes["gpu_s"].sum(min_count=1)) / 3600,
+        energy_kwh=float(outcomes["energy_kwh"].sum(min_count=1)),
+        cost=float(outcomes["cost"].sum(min_count=1)),
+        currency=run.info.settings.currency if run.info.settings.price_per_gpu_h is not None else "",
+        parallel=parallel,
+        n_startups=int(trials["startup_s"].notna().sum()),
+        startup_median_s=median_s,
+        startup_share_pct=100 * share,
+        startup_law_pct=100 * share**parallel,
+        attributed_pct=time.where.attributed_pct if time.where else float("nan"),
+        n_shared=int(shared.sum()),
+    )
+
+
+def _kwh(time: GpuTime, curves: dict[str, EnergyCurve], gpu: str) -> np.ndarray | None:
+    """Energy of each piece of a GPU's timeline; None without power."""
+    timeline = time.timelines[gpu]
+    return curves[gpu].between(timeline.start_us, timeline.end_us) if gpu in curves else None
+
+
+def _trials(run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None]) -> pd.DataFrame:
+    """One row a timed trial, in the order of ``run.trials``."""
+    out = time.trials.rows[["study", "trial", "outcome"]].reset_index(drop=True)
+    parts, seen = [], _Traces(len(out))
+    memory = samples_by_gpu(run, "mem_used_mib")
+    for gpu, places in time.places.items():
+        lives = time.lives(gpu)
+        parts.append(trial_shares(time.timelines[gpu], lives, kwh[gpu]).set_axis(places))
+        of_gpu = memory.get(gpu, Samples.none())
+        begun = startups(time.samples.get(gpu, Samples.none()), of_gpu, lives)
+        seen.add(places, peak_while(of_gpu, lives), begun.seconds, begun.method)
+    shares = pd.concat(parts).groupby(level=0).sum(min_count=1) if parts else pd.DataFrame(columns=list(COLUMNS))
+    shares = shares.reindex(out.index).astype(float)
+    if time.where is not None:
+        known = time.where.trials.iloc[time.trials.rows.index].reset_index(drop=True)
+        out[["gpu", "method", "confidence"]] = known[["gpu", "method", "confidence"]]
+    out["duration_s"] = (time.trials.end_us - time.trials.start_us) / SECOND_US
+    # Where its GPU is unknown, a trial was counted on several: that tells nothing of this one.
+    shares[out["gpu"].isna().to_numpy()] = np.nan
+    out["gpu_s"], out["busy_gpu_s"] = shares["gpu_s"], shares["busy_gpu_s"]
+    out["share_error_pct"] = share_error_pct((shares["crowd_s"] / shares["device_s"]).to_numpy())
+    out["alone_pct"] = 100 * shares["alone_s"] / shares["device_s"]
+    alone = out["alone_pct"] >= 100 * ALONE_SHARE
+    out["mean_util_pct"] = (
+        100 * shares["alone_util_s"] / shares["alone_seen_s"].where(shares["alone_seen_s"] > 0)
+    ).where(alone)
+    out["peak_mem_mib"] = pd.Series(seen.peak).where(alone)
+    out["process_mem_mib"] = _process_peaks(run, time.trials)
+    out["energy_kwh"] = shares["energy_kwh"]
+    out["startup_s"], out["startup_method"] = seen.startup, seen.method
+    return out
+
+
+class _Traces:
+    """Peak of memory and start-up by trial; of several GPUs, the greatest peak and the first start-up."""
+
+    def __init__(self, n: int) -> None:
+        self.peak = np.full(n, np.nan)
+        self.startup = np.full(n, np.nan)
+        self.method = np.full(n, "", dtype=object)
+
+    def add(self, places: np.ndarray, peak: np.ndarray, startup: np.ndarray, method: np.ndarray) -> None:
+        self.peak[places] = np.fmax(self.peak[places], peak)
+        sooner = ~(self.startup[places] <= startup) & ~np.isnan(startup)
+        self.startup[places[sooner]], self.method[places[sooner]] = startup[sooner], method[sooner]
+
+
+def _process_peaks(run: Run, trials: TimedTrials) -> np.ndarray:
+    """Greatest memory of each trial's own process while the trial ran; NaN where it was not recorded."""
+    out = np.full(len(trials.rows), np.nan)
+    if "pid" not in run.trials or "mem_used_mib" not in run.processes or not run.info.clock.joined:
+        return out
+    own = run.trials.iloc[trials.rows.index][["pid", "start", "end"]].reset_index(drop=True).rename_axis("place")
+    both = own[own["pid"].notna()].reset_index().merge(run.processes[["pid", "time", "mem_used_mib"]], on="pid")
+    during = both[(both["time"] >= both["start"]) & ~(both["time"] > both["end"])]
+    peak = during.groupby("place")["mem_used_mib"].max()
+    out[peak.index] = peak
+    return out
+
+
+def _outcomes(run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], trials: pd.DataFrame) -> pd.DataFrame:
+    """All GPU time by outcome: each piece split evenly among the trials that run in it, the rest to no trial."""
+    rows = {name: np.zeros(3) for name in (*OUTCOMES, NO_TRIAL)}
+    for gpu, timeline in time.timelines.items():
+        energy = kwh[gpu]
+        used = energy if energy is not None else np.full(len(timeline.cell), np.nan)
+        busy = timeline.length_s * np.nan_to_num(timeline.util_pct) / 100
+        free = timeline.running == 0
+        if time.joined:
+            rows[NO_TRIAL] += [timeline.length_s[free].sum(), busy[free].sum(), np.nansum(used[free])]
+        shares = trial_shares(timeline, time.lives(gpu), energy)
+        outcome = time.trials.rows["outcome"].to_numpy()[time.places.get(gpu, np.zeros(0, np.int64))]
+        for name in np.unique(outcome):
+            own = shares[outcome == name]
+            rows[name] += [own["gpu_s"].sum(), own["busy_gpu_s"].sum(), own["energy_kwh"].sum()]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=["gpu_s", "busy_gpu_s", "energy_kwh"])
+    if not time.joined or not time.timelines:
+        frame[:] = np.nan
+    if not any(part is not None for part in kwh.values()):
+        frame["energy_kwh"] = np.nan
+    if not any(len(part.time_us) for part in time.samples.values()):
+        frame["busy_gpu_s"] = np.nan
+    counts = trials["outcome"].value_counts().reindex(frame.index, fill_value=0)
+    frame.insert(0, "n_trials", counts)
+    frame.insert(2, "share_pct", 100 * frame["gpu_s"] / frame["gpu_s"].sum(min_count=1))
+    price = run.info.settings.price_per_gpu_h
+    frame["cost"] = frame["gpu_s"] / 3600 * price if price is not None else np.nan
+    return frame.rename_axis("outcome").reset_index()
+
+
+def _slots(trials: TimedTrials) -> pd.DataFrame:
+    """Worker-slot seconds by outcome, and between the trials of a slot."""
+    order = np.lexsort((trials.end_us, trials.start_us))
+    start, end = trials.start_us[order], trials.end_us[order]
+    slot = fifo_slots(start, end)
+    seconds = pd.Series((trials.end_us - trials.start_us) / SECOND_US).groupby(trials.rows["outcome"].to_numpy())
+    frame = pd.DataFrame({"n_trials": seconds.size(), "slot_s": seconds.sum()}).reindex(list(OUTCOMES), fill_value=0)
+    by_slot = np.lexsort((end, start, slot))
+    same = slot[by_slot][1:] == slot[by_slot][:-1]
+    between = np.maximum(start[by_slot][1:] - end[by_slot][:-1], 0)[same]
+    frame.loc[GAP] = [int((between > 0).sum()), between.sum() / SECOND_US]
+    total = frame["slot_s"].sum()
+    frame["share_pct"] = 100 * frame["slot_s"] / total if total else np.nan
+    return frame.rename_axis("outcome").reset_index().astype({"n_trials": int})
+
+
+def _phases(startup_share: float, slot_s: float) -> pd.DataFrame:
+    share = np.array([startup_share, 1 - startup_share])
+    return pd.DataFrame({"phase": ["startup", "after_startup"], "slot_s": slot_s * share, "share_pct": 100 * share})
+
+
+def _parallel(time: GpuTime) -> float:
+    """Mean number of trials on a GPU while there is any."""
+    running = [(float(t.length_s @ t.running), float(t.length_s[t.running > 0].sum())) for t in time.timelines.values()]
+    held = sum(part[1] for part in running)
+    return sum(part[0] for part in running) / held if held else float("nan")
+
+
+def _progress(run: Run, trials: pd.DataFrame, timed: TimedTrials) -> pd.DataFrame:
+    """Each COMPLETE trial that was the best of its study so far, with the GPU-hours of all trials ended by then."""
+    frame = trials[["study", "trial", "outcome", "gpu_s"]].assign(at=timed.end_us)
+    value = run.trials["value"] if "value" in run.trials else pd.Series(np.nan, run.trials.index)
+    frame["value"] = value.iloc[timed.rows.index].to_numpy(float)
+    directions = run.studies.drop_duplicates("study").set_index("study")["directions"].reindex(frame["study"])
+    sign = np.where(directions == "MINIMIZE", 1.0, np.where(directions == "MAXIMIZE", -1.0, np.nan))
+    frame = frame.assign(score=sign * frame["value"]).sort_values(["at", "study", "trial"], kind="stable")
+    frame["gpu_h"] = frame.groupby("study")["gpu_s"].cumsum() / 3600
+    done = frame[(frame["outcome"] == "COMPLETE") & np.isfinite(frame["score"])]
+    best = done.groupby("study")["score"].cummin()
+    better = done[best < best.groupby(done["study"]).shift(fill_value=np.inf)]
+    out = better[["study", "trial", "gpu_h"]].assign(at=utc(better["at"].to_numpy()).to_numpy(), best=better["value"])
+    out["at"] = utc(better["at"].to_numpy()).set_axis(out.index)
+    return out[["study", "trial", "at", "gpu_h", "best"]].reset_index(drop=True)
