@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+UNDATED_YEAR = 1970
 SHORTEST_AXIS_S = 2.0
 TICK_STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
@@ -53,7 +54,7 @@ class ClockFormatter(Formatter):
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         # num2date can be a microsecond short of a whole second.
         stamps = [num2date(value, tz=self.zone) + timedelta(microseconds=5) for value in values]
-        days = [f"{stamp.day} {MONTHS[stamp.month - 1]}" for stamp in stamps]
+        days = [_day(stamp) for stamp in stamps]
         if all(stamp.hour == stamp.minute == stamp.second == 0 for stamp in stamps):
             return days
         clock = "%H:%M" if all(stamp.second == 0 for stamp in stamps) else "%H:%M:%S"
@@ -61,6 +62,12 @@ class ClockFormatter(Formatter):
             f"{stamp:{clock}}\n{day}" if i == 0 or day != days[i - 1] else f"{stamp:{clock}}"
             for i, (stamp, day) in enumerate(zip(stamps, days, strict=True))
         ]
+
+
+def _day(stamp: datetime) -> str:
+    if stamp.year == UNDATED_YEAR:
+        return f"day {stamp.timetuple().tm_yday}"
+    return f"{stamp.day} {MONTHS[stamp.month - 1]}"
 
 
 def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]:
@@ -79,15 +86,24 @@ def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]
 
 
 def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 9) -> None:
-    """Make x a time axis from ``low`` to ``high`` (day numbers) in that zone, which its label names."""
-    zone = parse_zone(timezone)
+    """Make x a time axis from ``low`` to ``high`` (day numbers) in that zone, which its label names.
+
+    Readers put a log that states no day at the start of 1970, one that states no time at its first instant.
+    """
+    undated = num2date(high).year == UNDATED_YEAR
+    counted = undated and 0 <= low * DAY_S < 60
+    zone = UTC if counted else parse_zone(timezone)
     pad = max((high - low) * 0.01, (SHORTEST_AXIS_S / DAY_S - (high - low)) / 2)
     ax.set_xlim(low - pad, high + pad)
     ax.xaxis.set_major_locator(FixedLocator(clock_ticks(low - pad, high + pad, zone, ticks)))
     ax.xaxis.set_major_formatter(ClockFormatter(zone))
-    first, last = num2date(low, tz=zone).year, num2date(high, tz=zone).year
-    years = f"{first}" if first == last else f"{first} to {last}"
-    ax.set_xlabel(f"time in {years} [{timezone}]")
+    if counted:
+        ax.set_xlabel("time since the log began [h:min]")
+    elif undated:
+        ax.set_xlabel(f"time of a day not recorded [{timezone}]")
+    else:
+        first, last = num2date(low, tz=zone).year, num2date(high, tz=zone).year
+        ax.set_xlabel(f"time in {first if first == last else f'{first} to {last}'} [{timezone}]")
 
 
 def duration_scale(ax: Axes, which: str, low: float, high: float) -> None:

@@ -48,6 +48,21 @@ def test_the_axis_names_year_and_zone() -> None:
     assert ax.get_xlabel() == "time in 2026 to 2027 [Europe/Berlin]"
 
 
+@pytest.mark.parametrize(
+    ("low", "label", "first"),
+    [
+        (0.0, "time since the log began [h:min]", "00:00\nday 1"),
+        (0.5, "time of a day not recorded [Asia/Taipei]", "20:00"),
+    ],
+)
+def test_a_log_without_dates_shows_none(low: float, label: str, first: str) -> None:
+    ax = Figure().add_subplot()
+    time_axis(ax, low, low + 0.3, "Asia/Taipei")
+    assert ax.get_xlabel() == label
+    assert ax.get_xticklabels()[0].get_text().startswith(first)
+    assert "Jan" not in "".join(text.get_text() for text in ax.get_xticklabels())
+
+
 def test_one_instant_still_has_an_axis() -> None:
     ax = Figure().add_subplot()
     time_axis(ax, 20000.0, 20000.0, "UTC")
