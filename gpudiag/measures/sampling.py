@@ -7,6 +7,7 @@ mean and a gap is never bridged. Observed time is the sum of weights; the rest i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -140,9 +141,9 @@ def by_gpu(samples: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(str(gpu), part) for gpu, part in samples.groupby("gpu", sort=False)]
 
 
-def gpu_order(names: object) -> list[str]:
+def gpu_order(names: Iterable[object]) -> list[str]:
     """GPU names in the order a person expects: 0, 1, 2, 10, then text."""
-    return sorted((str(name) for name in names), key=lambda n: (not n.isdigit(), int(n) if n.isdigit() else 0, n))  # type: ignore[attr-defined]
+    return sorted(map(str, names), key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
 
 
 def trials_window(run: Run) -> tuple[int, int] | None:
@@ -153,9 +154,9 @@ def trials_window(run: Run) -> tuple[int, int] | None:
     start = lives["start"].dropna()
     if start.empty:
         return None
-    low = microseconds(start).min()
-    high = microseconds(pd.concat([start, lives["end"].dropna()])).max()
-    return (int(low), int(high)) if high > low else None
+    stamps = np.concatenate([microseconds(start), microseconds(lives["end"].dropna())])
+    low, high = int(microseconds(start).min()), int(stamps.max())
+    return (low, high) if high > low else None
 
 
 def expected_window(run: Run, samples: pd.DataFrame) -> tuple[int, int]:

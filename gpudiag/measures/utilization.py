@@ -130,8 +130,8 @@ def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
         return np.zeros(len(samples))
     lives, opens = lifetimes(run.trials), open_trials(run)
     lives = lives[lives["known"]]
-    start = microseconds(pd.concat([lives["start"], opens["start"]]))
-    end = microseconds(pd.concat([lives["end"], opens["horizon"]]))
+    start = np.concatenate([microseconds(lives["start"]), microseconds(opens["start"])])
+    end = np.concatenate([microseconds(lives["end"]), microseconds(opens["horizon"])])
     left, right = busy_stretches(start, end)
     if not len(left):
         return np.zeros(len(samples))

@@ -69,7 +69,10 @@ def _over(gpu: object, row: pd.Series) -> str:
 
 
 def _need_limit(table: pd.DataFrame) -> None:
-    """Nothing found is no health where a GPU's limit is unknown."""
+    """Nothing found is no health where a GPU's power or limit is unknown."""
+    silent = table.index[table["max_all_w"].isna()]
+    if len(silent):
+        raise NotMeasurable(f"{gpus(silent)} has no power readings.", "Record power.draw of every GPU.")
     unknown = table.index[table["limit_w"].isna()]
     if len(unknown):
         raise NotMeasurable(

@@ -137,7 +137,7 @@ def test_shifting_all_clocks_moves_stamps_only(measure: Measure, what: Run, days
 
     def shift(frame: pd.DataFrame) -> pd.DataFrame:
         stamps = [name for name in frame if isinstance(frame[name].dtype, pd.DatetimeTZDtype)]
-        return frame.assign(**{name: frame[name] + by for name in stamps})
+        return frame.assign(**{name: (frame[name] + by).astype(frame[name].dtype) for name in stamps})
 
     same(take(measure, what), take(measure, what.map_tables(lambda _, table: shift(table))), shift)
 
