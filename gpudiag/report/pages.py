@@ -7,6 +7,7 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,23 @@ def filled(name: str, show: Show) -> NotebookNode:
     return notebook
 
 
+def readable(notebook: NotebookNode) -> NotebookNode:
+    """What a reader of the report needs: no cells about the notebook, no prose over a section without data."""
+    import copy
+
+    page = copy.deepcopy(notebook)
+    page.cells = [cell for cell in page.cells if NOTEBOOK_ONLY not in cell.metadata.get("tags", [])]
+    for cell, following in pairwise(page.cells):
+        outputs = following.get("outputs", [])
+        if cell.cell_type == "markdown" and outputs and all(_is_empty(output) for output in outputs):
+            cell.source = cell.source.partition("\n")[0]
+    return page
+
+
+def _is_empty(output: NotebookNode) -> bool:
+    return bool(output.get("metadata", {}).get("gpudiag", {}).get("empty"))
+
+
 def title(notebook: NotebookNode) -> str:
     """The first first-level heading of the report."""
     for part in _parts(notebook):
@@ -62,7 +80,7 @@ def html_page(notebook: NotebookNode) -> str:
     """The notebook as one self-contained HTML page."""
     from gpudiag.report.html import page
 
-    return page(notebook, title(notebook))
+    return page(readable(notebook), title(notebook))
 
 
 def markdown_page(notebook: NotebookNode, folder: str = "report_files") -> MarkdownPage:
@@ -95,9 +113,7 @@ def _image(path: str, said: Mapping[str, str], data: Mapping[str, str]) -> str:
 def _parts(notebook: NotebookNode) -> list[str | tuple[dict[str, str], dict[str, Any]]]:
     """Markdown text, and outputs that have none as (data, metadata), in reading order."""
     parts: list[str | tuple[dict[str, str], dict[str, Any]]] = []
-    for cell in notebook.cells:
-        if NOTEBOOK_ONLY in cell.metadata.get("tags", []):
-            continue
+    for cell in readable(notebook).cells:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
         for output in cell.get("outputs", []):

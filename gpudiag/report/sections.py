@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpudiag.report.blocks import (
+    MARKS,
     NAMES,
     Banner,
     Block,
@@ -90,11 +91,13 @@ def _finding(verdict: dict[str, Any]) -> Finding:
 
 
 def checks(document: Document) -> list[Block]:
-    """Every check and how it came out."""
+    """Every check and how it came out, the worst first."""
+    order = list(MARKS)
     rows = [
         (_status(v), Named(v["title"], v["rule"]), v["summary"] or v["reason"] or _passed(v))
         for v in document["verdicts"]
     ]
+    rows.sort(key=lambda row: order.index(row[0].level))
     if not rows:
         return [Note("No check was run.")]
     return [Table(("Result", "Fault looked for", "What the data say"), tuple(rows))]

@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.report import fragments, markdown
-from gpudiag.report.blocks import Block, Figure
+from gpudiag.report.blocks import Block, Figure, Note
 from gpudiag.report.document import Document
 from gpudiag.report.sections import SECTIONS
 
@@ -78,9 +78,11 @@ class Display:
 
 
 def words(blocks: tuple[Block, ...]) -> Output:
-    """Blocks as the output of a cell."""
+    """Blocks as the output of a cell; a lone note on missing data is marked as such."""
     text = markdown.render(blocks)
-    return {"text/html": fragments.standalone(blocks), "text/markdown": text, "text/plain": text}, {}
+    empty = len(blocks) == 1 and isinstance(blocks[0], Note) and blocks[0].level == "unknown"
+    data = {"text/html": fragments.standalone(blocks), "text/markdown": text, "text/plain": text}
+    return data, {"gpudiag": {"empty": True}} if empty else {}
 
 
 def image(picture: Picture) -> Output:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from toyrun import TOY_RULES, toy_run
 
-from gpudiag.diagnosis import Diagnosis
+from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.report import pages
 from gpudiag.report.show import MAX_SVG_CHARS
 
@@ -38,6 +39,13 @@ def test_html_is_a_whole_page(html: str) -> None:
 
 def test_cells_for_the_reader_of_the_notebook_are_left_out(html: str, toy: Diagnosis) -> None:
     assert "Set the parameters below" not in html and "Set the parameters below" not in toy.to_markdown()
+
+
+def test_prose_over_a_section_without_data_is_left_out(toy: Diagnosis) -> None:
+    prose = "How many trials truly ran at once"
+    blind = diagnose(toy_run(trials=0), rules=TOY_RULES).to_markdown()
+    assert prose in toy.to_markdown() and prose not in blind
+    assert "## Parallelism\n\n*There is no" in blind
 
 
 def test_markdown_refers_to_its_pictures(toy: Diagnosis, tmp_path: Path) -> None:

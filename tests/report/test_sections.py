@@ -63,7 +63,7 @@ def test_a_changed_limit_says_so() -> None:
 def test_checks_list_every_rule_once(document: dict[str, Any]) -> None:
     (table,) = SECTIONS["checks"](document)
     assert isinstance(table, Table)
-    assert [row[0] for row in table.rows] == [Chip("info"), Chip("critical"), Chip("clear"), Chip("none")]
+    assert [row[0] for row in table.rows] == [Chip("critical"), Chip("info"), Chip("clear"), Chip("none")]
 
 
 def test_nothing_found_is_said(toy: Diagnosis) -> None:
