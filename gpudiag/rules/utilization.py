@@ -25,16 +25,17 @@ NO_UTILIZATION = (
     refuted_by="MIG and some WSL systems print no utilization; such a GPU is not assessed.",
 )
 def gpu_unused(
-    use: UtilizationProfile, *, max_util_pct: float = UNUSED_PCT, min_periods: float = 10.0
+    use: UtilizationProfile, *, max_util_pct: float = UNUSED_PCT, min_periods: float = 10.0, min_run_s: float = 60.0
 ) -> Evidence | None:
     """A GPU that never ran a kernel is paid for and produces nothing.
 
     Utilization at most 1 % in every sample and memory never above its baseline, over 10 sampling periods
-    or more: "unused GPU" of jobstats (config.py, Princeton).
+    or more: "unused GPU" of jobstats (config.py, Princeton), which samples every 30 s. For faster samplers a
+    minute is the least that can tell (a default without a published source).
     """
     table = use.per_gpu
     never = (table["max_pct"] <= max_util_pct) & (table["mem_at_baseline"] != False)  # noqa: E712 - NaN is unknown
-    unused = table[never & (table["n_samples"] >= min_periods)]
+    unused = table[never & (table["n_samples"] >= min_periods) & (table["observed_s"] >= min_run_s)]
     if len(unused):
         seconds, most = float(unused["observed_s"].max()), float(unused["max_pct"].max())
         return Evidence(
@@ -47,7 +48,8 @@ def gpu_unused(
     _need_utilization(table)
     if never.any():
         raise NotMeasurable(
-            f"{gpus(table.index[never])} showed no activity, but has fewer than {min_periods:.0f} samples.",
+            f"{gpus(table.index[never])} showed no activity, but less than {span(min_run_s)} or "
+            f"{min_periods:.0f} samples were observed.",
             "Record for longer.",
         )
     return None

@@ -12,6 +12,7 @@ from gpudiag.rules import RULES, TOPICS, catalogue
 from gpudiag.rules.engine import Profiles, Rule, Status, check_thresholds, judge_all
 from gpudiag.run import Run
 
+UNITS = ("_pct", "_s", "_ms", "_h", "_mib", "_w", "_c", "_ratio")
 EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
 KIND_OF = {measure: kind for kind, measure in MEASURE_OF.items()}
 
@@ -35,7 +36,7 @@ def test_thresholds_are_legal_and_carry_their_unit(rule: Rule) -> None:
     assert check_thresholds((rule,), {rule.id: rule.thresholds})
     for name, value in rule.thresholds.items():
         assert isinstance(value, float), name
-        assert name.endswith(("_pct", "_s", "_periods", "_orphans", "_trials", "_effective")), name
+        assert name.endswith((*UNITS, "_periods", "_orphans", "_trials", "_effective")), name
 
 
 @EVERY

@@ -37,6 +37,8 @@ IDLE = {"max_pct": 0.0, "mean_pct": 0.0, "n_samples": 78, "observed_s": 390.0, "
         ({"max_pct": 1.1}, CLEAR),
         ({"n_samples": 10}, FOUND),
         ({"n_samples": 9}, NOT_ASSESSED),
+        ({"observed_s": 60.0}, FOUND),
+        ({"observed_s": 59.0}, NOT_ASSESSED),
         ({"mem_at_baseline": NAN}, FOUND),
         ({"mem_at_baseline": False}, CLEAR),
         ({"max_pct": NAN, "mean_pct": NAN}, NOT_ASSESSED),
