@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
+from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import Measure
+from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.memory import measure_memory
 from gpudiag.measures.parallelism import measure_parallelism
 from gpudiag.measures.power import measure_power
@@ -36,6 +39,9 @@ MEASURES: tuple[Measure, ...] = (
     measure_pruning,
     measure_parallelism,
     measure_sampling,
+    measure_attribution,
+    measure_ledger,
+    measure_costs,
 )
 
 Thresholds = Mapping[str, Mapping[str, float]]

@@ -10,7 +10,18 @@ from typing import Any
 
 from gpudiag.measures.base import Measure
 
-TOPICS = ("sampling", "utilization", "memory", "power", "trials", "parallelism", "pruning")
+TOPICS = (
+    "sampling",
+    "utilization",
+    "memory",
+    "power",
+    "trials",
+    "parallelism",
+    "pruning",
+    "attribution",
+    "ledger",
+    "costs",
+)
 
 MEASURES: tuple[Measure, ...]
 

@@ -28,12 +28,12 @@ class AttributionProfile:
 
     ``links``: study, trial, gpu: one row a trial and GPU. ``method`` is one of METHODS, best first; ``confidence`` is
     ``strong`` (stated, or there is no other GPU), ``weak`` (read off the telemetry: state it with any
-    number that rests on it) or ``unknown``. ``open_to``: GPUs on which a trial of unknown GPU may have run.
+    number that rests on it) or ``unknown``. ``open_to``: gpu: where a trial of unknown GPU may have run.
     """
 
     trials: pd.DataFrame
     links: pd.DataFrame
-    open_to: tuple[str, ...]
+    open_to: pd.DataFrame
     n_trials: int
     n_attributed: int
     n_inferred: int
@@ -106,4 +106,5 @@ def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], open_to: t
     links = links.assign(gpu=links["gpu"].str.split(",")).explode("gpu", ignore_index=True)
     links["gpu"] = links["gpu"].astype(text_dtype())
     attributed = int((method != "unknown").sum())
-    return AttributionProfile(trials, links, open_to, n, attributed, int(weak.sum()), 100 * attributed / n)
+    candidates = pd.DataFrame({"gpu": pd.Series(open_to, dtype=text_dtype())})
+    return AttributionProfile(trials, links, candidates, n, attributed, int(weak.sum()), 100 * attributed / n)

@@ -53,7 +53,7 @@ def gpu_time(run: Run) -> GpuTime:
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
     made = GpuTime(samples, trials, where, places, windows, {}, cuts, joined)
-    for gpu in places or samples:
+    for gpu in (places or samples) if windows else ():
         own = samples.get(gpu, Samples.none())
         made.timelines[gpu] = draw_timeline(own, made.lives(gpu), windows, has_trials=joined, cuts_us=cuts)
     return made

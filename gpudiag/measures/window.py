@@ -82,7 +82,8 @@ def places_by_gpu(trials: TimedTrials, where: AttributionProfile, gpus: list[str
     """
     gpu_of = where.trials["gpu"].iloc[trials.rows.index]
     unknown = gpu_of.isna().to_numpy()
-    out = {gpu: np.flatnonzero(unknown) if gpu in where.open_to else np.zeros(0, np.int64) for gpu in gpus}
+    open_to = set(where.open_to["gpu"])
+    out = {gpu: np.flatnonzero(unknown) if gpu in open_to else np.zeros(0, np.int64) for gpu in gpus}
     named = gpu_of.reset_index(drop=True).dropna().str.split(",").explode()
     for gpu, places in named.groupby(named).indices.items():
         positions = named.index.to_numpy()[places]
