@@ -39,6 +39,7 @@ from gpudiag.readers.artifacts.task_words import (
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
+from gpudiag.readers.trials.order import checked_ends
 from gpudiag.readers.trials.pivot import column, plain
 from gpudiag.readers.trials.stamps import EPOCH_S, Stamps, to_utc
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
@@ -97,15 +98,18 @@ def read(source: Source, options: ReadOptions) -> Trials:
     Raises InputError if no line is a task.
     """
     problems = ProblemLog()
-    tasks = _paired(_tasks(source, problems))
-    if not tasks:
+    numbered = _paired(_tasks(source, problems))
+    if not numbered:
         raise InputError(
             f"{source.path}: no line is a task; expected JSON objects with a status and a time or duration."
         )
+    lines, tasks = [line for line, _ in numbered], [task for _, task in numbered]
     start, end, notes = _times(tasks, options, problems)
     frame = _frame(tasks, options.study or source.path.name.split(".")[0], options.study)
-    frame["start"], frame["end"] = start.time, end.time
-    frame["duration_s"] = np.where(start.time.isna() | end.time.isna(), [_duration_s(task) for task in tasks], np.nan)
+    frame["start"] = start.time
+    frame["end"] = checked_ends(start.time, end.time, source.path, problems, lines)
+    open_ended = frame["start"].isna() | frame["end"].isna()
+    frame["duration_s"] = np.where(open_ended, [_duration_s(task) for task in tasks], np.nan)
     clocks = {start.clock, end.clock} - {"unknown"}
     clock = clocks.pop() if len(clocks) == 1 else "mixed" if clocks else "unknown"
     if clock in ("local", "mixed"):
@@ -133,8 +137,8 @@ def _frame(tasks: list[dict[str, Any]], default: str, wanted: str | None) -> pd.
     return pd.concat([frame, pd.DataFrame(_wide(tasks), index=frame.index)], axis=1)
 
 
-def _tasks(source: Source, problems: ProblemLog) -> list[dict[str, Any]]:
-    """The lines that are tasks. A line that was torn while it was written is counted."""
+def _tasks(source: Source, problems: ProblemLog) -> list[tuple[int, dict[str, Any]]]:
+    """The lines that are tasks, with their numbers. A line that was torn while it was written is counted."""
     tasks = []
     for number, line in enumerate(source.read_text().replace("\0", "").splitlines(), start=1):
         if not line.strip():
@@ -145,27 +149,28 @@ def _tasks(source: Source, problems: ProblemLog) -> list[dict[str, Any]]:
         elif _state(task) is None:
             problems.add("object without a known status", line=number, lost=True)
         else:
-            tasks.append(task)
+            tasks.append((number, task))
     return tasks
 
 
-def _paired(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _paired(tasks: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
     """A line that says a task began and a later one of the same name that says how it ended are one task."""
     open_at: dict[str | None, int] = {}
-    out: list[dict[str, Any]] = []
-    for task in tasks:
+    out: list[tuple[int, dict[str, Any]]] = []
+    for line, task in tasks:
         name = _name(task)
         running = _state(task) == "RUNNING"
         if running and _first(task, START) is None:
             task = {**task, "start": _first(task, MOMENT)}
         if not running and name in open_at:
             place = open_at.pop(name)
-            begun = _first(out[place], START)
-            out[place] = {**out[place], **task, "start": _first(task, START) or begun}
+            first_line, opened = out[place]
+            begun = _first(task, START) or _first(opened, START)
+            out[place] = (first_line, {**opened, **task, "start": begun})
             continue
         if running and name is not None:
             open_at[name] = len(out)
-        out.append(task)
+        out.append((line, task))
     return out
 
 

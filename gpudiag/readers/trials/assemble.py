@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpudiag.readers.base import Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.optuna_clock import Clocked, to_utc
+from gpudiag.readers.trials.order import checked_ends
 from gpudiag.readers.trials.pivot import pivot_attributes, pivot_params
 from gpudiag.readers.trials.stored import Stored
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
@@ -22,11 +23,10 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     trials = _clean(stored.trials, studies, problems)
     clocks = _clocks(stored, trials, zone)
     notes = _notes(clocks, studies, zone)
+    start = _joined([clock.start for clock in clocks.values()], trials.index)
+    end = _joined([clock.end for clock in clocks.values()], trials.index)
     frame = trials[["study", "trial_id"]].assign(
-        trial=trials["number"],
-        state=trials["state"],
-        start=_joined([clock.start for clock in clocks.values()], trials.index),
-        end=_joined([clock.end for clock in clocks.values()], trials.index),
+        trial=trials["number"], state=trials["state"], start=start, end=checked_ends(start, end, source, problems)
     )
     if "worker" in trials:
         frame["worker"] = trials["worker"]

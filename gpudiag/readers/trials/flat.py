@@ -12,6 +12,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
+from gpudiag.readers.trials.order import checked_ends
 from gpudiag.readers.trials.pivot import column, plain
 from gpudiag.readers.trials.stamps import Stamps, to_utc
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
@@ -27,7 +28,7 @@ Columns = Mapping[str, Sequence[object]]
 def is_trials_header(names: Sequence[str]) -> bool:
     """True for the column names of ``study.trials_dataframe()``, with any further columns."""
     known = set(names)
-    valued = "value" in known or any(name.startswith(("value_", "values_")) for name in names)
+    valued = "value" in known or "values" in known or any(name.startswith(("value_", "values_")) for name in names)
     dated = "datetime_start" in known or any(name.startswith("params_") for name in names)
     return "number" in known and valued and (dated or "state" in known)
 
@@ -46,10 +47,10 @@ def from_columns(columns: Columns, source: Source, options: ReadOptions, reader:
     number = np.array([int(str(cell)) for cell in cells["number"]], dtype="int64")
     start, end = (_stamps(cells.get(name), len(number), options, problems) for name in _KNOWN[2:4])
     frame = pd.DataFrame({"trial": number, "state": _states(cells, len(number))})
-    frame["start"], frame["end"] = start.time, end.time
-    frame["duration_s"] = np.where(
-        start.time.isna() | end.time.isna(), _durations(cells.get("duration"), len(number)), np.nan
-    )
+    frame["start"] = start.time
+    frame["end"] = checked_ends(start.time, end.time, source.path, problems)
+    open_ended = frame["start"].isna() | frame["end"].isna()
+    frame["duration_s"] = np.where(open_ended, _durations(cells.get("duration"), len(number)), np.nan)
     wide, objectives = _wide(cells, len(number))
     frame = pd.concat([frame.assign(study=study), pd.DataFrame(wide, index=frame.index)], axis=1)
     clock = _clock(start, end)

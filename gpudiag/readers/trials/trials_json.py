@@ -28,7 +28,7 @@ def recognises(source: Source) -> bool:
     if source.is_binary or not text.startswith("["):
         return False
     first = next(_objects(text, ProblemLog()), None)
-    return first is not None and is_trials_header(list(_flat(first)))
+    return first is not None and is_trials_header([*first, *_flat(first)])
 
 
 def recognises_yaml(source: Source) -> bool:
@@ -36,7 +36,7 @@ def recognises_yaml(source: Source) -> bool:
     if source.is_binary or not source.text.startswith("- "):
         return False
     first = next(_items(source.text, ProblemLog()), None)
-    return first is not None and is_trials_header(list(_flat(first)))
+    return first is not None and is_trials_header([*first, *_flat(first)])
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
@@ -85,10 +85,9 @@ def _items(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
     """The items of a list, parsed one by one."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for part in _NEXT_ITEM.split(text.strip()):
         try:
-            found = yaml.load(part, Loader=loader)
+            found = yaml.safe_load(part)
         except yaml.YAMLError:
             found = None
         if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
