@@ -117,7 +117,7 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
     """
     gaps = parallelism.gaps
     if len(gaps) < FEWEST_GAPS:
-        raise NotMeasurable(f"Only {len(gaps)} gaps between trials of a slot; a figure needs {FEWEST_GAPS}.")
+        raise NotMeasurable(f"Only {counted(len(gaps), 'gap')} between trials of a slot; a figure needs {FEWEST_GAPS}.")
     if not (gaps["gap_s"] > SHORTEST_S).any():
         raise NotMeasurable("No gap between trials of a slot is longer than 10 ms.")
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -129,27 +129,23 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
         time, seconds, s=6 if many else 20, color=gpu_color(0), alpha=0.35 if many else 0.7, edgecolor="none",
         rasterized=len(gaps) > MAX_VECTOR,
     )  # fmt: skip
-    middle = max(parallelism.median_gap_s, SHORTEST_S)
-    ax.axhline(middle, color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
+    dot = Line2D([], [], color=gpu_color(0), marker="o", markersize=4, linestyle="none", label=f"a gap ({len(gaps)})")
+    handles: list[Artist] = [dot]
+    if np.isfinite(parallelism.median_gap_s):
+        ax.axhline(max(parallelism.median_gap_s, SHORTEST_S), color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
+        label = f"median {duration_text(parallelism.median_gap_s)}"
+        handles.append(Line2D([], [], color=INK, linestyle=(0, (5, 2)), label=label))
     time_axis(ax, time.min(), time.max(), timezone)
     duration_scale(ax, "y", seconds.min(), seconds.max())
     ax.set_ylabel("gap [ms to days, log scale]")
-    legend_above(
-        ax,
-        [
-            Line2D(
-                [], [], color=gpu_color(0), marker="o", markersize=4, linestyle="none", label=f"a gap ({len(gaps)})"
-            ),
-            Line2D([], [], color=INK, linestyle=(0, (5, 2)), label=f"median {duration_text(parallelism.median_gap_s)}"),
-        ],
-    )
+    legend_above(ax, handles)
     return figure
 
 
 def alt_gaps(parallelism: ParallelismProfile) -> str:
     """What :func:`plot_gaps` shows."""
-    return (
-        f"{len(parallelism.gaps)} gaps between trials of the same slot over time: median "
-        f"{duration_text(parallelism.median_gap_s)}, longest {duration_text(parallelism.gaps['gap_s'].max())}, "
-        f"{parallelism.gap_slot_h:.2g} slot-hours in all."
-    )
+    text = f"{counted(len(parallelism.gaps), 'gap')} between trials of the same slot over time: "
+    if np.isfinite(parallelism.median_gap_s):
+        text += f"median {duration_text(parallelism.median_gap_s)}, "
+    longest = duration_text(parallelism.gaps["gap_s"].max())
+    return text + f"longest {longest}, {parallelism.gap_slot_h:.2g} slot-hours in all."

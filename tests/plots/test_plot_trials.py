@@ -11,7 +11,7 @@ from handmade import Size, toy_parallelism, toy_pruning, toy_trials
 from matplotlib.dates import date2num
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.plots.parallelism import _means, plot_concurrency, plot_gaps
+from gpudiag.plots.parallelism import _means, alt_gaps, plot_concurrency, plot_gaps
 from gpudiag.plots.pruning import plot_prune_steps
 from gpudiag.plots.trials import plot_durations
 
@@ -62,6 +62,13 @@ def test_gaps_of_no_length_stand_at_the_edge() -> None:
     none = dataclasses.replace(profile, gaps=profile.gaps.assign(gap_s=0.0), median_gap_s=0.0)
     with pytest.raises(NotMeasurable, match="longer than 10 ms"):
         plot_gaps(none)
+
+
+def test_an_unknown_median_gap_is_neither_drawn_nor_said() -> None:
+    profile = dataclasses.replace(toy_parallelism(TEN), median_gap_s=float("nan"))
+    ax = plot_gaps(profile).axes[0]
+    assert legend(ax) == [f"a gap ({len(profile.gaps)})"] and not ax.lines
+    assert "nan" not in alt_gaps(profile) and "median" not in alt_gaps(profile)
 
 
 def test_durations_are_points_by_state() -> None:
