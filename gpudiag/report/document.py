@@ -50,7 +50,7 @@ def build(
         "clock": _clock(run),
         "measures": {topic: facts(profile) for topic, profile in profiles.items()},
         "not_measured": {topic: {"reason": gap.reason, "remedy": gap.remedy} for topic, gap in missing.items()},
-        "ledger": None,
+        "ledger": _ledger(profiles.get("ledger")),
         "verdicts": [_verdict(v, by_id[v.rule]) for v in (*findings, *others)],
         "recommendations": [_recommendation(v) for v in findings if v.remedy],
         "environment": environment(),
@@ -100,6 +100,16 @@ def _run(run: Run) -> dict[str, Any]:
         "stated": _plain(run.info.stated),
         "notes": list(run.info.notes),
     }
+
+
+def _ledger(profile: Any) -> dict[str, Any] | None:
+    """Every cell of every GPU; None where the time of the GPUs could not be accounted for."""
+    if profile is None:
+        return None
+    columns = ("gpu", "cell", "gpu_s")
+    rows = zip(*(profile.cells[name] for name in columns), strict=True)
+    cells = [{name: clean(value) for name, value in zip(columns, row, strict=True)} for row in rows]
+    return {"total_gpu_s": clean(profile.total_gpu_s), "cells": cells}
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
