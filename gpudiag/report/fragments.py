@@ -26,7 +26,7 @@ from gpudiag.report.blocks import (
 )
 from gpudiag.report.format import safe
 
-_UNIT = re.compile(r"(\d) (?=(?:%|s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|slot-h|°C)\b|%)")
+_UNIT = re.compile(r"(\d) (?=(?:s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|slot-h)\b|%|°C)|(\bGPU) (?=\d)")
 
 
 def render(blocks: Sequence[Block]) -> str:
@@ -55,7 +55,7 @@ def inline(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    return _UNIT.sub("\\1&nbsp;", escape(text))
+    return _UNIT.sub(r"\1\2&nbsp;", escape(text))
 
 
 def chip(mark: Chip) -> str:

@@ -95,14 +95,20 @@ def _open_checks(document: Document) -> list[Block]:
 
 def provenance(document: Document) -> list[Block]:
     """Hashes, versions, settings and the thresholds in force."""
-    blocks: list[Block] = []
+    run = document["run"]
+    read = (
+        ("Run", safe(run["name"])),
+        ("Zone of stamps that carry none", run["timezone"]),
+        ("Studies", safe(", ".join(run["studies"]) or "none")),
+    )
+    blocks: list[Block] = [Table(("Read", "As"), read)]
     if document["inputs"]:
         rows = tuple((safe(r["path"]), f"`{r['sha256']}`" if r["sha256"] else "–") for r in document["inputs"])
         blocks.append(Table(("Input", "SHA-256"), rows))
-    stated = {**document["run"]["settings"], **document["run"]["dataloader"], **document["run"]["stated"]}
+    stated = [(f"`{name}`", named(name, value)) for name, value in {**run["settings"], **run["dataloader"]}.items()]
+    stated += [(f"`{name}`, counted by hand", named(name, value)) for name, value in run["stated"].items()]
     if stated:
-        rows = tuple((f"`{name}`", named(name, value)) for name, value in stated.items())
-        blocks += [Heading("Stated in run.toml"), Table(("Setting", "Value"), rows)]
+        blocks += [Heading("Stated in run.toml"), Table(("Setting", "Value"), tuple(stated))]
     return [*blocks, Heading("Thresholds in force"), *_thresholds(document), Heading("Versions"), _versions(document)]
 
 

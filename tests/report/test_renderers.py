@@ -107,7 +107,7 @@ def test_numbers_stand_to_the_right_and_keep_their_unit() -> None:
     html = fragments.render([table])
     assert html.count('class="gd-number"') == 3 and "84.1&nbsp;%" in html
     assert markdown.render([table]).splitlines()[1] == "|---|--:|"
-    assert fragments.inline("9 min 11 s, 12 windows") == "9&nbsp;min 11&nbsp;s, 12 windows"
+    assert fragments.inline("GPU 0: 9 min 11 s, 12 windows") == "GPU&nbsp;0: 9&nbsp;min 11&nbsp;s, 12 windows"
 
 
 def test_markdown_of_a_finding() -> None:
