@@ -97,9 +97,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Tiles:
-    """A few key numbers: (label, number, remark)."""
+    """A few key numbers: (label, number)."""
 
-    items: tuple[tuple[str, str, str], ...]
+    items: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)

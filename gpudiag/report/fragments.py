@@ -83,7 +83,7 @@ def _render(block: Block) -> str:
         case Table():
             return _table(block)
         case Tiles(items):
-            return '<dl class="gd-tiles">' + "".join(_tile(*item) for item in items) + "</dl>"
+            return '<dl class="gd-tiles">' + _pairs(items) + "</dl>"
         case Note(text, level):
             mark = f"{chip(Chip(level))} " if level else ""
             return f'<p class="gd-note">{mark}{inline(text)}</p>'
@@ -130,11 +130,6 @@ def _finding(finding: Finding) -> str:
 def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
     mark = (lambda name: f"<code>{escape(name)}</code>") if code else inline
     return "".join(f"<div><dt>{mark(name)}</dt><dd>{inline(value)}</dd></div>" for name, value in pairs)
-
-
-def _tile(name: str, number: str, remark: str) -> str:
-    small = f"<small>{inline(remark)}</small>" if remark else ""
-    return f"<div><dt>{inline(name)}</dt><dd>{inline(number)}{small}</dd></div>"
 
 
 def _table(table: Table) -> str:

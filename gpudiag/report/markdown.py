@@ -53,10 +53,7 @@ def _render(block: Block) -> str:
         case Table():
             return _table(block)
         case Tiles(items):
-            return "\n".join(
-                f"- **{inline(number)}** {inline(name)}" + (f" ({inline(remark)})" if remark else "")
-                for name, number, remark in items
-            )
+            return "\n".join(f"- **{inline(number)}** {inline(name)}" for name, number in items)
         case Note(text, level):
             return f"*{inline(text)}*" if level and "`" not in text else inline(text)
         case Heading(text):

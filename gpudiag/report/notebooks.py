@@ -11,7 +11,6 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,7 +107,9 @@ def _typed(name: str, value: Any, default: str) -> Any:
         kind = type(ast.literal_eval(default))
     except (ValueError, SyntaxError):
         return value
-    if not isinstance(value, str) or kind is str or kind is type(None):
+    if kind is str and isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str) or kind in (str, type(None)):
         return value
     if kind is list and not value.lstrip().startswith("["):
         return [item.strip() for item in value.split(",") if item.strip()]
@@ -116,26 +117,21 @@ def _typed(name: str, value: Any, default: str) -> Any:
         read = json.loads(value.lower() if kind is bool else value)
     except json.JSONDecodeError:
         read = None
-    if isinstance(read, kind) or (kind is float and isinstance(read, int)):
+    if type(read) is kind or (kind is float and type(read) is int):
         return read
     raise ConfigError(f"parameter '{name}' must be like {default}, but got {value!r}.")
 
 
-@dataclass
 class _Watch:
     """The notebook as it is executed, and the cell that runs: known even if the kernel dies."""
 
     notebook: Any = None
     cell: int = 0
-    hooks: dict[str, Any] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.hooks = {"on_notebook_start": self._started, "on_cell_execute": self._entered}
-
-    def _started(self, notebook: NotebookNode) -> None:
+    def started(self, notebook: NotebookNode) -> None:
         self.notebook = notebook
 
-    def _entered(self, cell: NotebookNode, cell_index: int) -> None:
+    def entered(self, cell: NotebookNode, cell_index: int) -> None:
         self.cell = cell_index
 
 
@@ -143,7 +139,6 @@ def _execute(
     notebook: Path, parameters: dict[str, Any], scratch: Path, output_dir: Path, progress: bool
 ) -> NotebookNode:
     import papermill
-    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     from gpudiag.report.kernel import kernel_manager
@@ -158,11 +153,14 @@ def _execute(
             progress_bar=progress,
             kernel_manager_class=kernel_manager(scratch),
             shutdown_kernel="immediate",
-            **watch.hooks,
+            on_notebook_start=watch.started,
+            on_cell_execute=watch.entered,
         )
     except PapermillExecutionError as failure:
         raise _explain(failure, notebook.stem, watch, output_dir) from failure
-    except DeadKernelError as failure:
+    except RuntimeError as failure:  # nbclient's, for a kernel that died or never came up
+        if watch.notebook is None:
+            raise ReportError(f"notebook {notebook.stem}: the kernel did not start ({failure}).") from failure
         cause = "the kernel died (often for want of memory)"
         raise _failed(notebook.stem, watch, cause, output_dir) from failure
     return _neutral(executed, notebook.name)

@@ -158,7 +158,7 @@ def _gpu_table(rows: dict[str, dict[str, Any]], columns: Columns, caption: str) 
 
 def _tiles(facts: dict[str, Any], *wanted: tuple[str, str]) -> Tiles:
     """The facts that are known, as key numbers."""
-    items = [(text, named(name, facts.get(name)), "") for name, text in wanted]
+    items = [(text, named(name, facts.get(name))) for name, text in wanted]
     return Tiles(tuple(item for item in items if item[1] != UNKNOWN))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,8 +53,10 @@ def test_text_is_read_as_the_type_of_the_default(notebook: Make) -> None:
     }  # fmt: skip
     assert check_parameters(path, {"items": '["a,b.csv"]', "path": "2024"}) == {"items": ["a,b.csv"], "path": "2024"}
     assert check_parameters(path, {"items": (Path("a"), 1)}) == {"items": ["a", 1]}
-    with pytest.raises(ConfigError, match="parameter 'count' must be like 3, but got 'many'"):
-        check_parameters(path, {"count": "many"})
+    assert check_parameters(path, {"path": 2024, "count": 4}) == {"path": "2024", "count": 4}
+    for wrong in ("many", "true", "1.5"):
+        with pytest.raises(ConfigError, match=f"parameter 'count' must be like 3, but got '{wrong}'"):
+            check_parameters(path, {"count": wrong})
     with pytest.raises(ConfigError, match="parameter 'path' must be text, a number, a list or a mapping"):
         check_parameters(path, {"path": object()})
 
@@ -99,6 +103,14 @@ def test_a_kernel_that_dies_is_named(notebook: Make, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_kernel_that_cannot_start_is_named(notebook: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(ReportError, match="notebook small: the kernel did not start"):
+        run_notebook(notebook("1"), tmp_path / "out", {})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
 def test_a_bad_input_surfaces_as_itself_and_nothing_is_written(notebook: Make, tmp_path: Path) -> None:
     path = notebook("import gpudiag.errors as e", "raise e.InputNotFound('x.csv: no such file; check the path.')")
     with pytest.raises(InputNotFound) as failure:
@@ -123,8 +135,6 @@ def test_no_kernel_need_be_installed_and_home_stays_clean(
     for name in [name for name in os.environ if name.startswith(("JUPYTER", "IPYTHON", "XDG"))]:
         monkeypatch.delenv(name)
     files = run_notebook(notebook("import sys; print(sys.executable)"), tmp_path / "out", {})
-    import sys
-
     assert sys.executable in files.md.read_text()
     assert list(home.rglob("*")) == []
     assert capfd.readouterr() == ("", "")

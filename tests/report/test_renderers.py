@@ -33,7 +33,7 @@ ONE_OF_EACH: tuple[Block, ...] = (
     Banner("critical", EVIL, ((EVIL, EVIL),), (Chip("warning", EVIL),)),
     Finding("rule-id", "warning", EVIL, EVIL, EVIL, ((EVIL, EVIL),), (("limit_pct", EVIL),), EVIL, EVIL, EVIL),
     Table((EVIL, "n"), ((EVIL, Number("1")), (Chip("clear"), Number("2")), (Named(EVIL, "id"), Number("3"))), EVIL),
-    Tiles(((EVIL, EVIL, EVIL),)),
+    Tiles(((EVIL, EVIL),)),
     Note(EVIL, "unknown"),
     Heading(EVIL),
     Figure("timeline"),
