@@ -17,7 +17,7 @@ from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
 from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
-from gpudiag.readers.trials.url import show_url, without_secrets
+from gpudiag.readers.trials.url import scheme_of, show_url, without_secrets
 
 NAME = "optuna-server"
 CONNECT_TIMEOUT_S = 10
@@ -44,7 +44,7 @@ def read_server(url: str, options: ReadOptions) -> Trials:
                 raise InputError(f"{shown}: the database has no Optuna tables (trials, studies); check its name.")
             stored = read_rdb(database, options.study, shown, problems)
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(url.partition("://")[0].partition("+")[0], "")
+        extra = _EXTRAS.get(scheme_of(url), "")
         hint = f'pip install "gpudiag[{extra}]"' if extra else f"pip install {error.name}"
         raise InputError(f"{shown}: needs the package {error.name}; run {hint}.") from None
     except (SQLAlchemyError, OSError, ValueError) as error:
@@ -55,7 +55,11 @@ def read_server(url: str, options: ReadOptions) -> Trials:
         raise InputError(f"{shown}: cannot be read ({said}); check address, user and rights.") from None
     # The server stamps heartbeats in a zone of its own, so they tell nothing.
     stored = replace(stored, heartbeats=stored.heartbeats.iloc[:0])
-    return assemble(stored, options.timezone, shown, NAME, problems)
+    out = assemble(stored, options.timezone, shown, NAME, problems)
+    if scheme_of(url) in ("mysql", "mariadb"):
+        note = f"{shown}: MySQL keeps whole seconds in Optuna's columns, so starts and ends are known to a second."
+        out = replace(out, notes=(*out.notes, note))
+    return out
 
 
 def _with_driver(url: str) -> URL:

@@ -1,0 +1,213 @@
+"""Optuna journals in files: what Optuna ignores is ignored, what is torn is counted, a writer may be at work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pandas as pd
+import pytest
+from handmade_studies import frozen, write_study
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+from gpudiag.errors import StudyNotFound
+from gpudiag.readers.base import Trials
+from gpudiag.readers.source import Source
+from gpudiag.readers.trials import READERS, read_trials
+
+FLOAT = '{"name": "FloatDistribution", "attributes": {"step": null, "low": 0, "high": 9, "log": false}}'
+CHOICE = '{"name": "CategoricalDistribution", "attributes": {"choices": ["a", "b"]}}'
+
+
+def create(name: str = "s", directions: tuple[int, ...] = (1,), worker: str = "w-0") -> dict[str, Any]:
+    return {"op_code": 0, "worker_id": worker, "study_name": name, "directions": list(directions)}
+
+
+def begin(
+    study: int = 0, worker: str = "w-0", start: str = "2025-10-24T12:00:00.250000", **more: Any
+) -> dict[str, Any]:
+    return {"op_code": 4, "worker_id": worker, "study_id": study, "datetime_start": start} | more
+
+
+def end(trial: int, state: int = 1, value: Any = 0.5, stamp: str = "2025-10-24T12:01:00.250000", **more: Any) -> dict:
+    op = {"op_code": 6, "worker_id": "w-0", "trial_id": trial, "state": state, "values": [value]}
+    return op | {"datetime_complete": stamp} | more
+
+
+def param(trial: int, name: str, value: float, kind: str = FLOAT) -> dict[str, Any]:
+    op = {"op_code": 5, "worker_id": "w-0", "trial_id": trial, "param_name": name}
+    return op | {"param_value_internal": value, "distribution": kind}
+
+
+def report(trial: int, step: int, value: float) -> dict[str, Any]:
+    return {"op_code": 7, "worker_id": "w-0", "trial_id": trial, "step": step, "intermediate_value": value}
+
+
+def journal(folder: Path, *operations: Any, tail: str = "", name: str = "journal.log") -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(operation) + "\n" for operation in operations) + tail)
+    return path
+
+
+def read(folder: Path, *operations: Any, **more: Any) -> Trials:
+    return read_trials(journal(folder, *operations, **more), timezone="Asia/Taipei")
+
+
+def test_a_small_journal(tmp_path: Path) -> None:
+    out = read(
+        tmp_path,
+        create(directions=(2,)),
+        begin(worker="w-7"),
+        param(0, "x", 0.25),
+        param(0, "c", 1, CHOICE),
+        report(0, 1, 2.5),
+        report(0, 0, float("inf")),
+        {"op_code": 8, "worker_id": "w-0", "trial_id": 0, "user_attr": {"note": "hi"}},
+        {"op_code": 9, "worker_id": "w-0", "trial_id": 0, "system_attr": {"rung": 3}},
+        end(0, value=float("-inf")),
+    )
+    row = out.trials.iloc[0]
+    assert (row["state"], row["value"], row["worker"]) == ("COMPLETE", float("-inf"), "w-7")
+    assert (row["params.x"], row["params.c"], row["user_attrs.note"], row["system_attrs.rung"]) == (0.25, "b", "hi", 3)
+    assert row["start"] == pd.Timestamp("2025-10-24T04:00:00.25Z")
+    assert out.reports[["step", "value"]].to_numpy().tolist() == [[0, float("inf")], [1, 2.5]]
+    assert out.studies[["directions", "clock"]].to_numpy().tolist() == [["MAXIMIZE", "local"]]
+    assert out.problems == ()
+
+
+def test_a_study_created_twice_takes_no_id(tmp_path: Path) -> None:
+    out = read(tmp_path, create("a"), create("a", worker="w-1"), create("b"), begin(1), begin(0), end(0), end(1, 2))
+    states = dict(zip(out.trials["study"], out.trials["state"], strict=True))
+    assert states == {"a": "PRUNED", "b": "COMPLETE"}
+
+
+def test_a_deleted_study_is_gone_and_its_trials_keep_their_ids(tmp_path: Path) -> None:
+    gone = {"op_code": 1, "worker_id": "w-0", "study_id": 0}
+    out = read(tmp_path, create("a"), begin(0), gone, create("b"), begin(1), end(1, value=3.0), begin(0))
+    assert out.studies["study"].tolist() == ["b"]
+    assert out.trials[["study", "trial", "value"]].to_numpy().tolist() == [["b", 0, 3.0]]
+
+
+def test_updates_of_a_finished_trial_are_ignored(tmp_path: Path) -> None:
+    out = read(tmp_path, create(), begin(), end(0), end(0, 3, 9.0), report(0, 0, 1.0), param(0, "x", 1.0))
+    assert out.trials[["state", "value"]].to_numpy().tolist() == [["COMPLETE", 0.5]]
+    assert out.reports.empty and "params.x" not in out.trials
+
+
+def test_a_parameter_that_contradicts_the_study_is_ignored(tmp_path: Path) -> None:
+    out = read(tmp_path, create(), begin(), begin(), param(0, "x", 0.5), param(1, "x", 1, CHOICE), param(1, "y", 2.0))
+    assert pd.isna(out.trials["params.x"][1]) and out.trials["params.y"][1] == 2.0
+
+
+def test_an_enqueued_trial_belongs_to_the_worker_that_runs_it(tmp_path: Path) -> None:
+    waiting = begin(start=None, state=4, worker="boss")
+    run = {"op_code": 6, "worker_id": "w-3", "trial_id": 0, "state": 0, "values": None}
+    again = run | {"worker_id": "w-4", "datetime_start": "2025-10-24T13:00:00"}
+    out = read(tmp_path, create(), waiting, waiting, run | {"datetime_start": "2025-10-24T12:00:00"}, again)
+    assert out.trials["state"].tolist() == ["RUNNING", "WAITING"]
+    assert out.trials["worker"].tolist() == ["w-3", "boss"]
+    assert out.trials["start"][0] == pd.Timestamp("2025-10-24T04:00Z") and pd.isna(out.trials["start"][1])
+
+
+def test_a_trial_added_whole(tmp_path: Path) -> None:
+    whole = begin(state=1, value=2.0, datetime_complete="2025-10-24T12:05:00", params={"x": 1.0})
+    whole |= {"distributions": {"x": FLOAT}, "intermediate_values": {"3": 1.0}, "user_attrs": {"a": 1}}
+    out = read(tmp_path, create(), whole)
+    row = out.trials.iloc[0]
+    assert (row["value"], row["params.x"], row["user_attrs.a"]) == (2.0, 1.0, 1)
+    assert out.reports["step"].tolist() == [3]
+
+
+def test_the_last_line_without_its_end_does_not_count(tmp_path: Path) -> None:
+    whole = json.dumps(end(0))
+    for tail in (whole, whole[:30]):
+        out = read(tmp_path, create(), begin(), tail=tail)
+        assert out.trials["state"].tolist() == ["RUNNING"]
+        assert [(p.kind, p.line) for p in out.problems] == [
+            ("last line without its end, still being written or cut", 3)
+        ]
+
+
+def test_damaged_lines_are_counted_and_passed_over(tmp_path: Path) -> None:
+    path = journal(tmp_path, create(), begin())
+    path.write_text(path.read_text() + '{"op_code"\n[1]\n' + json.dumps({"op_code": 6, "worker_id": "w"}) + "\n")
+    with path.open("a") as stream:
+        stream.write(json.dumps(end(0)) + "\n")
+    out = read_trials(path)
+    assert out.trials["state"].tolist() == ["COMPLETE"]
+    assert {p.kind: (p.count, p.line) for p in out.problems} == {
+        "line that is not a JSON object": (2, 3),
+        "journal operation that cannot be applied": (1, None),
+    }
+
+
+def test_a_journal_that_went_on_under_optuna_5(tmp_path: Path) -> None:
+    late = begin(start="2025-10-24T05:00:00.000000+00:00")
+    out = read(tmp_path, create(), begin(), end(0), late, end(1, stamp="2025-10-24T05:01:00.000000+00:00"))
+    assert out.studies["clock"].tolist() == ["mixed"]
+    assert out.trials["start"].dt.hour.tolist() == [4, 5]
+    assert out.notes[0].endswith("(the later stamps carry a zone, the earlier ones none).")
+
+
+def test_a_journal_is_told_by_its_content(tmp_path: Path) -> None:
+    path = journal(tmp_path, create(), begin(), name="optuna.db")
+    assert [reader.name for reader in READERS if reader.recognises(Source.open(path))] == ["optuna-journal"]
+    with pytest.raises(StudyNotFound, match="has no study 'x'; it has 's'"):
+        read_trials(path, study="x")
+    other = journal(tmp_path, {"op_code": "x", "message": "no journal"}, name="other.log")
+    assert not any(reader.recognises(Source.open(other)) for reader in READERS)
+
+
+def test_what_optuna_writes_now(tmp_path: Path) -> None:
+    path = tmp_path / "j.log"
+    storage = JournalStorage(JournalFileBackend(str(path)))
+    study = write_study(storage, "s", [frozen(i, state) for i, state in enumerate(("COMPLETE", "PRUNED", "FAIL"))])
+    study.enqueue_trial({"x": 1})
+    out = read_trials(path, timezone="Asia/Taipei")
+    frame = study.trials_dataframe()
+    assert out.trials["state"].tolist() == frame["state"].tolist()
+    assert out.trials["params.optimizer"].tolist()[:2] == frame["params_optimizer"].tolist()[:2]
+    assert out.studies["clock"].tolist() == ["utc"]
+    assert out.trials["worker"].notna().all()
+
+
+def test_a_journal_is_read_while_it_grows(tmp_path: Path) -> None:
+    """Any prefix of the file reads as the operations whose lines are complete."""
+    operations = [create(), *(op for i in range(4) for op in (begin(), report(i, 0, 1.0), end(i)))]
+    whole = journal(tmp_path, *operations).read_bytes()
+    lengths = [len(json.dumps(operation)) + 1 for operation in operations]
+    for size in range(lengths[0], len(whole), 37):
+        path = tmp_path / "part.log"
+        path.write_bytes(whole[:size])
+        complete = sum(1 for i in range(len(lengths)) if sum(lengths[: i + 1]) <= size)
+        started = sum(op["op_code"] == 4 for op in operations[:complete])
+        out = read_trials(path)
+        assert len(out.trials) == started
+        assert (out.trials["state"] == "COMPLETE").sum() == sum(op["op_code"] == 6 for op in operations[:complete])
+
+
+def test_optuna_agrees_on_a_journal_of_oddities(tmp_path: Path) -> None:
+    path = journal(
+        tmp_path,
+        create("a"),
+        create("a"),
+        begin(),
+        begin(),
+        param(0, "x", 0.5),
+        param(1, "x", 1, CHOICE),
+        end(0),
+        end(0, 3),
+        report(1, 2, 0.5),
+        end(1, 2, 0.25),
+        tail=json.dumps(begin()),
+    )
+    theirs = optuna.load_study(study_name="a", storage=JournalStorage(JournalFileBackend(str(path))))
+    ours = read_trials(path).trials
+    assert ours["state"].tolist() == [trial.state.name for trial in theirs.trials]
+    assert ours["value"].tolist() == [trial.value for trial in theirs.trials]
+    assert [("params.x" in ours and not pd.isna(cell)) for cell in ours["params.x"]] == [
+        "x" in trial.params for trial in theirs.trials
+    ]

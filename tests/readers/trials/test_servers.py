@@ -1,0 +1,182 @@
+"""Studies on PostgreSQL, MySQL and Redis: the same tables, one snapshot, nothing written, no password shown."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+import sqlalchemy
+from handmade_studies import frozen, write_study
+from optuna.exceptions import ExperimentalWarning
+from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalRedisBackend
+
+from gpudiag.errors import InputError, StudyNotFound
+from gpudiag.readers.trials import optuna_server, read_trials
+
+pytestmark = pytest.mark.server
+
+INF = float("inf")
+TRIALS = [frozen(i, state) for i, state in enumerate(("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING"))]
+TRIALS.append(
+    frozen(5, value=INF, intermediate_values={0: float("nan"), 1: -INF, 2: 1.5}, user_attrs={"k": "v", "n": 2})
+)
+
+
+def rounded(trials: pd.DataFrame, url: str) -> pd.DataFrame:
+    """MySQL rounds Optuna's stamps to seconds."""
+    stamps = {column: trials[column].dt.round("s") for column in ("start", "end")}
+    return trials.assign(**stamps) if url.startswith("mysql") else trials
+
+
+@pytest.fixture(params=["postgres_url", "mysql_url"])
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(request.param))
+
+
+@contextmanager
+def storage_at(url: str) -> Iterator[RDBStorage]:
+    storage = RDBStorage(url)
+    yield storage
+    storage.remove_session()
+    storage.engine.dispose()
+
+
+def expected() -> tuple[pd.DataFrame, pd.DataFrame]:
+    out = read_trials(write_study(InMemoryStorage(), "expected", TRIALS))
+    return out.trials.drop(columns="study"), out.reports.drop(columns="study")
+
+
+def test_the_tables_of_a_database_server(url: str) -> None:
+    with storage_at(url) as storage:
+        study = write_study(storage, "one", TRIALS)
+        write_study(storage, "two", [frozen(0)])
+        live = read_trials(study)
+    out = read_trials(url, study="one")
+    trials, reports = expected()
+    for found in (out, live):
+        assert found.reader == "optuna-server"
+        pd.testing.assert_frame_equal(
+            rounded(found.trials.drop(columns="study"), url), rounded(trials, url), check_dtype=False
+        )
+        pd.testing.assert_frame_equal(found.reports.drop(columns="study"), reports)
+    assert set(read_trials(url).studies["study"]) >= {"one", "two"}
+    assert any("whole seconds" in note for note in out.notes) == url.startswith("mysql")
+    with pytest.raises(StudyNotFound, match=r"has no study 'three'.*it has .*'one'"):
+        read_trials(url, study="three")
+
+
+def test_a_url_that_names_no_driver_finds_one(url: str) -> None:
+    with storage_at(url) as storage:
+        write_study(storage, "plain", [frozen(0)])
+    plain = url.replace("+psycopg", "").replace("+pymysql", "")
+    assert len(read_trials(plain, study="plain").trials) == 1
+
+
+def test_a_password_is_never_shown(url: str) -> None:
+    with storage_at(url) as storage:
+        write_study(storage, "secret", [frozen(0)])
+    wrong = url.replace("root@", "nobody:hunter2@")
+    with pytest.raises(InputError, match=r"nobody:\*\*\*@.*cannot be read") as caught:
+        read_trials(wrong)
+    assert "hunter2" not in repr(caught.value)
+    # PostgreSQL trusts this machine, so any password opens it.
+    if url.startswith("postgresql"):
+        out = read_trials(url.replace("root@", "root:hunter2@"), study="secret")
+        assert "hunter2" not in repr((out.studies.to_dict(), out.notes, out.problems))
+        assert "root:***@" in out.studies["source"][0]
+
+
+def test_a_database_without_optuna_is_said(url: str) -> None:
+    other = url.rpartition("/")[0] + ("/postgres" if url.startswith("postgresql") else "/mysql")
+    with pytest.raises(InputError, match=r"has no Optuna tables \(trials, studies\)"):
+        read_trials(other)
+
+
+def test_the_transaction_is_read_only_and_sees_one_state(url: str) -> None:
+    with storage_at(url) as storage:
+        write_study(storage, "steady", [frozen(0)])
+        with optuna_server._connect(sqlalchemy.make_url(url)) as connection:
+            count = "SELECT count(*) FROM trials"
+            before = connection.exec_driver_sql(count).scalar()
+            optuna.load_study(study_name="steady", storage=storage).add_trial(frozen(1))
+            assert connection.exec_driver_sql(count).scalar() == before
+            with pytest.raises(sqlalchemy.exc.SQLAlchemyError, match=r"(?i)read.only"):
+                connection.exec_driver_sql("DELETE FROM trials")
+
+
+def test_a_writer_at_work(url: str) -> None:
+    with storage_at(url) as storage:
+        study = write_study(storage, "busy", [frozen(0)])
+        stop = threading.Event()
+
+        def work() -> None:
+            while not stop.is_set():
+                study.add_trial(frozen(1))
+
+        writer = threading.Thread(target=work)
+        writer.start()
+        try:
+            for _ in range(5):
+                out = read_trials(url, study="busy")
+                assert (out.reports.groupby("trial").size() == 2).all()
+                assert out.reports["trial"].nunique() == len(out.trials)
+                assert out.trials["value"].notna().all() and out.trials["params.lr"].notna().all()
+        finally:
+            stop.set()
+            writer.join()
+
+
+@pytest.fixture
+def redis_journal(redis_prefix: tuple[str, str]) -> Callable[[str], JournalStorage]:
+    def make(prefix: str = "") -> JournalStorage:
+        with pytest.warns(ExperimentalWarning):
+            return JournalStorage(JournalRedisBackend(redis_prefix[0], prefix=redis_prefix[1] + prefix))
+
+    return make
+
+
+def test_redis(redis_prefix: tuple[str, str], redis_journal: Callable[..., JournalStorage]) -> None:
+    url, prefix = redis_prefix
+    write_study(redis_journal(), "one", TRIALS)
+    out = read_trials(f"{url}?prefix={prefix}")
+    trials, reports = expected()
+    assert out.reader == "optuna-redis"
+    pd.testing.assert_frame_equal(out.trials.drop(columns=["study", "worker"]), trials)
+    pd.testing.assert_frame_equal(out.reports.drop(columns="study"), reports)
+    assert out.studies["source"].tolist() == [f"{url}?prefix={prefix}"]
+    with pytest.raises(StudyNotFound, match="it has 'one'"):
+        read_trials(f"{url}?prefix={prefix}", study="two")
+
+
+def test_redis_without_the_journal_asked_for(
+    redis_prefix: tuple[str, str], redis_journal: Callable[..., JournalStorage]
+) -> None:
+    url, prefix = redis_prefix
+    for part in ("a", "b"):
+        write_study(redis_journal(part), "s")
+    with pytest.raises(InputError, match=f"no single journal; prefixes found: .*'{prefix}a', '{prefix}b'"):
+        read_trials(url)
+    with pytest.raises(InputError, match=f"no journal with prefix '{prefix}c'"):
+        read_trials(f"{url}?prefix={prefix}c")
+
+
+def test_redis_with_a_damaged_entry(
+    redis_prefix: tuple[str, str], redis_journal: Callable[..., JournalStorage]
+) -> None:
+    import redis
+
+    url, prefix = redis_prefix
+    write_study(redis_journal(), "s", [frozen(0), frozen(1)])
+    server = redis.Redis.from_url(url)
+    server.set(f"{prefix}:log:1", b"{")
+    server.close()
+    out = read_trials(f"{url}?prefix={prefix}")
+    assert len(out.trials) == 1
+    assert [(p.kind, p.count, p.lost) for p in out.problems] == [("journal entry that is missing or damaged", 1, True)]
+    assert np.isfinite(out.trials["value"]).all()
