@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.run import ClockRecord, Run
 
 MIN_TRIALS = 3
+MAX_SPLITS = 8
 GIVE_OFFSET = "If the clocks differ, state clock_offset_s in run.toml."
 
 
@@ -44,36 +45,53 @@ def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
         return ClockRecord(given, "strong", "given", "Stated as clock_offset_s in run.toml.", applied_s=given)
     if _both_in_utc(run):
         return ClockRecord(0.0, "strong", "utc", "Trials and telemetry both carry their zone in their stamps.")
-    splits = [(study, trial) for study, trial, _ in steps_back(run.trials)]
-    first = run.trials[~_from(run.trials, splits)]
-    found = _correlate(run, samples, first, zone)
-    if isinstance(found, str):
-        return ClockRecord(method="none", evidence=f"{found} Equal clocks are assumed.")
-    strong = found.confidence == "strong"
-    record = ClockRecord(
-        found.offset_s,
-        found.confidence,
-        "correlation",
-        found.evidence,
-        found.offset_s if strong else 0.0,
-        found.candidates,
-    )
-    return replace(record, parts=tuple(_parts(run, samples, zone, record, splits))) if strong else record
+    back = [(study, trial) for study, trial, _ in steps_back(run.trials)]
+    splits = back + [split for split in _silences(run, zone) if split not in back]
+    parts = [(split, _correlate(run, samples, _piece(run.trials, split, splits), zone)) for split in splits]
+    found = _correlate(run, samples, run.trials[~_from(run.trials, splits)], zone)
+    strong = {part.offset_s for part in (found, *(part for _, part in parts)) if part.confidence == "strong"}
+    if not back and len(strong) < 2:
+        parts, found = [], _correlate(run, samples, run.trials, zone)
+    applied = found.offset_s if found.confidence == "strong" else 0.0
+    method = "correlation" if found.candidates else "none"
+    record = ClockRecord(found.offset_s, found.confidence, method, found.evidence, applied, found.candidates)
+    return replace(record, parts=tuple(_changes(parts, applied)))
 
 
-def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -> Judgement | str:
+def _silences(run: Run, zone: tzinfo) -> list[tuple[str, int]]:
+    """Pauses behind which another version of Optuna may have gone on with a study.
+
+    A zone behind UTC makes the stamps jump forward there, by more than its offset, as in a pause.
+    """
+    first = datetime.fromtimestamp(float(np.nanmin(seconds(run.trials["start"]))), UTC)
+    ahead_s = (first.astimezone(zone).utcoffset() or timedelta(0)).total_seconds()
+    if ahead_s >= 0 or not _naive(run):
+        return []
+    return list(pauses(run.trials, -0.9 * ahead_s))[:MAX_SPLITS]
+
+
+def _changes(parts: list[tuple[tuple[str, int], Judgement]], applied_s: float) -> Iterator[tuple[str, int, float]]:
+    """Where a study strongly shows another offset than before."""
+    current: dict[str, float] = {}
+    for (study, trial), part in sorted(parts, key=lambda pair: pair[0]):
+        if part.confidence == "strong" and part.offset_s != current.get(study, applied_s):
+            current[study] = part.offset_s
+            yield study, trial, part.offset_s
+
+
+def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -> Judgement:
     """The offset that the data show for these trials, or why they cannot."""
     start, end = seconds(trials["start"]), seconds(trials["end"])
     timed = end > start
     start, end = start[timed], end[timed]
     if len(start) < MIN_TRIALS:
-        return f"Only {len(start)} trials have a start and an end."
+        return _unknown(f"Only {len(start)} trials have a start and an end.")
     low, high = float(start.min()), float(end.max())
     grid = make_grid(samples, low - REACH_S, high + REACH_S)
     if grid is None:
-        return f"No telemetry lies within {REACH_S / 3600:.0f} h of the trials."
+        return _unknown(f"No telemetry lies within {REACH_S / 3600:.0f} h of the trials.")
     if not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
-        return "The telemetry has neither utilization nor memory."
+        return _unknown("The telemetry has neither utilization nor memory.")
     signals = trial_signals(run, samples, grid)
     if not signals:
         return Judgement(0.0, "undetermined", "Neither activity nor memory of any GPU changed with the trials.", ())
@@ -82,21 +100,8 @@ def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -
     return judge(scan, _prior(zone, low, high), observed)
 
 
-def _parts(
-    run: Run, samples: Samples, zone: tzinfo, whole: ClockRecord, back: list[tuple[str, int]]
-) -> Iterator[tuple[str, int, float]]:
-    """Later parts of studies that strongly show another offset than the first.
-
-    A zone behind UTC makes a study that Optuna 5 goes on with jump forward, which looks like a pause.
-    """
-    start = seconds(run.trials["start"])
-    local = _prior(zone, float(np.nanmin(start)), float(np.nanmax(start)))
-    behind = [-offset for offset in local if offset < 0]
-    silent = list(pauses(run.trials, 0.9 * min(behind))) if behind and _naive(run) else []
-    for study, trial in [*back, *(split for split in silent if split not in back)]:
-        found = _correlate(run, samples, run.trials[_from(run.trials, [(study, trial)])], zone)
-        if isinstance(found, Judgement) and found.confidence == "strong" and found.offset_s != whole.offset_s:
-            yield study, trial, found.offset_s
+def _unknown(why: str) -> Judgement:
+    return Judgement(0.0, "assumed", f"{why} Equal clocks are assumed.", ())
 
 
 def _joined(run: Run, samples: Samples, record: ClockRecord) -> ClockRecord:
@@ -147,3 +152,9 @@ def _from(trials: pd.DataFrame, splits: list[tuple[str, int]]) -> np.ndarray:
     for study, trial in splits:
         out |= ((trials["study"] == study) & (trials["trial"] >= trial)).to_numpy(dtype=bool)
     return out
+
+
+def _piece(trials: pd.DataFrame, split: tuple[str, int], splits: list[tuple[str, int]]) -> pd.DataFrame:
+    """The trials of the split's study from there to its next split."""
+    later = [other for other in splits if other[0] == split[0] and other[1] > split[1]]
+    return trials[_from(trials, [split]) & ~_from(trials, later)]

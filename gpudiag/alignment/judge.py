@@ -31,7 +31,7 @@ be clearer, and it must exceed two sampling periods to be shifted."""
 
 @dataclass(frozen=True)
 class Judgement:
-    """``confidence`` is strong, weak or undetermined; ``evidence`` one sentence with the numbers."""
+    """``confidence`` as in ClockRecord; ``evidence`` has the numbers; without candidates nothing was compared."""
 
     offset_s: float
     confidence: str

@@ -1,0 +1,256 @@
+"""The clock between trials and telemetry: found, applied, or said to be unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from poolrun import Pool, make, shift_trials
+
+from gpudiag.alignment import apply_clock, establish_clock
+from gpudiag.alignment.judge import Observed, hours, judge
+from gpudiag.alignment.scan import Scan, running, scan_offsets
+from gpudiag.alignment.signals import Grid, Signal, edges
+from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
+from gpudiag.schema import EVENTS, REPORTS, STUDIES, conform
+
+HOUR = 3600
+
+
+def settled(run: Run) -> Run:
+    return apply_clock(run, establish_clock(run))
+
+
+def test_an_offset_of_the_zone_is_found_and_applied() -> None:
+    run, _ = make(1, Pool(hours=3, workers=3))
+    late = shift_trials(run, -8 * HOUR)
+    done = settled(late)
+    clock = done.info.clock
+    assert (clock.offset_s, clock.applied_s, clock.confidence) == (8 * HOUR, 8 * HOUR, "strong")
+    assert clock.method == "correlation" and clock.joined
+    assert "+8 h (correlation 0." in clock.evidence and "covers 100 % of the study" in clock.evidence
+    pd.testing.assert_frame_equal(done.trials, run.trials)
+    pd.testing.assert_frame_equal(done.gpu, run.gpu)
+    best = max(clock.candidates, key=lambda pair: pair[1])
+    assert best[0] == 8 * HOUR and len(clock.candidates) == 115
+
+
+def test_equal_clocks_are_shown_too() -> None:
+    clock = establish_clock(make(2)[0])
+    assert (clock.offset_s, clock.applied_s, clock.confidence, clock.joined) == (0, 0, "strong", True)
+
+
+@pytest.mark.parametrize("pool", [Pool(hours=3, period_s=30), Pool(hours=3, gap_s=0.1), Pool(hours=3, memory=False)])
+@pytest.mark.parametrize("quarter", [-48, -15, 1, 56])
+def test_odd_offsets_are_found_with_few_samples_without_gaps_and_without_memory(pool: Pool, quarter: int) -> None:
+    run, _ = make(3, pool)
+    clock = establish_clock(shift_trials(run, -900 * quarter))
+    assert (clock.offset_s, clock.confidence) == (900 * quarter, "strong")
+
+
+def test_what_is_given_stands_and_moves_all_that_came_from_the_trials() -> None:
+    run, _ = make(1)
+    told = pd.DataFrame(
+        {"study": "pool", "trial": [0], "step": [1], "value": [1.0], "time": run.trials["start"].head(1)}
+    )
+    lines = pd.DataFrame(
+        {"time": run.gpu["time"].head(2), "kind": "oom", "detail": "x", "path": ["optuna.db", "train.log"]}
+    )
+    run = replace(
+        run,
+        reports=conform(told, REPORTS),
+        events=conform(lines, EVENTS),
+        studies=conform(pd.DataFrame({"study": ["pool"], "directions": [""], "source": ["optuna.db"]}), STUDIES),
+        info=replace(run.info, given_offset_s=90.5),
+    )
+    done = settled(run)
+    by = pd.Timedelta(seconds=90.5)
+    assert (done.info.clock.method, done.info.clock.confidence, done.info.clock.applied_s) == ("given", "strong", 90.5)
+    for table, column in (("trials", "start"), ("trials", "end"), ("reports", "time")):
+        moved = getattr(done, table)[column] - getattr(run, table)[column]
+        assert (moved == by).all(), (table, column)
+    assert (done.events["time"] - run.events["time"]).tolist() == [by, pd.Timedelta(0)]
+    pd.testing.assert_frame_equal(done.gpu, run.gpu)
+
+
+def test_zones_in_both_sources_need_no_evidence() -> None:
+    run, _ = make(1)
+    inputs = (InputRecord("gpu.csv", "telemetry", clock="utc"), InputRecord("optuna.db", "trials"))
+    studies = run.studies.assign(clock="utc")
+    clock = establish_clock(replace(run, studies=studies, info=replace(run.info, inputs=inputs)))
+    assert (clock.method, clock.confidence, clock.offset_s) == ("utc", "strong", 0)
+    naive = (InputRecord("gpu.csv", "telemetry", clock="local"),)
+    assert establish_clock(replace(run, studies=studies, info=replace(run.info, inputs=naive))).method == "correlation"
+
+
+def test_without_one_side_there_is_nothing_to_compare() -> None:
+    run, _ = make(1)
+    clock = establish_clock(Run(gpu=run.gpu))
+    assert not clock.joined and clock.confidence == "assumed" and "no trial with a start" in clock.evidence
+    clock = establish_clock(Run(trials=run.trials))
+    assert not clock.joined and "no GPU telemetry" in clock.evidence
+
+
+def test_a_gpu_that_is_always_busy_tells_nothing() -> None:
+    run, _ = make(1, Pool(memory=False, seen=(0.1, 0.9)))
+    busy = replace(run, gpu=run.gpu.assign(util_pct=100.0))
+    clock = establish_clock(busy)
+    assert (clock.confidence, clock.offset_s, clock.joined) == ("undetermined", 0, True)
+    assert "changed with the trials" in clock.evidence
+
+
+def test_noise_is_never_strong() -> None:
+    run, _ = make(1, Pool(hours=3))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        walk = np.abs(np.cumsum(rng.normal(0, 200, len(run.gpu))))
+        noise = run.gpu.assign(util_pct=rng.integers(0, 101, len(run.gpu)).astype(float), mem_used_mib=walk)
+        clock = establish_clock(replace(run, gpu=noise))
+        assert clock.confidence != "strong" and clock.applied_s == 0
+
+
+def test_little_telemetry_supports_likely_offsets_only() -> None:
+    run, _ = make(5, Pool(hours=8, workers=2, seen=(0.4, 0.6)))
+    odd = establish_clock(shift_trials(run, -5 * HOUR))
+    assert (odd.confidence, odd.offset_s, odd.applied_s) == ("undetermined", 0, 0)
+    assert "less than a third" in odd.evidence and "covers 20 % of the study" in odd.evidence
+    likely = establish_clock(shift_trials(run, -8 * HOUR))
+    assert (likely.confidence, likely.offset_s) == ("strong", 8 * HOUR)
+
+
+def test_telemetry_of_another_day_is_not_joined() -> None:
+    run, _ = make(1)
+    clock = establish_clock(shift_trials(run, 3 * 86400))
+    assert not clock.joined and clock.applied_s == 0 and clock.confidence == "undetermined"
+    assert clock.evidence.startswith("Trials and telemetry share no time: the trials begin 69 h")
+    assert "state clock_offset_s in run.toml" in clock.evidence
+    assert "the telemetry begins" in establish_clock(shift_trials(run, -3 * 86400)).evidence
+
+
+def test_an_open_trial_may_still_run() -> None:
+    run, _ = make(1)
+    open_ended = run.trials.head(1).copy()
+    open_ended["end"] = open_ended["end"].where(False)
+    assert establish_clock(replace(run, trials=open_ended)).joined
+
+
+@settings(max_examples=8, deadline=None)
+@given(days=st.integers(-3000, 3000), quarter=st.integers(-40, 40))
+def test_shifting_both_clocks_changes_nothing(days: int, quarter: int) -> None:
+    run, _ = make(4, Pool(hours=1.5))
+    # Without summer time, so that the likely offsets stay the same too.
+    both = shift_trials(run, days * 86400 + quarter * 900)
+    both = replace(both, gpu=both.gpu.assign(time=both.gpu["time"] + pd.Timedelta(days=days)))
+    one = shift_trials(run, quarter * 900)
+    a, b = establish_clock(both), establish_clock(one)
+    assert (a.offset_s, a.confidence, a.evidence) == (b.offset_s, b.confidence, b.evidence)
+
+
+@pytest.mark.parametrize(("zone", "ahead_h"), [("Asia/Taipei", 8), ("America/Bogota", -5)])
+def test_a_study_that_optuna_5_goes_on_with_has_two_clocks(zone: str, ahead_h: int) -> None:
+    """Read as local time throughout: what Optuna 5 wrote in UTC lies ``ahead_h`` too early."""
+    run, _ = make(6, Pool(hours=6, workers=2))
+    run = replace(run, info=replace(run.info, timezone=zone))
+    half = len(run.trials) // 2
+    # Workers stop for the upgrade: no trial runs across it.
+    pause = run.trials.loc[run.trials["trial"] < half, "end"].max()
+    kept = run.trials[(run.trials["trial"] < half) | (run.trials["start"] > pause)].reset_index(drop=True)
+    run = replace(run, trials=kept)
+    first = int(kept.loc[kept["trial"] >= half, "trial"].min())
+    done = settled(shift_trials(run, -ahead_h * HOUR, first))
+    clock = done.info.clock
+    assert (clock.offset_s, clock.confidence) == (0, "strong")
+    assert clock.parts == (("pool", first, ahead_h * HOUR),)
+    pd.testing.assert_frame_equal(done.trials, run.trials)
+    assert any("the starts run back by" in note for note in clock.notes) == (ahead_h > 0)
+
+
+def test_a_clock_change_within_the_study_is_said() -> None:
+    run, _ = make(1, Pool(hours=2))
+    to_autumn = (pd.Timestamp("2025-10-26 00:00", tz="UTC") - run.trials["start"].min()).total_seconds()
+    moved = shift_trials(run, to_autumn)
+    berlin = replace(moved, info=RunInfo(timezone="Europe/Berlin"))
+    (note,) = establish_clock(berlin).notes
+    assert "changed by -1 h at 2025-10-26 01:00 UTC" in note and "may be wrong by 3600 s" in note
+    assert establish_clock(replace(berlin, studies=berlin.studies.assign(clock="utc"))).notes == ()
+
+
+def test_ends_before_starts_are_said() -> None:
+    run, _ = make(1)
+    trials = run.trials.copy()
+    trials.loc[3, "end"] = trials.loc[3, "start"] - pd.Timedelta(hours=1)
+    assert any("1 trials end before they start" in n for n in establish_clock(replace(run, trials=trials)).notes)
+
+
+def test_the_scan_is_the_correlation_written_out() -> None:
+    """Against Pearson's r by numpy at a few lags, for one signal and all responses."""
+    rng = np.random.default_rng(0)
+    grid = Grid(1000.0, 10.0, 300, 4, 4)
+    start = np.sort(rng.uniform(1000, 3600, 30))
+    end = start + rng.uniform(20, 200, 30)
+    level = rng.normal(size=grid.n)
+    seen = rng.random(grid.n) > 0.2
+    signal = Signal("x", np.where(seen, edges(level, grid), 0.0), seen)
+    scan = scan_offsets([signal], grid, start, end)
+    for offset in (-600.0, 0.0, 250.0):
+        found = []
+        for response in (0, 4, 8, 16, 32, 64, 128):
+            borders = grid.start_s - offset + grid.step_s * np.arange(-50, grid.n + 51)
+            x = edges(running(start + response, end, borders), replace(grid, n=grid.n + 100))[50 : 50 + grid.n]
+            found.append(np.corrcoef(x[seen], signal.edge[seen])[0, 1])
+        at = np.flatnonzero(scan.offset_s == offset)[0]
+        assert scan.fit[at] == pytest.approx(max(found), abs=1e-9)
+
+
+def flat_scan(**peaks: float) -> Scan:
+    """A scan that is 0.1 everywhere but at some offsets in hours (h8 is +8, m5 is -5)."""
+    offset = np.arange(-51300.0, 51301.0, 10.0)
+    fit = np.full(len(offset), 0.1)
+    for name, value in peaks.items():
+        hour = int(name[1:]) * (1 if name[0] == "h" else -1)
+        fit[offset == hour * HOUR] = value
+    return Scan(offset, fit, ("memory",), 10.0)
+
+
+WELL = Observed(3000, 3600, 5)
+
+
+def test_confidence_follows_the_margin() -> None:
+    assert judge(flat_scan(h8=0.5, h3=0.39), {0}, WELL).confidence == "strong"
+    weak = judge(flat_scan(h8=0.5, h3=0.45), {0}, WELL)
+    assert (weak.confidence, weak.offset_s) == ("weak", 8 * HOUR)
+    alike = judge(flat_scan(h8=0.5, h3=0.48), {0}, WELL)
+    assert (alike.confidence, alike.offset_s) == ("undetermined", 0) and "Several offsets fit alike" in alike.evidence
+    assert judge(flat_scan(h8=0.5), {0}, Observed(500, 600, 5)).confidence == "weak"
+
+
+def test_likely_offsets_are_all_that_little_telemetry_allows() -> None:
+    little = Observed(900, 3600, 5)
+    assert judge(flat_scan(h8=0.5), {0, 8 * HOUR}, little).confidence == "strong"
+    assert judge(flat_scan(h7=0.5), {0, 8 * HOUR}, little).confidence == "undetermined"
+
+
+def test_a_skew_must_be_clear_and_longer_than_two_periods() -> None:
+    scan = flat_scan()
+    scan.fit[scan.offset_s == 8 * HOUR + 40] = 0.5
+    assert judge(scan, {0}, WELL).offset_s == 8 * HOUR + 40
+    assert judge(scan, {0}, Observed(3000, 3600, 20)).offset_s == 8 * HOUR
+    scan.fit[scan.offset_s == 3 * HOUR] = 0.3
+    assert judge(scan, {0}, WELL).confidence == "weak"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 h"), (28800, "+8 h"), (-12600, "-3 h 30 min"), (18045, "+5 h 45 s"), (900, "+15 min"), (-40, "-40 s")],
+)
+def test_offsets_in_words(seconds: float, text: str) -> None:
+    assert hours(seconds) == text
+
+
+def test_a_record_without_a_shift_leaves_the_tables_alone() -> None:
+    run, _ = make(1)
+    assert apply_clock(run, ClockRecord(offset_s=900.0, confidence="weak")).trials is run.trials
