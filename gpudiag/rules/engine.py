@@ -74,7 +74,10 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR."""
+    """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR.
+
+    ``caused_by``: id of another finding of the same run of which this one is a symptom.
+    """
 
     rule: str
     title: str
@@ -88,11 +91,12 @@ class Verdict:
     where: Mapping[str, Any] = field(default_factory=dict)
     lost_gpu_h: float | None = None
     margin: float | None = None
+    caused_by: str | None = None
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One question to one profile."""
+    """One question to one profile. ``explained_by``: rules whose finding would be the cause of this one's."""
 
     id: str
     title: str
@@ -102,6 +106,7 @@ class Rule:
     severity: Severity
     remedy: str
     refuted_by: str = ""
+    explained_by: tuple[str, ...] = ()
 
     @cached_property
     def thresholds(self) -> dict[str, float]:
@@ -116,14 +121,20 @@ class Rule:
 
 
 def rule(
-    *, measure: Callable[[Run], Any], severity: str, title: str, remedy: str, refuted_by: str = ""
+    *,
+    measure: Callable[[Run], Any],
+    severity: str,
+    title: str,
+    remedy: str,
+    refuted_by: str = "",
+    explained_by: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Evidence | None]], Rule]:
     """Make a function a Rule; its name, docstring and keyword-only defaults are used."""
 
     def make(judge: Callable[..., Evidence | None]) -> Rule:
         name = judge.__name__.replace("_", "-")
         topic = judge.__module__.rsplit(".", 1)[-1]
-        return Rule(name, title, topic, measure, judge, Severity(severity), remedy, refuted_by)
+        return Rule(name, title, topic, measure, judge, Severity(severity), remedy, refuted_by, explained_by)
 
     return make
 
@@ -156,8 +167,27 @@ def _check_value(r: Rule, name: str, value: float) -> None:
 def judge_all(
     rules: Iterable[Rule], profiles: Profiles, thresholds: Mapping[str, Mapping[str, float]]
 ) -> tuple[Verdict, ...]:
-    """One verdict per rule, in the order of the rules."""
-    return tuple(_judge(r, profiles, thresholds[r.id]) for r in rules)
+    """One verdict per rule, in the order of the rules; findings that explain each other are linked."""
+    rules = tuple(rules)
+    verdicts = [_judge(r, profiles, thresholds[r.id]) for r in rules]
+    found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
+    return tuple(
+        replace(v, caused_by=_cause(r, v, found)) if v.rule in found else v
+        for r, v in zip(rules, verdicts, strict=True)
+    )
+
+
+def _cause(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> str | None:
+    """The first rule of ``explained_by`` that fired, on a GPU of this finding's where both name GPUs."""
+    own = _gpus(verdict)
+    for name in r.explained_by:
+        if name in found and (not own or not _gpus(found[name]) or own & _gpus(found[name])):
+            return name
+    return None
+
+
+def _gpus(verdict: Verdict) -> set[str]:
+    return {gpu for gpu in str(verdict.where.get("gpu", "")).split(", ") if gpu}
 
 
 @dataclass(eq=False)

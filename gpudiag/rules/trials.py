@@ -16,6 +16,7 @@ from gpudiag.rules.wording import count, span
     remedy="Read the failure texts by kind before blaming memory: out of memory, device-side assert (an index or "
     "label out of range) and lost GPUs have different cures. A streak on one worker is often one event.",
     refuted_by="Failures raised on purpose to reject a configuration: prune those instead.",
+    explained_by=("failures-out-of-memory", "failures-device-assert", "failures-after-full-memory"),
 )
 def failure_rate_high(
     trials: TrialsProfile, *, max_pct: float = 2.0, severe_pct: float = 25.0, chance_pct: float = 1.0
@@ -59,6 +60,7 @@ def failure_rate_high(
     remedy="Find out what ended them: Optuna leaves RUNNING what SIGKILL, SIGTERM or sys.exit() ended, and a kill for "
     "lack of memory looks like this. Mark them FAIL; with heartbeat_interval the storage does so by itself.",
     refuted_by="The study is still running, or more workers run than were stated.",
+    explained_by=("parallelism-above-configured",),
 )
 def trials_orphaned(trials: TrialsProfile, *, max_orphans: float = 0.0) -> Evidence | None:
     """An orphan counts as running for ever: it hides a crash and confuses samplers that look at running trials.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
-from gpudiag.rules.engine import Evidence, Severity, rule
+from gpudiag.measures.utilization import IDLE_PCT, UtilizationProfile, measure_utilization
+from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
 from gpudiag.rules.wording import gpus, span
 
 UNUSED_PCT = 1.0
+MIN_PERIODS = 10.0
+MIN_WORK_PCT = 10.0
 NO_UTILIZATION = (
     "Under MIG record SM activity with DCGM (dcgmi dmon -e 1002); elsewhere check that the driver prints "
     "utilization.gpu."
@@ -23,6 +25,7 @@ NO_UTILIZATION = (
     remedy="Check CUDA_VISIBLE_DEVICES as the worker sees it (set before CUDA starts), the library's own device "
     "argument and the list of devices; or ask for fewer GPUs.",
     refuted_by="MIG and some WSL systems print no utilization; such a GPU is not assessed.",
+    explained_by=("gpu-idle-beside-busy",),
 )
 def gpu_unused(
     use: UtilizationProfile, *, max_util_pct: float = UNUSED_PCT, min_periods: float = 10.0, min_run_s: float = 60.0
@@ -57,11 +60,72 @@ def gpu_unused(
 
 @rule(
     measure=measure_utilization,
+    severity="critical",
+    title="All work ran on another GPU",
+    remedy="Give each worker its GPU in the environment of its own process (CUDA_VISIBLE_DEVICES before Python starts) "
+    "and name the device explicitly as well. Usual causes: CUDA_VISIBLE_DEVICES set in the worker after CUDA was "
+    "initialised; a library's own device id that overrides it (gpu_device_id of LightGBM, device of XGBoost); a list "
+    "of devices with one entry; too few tasks. Then run long enough to see every GPU at work.",
+    refuted_by="A job that was meant for one GPU: then ask for one.",
+)
+def gpu_idle_beside_busy(
+    use: UtilizationProfile,
+    *,
+    idle_pct: float = IDLE_PCT,
+    min_work_pct: float = MIN_WORK_PCT,
+    min_periods: float = MIN_PERIODS,
+    min_run_s: float = 60.0,
+) -> Evidence | None:
+    """A GPU that stays idle while the one beside it works doubles the bill and halves the speed it could have.
+
+    Never above 10 % utilization (idle by SageMaker's LowGPUUtilization) with memory at its baseline, over 10 sampling
+    periods or more (jobstats' unused GPU), while another GPU was above 10 % for at least a tenth of its time
+    (a default without a published source: a desktop's flicker is no work).
+    """
+    table = use.per_gpu
+    if len(table) < 2:
+        raise NotApplicable("There is only one GPU.")
+    idle = _idle_beside(table, idle_pct, min_work_pct)
+    found = table[idle & (table["n_samples"] >= min_periods) & (table["observed_s"] >= min_run_s)]
+    if len(found):
+        others = table[~idle & (table["duty_pct"] >= min_work_pct)]
+        busiest = others["mean_pct"].idxmax()
+        most, mean = float(found["max_pct"].max()), float(found["mean_pct"].max())
+        verb = "was" if len(found) == 1 else "were"
+        return Evidence(
+            f"{gpus(found.index)} {verb} idle (mean {mean:.0f} %, never above {most:.0f} %) for the "
+            f"{span(float(found['observed_s'].max()))} observed, while GPU {busiest} worked at "
+            f"{others.at[busiest, 'mean_pct']:.0f} % on average (up to {others.at[busiest, 'max_pct']:.0f} %): "
+            f"all work went to {gpus(others.index)}.",
+            {
+                "mean_pct": mean,
+                "max_pct": most,
+                "busiest_mean_pct": float(others.at[busiest, "mean_pct"]),
+                "busiest_max_pct": float(others.at[busiest, "max_pct"]),
+                "observed_s": float(found["observed_s"].max()),
+            },
+            {"gpu": ", ".join(found.index)},
+            lost_gpu_h=float(found["observed_s"].sum() / 3600),
+            margin=idle_pct - most,
+        )
+    _need_utilization(table)
+    if idle.any():
+        raise NotMeasurable(
+            f"{gpus(table.index[idle])} looks idle, but less than {span(min_run_s)} or {min_periods:.0f} samples were "
+            "observed.",
+            "Record for longer.",
+        )
+    return None
+
+
+@rule(
+    measure=measure_utilization,
     severity="warning",
     title="GPU utilization is low",
     remedy="Look at what the GPU waits for: input first (loader workers, CPU cores, disk), then the work per step "
     "(batch size, model), then more trials at once.",
     refuted_by="A short run, of which start-up is a large part.",
+    explained_by=("cpu-bound-input", "io-wait", "loader-slow", "launch-bound", "batch-or-kernels-small"),
 )
 def gpu_low_utilization(
     use: UtilizationProfile,
@@ -77,9 +141,11 @@ def gpu_low_utilization(
     job_defense_shield's threshold and target (Princeton), as are the 30 minutes below which a run is too
     short for more than a note; PyTorch's profiler and the ICSE'24 study of low utilization use 50 too.
     Only time at 10 % or less counts as lost: how much of the rest could be used, utilization cannot say.
+    A GPU that was never used, or idle beside a busy one, is named by the rule for that alone.
     """
     table, when = _at_work(use)
-    low = table[(table["mean_pct"] < below_par_pct) & (use.per_gpu["max_pct"] > UNUSED_PCT)]
+    named = (use.per_gpu["max_pct"] <= UNUSED_PCT) | _idle_beside(use.per_gpu, IDLE_PCT, MIN_WORK_PCT)
+    low = table[(table["mean_pct"] < below_par_pct) & ~named]
     if low.empty:
         _need_utilization(use.per_gpu)
         return None
@@ -104,6 +170,7 @@ def gpu_low_utilization(
     remedy="Find the period: a regular one points at validation or checkpoints, an irregular one at the input; "
     "then overlap that work with training (prefetch, workers, asynchronous checkpoints).",
     refuted_by="Trials that start and end one after the other: see start-up and gaps.",
+    explained_by=("stalls-periodic", "stalls-aperiodic", "cpu-bound-input", "io-wait"),
 )
 def gpu_fluctuating(
     use: UtilizationProfile, *, high_pct: float = 70.0, low_pct: float = 10.0, min_run_s: float = 300.0
@@ -132,6 +199,13 @@ def gpu_fluctuating(
         lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
         margin=float(low_pct - row["p5_pct"]),
     )
+
+
+def _idle_beside(table: pd.DataFrame, idle_pct: float, min_work_pct: float) -> pd.Series:
+    """True for each GPU without work or memory of its own while another one worked."""
+    idle = (table["max_pct"] <= idle_pct) & (table["mem_at_baseline"] != False)  # noqa: E712 - NaN is unknown
+    works = table["duty_pct"] >= min_work_pct
+    return idle & (works & ~idle).any()
 
 
 def _level(mean_pct: float, very_low_pct: float, low_pct: float) -> Severity:

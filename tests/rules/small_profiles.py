@@ -25,8 +25,8 @@ TIMES = pd.Timestamp("2025-10-24", tz="UTC")
 PER_GPU: dict[type, dict[str, Any]] = {
     UtilizationProfile: {
         "mean_pct": NAN, "p5_pct": NAN, "p50_pct": NAN, "p95_pct": NAN, "max_pct": NAN, "idle_pct": NAN,
-        "idle_gpu_h": NAN, "observed_s": NAN, "n_samples": 0, "mem_at_baseline": NAN, "trial_mean_pct": NAN,
-        "trial_p5_pct": NAN, "trial_p95_pct": NAN, "trial_idle_gpu_h": NAN, "trial_s": NAN,
+        "duty_pct": NAN, "idle_gpu_h": NAN, "observed_s": NAN, "n_samples": 0, "mem_at_baseline": NAN,
+        "trial_mean_pct": NAN, "trial_p5_pct": NAN, "trial_p95_pct": NAN, "trial_idle_gpu_h": NAN, "trial_s": NAN,
     },
     MemoryProfile: {
         "p99_used_pct": NAN, "max_used_pct": NAN, "total_mib": NAN, "headroom_mib": NAN, "growth_factor": NAN,

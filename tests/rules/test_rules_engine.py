@@ -128,3 +128,27 @@ def test_wrong_thresholds_are_refused_before_anything_is_measured(overrides: dic
 def test_zero_and_hundred_are_legal() -> None:
     assert check_thresholds((load_high,), {"load-high": {"max_pct": 0, "max_s": 0}})["load-high"]["max_pct"] == 0
     assert check_thresholds((load_high,), {"load-high": {"max_pct": 100}})["load-high"]["max_pct"] == 100
+
+
+@rule(measure=measure_load, severity="warning", title="It creaks", remedy="Oil it.", explained_by=("load-high",))
+def creaks(load: Load, *, max_pct: float = 40.0) -> Evidence | None:
+    """A symptom of load."""
+    return Evidence("It does.", {}, {"gpu": "0, 1"}) if load.load_pct > max_pct else None
+
+
+@rule(measure=measure_load, severity="warning", title="Other creaks", remedy="Oil it.", explained_by=("load-high",))
+def other_creaks(load: Load) -> Evidence | None:
+    """Elsewhere."""
+    return Evidence("It does.", {}, {"gpu": "7"})
+
+
+def test_a_symptom_names_its_cause_where_both_were_found_at_one_place() -> None:
+    rules = (creaks, load_high, other_creaks)
+
+    def causes(load: Load) -> list[str | None]:
+        return [
+            v.caused_by for v in judge_all(rules, Profiles(Run(), {measure_load: load}), check_thresholds(rules, {}))
+        ]
+
+    assert causes(Load(51)) == ["load-high", None, None]
+    assert causes(Load(45)) == [None, None, None]

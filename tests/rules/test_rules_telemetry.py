@@ -16,9 +16,9 @@ from gpudiag.rules.engine import Severity, Status
 from gpudiag.rules.memory import memory_headroom, memory_near_limit
 from gpudiag.rules.power import power_implausible
 from gpudiag.rules.sampling import sampling_coverage, sampling_gaps
-from gpudiag.rules.utilization import gpu_fluctuating, gpu_low_utilization, gpu_unused
+from gpudiag.rules.utilization import gpu_fluctuating, gpu_idle_beside_busy, gpu_low_utilization, gpu_unused
 
-FOUND, CLEAR, NOT_ASSESSED = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED
+FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
 CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 
 
@@ -91,6 +91,60 @@ def test_low_utilization_is_judged_while_trials_ran() -> None:
 
 def test_an_unused_gpu_is_not_reported_twice() -> None:
     assert verdict(gpu_low_utilization, use(**IDLE)).status is CLEAR
+
+
+CASE_3 = {
+    "0": {
+        "mean_pct": 3.0, "max_pct": 6.0, "duty_pct": 0.0, "n_samples": 78, "observed_s": 390.0, "mem_at_baseline": True,
+    },
+    "1": {"mean_pct": 20.0, "max_pct": 37.0, "duty_pct": 95.0, "n_samples": 78, "observed_s": 390.0},
+}  # fmt: skip
+
+
+def beside(idle: dict[str, Any] | None = None, busy: dict[str, Any] | None = None) -> UtilizationProfile:
+    return profile(UtilizationProfile, {"0": {**CASE_3["0"], **(idle or {})}, "1": {**CASE_3["1"], **(busy or {})}})
+
+
+@pytest.mark.parametrize(
+    ("idle", "busy", "status"),
+    [
+        ({}, {}, FOUND),
+        ({"max_pct": 10.0}, {}, FOUND),
+        ({"max_pct": 10.1}, {}, CLEAR),
+        ({"mem_at_baseline": NAN}, {}, FOUND),
+        ({"mem_at_baseline": False}, {}, CLEAR),
+        ({}, {"duty_pct": 10.0}, FOUND),
+        ({}, {"duty_pct": 9.9}, CLEAR),
+        ({"n_samples": 10}, {}, FOUND),
+        ({"n_samples": 9}, {}, NOT_ASSESSED),
+        ({"observed_s": 60.0}, {}, FOUND),
+        ({"observed_s": 59.9}, {}, NOT_ASSESSED),
+        ({"max_pct": NAN, "mean_pct": NAN}, {}, NOT_ASSESSED),
+        ({}, {"duty_pct": NAN, "mean_pct": NAN, "max_pct": NAN}, NOT_ASSESSED),
+    ],
+)
+def test_idle_beside_busy(idle: dict[str, Any], busy: dict[str, Any], status: Status) -> None:
+    assert verdict(gpu_idle_beside_busy, beside(idle, busy)).status is status
+
+
+def test_idle_beside_busy_names_the_gpu_and_the_causes() -> None:
+    found = verdict(gpu_idle_beside_busy, beside())
+    assert (found.severity, found.where, found.lost_gpu_h) == (CRITICAL, {"gpu": "0"}, pytest.approx(390 / 3600))
+    assert found.summary == (
+        "GPU 0 was idle (mean 3 %, never above 6 %) for the 6.5 min observed, while GPU 1 worked at 20 % on average "
+        "(up to 37 %): all work went to GPU 1."
+    )
+    for cause in ("CUDA_VISIBLE_DEVICES", "gpu_device_id", "one entry", "too few tasks"):
+        assert cause in found.remedy
+
+
+def test_one_gpu_is_beside_none() -> None:
+    assert verdict(gpu_idle_beside_busy, use(**CASE_3["0"])).status is NOT_APPLICABLE
+
+
+def test_low_utilization_leaves_the_idle_gpu_to_its_own_rule() -> None:
+    assert verdict(gpu_low_utilization, beside()).where == {"gpu": "1"}
+    assert verdict(gpu_low_utilization, beside(busy={"mean_pct": 90.0})).status is CLEAR
 
 
 EVEN = {"mean_pct": 60.0, "observed_s": 300.0, "idle_gpu_h": 0.01, "max_pct": 100.0}
