@@ -134,7 +134,7 @@ def test_telemetry_of_another_day_is_not_joined() -> None:
 def test_an_open_trial_may_still_run() -> None:
     run, _ = make(1)
     open_ended = run.trials.head(1).copy()
-    open_ended["end"] = open_ended["end"].where(False)
+    open_ended["end"] = pd.Series([pd.NaT], dtype="datetime64[us, UTC]")
     assert establish_clock(replace(run, trials=open_ended)).joined
 
 
@@ -177,6 +177,13 @@ def test_a_clock_change_within_the_study_is_said() -> None:
     (note,) = establish_clock(berlin).notes
     assert "changed by -1 h at 2025-10-26 01:00 UTC" in note and "may be wrong by 3600 s" in note
     assert establish_clock(replace(berlin, studies=berlin.studies.assign(clock="utc"))).notes == ()
+
+
+def test_numbers_that_do_not_follow_time_are_no_clock_fault() -> None:
+    run, _ = make(1, Pool(hours=4))
+    mixed = run.trials.assign(trial=np.random.default_rng(0).permutation(len(run.trials)))
+    clock = establish_clock(replace(run, trials=mixed.sort_values("trial", ignore_index=True)))
+    assert (clock.confidence, clock.offset_s, clock.parts, clock.notes) == ("strong", 0, (), ())
 
 
 def test_ends_before_starts_are_said() -> None:

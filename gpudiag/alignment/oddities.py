@@ -13,6 +13,8 @@ from gpudiag.alignment.signals import seconds
 from gpudiag.clock import transitions
 from gpudiag.run import Run
 
+MAX_STEPS = 3
+
 
 def oddities(run: Run, zone: tzinfo) -> tuple[str, ...]:
     """Sentences on stamps of trials that cannot be taken at their word."""
@@ -30,11 +32,15 @@ def oddities(run: Run, zone: tzinfo) -> tuple[str, ...]:
 
 
 def steps_back(trials: pd.DataFrame) -> Iterator[tuple[str, int, float]]:
-    """(study, trial, seconds) of each start that lies a quarter of an hour or more before that of the trial before."""
+    """(study, trial, seconds) of each start that lies a quarter of an hour or more before that of the trial before.
+
+    A study with more than MAX_STEPS of them is left out: its numbers do not follow time.
+    """
     for study, part in trials[trials["start"].notna()].groupby("study", sort=True):
         ordered = part.sort_values("trial", kind="stable")
         step = np.diff(seconds(ordered["start"]))
-        for at in np.flatnonzero(step <= -QUARTER_S):
+        back = np.flatnonzero(step <= -QUARTER_S)
+        for at in back if len(back) <= MAX_STEPS else ():
             yield str(study), int(ordered["trial"].iloc[at + 1]), float(-step[at])
 
 
