@@ -14,7 +14,7 @@ import optuna
 import pandas as pd
 import pytest
 from handmade_studies import sqlite_study, write_study
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.exceptions import ExperimentalWarning
@@ -135,7 +135,10 @@ def servers(postgres_url: str, mysql_url: str) -> Iterator[dict[str, RDBStorage]
 @pytest.mark.slow
 @pytest.mark.server
 @settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=5,
+    deadline=None,
+    phases=[Phase.generate],  # shrinking through three servers takes minutes
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(drawn=STUDIES)
 def test_every_server_gives_the_same(
@@ -148,10 +151,10 @@ def test_every_server_gives_the_same(
     for url, storage in servers.items():
         write_study(storage, name, found, directions)
         ours = read_trials(url, study=name)
-        if url.startswith("mysql"):  # whole seconds only
+        if url.startswith("mysql"):  # whole seconds only: MySQL rounds, MariaDB cuts
             for column in ("start", "end"):
                 away = (ours.trials[column] - expected.trials[column]).abs().max()
-                assert pd.isna(away) or away <= pd.Timedelta(milliseconds=500)
+                assert pd.isna(away) or away < pd.Timedelta(seconds=1)
             ours.trials[["start", "end"]] = expected.trials[["start", "end"]]
         same(ours, expected, url, exported=False)
     url, prefix = redis_prefix
