@@ -36,7 +36,11 @@ def recognises(source: Source) -> bool:
 def read(source: Source, options: ReadOptions) -> Telemetry:
     log = ProblemLog()
     snapshots = Snapshots()
-    found = [(line, item) for line, item in documents(source.read_text(), log) if isinstance(item.get("gpus"), list)]
+    found = [
+        (line, item)
+        for line, item in documents(source.read_text(), log)
+        if isinstance(item, dict) and isinstance(item.get("gpus"), list)
+    ]
     several = len({str(item.get("hostname")) for _, item in found}) > 1
     for line, item in found:
         snapshots.begin(read_moment(str(item.get("query_time"))))

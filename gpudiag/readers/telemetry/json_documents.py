@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.telemetry.moments import Moment, read_moment
 
 _DECODER = json.JSONDecoder()
+_NOT_BLANK = re.compile(r"\S")
 
 
-def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, Any]]:
-    """Line and value of each object; an array on top yields its elements. What is no JSON is counted.
+def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] | Moment]]:
+    """Line and value of each object; an array on top yields its objects, a line that states a time its moment.
 
-    A damaged or cut object is counted as lost, and reading goes on at the next line that begins with a bracket.
+    What is neither is counted. A damaged or cut object is counted as lost, and reading goes on at the next line
+    that begins with a bracket.
     """
     text = text.replace("\0", "").lstrip("\ufeff")
     at, line, counted = 0, 1, 0
-    while at < len(text):
-        line += text.count("\n", counted, at)
-        counted = at
-        if text[at].isspace():
-            at += 1
+    while (match := _NOT_BLANK.search(text, at)) is not None:
+        at = match.start()
+        line, counted = line + text.count("\n", counted, at), at
+        if text[at] not in "{[":
+            at = _line_end(text, at)
+            if moment := _moment(text[counted:at]):
+                yield line, moment
+            else:
+                log.add("text between documents", line=line, example=text[counted:at])
             continue
         try:
-            value, end = _DECODER.raw_decode(text, at)
+            value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            value, end = None, _next_start(text, at)
-            torn = text[at] in "{["
-            example = text[at : at + 80]
-            log.add("damaged document" if torn else "text between documents", line=line, example=example, lost=torn)
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, dict):
-                yield line, item
-        at = end
+            log.add("damaged document", line=line, example=text[at : at + 80], lost=True)
+            at = _next_start(text, at)
+            continue
+        yield from ((line, item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return end if end >= 0 else len(text)
+
+
+def _moment(line: str) -> Moment | None:
+    moment = read_moment(line)
+    return moment if moment is not None and moment.day and moment.clock else None
 
 
 def _next_start(text: str, at: int) -> int:

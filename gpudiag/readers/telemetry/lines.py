@@ -13,6 +13,9 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\
 _ADDRESSED = re.compile(r"\x1b\[(?:\d+;(?:[2-9]|\d\d+)[Hf]|\d+d|\d+G|\?1049h)")
 """Moves of the cursor to a place within the screen, and the switch to the alternate screen."""
 
+_SCREEN_START = 4096
+"""Characters within which a recorded screen moves its cursor; a colour code or two further down is no screen."""
+
 
 def plain(line: str) -> str:
     """The line without terminal escape sequences."""
@@ -33,8 +36,9 @@ def numbered_lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, str]]
 
 
 def is_screen(source: Source) -> bool:
-    """True for a recording of a terminal screen (``watch``): cursor moves instead of lines."""
-    return "\x1b[" in source.text and _ADDRESSED.search(source.text) is not None
+    """True for a recording of a terminal screen (``watch``): it begins with cursor moves instead of lines."""
+    start = source.text[:_SCREEN_START]
+    return "\x1b[" in start and _ADDRESSED.search(start) is not None
 
 
 def screen_refused(source: Source, tool: str, instead: str) -> InputError:

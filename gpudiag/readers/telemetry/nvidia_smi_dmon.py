@@ -10,8 +10,8 @@ import polars as pl
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.column_text import holds, read_rows, stamp_rows
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.smi_columns import holds, read_rows, stamp_rows
 
 NAME = "nvidia-smi dmon"
 

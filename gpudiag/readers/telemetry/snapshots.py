@@ -24,6 +24,7 @@ class Snapshots:
     gpu: list[dict[str, Any]] = field(default_factory=list)
     processes: list[dict[str, Any]] = field(default_factory=list)
     host: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     gpus: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def begin(self, moment: Moment | None) -> None:
@@ -42,6 +43,10 @@ class Snapshots:
         """A row of table ``host``."""
         self.host.append({"at": len(self.moments) - 1, "line": line, **values})
 
+    def event(self, kind: str, line: int, gpu: str, detail: str) -> None:
+        """A row of table ``events``."""
+        self.events.append({"at": len(self.moments) - 1, "line": line, "kind": kind, "gpu": gpu, "detail": detail})
+
     def describe(self, gpu: str, **values: Any) -> None:
         """What is known of a GPU; what is said last holds."""
         self.gpus.setdefault(gpu, {"gpu": gpu}).update({k: v for k, v in values.items() if v not in (None, "")})
@@ -52,7 +57,7 @@ class Snapshots:
         """The tables. Raises InputError if no row is left."""
         stamps, said = self._stamps(options)
         tables = {}
-        for name in ("gpu", "processes", "host"):
+        for name in ("gpu", "processes", "host", "events"):
             if rows := getattr(self, name):
                 table = pd.DataFrame(rows)
                 table["time"] = stamps[table.pop("at").to_numpy()].reset_index(drop=True)

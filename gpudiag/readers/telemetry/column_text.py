@@ -1,8 +1,9 @@
-"""The column text of ``nvidia-smi dmon`` and ``pmon``: headers, rows and stamps, aligned or as CSV.
+"""The column text of ``nvidia-smi dmon`` and ``pmon`` and of ``dcgmi dmon``: headers, rows and stamps.
 
-Both print ``# gpu ...`` and ``# Idx ...`` (names, then units), repeat them, and may change columns inside a file;
-``-o D``/``-o T`` put date and time before them; ``--format csv`` puts commas between; ``-`` is a missing value.
-No public file of ``--format csv`` was found: its form is taken from programs that parse it.
+nvidia-smi prints ``# gpu ...`` and ``# Idx ...`` (names, then units), repeats them, and may change columns inside a
+file; ``-o D``/``-o T`` put date and time before them; ``--format csv`` puts commas between; ``-`` is a missing
+value. No public file of ``--format csv`` was found: its form is taken from programs that parse it. dcgmi prints
+``#Entity ...`` and ``ID``, and rows ``GPU 0 ...``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ NOT_A_ROW = "line that is no sample"
 TORN = "torn row"
 BAD_CELL = "cell that is no number"
 MISSING = ("-", "N/A", "")
-_UNITS = ("#idx", "#yyyymmdd", "#hh:mm:ss")
+_UNITS = ("#idx", "#yyyymmdd", "#hh:mm:ss", "id")
+_TEXTS = ("entity", "gpu", "date", "time", "pid", "command")
+_UNIT_LINE = r"^#|^ID$|^ID "
 _METRICS = {"pwr", "temp", "gtemp", "sm", "mem", "enc", "mclk", "pclk", "pviol", "fb", "bar1", "sbecc", "pci", "rxpci"}
 
 
@@ -37,7 +40,7 @@ class Header:
 
     @property
     def tool(self) -> str:
-        return "pmon" if "pid" in self.names else "dmon"
+        return "dcgmi" if self.names[0] == "entity" else "pmon" if "pid" in self.names else "dmon"
 
     @property
     def separator(self) -> str:
@@ -52,23 +55,26 @@ def read_header(line: str) -> Header | None:
     names = tuple(name.strip() for name in text.split(",")) if "," in text else tuple(text.split())
     while names and not names[-1]:
         names = names[:-1]
+    if names[:1] == ("entity",):
+        names = ("entity", "gpu", *names[1:])
+        return Header(names, False) if len(set(names)) == len(names) > 2 else None
     stamps = [name for name in names[:2] if name in ("date", "time")]
     known = len(names) > len(stamps) + 1 and names[len(stamps)] == "gpu" and not _METRICS.isdisjoint(names)
     return Header(names, "," in text) if known and len(set(names)) == len(names) else None
 
 
 def holds(source: Source, tool: str) -> bool:
-    """True if the file is of this tool: dmon where it has a dmon header, else pmon where it has one of pmon.
+    """True if the file is of this tool. With headers of several, dcgmi goes before dmon and dmon before pmon.
 
     A transcript that shows tables of nvidia-smi as well belongs to them: only they carry their own date.
     """
-    headers = (read_header(line.strip()) for line in source.lines if "gpu" in line[:40])
+    headers = (read_header(line.strip()) for line in source.lines if "gpu" in line[:40] or "#Entity" in line[:20])
     tools = {header.tool for header in headers if header}
     return bool(tools) and tool == min(tools) and not is_table(source)
 
 
 def read_rows(source: Source, log: ProblemLog, tool: str, numbers: Sequence[str]) -> pl.DataFrame:
-    """The rows of one tool: ``line``, ``gpu``, the stamps, ``pid`` and ``command`` as text, ``numbers`` as floats.
+    """The rows of one tool: ``line``, ``gpu``, stamps, ``entity``, ``pid``, ``command`` as text, ``numbers`` as floats.
 
     Columns that no header names are absent. Rows of the other tool and torn rows are counted and dropped.
     """
@@ -100,8 +106,8 @@ def _lines(block: Block) -> pl.DataFrame:
 
 def _parts(lines: pl.DataFrame, header: Header | None, log: ProblemLog) -> Iterator[tuple[pl.DataFrame, Header | None]]:
     """The rows of a block in pieces of one header each, in order."""
-    marked = lines.with_row_index("at").filter(pl.col("text").str.starts_with("#"))
-    rows = lines.with_columns(keep=~pl.col("text").str.starts_with("#"))
+    marked = lines.with_row_index("at").filter(pl.col("text").str.contains(_UNIT_LINE))
+    rows = lines.with_columns(keep=~pl.col("text").str.contains(_UNIT_LINE))
     meaning = {text: read_header(text) for text in marked["text"].unique().to_list()}
     low = 0
     for at, line, text in marked.iter_rows():
@@ -127,7 +133,7 @@ def _typed(part: pl.DataFrame, header: Header, numbers: Sequence[str], log: Prob
     whole = cells[f"field_{size - 1}"].is_not_null()
     if spare:
         whole &= cells[f"field_{size}"].is_null() | (cells[f"field_{size}"] == "")
-    gpu = cells["field_0" if header.names[0] == "gpu" else f"field_{header.names.index('gpu')}"]
+    gpu = cells[f"field_{header.names.index('gpu')}"]
     whole &= gpu.cast(pl.UInt16, strict=False).is_not_null()
     if not whole.all():
         _count(part.filter(~whole), cells.filter(~whole).select(text="field_0"), log)
@@ -135,7 +141,7 @@ def _typed(part: pl.DataFrame, header: Header, numbers: Sequence[str], log: Prob
     out = {"line": part["line"]}
     for name in header.names:
         cell = cells[f"field_{header.names.index(name)}"]
-        if name in ("gpu", "date", "time", "pid", "command"):
+        if name in _TEXTS:
             out[name] = cell
         elif name in numbers:
             out[name] = _number(cell, part, header.comma, log)
@@ -158,7 +164,7 @@ def _count(part: pl.DataFrame, first_cells: pl.DataFrame, log: ProblemLog) -> No
     """Lines that are no rows: torn if they begin like one, otherwise prose."""
     if not len(part):
         return
-    begins = first_cells["text"].str.contains(r"^\d+$").fill_null(False)
+    begins = first_cells["text"].str.contains(r"^(\d+|GPU)$").fill_null(False)
     for kind, which in ((TORN, begins), (NOT_A_ROW, ~begins)):
         lines = part.filter(which)
         if len(lines):

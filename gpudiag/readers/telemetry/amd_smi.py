@@ -1,0 +1,118 @@
+"""``amd-smi metric --csv -w`` and ``amd-smi monitor``, as CSV or aligned text; stamps are seconds since 1970.
+
+The tool's MB are MiB. ``umc_activity`` is how busy the memory controller was. Lists in a cell are not read.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from datetime import UTC, datetime
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.lines import numbered_lines
+from gpudiag.readers.telemetry.moments import Moment
+from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
+
+NAME = "amd-smi"
+
+_METRIC = {
+    "util_pct": ("gfx_activity",),
+    "mem_util_pct": ("umc_activity",),
+    "power_w": ("socket_power", "current_socket_power", "average_socket_power"),
+    "temp_c": ("edge", "hotspot"),
+    "mem_temp_c": ("mem",),
+    "sm_clock_mhz": ("gfx_0_clk",),
+    "mem_clock_mhz": ("mem_0_clk",),
+    "mem_used_mib": ("used_vram",),
+    "mem_total_mib": ("total_vram",),
+    "energy_j": ("total_energy_consumption",),
+}
+_MONITOR = {
+    "util_pct": ("gfx_util", "gfx%", "gfx"),
+    "mem_util_pct": ("mem_util", "mem%", "mem"),
+    "power_w": ("power", "power_usage"),
+    "temp_c": ("gpu_temp", "gpu_t", "hotspot_temperature"),
+    "mem_temp_c": ("mem_temp", "mem_t", "memory_temperature"),
+    "sm_clock_mhz": ("gfx_clock", "gfx_clk"),
+    "mem_clock_mhz": ("mem_clock", "mem_clk"),
+    "mem_used_mib": ("vram_used",),
+    "mem_total_mib": ("vram_total",),
+}
+"""The same name ``mem`` is a temperature in metric and a utilization in monitor."""
+
+_TOKEN = re.compile(r"N/A(?: ?Mb/s)?|-?\d+(?:\.\d+)?(?: ?(?:W|°C|\S?C|%|MHz|MB|Mb/s|V))?(?=\s|$)|\S+")
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*(?:W|\S{0,2}C|%|MHz|MB))?")
+_FIRST_EPOCH_S = 946_684_800
+
+
+def _header(line: str) -> tuple[list[str], bool] | None:
+    """Names in lower case and whether commas part them, if the line is a header of one of the commands."""
+    comma = "," in line
+    names = [name.strip().lower() for name in line.split(",")] if comma else line.lower().split()
+    if names[:1] != ["gpu"] and names[:2] != ["timestamp", "gpu"]:
+        return None
+    rest = set(names)
+    metric = comma and {"gfx_activity", "umc_activity"} <= rest
+    monitor = bool(rest & {"gpu_temp", "gpu_t", "hotspot_temperature"}) and bool(rest & set(_MONITOR["util_pct"]))
+    return (names, comma) if metric or monitor else None
+
+
+def recognises(source: Source) -> bool:
+    return any(_header(line) for line in source.lines if "gpu" in line[:40].lower())
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    snapshots = Snapshots()
+    names: list[str] = []
+    comma = False
+    last, seen = "", set[str]()
+    for number, line in numbered_lines(source, log):
+        header = _header(line) if not line[:1].isdigit() else None
+        if header is not None:
+            names, comma = header
+            continue
+        cells = _cells(line, comma)
+        if not cells:
+            continue
+        values = dict(zip(names, cells, strict=False))
+        stamp = values.get("timestamp", "")
+        if len(cells) != len(names) or not values["gpu"].isdigit() or ("timestamp" in names and _moment(stamp) is None):
+            torn = cells[0].isdigit()
+            log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
+            continue
+        if not snapshots.moments or stamp != last or values["gpu"] in seen:
+            snapshots.begin(_moment(stamp))
+            last, seen = stamp, set()
+        seen.add(values["gpu"])
+        columns = _METRIC if "gfx_activity" in names else _MONITOR
+        snapshots.sample(values["gpu"], number, **{key: _first(values, places) for key, places in columns.items()})
+    return snapshots.finish(source, NAME, options, log)
+
+
+def _cells(line: str, comma: bool) -> list[str]:
+    if comma:
+        return [cell.strip() for cell in next(csv.reader([line]), [])]
+    return _TOKEN.findall(line)
+
+
+def _moment(text: str) -> Moment | None:
+    """Seconds since 1970; a smaller count is a torn stamp."""
+    epoch_s = quantity(text)
+    if epoch_s is None or not _FIRST_EPOCH_S < epoch_s < 10 * _FIRST_EPOCH_S:
+        return None
+    return Moment(datetime.fromtimestamp(epoch_s, UTC).replace(tzinfo=None), utc=True)
+
+
+def _first(values: dict[str, str], names: tuple[str, ...]) -> float | None:
+    for name in names:
+        match = _NUMBER.fullmatch(values.get(name, ""))
+        if match:
+            return float(match[1])
+    return None
+
+
+READER = Reader(NAME, recognises, read)

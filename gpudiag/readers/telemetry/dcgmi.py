@@ -1,0 +1,118 @@
+"""``dcgmi dmon``: its text, and CSV made of it: one field a row, or columns named by field.
+
+The text has no time. Profiling fields (1001 to 1016) are fractions of 1, utilizations are percent.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.column_text import holds, read_rows
+from gpudiag.readers.telemetry.dcgm_fields import BY_NAME, BY_NUMBER, BY_TAG, Metric, without_blanks
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.lines import numbered_lines
+from gpudiag.readers.telemetry.long_form import widen, with_total, xid_events
+from gpudiag.readers.telemetry.snapshots import quantity
+from gpudiag.readers.telemetry.ticks import relative_note, relative_time
+
+NAME = "dcgmi dmon"
+OTHER_ENTITY = "row of a MIG instance, link or CPU"
+RELATIVE_NOTE = "Its time is relative: it is counted from 1970-01-01."
+
+_GPU_NAMES = ("gpuid", "gpu_id", "gpu")
+_SCALES_US = {"timestampus": 1.0, "time_us": 1.0, "time_ms": 1e3, "time_s": 1e6}
+_FIRST_EPOCH_US = 946_684_800_000_000
+"""The year 2000: smaller counts are relative to an unknown start."""
+
+_METRICS: dict[str, Metric] = BY_NAME | BY_TAG | BY_NUMBER | {"watts": BY_TAG["power"]}
+
+
+def recognises(source: Source) -> bool:
+    return holds(source, "dcgmi") or (bool(source.lines) and _is_csv(_names(source.lines[0])))
+
+
+def _names(line: str) -> list[str]:
+    return [name.strip().lower() for name in line.split(",")]
+
+
+def _is_csv(names: Sequence[str]) -> bool:
+    """True for the header of either CSV: columns named by bare field number, or DCGM's own stamp beside a field."""
+    known = [name for name in names if name in _METRICS]
+    long = {"field", "values"} <= set(names)
+    told = long or any(name in BY_NUMBER for name in known) or ("timestampus" in names and bool(known))
+    return told and not {*_GPU_NAMES}.isdisjoint(names) and not {*_SCALES_US}.isdisjoint(names)
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    return _read_text(source, options, log) if holds(source, "dcgmi") else _read_csv(source, options, log)
+
+
+def _read_text(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetry:
+    rows = read_rows(source, log, "dcgmi", list(BY_TAG))
+    if not rows.is_empty():
+        board = rows["entity"] == "GPU"
+        log.add(OTHER_ENTITY, int((~board).sum()))
+        rows = rows.filter(board)
+    if rows.is_empty():
+        raise nothing_usable(source, NAME, log)
+    index = rows["gpu"].cast(pl.Int64).to_numpy()
+    tick = np.cumsum(index <= np.concatenate(([-1], index[:-1])))
+    table = pd.DataFrame({"time": relative_time(tick, options.period_s), "gpu": rows["gpu"].to_list()})
+    for tag, metric in sorted(BY_TAG.items(), key=lambda item: item[1].rank):
+        if tag in rows.columns:
+            values = without_blanks(rows[tag].fill_null(float("nan")).to_numpy()) * metric.factor
+            table[metric.column] = table[metric.column].fillna(pd.Series(values)) if metric.column in table else values
+    events = xid_events(table)
+    notes = [relative_note(options.period_s)]
+    return finish(source, NAME, options, log, gpu=with_total(table), events=events, notes=notes)
+
+
+def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetry:
+    lines = numbered_lines(source, log)
+    _, header = next(lines)
+    names = _names(header)
+    gpu_at = next(names.index(name) for name in _GPU_NAMES if name in names)
+    time_at = next(names.index(name) for name in _SCALES_US if name in names)
+    scale_us = _SCALES_US[names[time_at]]
+    long = "field" in names
+    readings: list[tuple[float, str, str, float, int]] = []
+    for number, line in lines:
+        cells = [cell.strip() for cell in next(csv.reader([line]), [])]
+        stamp = quantity(cells[time_at]) if len(cells) == len(names) else None
+        if stamp is None or not cells[gpu_at].isdigit():
+            _odd(line, header, number, log)
+            continue
+        named = (
+            [(cells[names.index("field")], cells[names.index("values")])] if long else zip(names, cells, strict=True)
+        )
+        for name, cell in named:
+            metric, value = _METRICS.get(name.lower()), quantity(cell)
+            if metric is not None:
+                scaled = np.nan if value is None else value * metric.factor
+                readings.append((stamp * scale_us, cells[gpu_at], metric.column, scaled, metric.rank))
+    if not readings:
+        raise nothing_usable(source, NAME, log)
+    gpu, events = widen(pd.DataFrame(readings, columns=["time", "gpu", "column", "value", "rank"]), near=long)
+    since_1970 = float(gpu["time"].median()) > _FIRST_EPOCH_US
+    for table in (gpu, events):
+        stamps = table["time"].round().astype("int64").astype("datetime64[us]")
+        table["time"] = stamps.dt.tz_localize("UTC") if since_1970 else stamps
+    return finish(source, NAME, options, log, gpu=gpu, events=events, notes=[] if since_1970 else [RELATIVE_NOTE])
+
+
+def _odd(line: str, header: str, number: int, log: ProblemLog) -> None:
+    if line.strip() and line != header:
+        torn = line[:1].isdigit()
+        log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
+
+
+READER = Reader(NAME, recognises, read)

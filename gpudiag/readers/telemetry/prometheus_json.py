@@ -1,0 +1,103 @@
+"""Answers of the Prometheus API (``query_range`` or ``query``) about NVIDIA GPUs, one or several in a file.
+
+No real file was available: the shape is that of the API's documentation, ``data.result[].metric`` and
+``.values[[seconds, "text"]]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.json_documents import documents
+from gpudiag.readers.telemetry.long_form import widen
+from gpudiag.readers.telemetry.metric_names import METRICS, Cards, is_of_instance
+from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
+
+NAME = "Prometheus JSON"
+NAMELESS = "series without a metric name"
+OTHER = "series of another metric"
+
+
+def recognises(source: Source) -> bool:
+    text = source.text
+    return (
+        text.lstrip("\ufeff \r\n\t")[:1] in ("{", "[")
+        and '"metric"' in text
+        and ('"values"' in text or '"value"' in text)
+        and any(f'"{prefix}' in text for prefix in ("DCGM_FI_", "nvidia_smi_"))
+    )
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    cards = Cards()
+    parts: list[pd.DataFrame] = []
+    found = [
+        (line, series)
+        for line, item in documents(source.read_text(), log)
+        if isinstance(item, dict)
+        for series in _series(item)
+    ]
+    for _, series in found:
+        points = _points(series)
+        last = quantity(str(points[-1][1])) if points else None
+        cards.learn(series["metric"].get("__name__", ""), _labels(series), last)
+    for line, series in found:
+        name, labels = series["metric"].get("__name__"), _labels(series)
+        metric = METRICS.get(name or "")
+        if metric is None or is_of_instance(labels, metric):
+            log.add(OTHER if name else NAMELESS, line=line, example=name or labels)
+            continue
+        readings = _readings(series, metric.factor, line, log)
+        parts.append(readings.assign(gpu=cards.label(cards.key(labels)), column=metric.column, rank=metric.rank))
+    if not any(len(part) for part in parts):
+        raise nothing_usable(source, NAME, log)
+    gpu, events = widen(pd.concat([part for part in parts if len(part)], ignore_index=True))
+    shown = cards.relabel(Snapshots(gpu=[{"gpu": label} for label in gpu["gpu"].unique()]))
+    names = dict(zip(gpu["gpu"].unique(), (row["gpu"] for row in shown.gpu), strict=True))
+    for table in (gpu, events):
+        table["gpu"] = table["gpu"].map(names)
+        table["time"] = pd.to_datetime(table["time"], unit="us", utc=True)
+    return finish(source, NAME, options, log, gpu=gpu, events=events, gpus=pd.DataFrame(list(shown.gpus.values())))
+
+
+def _series(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The series of an answer, of its ``data`` alone, or of a bare list of series."""
+    data = item.get("data", item)
+    result = data.get("result", [data]) if isinstance(data, dict) else []
+    for series in result if isinstance(result, list) else []:
+        if isinstance(series, dict) and isinstance(series.get("metric"), dict):
+            yield series
+
+
+def _labels(series: dict[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in series["metric"].items()}
+
+
+def _points(series: dict[str, Any]) -> list[Any]:
+    """The points of a range, or the one point of an instant query."""
+    values = series.get("values", [series.get("value")])
+    points = values if isinstance(values, list) else []
+    return [point for point in points if isinstance(point, list) and len(point) == 2]
+
+
+def _readings(series: dict[str, Any], factor: float, line: int, log: ProblemLog) -> pd.DataFrame:
+    """Stamps in microseconds and values; what is no number is counted."""
+    points = _points(series)
+    stamps = [quantity(str(point[0])) for point in points]
+    values = [quantity(str(point[1])) if point[1] != "NaN" else np.nan for point in points]
+    good = [at for at, stamp in enumerate(stamps) if stamp is not None and values[at] is not None]
+    log.add("point that is no number", len(points) - len(good), line=line)
+    time = np.array([round(float(stamps[at] or 0) * 1e6) for at in good], dtype="int64")
+    return pd.DataFrame({"time": time, "value": np.array([values[at] for at in good], dtype="float64") * factor})
+
+
+READER = Reader(NAME, recognises, read)

@@ -1,0 +1,133 @@
+"""Scrapes of dcgm-exporter or nvidia_gpu_exporter, one or many in a file.
+
+A scrape has no time of its own: a stamp behind the value or a date line between scrapes is used where there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.dcgm_fields import FB_FREE, XID, Metric, is_blank
+from gpudiag.readers.telemetry.lines import numbered_lines
+from gpudiag.readers.telemetry.metric_names import METRICS, PROCESS_MEMORY, Cards, is_of_instance
+from gpudiag.readers.telemetry.moments import Moment, read_moment
+from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
+
+NAME = "Prometheus text"
+
+_SERIES = re.compile(
+    r"(?P<name>[A-Za-z_:][\w:]*)\s*(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<ms>\d{12,14}))?\s*"
+)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_OURS = re.compile(r"(?:DCGM_FI_|nvidia_smi_)\w+\s*(?:\{.*\})?\s+[-+\w.]+(?:\s+\d+)?\s*")
+
+
+def recognises(source: Source) -> bool:
+    return any(line[:1] in ("D", "n") and _OURS.fullmatch(line) for line in source.lines)
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    scrapes = _Scrapes()
+    for number, line in numbered_lines(source, log):
+        if line and not line.isspace() and not line.startswith(("# HELP", "# TYPE", "# EOF")):
+            match = _SERIES.fullmatch(line)
+            if match:
+                scrapes.take(number, match)
+            elif (moment := read_moment(line)) and moment.day and moment.clock:
+                scrapes.end()
+                scrapes.moment = moment
+            else:
+                log.add("line that is no sample", line=number, example=line)
+    scrapes.end()
+    snapshots = scrapes.cards.relabel(scrapes.snapshots)
+    return snapshots.finish(source, NAME, options, log)
+
+
+@dataclass
+class _Sample:
+    """The readings of one GPU in the scrape under way, by column: rank and value."""
+
+    line: int
+    readings: dict[str, tuple[int, float | None]] = field(default_factory=dict)
+
+    def add(self, metric: Metric, value: float | None) -> None:
+        known = self.readings.get(metric.column)
+        if known is None or known[1] is None or (value is not None and metric.rank < known[0]):
+            self.readings[metric.column] = (metric.rank, None if value is None else value * metric.factor)
+
+    def values(self) -> dict[str, float | None]:
+        """Columns of the schema, with the size of memory from its parts where it is not exported."""
+        out = {column: value for column, (_, value) in self.readings.items() if column != XID}
+        free, used = out.pop(FB_FREE, None), out.get("mem_used_mib")
+        if out.get("mem_total_mib") is None and free is not None and used is not None:
+            out["mem_total_mib"] = used + free + (out.get("mem_reserved_mib") or 0.0)
+        return out
+
+
+@dataclass
+class _Scrapes:
+    """Follows the series; a series that comes again begins a new scrape."""
+
+    snapshots: Snapshots = field(default_factory=Snapshots)
+    cards: Cards = field(default_factory=Cards)
+    moment: Moment | None = None
+    _seen: set[str] = field(default_factory=set)
+    _samples: dict[tuple[str, str, str], _Sample] = field(default_factory=dict)
+    _processes: list[tuple[int, Mapping[str, str], float]] = field(default_factory=list)
+    _labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    _xid: dict[str, float] = field(default_factory=dict)
+
+    def take(self, number: int, match: re.Match[str]) -> None:
+        """Use one reading."""
+        text = match["labels"] or ""
+        series = f"{match['name']}{{{text}}}"
+        if series in self._seen:
+            self.end()
+        self._seen.add(series)
+        if text not in self._labels:
+            self._labels[text] = {key: re.sub(r"\\(.)", r"\1", value) for key, value in _LABEL.findall(text)}
+        labels, metric = self._labels[text], METRICS.get(match["name"])
+        value = quantity(match["value"])
+        self.cards.learn(match["name"], labels, value)
+        if match["ms"] and self.moment is None:
+            self.moment = Moment(datetime.fromtimestamp(int(match["ms"]) / 1000, UTC).replace(tzinfo=None), utc=True)
+        if match["name"] == PROCESS_MEMORY and value is not None:
+            self._processes.append((number, labels, value))
+        elif metric is not None and not is_of_instance(labels, metric):
+            known = None if value is None or value != value or is_blank(value) else value
+            self._samples.setdefault(self.cards.key(labels), _Sample(number)).add(metric, known)
+
+    def end(self) -> None:
+        """Close the scrape under way."""
+        if self._samples:
+            self.snapshots.begin(self.moment)
+            for key, sample in self._samples.items():
+                self._close(self.cards.label(key), sample)
+            for number, labels, size in self._processes:
+                self._process(number, labels, size)
+        self.moment = None if self._samples else self.moment
+        self._seen, self._samples, self._processes = set(), {}, []
+
+    def _close(self, gpu: str, sample: _Sample) -> None:
+        self.snapshots.sample(gpu, sample.line, **sample.values())
+        xid = sample.readings.get(XID, (0, None))[1]
+        if xid is not None:
+            if xid > 0 and xid != self._xid.get(gpu):
+                self.snapshots.event("xid", sample.line, gpu, f"last XID error is {xid:.0f}")
+            self._xid[gpu] = xid
+
+    def _process(self, number: int, labels: Mapping[str, str], size: float) -> None:
+        if labels.get("pid", "").isdigit():
+            gpu = self.cards.label(self.cards.key(labels))
+            name = labels.get("process_name")
+            self.snapshots.process(gpu, number, int(labels["pid"]), name=name, mem_used_mib=size / 2**20)
+
+
+READER = Reader(NAME, recognises, read)
