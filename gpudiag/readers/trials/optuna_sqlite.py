@@ -43,6 +43,8 @@ def _has_tables(data: bytes) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Trials:
     """Every study of the file, or the one of ``options.study``."""
+    if source.compression:
+        raise InputError(f"{source.path}: is an Optuna study packed with {source.compression}; unpack it first.")
     return _read(source.path, options, live=False)
 
 

@@ -51,8 +51,10 @@ def plain_names(header: Sequence[str]) -> list[str]:
     return out
 
 
-def _rows(source: Source) -> list[list[str]]:
+def _rows(source: Source, problems: ProblemLog) -> list[list[str]]:
     text = source.read_text().replace("\0", "").lstrip("\ufeff")
+    # Whoever writes such a file ends its lines, so a last line without an end was cut, maybe inside a number.
+    problems.add("last line without its end, its last cell may be cut", int(not text.endswith(("\n", "\r"))))
     delimiter = _delimiter(text.partition("\n")[0])
     try:
         return [row for row in csv.reader(text.splitlines(keepends=True), delimiter=delimiter) if row]
@@ -72,7 +74,7 @@ def _columns(names: Sequence[str], rows: Sequence[Sequence[str]], problems: Prob
 def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per row; the study is called as the options say, else like the file."""
     problems = ProblemLog()
-    header, *rows = _rows(source)
+    header, *rows = _rows(source, problems)
     names = plain_names(header)
     if len(set(names) - {""}) < len([name for name in names if name]) and rows and "number" not in rows[0]:
         # A multi_index frame: the second line holds the names inside params, user_attrs, ...
@@ -84,7 +86,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
 def read_dashboard(source: Source, options: ReadOptions) -> Trials:
     """optuna-dashboard's CSV: states, values and parameters, but neither times nor durations."""
     problems = ProblemLog()
-    header, *rows = _rows(source)
+    header, *rows = _rows(source, problems)
     names = [_dashboard_name(name) for name in header]
     out = from_columns(_columns(names, rows, problems), source, options, DASHBOARD_NAME, problems)
     note = f"{source.path.name}: an optuna-dashboard CSV carries no times; export the study itself to see durations."

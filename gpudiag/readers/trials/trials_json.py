@@ -68,7 +68,7 @@ def _objects(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
     at = text.find("[") + 1
     while True:
         at = next((i for i in range(at, len(text)) if text[i] not in " \t\r\n,"), len(text))
-        if at >= len(text) or text[at] == "]":
+        if text[at : at + 1] == "]":
             return
         try:
             found, at = decoder.raw_decode(text, at)
