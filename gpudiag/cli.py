@@ -70,7 +70,8 @@ def report(
     console = _console(stderr=True)
     inputs = _inputs(run, telemetry, trials, artifacts, study, timezone)
     limits = ", ".join(threshold or [])
-    parameters = {**_absolute(inputs), **({"thresholds": limits} if limits else {}), **_assignments(parameter or [])}
+    parameters: dict[str, Any] = {("run_path" if name == "path" else name): value for name, value in inputs.items()}
+    parameters |= ({"thresholds": limits} if limits else {}) | _assignments(parameter or [])
     check_parameters(find_notebook(notebook), parameters)
     with _status(console, "reading the run"):
         diagnosis = run_diagnosis(load_run(**inputs), thresholds=limits)
@@ -194,27 +195,11 @@ def _inputs(
     study: str | None,
     timezone: str | None,
 ) -> dict[str, Any]:
-    """The choice of inputs as arguments of load_run, which are also the notebook's parameters."""
+    """The choice of inputs as arguments of load_run."""
     if run is None and not (telemetry or trials or artifacts):
         raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
     given = {"telemetry": telemetry, "trials": trials, "artifacts": artifacts, "study": study, "timezone": timezone}
     return {"path": str(run or ""), **{name: value for name, value in given.items() if value}}
-
-
-def _absolute(inputs: dict[str, Any]) -> dict[str, Any]:
-    """The same choice for a notebook, which may run in another folder."""
-
-    def absolute(path: str) -> str:
-        return path if "://" in path or not path else str(Path(path).resolve())
-
-    out = {("run_path" if name == "path" else name): value for name, value in inputs.items()}
-    for name in ("run_path", "trials"):
-        if name in out:
-            out[name] = absolute(out[name])
-    for name in ("telemetry", "artifacts"):
-        if name in out:
-            out[name] = [absolute(path) for path in out[name]]
-    return out
 
 
 def _assignments(items: list[str]) -> dict[str, str]:
