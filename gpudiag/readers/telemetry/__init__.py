@@ -19,6 +19,8 @@ from gpudiag.readers.telemetry import (
     nvidia_smi_xml,
     nvitop,
     smi_messages,
+    wandb_binary,
+    wandb_jsonl,
 )
 
 EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with utilization, memory or power columns)"
@@ -33,6 +35,8 @@ READERS: tuple[Reader[Telemetry], ...] = (
     gpustat_json.READER,
     nvitop.READER,
     gputil.READER,
+    wandb_binary.READER,
+    wandb_jsonl.READER,
     smi_messages.READER,
 )
 

@@ -1,0 +1,59 @@
+"""System metrics in W&B's own run file, ``run-<id>.wandb``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.wandb_metrics import Tick, joined, plain_name, tables
+from gpudiag.readers.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, Message, epoch_us, inner, records, text
+
+NAME = "W&B run file"
+
+_TIMESTAMP, _ITEM = 2, 3
+
+
+def recognises(source: Source) -> bool:
+    return source.head.startswith(MAGIC)
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    """Read what lies before the end of the file, wherever a killed run left it.
+
+    Raises InputError if it holds no system metrics, as the file of a run shorter than one interval.
+    """
+    log = ProblemLog()
+    found = tables(joined(_ticks(source.read_bytes(), log)))
+    if found.gpu is None and found.host is None:
+        log.add("run file without system metrics")
+        raise nothing_usable(source, NAME, log)
+    gpu, host = (None if table is None else table.drop(columns="line") for table in (found.gpu, found.host))
+    return finish(source, NAME, options, log, gpu=gpu, host=host, notes=found.notes)
+
+
+def _ticks(data: bytes, log: ProblemLog) -> Iterator[Tick]:
+    for record in records(data, log):
+        try:
+            for stats in inner(record, STATS):
+                time_us = epoch_us(stats, _TIMESTAMP)
+                if time_us:
+                    yield Tick(time_us, dict(_values(stats)))
+        except ValueError:
+            log.add("record that is no message", lost=True)
+
+
+def _values(stats: Message) -> Iterator[tuple[str, float]]:
+    for item in inner(stats, _ITEM):
+        try:
+            value = json.loads(text(item, VALUE_JSON))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield plain_name(text(item, KEY)), float(value)
+
+
+READER = Reader(NAME, recognises, read)

@@ -1,0 +1,60 @@
+"""``wandb-events.jsonl``: the system metrics of an old W&B run (2020), one JSON object an interval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.lines import numbered_lines
+from gpudiag.readers.telemetry.wandb_metrics import Tick, joined, plain_name, tables
+
+NAME = "W&B events"
+
+
+def recognises(source: Source) -> bool:
+    """True if one of the first lines is an object of system metrics."""
+    if source.is_binary or "_timestamp" not in source.text:
+        return False
+    return any(_tick(line, 0) is not None for line in source.lines[:10])
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    found = tables(joined(_ticks(source, log)))
+    if found.gpu is None and found.host is None:
+        raise nothing_usable(source, NAME, log)
+    return finish(source, NAME, options, log, gpu=found.gpu, host=found.host, notes=found.notes)
+
+
+def _ticks(source: Source, log: ProblemLog) -> Iterator[Tick]:
+    for number, line in numbered_lines(source, log):
+        tick = _tick(line, number)
+        if tick is not None:
+            yield tick
+        elif line.strip():
+            torn = line.lstrip().startswith("{")
+            log.add("torn line" if torn else "line that is no sample", line=number, example=line, lost=torn)
+
+
+def _tick(line: str, number: int) -> Tick | None:
+    """The metrics of one line; None if it has none, or no time."""
+    try:
+        found: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("_timestamp"), int | float):
+        return None
+    values = {plain_name(key): float(value) for key, value in found.items() if _is_metric(key, value)}
+    return Tick(round(found["_timestamp"] * 1e6), values, number) if values else None
+
+
+def _is_metric(key: str, value: object) -> bool:
+    return plain_name(key) != key and isinstance(value, int | float) and not isinstance(value, bool)
+
+
+READER = Reader(NAME, recognises, read)

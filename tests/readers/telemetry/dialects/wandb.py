@@ -1,0 +1,68 @@
+"""W&B run files as 0.16 (one record a tick) and 0.18 (several, milliseconds apart) write them, and 2020's events."""
+
+from __future__ import annotations
+
+import json
+
+from telemetry_sample import Sample
+from wandb_bytes import exit_record, run_file, stats
+
+START_S = 1732344056.548438
+
+
+def gpu(index: int, tick: int) -> dict[str, float]:
+    name = f"gpu.{index}."
+    return {
+        f"{name}gpu": 60.5 + tick + index,
+        f"{name}memory": 30.0 + tick,
+        f"{name}memoryAllocated": 25.0,
+        f"{name}memoryAllocatedBytes": 6 * 2**30,
+        f"{name}temp": 61.0,
+        f"{name}powerWatts": 210.5,
+        f"{name}powerPercent": 70.17,
+    }
+
+
+def host(tick: int) -> dict[str, float]:
+    cores = {f"cpu.{core}.cpu_percent": 10.0 * core + tick for core in range(8)}
+    return {"cpu": 12.5, "memory": 40.0, "proc.memory.availableMB": 38400.0, **cores}
+
+
+def one_record(ticks: int, gpus: int) -> bytes:
+    """Long enough to cross several blocks."""
+    out = []
+    for tick in range(ticks):
+        values = {key: value for index in range(gpus) for key, value in gpu(index, tick).items()}
+        padding = {f"disk.{n}.usageGB": 1.0 for n in range(60)}
+        out.append(stats(START_S + 30 * tick, {**host(tick), **values, **padding}))
+    return run_file([*out, exit_record(0, 30 * ticks)])
+
+
+def several_records(ticks: int) -> bytes:
+    out = []
+    for tick in range(ticks):
+        at = START_S + 10 * tick
+        out += [stats(at, {"network.sent": 1}), stats(at + 0.0004, host(tick)), stats(at + 0.003, gpu(0, tick))]
+    return run_file(out)
+
+
+def host_only(ticks: int) -> bytes:
+    return run_file([stats(START_S + 30 * tick, host(tick)) for tick in range(ticks)])
+
+
+def events(ticks: int) -> str:
+    lines = []
+    for tick in range(ticks):
+        values = {f"system.{key}": value for key, value in {**gpu(0, tick), "cpu": 65.27}.items()}
+        lines.append(json.dumps({**values, "_wandb": True, "_timestamp": 1582070941 + 30 * tick, "_runtime": 28}))
+    return "\n".join(lines) + "\n"
+
+
+SAMPLES = (
+    Sample("W&B run file", "one-record-a-tick", one_record(24, 2), 48, ("0", "1"), lost_by_cut=2),
+    Sample("W&B run file", "several-records-a-tick", several_records(24), 24, ("0",)),
+    Sample(
+        "W&B run file", "no-gpu", run_file([stats(START_S + 30 * n, host(n)) for n in range(9)]), 9, (), table="host"
+    ),
+    Sample("W&B events", "one-gpu", events(20), 20, ("0",)),
+)
