@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 
@@ -9,23 +10,30 @@ from gpudiag.clock import parse_zone
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry import (
+    amd_smi,
+    dcgmi,
     gpustat,
     gpustat_json,
     gputil,
+    npu_smi,
     nvidia_smi_csv,
     nvidia_smi_dmon,
     nvidia_smi_pmon,
     nvidia_smi_table,
     nvidia_smi_xml,
     nvitop,
+    prometheus_json,
+    prometheus_text,
+    rocm_smi,
     smi_messages,
+    table_csv,
     wandb_binary,
     wandb_jsonl,
 )
 
 EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with utilization, memory or power columns)"
 
-READERS: tuple[Reader[Telemetry], ...] = (
+_TOOLS: tuple[Reader[Telemetry], ...] = (
     nvidia_smi_csv.READER,
     nvidia_smi_dmon.READER,
     nvidia_smi_pmon.READER,
@@ -35,10 +43,24 @@ READERS: tuple[Reader[Telemetry], ...] = (
     gpustat_json.READER,
     nvitop.READER,
     gputil.READER,
+    dcgmi.READER,
+    prometheus_text.READER,
+    prometheus_json.READER,
+    rocm_smi.READER,
+    amd_smi.READER,
+    npu_smi.READER,
     wandb_binary.READER,
     wandb_jsonl.READER,
     smi_messages.READER,
 )
+
+
+def _no_tool(source: Source) -> bool:
+    """A table of numbers that no tool is known to write so."""
+    return table_csv.READER.recognises(source) and not any(tool.recognises(source) for tool in _TOOLS)
+
+
+READERS = (*_TOOLS, replace(table_csv.READER, recognises=_no_tool))
 
 
 def read_telemetry(

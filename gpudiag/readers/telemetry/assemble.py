@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.corrections import correct
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
 from gpudiag.readers.telemetry.identity import Face, resolve
-from gpudiag.readers.telemetry.losses import gpu_losses
 from gpudiag.readers.telemetry.order import (
     blocks,
     clock_of,
@@ -26,7 +26,8 @@ from gpudiag.readers.telemetry.order import (
 )
 from gpudiag.readers.telemetry.pieces import UNKNOWN, Piece, by_gpu
 from gpudiag.readers.telemetry.sweep import Sweep
-from gpudiag.readers.telemetry.ticks import relative_note, relative_time, zone_note
+from gpudiag.readers.telemetry.ticks import MIDNIGHT_NOTE, relative_note, relative_time, since_midnight, zone_note
+from gpudiag.readers.telemetry.told_events import told_events
 
 NO_GPU = "row that names no GPU"
 
@@ -43,11 +44,14 @@ class _Rows:
     tick: np.ndarray | None = None
 
 
-def assemble(source: Source, reader: str, options: ReadOptions, sweep: Sweep, notes: Sequence[str]) -> Telemetry:
-    """Tables from the good rows of a sweep.
+def assemble(
+    source: Source, reader: str, options: ReadOptions, sweep: Sweep, notes: Sequence[str], *, guessed: bool = False
+) -> Telemetry:
+    """Tables from the good rows of a sweep; ``guessed`` tells that its columns were named by their units alone.
 
-    Raises InputError if there is none.
+    Raises InputError if there is no good row.
     """
+    marks = [mark for piece in sweep.pieces for mark in piece.marks] + _marks(sweep)
     pieces = [piece for piece in sweep.pieces if len(piece)]
     sweep.pieces.clear()
     if not pieces:
@@ -57,12 +61,18 @@ def assemble(source: Source, reader: str, options: ReadOptions, sweep: Sweep, no
     named = any(piece.code is not None for piece in pieces)
     rows = _named(pieces, sweep, said) if named else _in_order(pieces, sweep, said)
     stamps = _time(rows, sweep, options, said)
-    said += correct(rows.columns, rows.code)
+    said += correct(rows.columns, rows.code, guessed=guessed)
+    host = _host(rows.columns, stamps)
     gpu = pd.Categorical.from_codes(rows.code, rows.labels)
-    events = gpu_losses(stamps, gpu, rows.lines, lost, sweep.others, source.path.name)
+    events = told_events(stamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
     columns: dict[str, Any] = rows.columns
     columns |= {"time": stamps, "line": rows.lines, "gpu": gpu}
-    return finish(source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, events=events, notes=said)
+    return finish(source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, host=host, events=events, notes=said)
+
+
+def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
+    stamps = sweep.layout.stamp.read(pl.Series([stamp for _, stamp, _ in sweep.marks], dtype=pl.String)).to_list()
+    return [(line, stamp, text) for (line, _, text), stamp in zip(sweep.marks, stamps, strict=True)]
 
 
 def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
@@ -155,9 +165,15 @@ def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
 
 def _time(rows: _Rows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
     """The time of each row: from its own column, from date lines, else counted from 1970."""
+    form = sweep.layout.stamp
     if "time" in rows.columns:
         stamps = rows.columns.pop("time")
-        return pd.Series(stamps).dt.tz_localize("UTC") if sweep.layout.stamp.zoned else stamps
+        if form.kind == "clock":
+            notes.append(MIDNIGHT_NOTE)
+            stamps = _dated(stamps, rows.code)
+        elif form.kind == "relative":
+            notes.append("Its stamps count from an unknown start: they are shown as counted from 1970-01-01.")
+        return pd.Series(stamps).dt.tz_localize("UTC") if form.zoned else stamps
     moments = clock_of(sweep.moments)
     if moments:
         notes += zone_note([moment for _, moment in moments])
@@ -165,3 +181,22 @@ def _time(rows: _Rows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> 
     notes.append(relative_note(options.period_s))
     tick = place_in(rows.code) if rows.tick is None else rows.tick
     return pd.Series(relative_time(tick, options.period_s)).dt.tz_localize("UTC")
+
+
+def _dated(clock: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """Times of day with a day each, GPU by GPU."""
+    epoch = np.datetime64(0, "us")
+    edges = np.flatnonzero(np.diff(code)) + 1
+    return np.concatenate([since_midnight(part - epoch) for part in np.split(clock, edges)])
+
+
+def _host(columns: dict[str, np.ndarray], stamps: Any) -> pd.DataFrame | None:
+    """Table ``host`` from columns that speak of it, which are taken out; rows of several GPUs repeat it."""
+    own = {name.removeprefix("host."): columns.pop(name) for name in list(columns) if name.startswith("host.")}
+    free = own.pop("ram_free_mib", None)
+    if free is not None and "ram_total_mib" in own:
+        own.setdefault("ram_used_mib", own["ram_total_mib"] - free)
+    if not own:
+        return None
+    frame = pd.DataFrame({"time": stamps} | own)
+    return frame[frame.drop(columns="time").notna().any(axis=1)].drop_duplicates("time", keep="last")

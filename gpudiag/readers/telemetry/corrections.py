@@ -10,16 +10,29 @@ from gpudiag.readers.telemetry.nvidia_fields import COUNTER
 
 _MOST_BOARD_W = 2500.0
 """No board draws this much: a log whose typical "W" is above it holds milliwatts (Jetson, NVML's own unit)."""
+_CLOSE_PCT = 1.5
+_AGREE = 0.95
 
 
-def correct(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+def correct(columns: MutableMapping[str, np.ndarray], code: np.ndarray, *, guessed: bool = False) -> list[str]:
     """Correct the columns of one file in place; returns a sentence for each correction.
 
     Args:
-        columns: arrays by column, rows in the order of the file.
+        columns: arrays by column; rows of one GPU stand together, in the order of the file.
         code: which GPU each row speaks of.
+        guessed: the columns were named by their units alone.
     """
-    return [*_milliwatts(columns), *_sizes(columns), *_reasons_from_counters(columns, code)]
+    notes = _free_taken_for_total(columns, code) if guessed else []
+    notes += [*_milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
+    return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
+
+
+def _free_taken_for_total(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+    total = columns.get("mem_total_mib")
+    if total is None or "mem_free_mib" in columns or not ((np.diff(total) != 0) & (np.diff(code) == 0)).any():
+        return []
+    columns["mem_free_mib"] = columns.pop("mem_total_mib")
+    return ["The second memory column varies, so it was taken as free memory, not as the total."]
 
 
 def _milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:
@@ -32,6 +45,54 @@ def _milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:
     return notes
 
 
+def _fractions(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """Utilization from 0 to 1 as per cent: the driver knows only whole per cents."""
+    notes = []
+    for name in ("util_pct", "mem_pct"):
+        values = columns.get(name)
+        if values is None or not (values > 0).any() or np.nanmax(values) > 1 or np.nanmin(values) < 0:
+            continue
+        if (values != np.round(values)).any() and not np.isnan(values).all():
+            columns[name] = values * 100
+            notes.append(f"{name} goes from 0 to 1 in the log; it was multiplied by 100.")
+    return notes
+
+
+def _memory_percent(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """What a percentage of memory means: the share that is used, or NVML's share of time in which memory was accessed.
+
+    A share that is used equals used / total, or else is no whole number, which NVML's always is.
+    """
+    share = columns.pop("mem_pct", None)
+    if share is None or np.isnan(share).all():
+        return []
+    used, total = columns.get("mem_used_mib"), columns.get("mem_total_mib")
+    known = ~np.isnan(share)
+    if used is not None and total is not None:
+        known &= ~np.isnan(used) & (total > 0)
+        full = 100 * used[known] / total[known]
+        fills = known.any() and float((np.abs(full - share[known]) <= _CLOSE_PCT).mean()) >= _AGREE
+        idle = bool(known.any()) and float(np.max(full, initial=0.0)) <= _CLOSE_PCT
+        if fills and not idle:
+            return ["Its percentage of memory equals used / total: it is how full memory is, not how busy."]
+    elif (share[known] != np.round(share[known])).any():
+        if total is not None:
+            columns["mem_used_mib"] = share * total / 100
+        return ["Its percentage of memory has fractions, so it is how full memory is, not NVML's memory utilization."]
+    if "mem_util_pct" not in columns:
+        columns["mem_util_pct"] = share
+    return ["Its percentage of memory was taken as NVML's memory utilization (time with accesses), not as fullness."]
+
+
+def _energy(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+    """A counter never falls; energy that does is that of single samples, which the power column tells better."""
+    energy = columns.get("energy_j")
+    if energy is None or not ((np.diff(energy) < 0) & (np.diff(code) == 0)).any():
+        return []
+    del columns["energy_j"]
+    return ["Its energy column falls, so it is no counter; it was not used."]
+
+
 def _sizes(columns: MutableMapping[str, np.ndarray]) -> list[str]:
     """Used or total memory, whichever the log lacks, from free memory."""
     free = columns.pop("mem_free_mib", None)
@@ -39,7 +100,10 @@ def _sizes(columns: MutableMapping[str, np.ndarray]) -> list[str]:
         return []
     reserved = np.nan_to_num(columns.get("mem_reserved_mib", 0.0))
     if "mem_used_mib" in columns:
-        columns["mem_total_mib"] = columns["mem_used_mib"] + free + reserved
+        total = columns["mem_used_mib"] + free + reserved
+        if not (total > 0).any():
+            return []
+        columns["mem_total_mib"] = np.where(total > 0, total, np.nan)
         return ["The log has no total memory: it was taken as used plus free."]
     columns["mem_used_mib"] = columns["mem_total_mib"] - free - reserved
     return ["The log has no used memory: it was taken as total minus free."]

@@ -41,13 +41,18 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a file in order, and how its cells are set apart and written."""
+    """The columns of a file in order, and how its cells are set apart and written.
+
+    ``tolerant`` allows blanks around cells; ``clock_place`` is the column of the time of day where the stamp
+    stands in two.
+    """
 
     fields: tuple[Field, ...]
     separator: str = ", "
     stamp: StampForm = NVIDIA
     tolerant: bool = False
     decimal_comma: bool = False
+    clock_place: int | None = None
 
     @property
     def used(self) -> tuple[tuple[int, Field], ...]:
@@ -182,7 +187,8 @@ def _value(cell: pl.Expr, field: Field, layout: Layout) -> pl.Expr:
         number = bare.cast(pl.Float64, strict=False)
         return number if field.scale == 1.0 else number * field.scale
     if field.kind == "time":
-        return cell
+        clock = layout.clock_place
+        return cell if clock is None else pl.concat_str(cell, pl.col(_cell(clock)), separator=" ")
     if field.kind == "mask":
         return cell.str.strip_prefix("0x").str.to_integer(base=16, strict=False, dtype=pl.Int64)
     if field.kind == "flag":

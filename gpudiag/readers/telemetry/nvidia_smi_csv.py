@@ -27,7 +27,11 @@ def recognises(source: Source) -> bool:
     if any(legal(split_header(line)) for line in lines):
         return True
     told = [line for line in lines if line.strip()]
-    return 2 * len(rows_like(told)) >= len(told) > 0
+    rows = rows_like(told)
+    if not rows or 2 * len(rows) < len(told):
+        return False
+    first = split_header(told[0])  # a header in other words is another dialect's
+    return len(first) == 1 or len(first) != len(rows[0]) or first in rows
 
 
 def _top(source: Source) -> list[str]:
@@ -47,7 +51,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     else:
         sweep = Sweep(_guessed(source, lines, notes), announces, ProblemLog())
     sweep.run(source, header)
-    return assemble(source, NAME, options, sweep, notes)
+    return assemble(source, NAME, options, sweep, notes, guessed=not header and not options.columns)
 
 
 def _named(source: Source, names: Sequence[str], lines: Sequence[str]) -> Layout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,8 @@ class Piece:
     """Good rows of one block.
 
     ``columns``: arrays of equal length; ``lines``: 1-based line numbers; ``code``: position in ``faces`` or -1,
-    None if no row says anything of its GPU; ``lost``: numbers of the lines that say the driver lost the GPU.
+    None if no row says anything of its GPU; ``lost``: numbers of the lines that say the driver lost the GPU;
+    ``marks``: line, time and text of rows that hold an event in place of a sample.
     """
 
     columns: dict[str, np.ndarray]
@@ -30,6 +32,7 @@ class Piece:
     code: np.ndarray | None
     faces: tuple[Face, ...]
     lost: np.ndarray
+    marks: tuple[tuple[int, Any, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -40,6 +43,9 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> Piece:
     if parsed.bad is not None:
         lines = lines[~parsed.bad.to_numpy()]
     good = parsed.good
+    marks: tuple[tuple[int, Any, str], ...] = ()
+    if "event" in good.rows.columns:
+        good, lines, marks = _without_marks(good, layout, lines)
     flags = [field for _, field in layout.used if field.kind == "flag"]
     numbers = [field.target for _, field in layout.used if field.kind in ("number", "time") and field.target != "index"]
     columns = {name: good.rows[name].to_numpy() for name in numbers}
@@ -48,7 +54,7 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> Piece:
     elif flags:
         columns["throttle_reasons"] = _mask(good.rows, [(field.target, field.bit) for field in flags])
     code, faces = _who(good.rows)
-    return Piece(columns, lines, code, faces, lines[_lost(good, layout)])
+    return Piece(columns, lines, code, faces, lines[_lost(good, layout)], marks)
 
 
 def join(pieces: Sequence[Piece]) -> Piece:
@@ -67,6 +73,7 @@ def join(pieces: Sequence[Piece]) -> Piece:
         code[order] if known else None,
         tuple(face for piece in pieces for face in piece.faces),
         np.concatenate([piece.lost for piece in pieces]),
+        tuple(mark for piece in pieces for mark in piece.marks),
     )
 
 
@@ -92,6 +99,20 @@ def _column(piece: Piece, name: str) -> np.ndarray:
     if name in piece.columns:
         return piece.columns[name]
     return np.full(len(piece), np.datetime64("NaT", "us") if name == "time" else np.nan)
+
+
+def _without_marks(
+    good: Parsed, layout: Layout, lines: np.ndarray
+) -> tuple[Parsed, np.ndarray, tuple[tuple[int, Any, str], ...]]:
+    """The rows that measure something, their lines, and what the others say."""
+    numbers = [field.target for _, field in layout.used if field.kind == "number" and field.target != "index"]
+    silent = good.rows.select(pl.all_horizontal(pl.col(numbers).is_null())).to_series()
+    if not silent.any():
+        return good, lines, ()
+    told = good.rows.filter(silent)
+    stamps = told["time"].to_list() if "time" in told.columns else [None] * len(told)
+    marks = tuple(zip(lines[silent.to_numpy()].tolist(), stamps, told["event"].fill_null("").to_list(), strict=True))
+    return Parsed(good.rows.filter(~silent), good.cells.filter(~silent)), lines[~silent.to_numpy()], marks
 
 
 def _mask(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:

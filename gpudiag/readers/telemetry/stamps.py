@@ -12,6 +12,7 @@ import polars as pl
 _DATE = r"(?P<date>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{8})"
 _CLOCK = r"(?P<clock>\d{1,2}:\d{2}(?P<seconds>:\d{2}(?P<fraction>[.,]\d+)?)?)(?P<half> ?[AaPp][Mm])?"
 _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
+_CLOCK_ALONE = re.compile(_CLOCK)
 STAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
 
 FIRST_YEAR, LAST_YEAR = 1990, 2200
@@ -25,10 +26,11 @@ _SCALES_US = {"s": _SECOND_US, "ms": 1000, "us": 1, "ns": 0.001}
 class StampForm:
     """How the time cells of a file are written.
 
-    ``kind`` is ``text``, ``epoch`` (a number since 1970 UTC) or ``relative`` (a number since an unknown
-    start). ``format`` is the chrono format of a text without its zone, ``zone`` the suffix all cells share
-    or ``%z``, ``comma`` that a comma stands before the fraction. ``scale_us`` is the unit of a number in
-    microseconds. ``ambiguous`` tells that day and month could be the other way round.
+    ``kind`` is ``text``, ``epoch`` (a number since 1970 UTC), ``relative`` (a number since an unknown start)
+    or ``clock`` (a time of day, shown as one of 1970-01-01). ``format`` is the chrono format of a text without
+    its zone, ``zone`` the suffix all cells share or ``%z``, ``comma`` that a comma stands before the fraction.
+    ``scale_us`` is the unit of a number in microseconds. ``ambiguous`` tells that day and month could be the
+    other way round.
     """
 
     kind: str
@@ -47,11 +49,16 @@ class StampForm:
         """Cells of text as Datetime[us] (UTC if ``zoned``, else local); null where a cell is no stamp of this form."""
         cell = pl.col("")
         table = cells.alias("").to_frame()
-        if self.kind != "text":
+        if self.kind in ("epoch", "relative"):
             stamps = table.select(_number_us(cell, self.scale_us).cast(pl.Datetime("us"))).to_series()
             return stamps if self.kind == "relative" else _sane(stamps)
         if self.comma:
             table = table.select(cell.str.replace(",", ".", literal=True))
+        if self.kind == "clock":
+            clock = cell.str.to_time(self.format, strict=False, cache=True)
+            return table.select(
+                pl.lit(datetime(1970, 1, 1)).cast(pl.Datetime("us")) + clock.cast(pl.Duration("us"))
+            ).to_series()
         if not self._fixed:
             return _sane(table.select(self._any(cell)).to_series())
         stamps = table.select(self._quick(cell)).to_series()
@@ -117,6 +124,10 @@ def tell_form(cells: Sequence[str], unit: str = "", *, elapsed: bool = False) ->
     matches = [match for match in map(STAMP.fullmatch, some) if match]
     if 2 * len(matches) > len(some):
         return _text_form(matches)
+    clocks = [match for match in map(_CLOCK_ALONE.fullmatch, some) if match]
+    if 2 * len(clocks) > len(some):
+        comma = any((match["fraction"] or "").startswith(",") for match in clocks)
+        return StampForm("clock", _clock_format(clocks[0]), comma=comma)
     return None
 
 
@@ -143,15 +154,16 @@ def _epoch_us(year: int) -> float:
 def _text_form(matches: list[re.Match[str]]) -> StampForm:
     first = matches[0]
     date, ambiguous = _date_format([match["date"] for match in matches], american=first["half"] is not None)
-    clock = "%H:%M"
-    if first["seconds"]:
-        clock = "%H:%M:%S%.f"
-    if first["half"]:
-        clock = clock.replace("%H", "%I") + first["half"][:-2] + "%p"
+    clock = _clock_format(first)
     zones = {match["zone"] or "" for match in matches}
     zone = "" if zones == {""} else zones.pop() if len(zones) == 1 and zones & {"Z", " UTC", "+00:00"} else "%z"
     comma = any((match["fraction"] or "").startswith(",") for match in matches)
     return StampForm("text", date + first["join"] + clock, zone, comma=comma, ambiguous=ambiguous)
+
+
+def _clock_format(match: re.Match[str]) -> str:
+    clock = "%H:%M:%S%.f" if match["seconds"] else "%H:%M"
+    return clock.replace("%H", "%I") + match["half"][:-2] + "%p" if match["half"] else clock
 
 
 def parts_order(match: re.Match[str]) -> str:

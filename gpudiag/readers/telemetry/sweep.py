@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -55,11 +55,18 @@ class Sweep:
     breaks: list[np.ndarray] = field(default_factory=list)
     moments: list[tuple[int, Moment]] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
+    marks: list[tuple[int, str, str]] = field(default_factory=list)
     _headers: dict[str, Layout] = field(default_factory=dict)
 
-    def run(self, source: Source, header: int = 0) -> None:
-        """Read the whole source; its header is its ``header``-th line, 0 for a file without one."""
-        for work in _worked(source, header, lambda: self.layout):
+    def run(self, source: Source, header: int = 0, prepare: Callable[[bytes], bytes] | None = None) -> None:
+        """Read the whole source.
+
+        Args:
+            source: the log.
+            header: number of its header line, 0 for a log without one.
+            prepare: a change to each block before it is split that keeps the number of lines.
+        """
+        for work in _worked(_blocks(source, prepare), header, lambda: self.layout):
             if work.block.nul_bytes:
                 self.log.add(NULS, line=work.block.first_line)
             if work.top:
@@ -151,11 +158,24 @@ class Sweep:
                 self.moments.append((place, moment))
             elif not text.strip():
                 continue
+            elif mark := self._mark(text):
+                self.marks.append((place, *mark))
             elif _ROW_LIKE.search(text):
                 self.log.add(TORN, line=place, example=text, lost=True)
             else:
                 self.others.append((place, text))
                 self.log.add(OTHER, line=place, example=text)
+
+    def _mark(self, text: str) -> tuple[str, str] | None:
+        """Stamp and text of a row whose numbers are all blank but for one cell of text."""
+        if self.layout.fields[0].kind != "time":
+            return None
+        stamp, *rest = (cell.strip() for cell in text.split(self.layout.separator.strip() or " "))
+        told = [cell for cell in rest if cell]
+        if len(rest) < 2 or len(told) != 1 or not re.match("[^\\W\\d]", told[0]):
+            return None
+        known = self.layout.stamp.read(pl.Series([stamp])).is_not_null().all()
+        return (stamp, told[0]) if known else None
 
 
 def _positions(bad: pl.Series | None) -> np.ndarray:
@@ -200,9 +220,13 @@ def _numbers(first: int, size: int) -> np.ndarray:
     return np.arange(first, first + size, dtype=np.int32)
 
 
-def _worked(source: Source, header: int, layout_now: Callable[[], Layout]) -> Iterator[_Work]:
+def _blocks(source: Source, prepare: Callable[[bytes], bytes] | None) -> Iterator[Block]:
+    for block in source.blocks():
+        yield replace(block, data=prepare(block.data)) if prepare else block
+
+
+def _worked(blocks: Iterator[Block], header: int, layout_now: Callable[[], Layout]) -> Iterator[_Work]:
     """Blocks in order, each parsed under the layout that held when it was handed out."""
-    blocks = source.blocks()
     first = next(blocks, None)
     if first is None:
         return

@@ -1,4 +1,4 @@
-"""The event that a log of metrics itself can show: the driver lost a GPU."""
+"""Events that a log of metrics tells by itself: the driver lost a GPU, or a row says something in place of numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import pandas as pd
 _SAID = re.compile(r"GPU is lost|fallen off the bus|[Uu]nable to determine the device handle")
 
 
-def gpu_losses(
+def told_events(
     stamps: Any,
     gpu: pd.Categorical,
     lines: np.ndarray,
     lost: np.ndarray,
     others: Sequence[tuple[int, str]],
+    marks: Sequence[tuple[int, Any, str]],
     path: str,
 ) -> pd.DataFrame | None:
-    """Rows of table ``events``: the first of each run of a GPU's rows that say it is lost, and lines that say so.
+    """Rows of table ``events``: the first of each run of a GPU's rows that say it is lost, lines that say so, marks.
 
     Args:
         stamps: time of each row.
@@ -28,12 +29,14 @@ def gpu_losses(
         lines: line number of each row.
         lost: numbers of the lines whose cells say that the GPU is lost.
         others: number and text of the lines that are no rows.
+        marks: line, time and text of rows that hold no number.
         path: name of the file.
     """
     said = [(line, text.strip()) for line, text in others if _SAID.search(text)]
-    if not len(lost) and not said:
+    if not len(lost) and not said and not marks:
         return None
     time = pd.Series(stamps)
+    zone = getattr(time.dtype, "tz", None)
     hit = np.isin(lines, lost)
     same = np.append(False, gpu.codes[1:] == gpu.codes[:-1])
     firsts = np.flatnonzero(hit & ~(np.append(False, hit[:-1]) & same))
@@ -45,4 +48,7 @@ def gpu_losses(
         above = np.where(lines < line, lines, -1)
         stamp = time[int(above.argmax())] if (above >= 0).any() else pd.NaT
         events.append({"time": stamp, "kind": "gpu_lost", "detail": text, "gpu": None, "line": line})
+    for line, when, text in marks:
+        stamp = pd.NaT if when is None else pd.Timestamp(when, tz=zone)
+        events.append({"time": stamp, "kind": "mark", "detail": text, "gpu": None, "line": line})
     return pd.DataFrame(events).assign(path=path)

@@ -1,0 +1,203 @@
+"""Home-made tables of GPU metrics: any delimiter, any names that can be understood, long or one column per GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpudiag.errors import ConfigError, InputError
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry import nvidia_smi_csv
+from gpudiag.readers.telemetry.aliases import meaning_of
+from gpudiag.readers.telemetry.assemble import assemble
+from gpudiag.readers.telemetry.grid import Layout
+from gpudiag.readers.telemetry.stamps import swapped
+from gpudiag.readers.telemetry.sweep import TORN, Sweep
+from gpudiag.readers.telemetry.table_layout import (
+    BLANKS,
+    Header,
+    find_header,
+    headless,
+    layout_of,
+    names_columns,
+    rows_under,
+    split,
+)
+from gpudiag.readers.telemetry.table_text import Prepare, join_decimals, quoting, squeeze, unquote_lines
+from gpudiag.readers.telemetry.wide import is_wide, long, metric_of_numbers, with_metric
+
+NAME = "table-csv"
+_SNIFFED_LINES = 60
+_SAMPLE_LINES = 100
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How a table is to be read."""
+
+    header: Header
+    layout: Layout
+    prepare: Prepare | None
+    notes: tuple[str, ...] = ()
+
+
+def recognises(source: Source) -> bool:
+    """A header whose names are understood, or a table of numbers without one."""
+    if source.is_dir or source.is_binary or nvidia_smi_csv.recognises(source):
+        return False
+    lines = _top(source)[:_SNIFFED_LINES]
+    return find_header(lines) is not None or headless(lines) is not None
+
+
+def _top(source: Source) -> list[str]:
+    """The first lines, without quotes."""
+    text = "\n".join(source.lines[: _SNIFFED_LINES + _SAMPLE_LINES])
+    prepare = quoting(text)
+    return (prepare(text.encode()).decode() if prepare else text).split("\n")
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    """Read every row; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
+    table = _table(source, options)
+    sweep = _swept(source, table, table.layout)
+    notes = list(table.notes)
+    if table.layout.stamp.ambiguous:
+        sweep, note = _day_or_month(source, table, sweep)
+        notes.append(note)
+    if is_wide(table.layout):
+        sweep.pieces = [long(piece) for piece in sweep.pieces]
+    return assemble(source, NAME, options, sweep, notes)
+
+
+def _table(source: Source, options: ReadOptions) -> _Table:
+    lines = _top(source)
+    header = find_header(lines)
+    if options.columns:
+        separator = header.separator if header else headless(lines[:_SNIFFED_LINES]) or ","
+        header = Header(header.line if header else 0, separator, options.columns)
+        if not any(meaning_of(name).metric for name in options.columns):
+            raise ConfigError(
+                f"{source.path}: none of the columns given ({', '.join(options.columns)}) is a measurement; expected "
+                "names such as timestamp,gpu,util_pct,mem_used_mib,power_w."
+            )
+    if header is None:
+        width = len(split(lines[0], headless(lines[:_SNIFFED_LINES]) or ","))
+        raise InputError(
+            f"{source.path}: has no header, and its {width} columns of numbers cannot be told apart; name them in "
+            "order with --columns, e.g. --columns timestamp,util_pct,mem_used_mib,power_w ('-' for one to skip)."
+        )
+    return _laid_out(source, header, lines[header.line :])
+
+
+def _laid_out(source: Source, header: Header, below: Sequence[str]) -> _Table:
+    steps = [quoting("\n".join(source.lines[: _SNIFFED_LINES + _SAMPLE_LINES]))]
+    rows = rows_under(below, header.separator, len(header.names))
+    if header.separator == BLANKS:
+        steps.append(squeeze)
+    elif header.separator == "," and (numbers := _decimals(header.names, rows)):
+        steps.append(join_decimals(len(header.names), numbers))
+        text = "\n".join(",".join(row) for row in rows)
+        rows = [row.split(",") for row in join_decimals(len(header.names), numbers)(text.encode()).decode().split("\n")]
+    layout = layout_of(header.names, rows, header.separator)
+    layout, notes = _wide_named(source, header, layout, rows)
+    if not any(meaning_of(name).gpu for name in header.names):
+        notes = (*notes, "No column name says GPU: its measurements were taken as those of a GPU.")
+    if unquote_lines in steps:
+        notes = (*notes, "Some of its cells hold line breaks; of each such cell the first line was read.")
+    return _Table(header, layout, _chain([step for step in steps if step]), notes)
+
+
+def _chain(steps: Sequence[Prepare]) -> Prepare | None:
+    def run(data: bytes) -> bytes:
+        for step in steps:
+            data = step(data)
+        return data
+
+    return run if steps else None
+
+
+def _decimals(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The columns of measurements, if rows are longer than the header by a decimal comma in each of them."""
+    numbers = [place for place, name in enumerate(names) if meaning_of(name).metric]
+    if not rows or not numbers or len(rows[0]) != len(names) + len(numbers):
+        return []
+    texts = [row[place + shift + 1] for row in rows for shift, place in enumerate(numbers)]
+    return (
+        numbers
+        if all(text.isdigit() for text in texts) and any(len(text) != 1 or text != "0" for text in texts)
+        else []
+    )
+
+
+def _wide_named(
+    source: Source, header: Header, layout: Layout, rows: Sequence[Sequence[str]]
+) -> tuple[Layout, tuple[str, ...]]:
+    """The layout with columns called GPU0, GPU1, ... given the metric that their numbers show."""
+    meanings = [meaning_of(name) for name in header.names]
+    places = [place for place, m in enumerate(meanings) if m.target == "index" and m.device]
+    if not places:
+        return layout, ()
+    names = ", ".join(header.names[place] for place in places)
+    try:
+        metric = metric_of_numbers([[row[place] for row in rows if row[place]] for place in places])
+    except ValueError:
+        metric = ""
+    if not metric:
+        raise InputError(
+            f"{source.path}: columns {names} do not say what they measure, and their numbers do not show it; name them "
+            "with --columns, e.g. --columns timestamp,gpu0_power_w,gpu1_power_w."
+        )
+    layout = with_metric(layout, places, [meanings[place].device for place in places], metric)
+    return layout, (f"Columns {names} do not say what they measure; by their numbers they were taken as {metric}.",)
+
+
+def _swept(source: Source, table: _Table, layout: Layout) -> Sweep:
+    header = table.header
+
+    def announces(text: str, after: Sequence[str]) -> Layout | None:
+        names = split(text, header.separator)
+        if tuple(names) == header.names:
+            return layout
+        if header.separator == BLANKS or not names_columns(names):
+            return None
+        return layout_of(names, rows_under(after, header.separator, len(names)), header.separator)
+
+    sweep = Sweep(layout, announces, ProblemLog())
+    sweep.run(source, header.line, table.prepare)
+    return sweep
+
+
+def _day_or_month(source: Source, table: _Table, sweep: Sweep) -> tuple[Sweep, str]:
+    """The better of the two readings of dates such as 04-03-2021: fewer rows lost, then time that runs on."""
+    form = table.layout.stamp
+    other = _swept(source, table, replace(table.layout, stamp=swapped(form)))
+    scores = [(_lost(one), _steps_back(one)) for one in (sweep, other)]
+    best = other if scores[1] < scores[0] else sweep
+    order = "day first" if best.layout.stamp.format.startswith("%d") else "month first"
+    if scores[0] == scores[1]:
+        return best, f"Dates can be read day first or month first, and nothing in the log decides; {order} was assumed."
+    return (
+        best,
+        f"Dates were read {order}: the other way {'rows are lost' if scores[0][0] != scores[1][0] else 'time jumps'}.",
+    )
+
+
+def _lost(sweep: Sweep) -> int:
+    return sum(problem.count for problem in sweep.log.all if problem.kind == TORN)
+
+
+def _steps_back(sweep: Sweep) -> tuple[int, int]:
+    """Steps back in time, and the span in days."""
+    back, first, last = 0, [], []
+    for piece in sweep.pieces:
+        if len(piece):
+            stamps = piece.columns["time"].astype("int64")
+            back += int((stamps[1:] < stamps[:-1]).sum())
+            first.append(int(stamps.min()))
+            last.append(int(stamps.max()))
+    return back, (max(last) - min(first)) // (86_400 * 1_000_000) if first else 0
+
+
+READER = Reader(NAME, recognises, read)

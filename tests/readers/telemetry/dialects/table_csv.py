@@ -1,0 +1,80 @@
+"""Home-made tables: names, delimiters, stamps and shapes as people invent them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from telemetry_sample import Sample
+
+READER = "table-csv"
+EPOCH_S = 1_736_203_508
+
+
+def table(header: str, row: Callable[[int], str], rows: int = 20) -> str:
+    return "\n".join([header, *(row(k) for k in range(rows))]) + "\n"
+
+
+def iso(k: int, gpu: int = 0) -> str:
+    return f"2025-09-24T03:{41 + k // 60:02d}:{k % 60:02d}.{487 + gpu}Z"
+
+
+def one(name: str, header: str, row: Callable[[int], str], **more: object) -> Sample:
+    return Sample(READER, name, table(header, row), 20, ("0",), **more)  # type: ignore[arg-type]
+
+
+def eight(k: int) -> str:
+    return f"{iso(k // 8)},{k % 8}, {20 + k % 8}, {k % 101}, {70 + k % 8}.41"
+
+
+SAMPLES = (
+    Sample(
+        READER,
+        "eight-gpus-iso-with-zone",
+        table("timestamp,gpu_index,temperature_C,utilization_gpu_percent,power_W", eight, 80),
+        80,
+        tuple(str(k) for k in range(8)),
+    ),
+    Sample(
+        READER,
+        "wide-watts-without-a-metric-name",
+        table("timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k}.215,{199.9 + k:.3f},{256.5 + k:.3f}"),
+        40,
+        ("0", "1"),
+        lost_by_cut=20,
+    ),
+    Sample(
+        READER,
+        "wide-by-names",
+        table("time,gpu0_util,gpu0_mem_mb,gpu1_util,gpu1_mem_mb", lambda k: f"{EPOCH_S + k},{k},100,{k + 1},200"),
+        40,
+        ("0", "1"),
+        lost_by_cut=2,
+    ),
+    one("date-and-time-apart", "Date,Time,Utilization,Power Used", lambda k: f"25-03-2021,13:32:{k:02d},{k},{k + 1}"),
+    one("epoch-ms", "timestamp_ms,GPU Util (%)", lambda k: f"{(EPOCH_S + k) * 1000},{k}"),
+    one("epoch-ns", "Timestamp (ns),Power Draw (W)", lambda k: f"{EPOCH_S + k}809690966,13.{k:02d}"),
+    one("semicolons-and-decimal-commas", "Time;GPU Power (W);GPU Temp (°C)", lambda k: f"{iso(k)};{k},25;4{k % 10}"),
+    one("unquoted-decimal-commas", "Timestamp,Power (W)", lambda k: f"2025-02-21 14:13:{k:02d},36{k},5"),
+    one("quoted", '"time","gpu","gpu_util"', lambda k: f'"{iso(k)}","0","{k}"'),
+    one("row-numbers-without-a-name", ",timestamp,gpu_util", lambda k: f"{k},{iso(k)},{k}"),
+    one("header-one-name-short", "timestamp,gpu_util", lambda k: f"{k},{iso(k)},{k}"),
+    one("units-in-cells", "time,gpu_util,vram_used", lambda k: f"{iso(k)},{k} %,{k}.5 GiB"),
+    one("device-names", "time,device,gpu_util", lambda k: f"{iso(k)},cuda:0,{k}"),
+    one("elapsed", "elapsed_sec,gpu_util_pct", lambda k: f"{k}.25,{k}"),
+    one(
+        "time-of-day",
+        "time,gpu_util",
+        lambda k: f"23:59:{40 + k},{k}" if k < 15 else f"00:00:{k - 15:02d},{k}",
+        stamped=False,
+    ),
+    one("aligned-with-blanks", "Time     GPU%   Mem Used   Temp", lambda k: f"  {k}.5   {k}.0   1361   45.0"),
+    Sample(
+        READER,
+        "no-header-named-by-user",
+        table("22.50, 41", lambda k: f"{k}.50, 41"),
+        21,
+        ("0",),
+        options={"columns": ("power_w", "temp_c")},
+        stamped=False,
+    ),
+)
