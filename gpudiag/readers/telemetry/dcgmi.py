@@ -101,7 +101,7 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
                 readings.append((stamp * scale_us, cells[gpu_at], metric.column, scaled, metric.rank))
     if not readings:
         raise nothing_usable(source, NAME, log)
-    gpu, events = widen(pd.DataFrame(readings, columns=["time", "gpu", "column", "value", "rank"]), near=long)
+    gpu, events = widen(pd.DataFrame(readings, columns=["time", "gpu", "column", "value", "rank"]), log, near=long)
     since_1970 = float(gpu["time"].median()) > _FIRST_EPOCH_US
     for table in (gpu, events):
         stamps = table["time"].round().astype("int64").astype("datetime64[us]")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.telemetry.dcgm_fields import FB_FREE, XID, without_blanks
+from gpudiag.readers.telemetry.finish import DUPLICATE
 
 
-def widen(rows: pd.DataFrame, *, near: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+def widen(rows: pd.DataFrame, log: ProblemLog, *, near: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Table ``gpu`` and table ``events`` from rows of single readings.
 
     Args:
         rows: one reading a row: ``time``, ``gpu``, ``column`` (of the schema), ``value``, ``rank`` (of several
             sources of a column of one GPU only the one of lowest rank counts).
+        log: where readings of one column, GPU and instant are counted; the last one counts.
         near: readings of one tick carry stamps that differ a little; those within half a period of a reading of
             the most frequent column are put at its instant.
     """
@@ -23,6 +26,8 @@ def widen(rows: pd.DataFrame, *, near: bool = False) -> tuple[pd.DataFrame, pd.D
     if near:
         parts = [part.assign(time=_snapped(part)) for _, part in rows.groupby("gpu", sort=False)]
         rows = pd.concat(parts) if parts else rows
+    twice = rows[rows.duplicated(["gpu", "time", "column"])]
+    log.add(DUPLICATE, len(twice.drop_duplicates(["gpu", "time"])))
     wide = rows.groupby(["gpu", "time", "column"], sort=True)["value"].last().unstack("column")
     table = wide.reset_index()
     return with_total(table), xid_events(table)
@@ -53,7 +58,7 @@ def with_total(table: pd.DataFrame) -> pd.DataFrame:
 def xid_events(table: pd.DataFrame) -> pd.DataFrame:
     """One event each time the last XID error of a GPU becomes another one; 0 is none."""
     if XID not in table:
-        return pd.DataFrame({"time": [], "kind": [], "detail": []})
+        return pd.DataFrame({"time": [], "kind": [], "detail": [], "gpu": []})
     rows = table.loc[table[XID].notna(), ["time", "gpu", XID]].sort_values(["gpu", "time"], kind="stable")
     before = rows.groupby("gpu", sort=False)[XID].shift(fill_value=0.0)
     new = rows[(rows[XID] > 0) & (rows[XID] != before)]

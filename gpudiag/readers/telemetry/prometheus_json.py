@@ -60,7 +60,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         parts.append(readings.assign(gpu=cards.label(cards.key(labels)), column=metric.column, rank=metric.rank))
     if not any(len(part) for part in parts):
         raise nothing_usable(source, NAME, log)
-    gpu, events = widen(pd.concat([part for part in parts if len(part)], ignore_index=True))
+    gpu, events = widen(pd.concat([part for part in parts if len(part)], ignore_index=True), log)
     shown = cards.relabel(Snapshots(gpu=[{"gpu": label} for label in gpu["gpu"].unique()]))
     names = dict(zip(gpu["gpu"].unique(), (row["gpu"] for row in shown.gpu), strict=True))
     for table in (gpu, events):

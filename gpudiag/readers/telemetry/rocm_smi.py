@@ -46,6 +46,7 @@ _KNOWN = {name for names in _COLUMNS.values() for name, _ in names}
 _CARD = re.compile(r"(?:card|gpu)?(\d+)", re.IGNORECASE)
 _LINE = re.compile(r"GPU\[(\d+)\]\s*:\s*(.+?):\s+(\S.*?)\s*")
 _CELL = re.compile(r"\(?(-?\d+(?:\.\d+)?)\s*(?:%|W|Mhz|°?[cC])?\)?")
+_RULE = re.compile(r"={8,}[^=]*={8,}|={16,}|-{16,}")
 _PREFIX = re.compile(r"^\S{1,40}?(?: out| err)?: (?=GPU|\d|=|Device|\s)")
 
 
@@ -157,7 +158,7 @@ class _Lines:
                 self._moment = moment
             elif (self._form and line[:1].isdigit()) or line.startswith("card"):
                 self._row(number, line)
-            elif line and not line.startswith("=") and not line.endswith("==") and not line.startswith("(DID"):
+            elif line and not _RULE.fullmatch(line) and not line.startswith("(DID"):
                 self._log.add("line that is no sample", line=number, example=raw)
         self._flush()
 

@@ -1,0 +1,48 @@
+"""``amd-smi metric --csv -w`` and ``amd-smi monitor -w``."""
+
+from __future__ import annotations
+
+from telemetry_sample import Sample
+
+START_S = 1786553852
+METRIC = (
+    "timestamp,gpu,gfx_activity,umc_activity,mm_activity,vcn_activity,socket_power,gfx_0_clk,mem_0_clk,edge,hotspot,mem"
+)
+MONITOR_CSV = (
+    "timestamp,gpu,power_usage,hotspot_temperature,memory_temperature,gfx,gfx_clock,mem,mem_clock,vram_used,vram_total"
+)
+MONITOR = (
+    " TIMESTAMP  GPU  POWER  GPU_TEMP  MEM_TEMP  GFX_UTIL  GFX_CLOCK  MEM_UTIL  MEM_CLOCK"
+    "  ENC_UTIL  VRAM_USED  VRAM_TOTAL     PCIE_BW"
+)
+
+
+def metric(ticks: int, gpus: int) -> str:
+    out = [METRIC]
+    for tick in range(ticks):
+        for gpu in range(gpus):
+            out.append(f"{START_S + tick},{gpu},{(7 * tick) % 100},3,N/A,\"['N/A', 'N/A']\",239,95,2000,N/A,42,24")
+        out.append("")
+    return "\n".join(out) + "\n"
+
+
+def monitor(ticks: int, gpus: int, *, comma: bool = False) -> str:
+    out = [MONITOR_CSV if comma else MONITOR]
+    for tick in range(ticks):
+        for gpu in range(gpus):
+            now = START_S + tick
+            if comma:
+                out.append(f"{now},{gpu},8,28,32,{tick},900,3,96,16,30679")
+            else:
+                left = (
+                    f"{now}    {gpu}    8 W     28 \N{DEGREE SIGN}C     32 \N{DEGREE SIGN}C       {tick} %    900 MHz"
+                )
+                out.append(f"{left}       3 %     96 MHz       N/A      16 MB    30679 MB    N/A Mb/s")
+    return "\n".join(out) + "\n"
+
+
+SAMPLES = (
+    Sample("amd-smi", "metric-csv", metric(8, 2), 16, ("0", "1")),
+    Sample("amd-smi", "monitor-text", monitor(8, 2), 16, ("0", "1")),
+    Sample("amd-smi", "monitor-csv", monitor(8, 1, comma=True), 8, ("0",)),
+)

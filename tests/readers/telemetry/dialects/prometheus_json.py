@@ -1,0 +1,46 @@
+"""Answers of the Prometheus API: ranges of several metrics, one document and one a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from telemetry_sample import Sample
+
+START_S = 1740823200
+
+
+def series(name: str, gpu: int, points: int, factor: float = 1.0) -> dict[str, Any]:
+    labels = {
+        "__name__": f"DCGM_FI_{name}",
+        "gpu": str(gpu),
+        "UUID": f"GPU-604a-{gpu}",
+        "instance": "n1:9400",
+        "job": "dcgm",
+    }
+    return {"metric": labels, "values": [[START_S + 15 * at, str((at + 10 * gpu) * factor)] for at in range(points)]}
+
+
+def answer(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "success", "data": {"resultType": "matrix", "result": list(rows)}}
+
+
+BOTH = answer(
+    *(
+        series(name, gpu, 10, factor)
+        for name, factor in (("DEV_GPU_UTIL", 1), ("PROF_SM_ACTIVE", 0.01))
+        for gpu in (0, 1)
+    )
+)
+LINES = [answer(series(name, 0, 10)) for name in ("DEV_GPU_UTIL", "DEV_FB_USED", "DEV_FB_FREE", "DEV_POWER_USAGE")]
+SAMPLES = (
+    Sample("Prometheus JSON", "one-range", json.dumps(BOTH, indent=1), 20, ("0", "1"), by_line=False),
+    Sample(
+        "Prometheus JSON",
+        "one-metric-a-line",
+        "".join(json.dumps(line) + "\n" for line in LINES),
+        10,
+        ("0",),
+        by_line=False,
+    ),
+)
