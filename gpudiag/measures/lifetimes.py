@@ -115,7 +115,7 @@ def _vanished(run: Run, rows: pd.DataFrame) -> np.ndarray:
         return np.full(len(rows), NEVER)
     seen = run.processes.dropna(subset=["pid", "time"]).groupby("pid")["time"].max()
     seen = seen[seen <= run.processes["time"].max() - pd.Timedelta(seconds=VANISHED_S)]
-    found = run.trials["pid"].iloc[rows.index].map(seen)
+    found = seen.reindex(run.trials["pid"].iloc[rows.index])
     out = np.full(len(rows), NEVER)
     out[found.notna().to_numpy()] = microseconds(found.dropna())
     return out
