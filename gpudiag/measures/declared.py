@@ -16,7 +16,7 @@ NAMED = frozenset(
     }
 )
 _PREFIXES = ("user_attrs.", "params.", "system_attrs.")
-_INDEX = re.compile(r"(?:cuda|gpu|gpus|hip|nvidia)?[\s:#_-]*(\d+)(?:\.0+)?", re.IGNORECASE)
+_INDEX = re.compile(r"(?:(?:cuda|gpu|gpus|hip|nvidia)[\s:#_-]*)?(\d+)(?:\.0+)?", re.IGNORECASE)
 _EVENT = r"(?i)\btrial\s*#?\s*(?P<trial>\d+)\b.*?\b(?:gpu|cuda)\s*[:#]?\s*(?P<gpu>\d+)\b"
 
 

@@ -54,8 +54,8 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
         if len(time) < 2 or np.median(np.diff(time)) > MAX_PERIOD_US:
             continue
         names.append(gpu)
-        rises.append(_at(time, used, np.minimum(start + RAMP_US, end)) - _least_after(time, used, start))
-        falls.append(_at(time, used, end) - _least_after(time, used, end))
+        rises.append(_before(time, used, np.minimum(start + RAMP_US, end)) - _least_after(time, used, start))
+        falls.append(_before(time, used, end) - _least_after(time, used, end))
     if not names:
         return {}
     chosen = _winner(np.array(falls))
@@ -64,15 +64,15 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
     return {int(lives.index[i]): names[chosen[i]] for i in named}
 
 
-def _at(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:
-    """The last value at or before each time."""
-    return value[np.maximum(np.searchsorted(time, when, "right") - 1, 0)]
+def _before(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:
+    """The last value before each time."""
+    return value[np.maximum(np.searchsorted(time, when, "left") - 1, 0)]
 
 
 def _least_after(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:
     """The least value from each time until a successor could allocate; of one sample at least."""
     period = int(np.median(np.diff(time)))
-    low = np.searchsorted(time, when, "right")
+    low = np.searchsorted(time, when, "left")
     high = np.searchsorted(time, when + max(SETTLE_US, 2 * period), "right")
     padded = np.append(value, value[-1])
     low = np.minimum(low, len(value) - 1)

@@ -1,0 +1,165 @@
+"""What trials cost: every sum exact, and every number of one trial only where it can be told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from poolrun import Pool, make
+from smallruns import at, gpu, gpus, run, study, trials
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.costs import CostsProfile, measure_costs
+from gpudiag.measures.ledger import measure_ledger
+from gpudiag.run import Run
+from gpudiag.schema import PROCESSES, conform
+from gpudiag.simulation import simulate
+
+NAN = float("nan")
+
+
+def of(profile: CostsProfile, outcome: str, table: str = "outcomes") -> pd.Series:
+    return getattr(profile, table).set_index("outcome").loc[outcome]
+
+
+def test_a_small_bill_by_hand() -> None:
+    """Two trials share a GPU for 20 s of 100; steady 60 % and 180 W, a sample a second."""
+    log = gpu(range(-5, 116), util_pct=60.0, power_w=180.0, mem_used_mib=1000.0)
+    table = trials([("COMPLETE", 0, 60), ("PRUNED", 40, 100)], value=[0.5, 0.1])
+    p = measure_costs(run(gpu=log, trials=table, studies=study("MINIMIZE"), settings={"price_per_gpu_h": 3.6}))
+    complete, pruned = of(p, "COMPLETE"), of(p, "PRUNED")
+    assert complete["gpu_s"] == pruned["gpu_s"] == 50 and complete["share_pct"] == 50
+    assert complete["busy_gpu_s"] == pytest.approx(30) and complete["cost"] == pytest.approx(0.05)
+    assert complete["energy_kwh"] == pytest.approx(50 * 180 / 3.6e6)
+    assert of(p, "no trial")["gpu_s"] == 0 and p.total_gpu_h == pytest.approx(100 / 3600)
+    assert p.cost == pytest.approx(0.1) and p.currency == "USD"
+    one = p.trials.iloc[0]
+    assert (one["gpu_s"], one["alone_pct"], one["share_error_pct"]) == (50, pytest.approx(100 * 40 / 60), 19)
+    # A shared device tells nothing of one trial.
+    assert np.isnan(one["mean_util_pct"]) and np.isnan(one["peak_mem_mib"])
+    assert p.parallel == pytest.approx(1.2) and p.n_shared == 2
+    assert of(p, "COMPLETE", "slots")["slot_s"] == 60 and of(p, "gap", "slots")["slot_s"] == 0
+    assert p.progress[["trial", "gpu_h", "best"]].to_numpy().tolist() == [[0, pytest.approx(50 / 3600), 0.5]]
+
+
+def test_what_a_trial_had_alone_is_its_own() -> None:
+    log = gpu(range(0, 100), util_pct=np.repeat([20.0, 80.0], 50), mem_used_mib=np.repeat([900.0, 4000.0], 50))
+    p = measure_costs(run(gpu=log, trials=trials([("COMPLETE", 10, 50), ("FAIL", 50, 90)])))
+    assert p.trials["mean_util_pct"].to_numpy() == pytest.approx([20, 80], abs=1)
+    assert p.trials["peak_mem_mib"].tolist() == [900, 4000] and p.trials["share_error_pct"].tolist() == [0, 0]
+    assert p.trials["energy_kwh"].isna().all() and np.isnan(p.energy_kwh) and np.isnan(p.cost) and p.currency == ""
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 999), gpus_=st.integers(1, 3), workers=st.integers(1, 5))
+def test_outcomes_add_up_to_the_ledger(seed: int, gpus_: int, workers: int) -> None:
+    what, _ = make(seed, Pool(hours=0.4, gpus=gpus_, workers=workers))
+    p, ledger = measure_costs(what), measure_ledger(what)
+    assert p.outcomes["gpu_s"].sum() == pytest.approx(ledger.total_gpu_s, abs=1e-6)
+    assert p.outcomes["busy_gpu_s"].sum() == pytest.approx(ledger.compute["compute_gpu_s"].sum(), abs=1e-6)
+    assert p.trials["gpu_s"].sum() == pytest.approx(p.outcomes["gpu_s"].sum() - of(p, "no trial")["gpu_s"], abs=1e-6)
+    idle = ledger.totals.set_index("cell")["gpu_s"][["foreign", "idle_no_trial"]].sum()
+    assert of(p, "no trial")["gpu_s"] >= idle - 1e-6
+    lived = (what.trials["end"] - what.trials["start"]).dt.total_seconds().sum()
+    assert p.trials["duration_s"].sum() == pytest.approx(lived)
+    assert p.slots["slot_s"].sum() == pytest.approx(lived + of(p, "gap", "slots")["slot_s"])
+    assert p.phases["slot_s"].sum() == pytest.approx(lived) or p.n_startups == 0
+
+
+def test_without_telemetry_slots_remain() -> None:
+    p = measure_costs(run(trials=trials([("COMPLETE", 0, 60), ("PRUNED", 70, 100), ("RUNNING", 100, NAN)])))
+    assert p.slots.set_index("outcome")["slot_s"].to_dict() == {
+        "COMPLETE": 60, "PRUNED": 30, "FAIL": 0, "RUNNING": 0, "ORPHAN": 0, "gap": 10,
+    }  # fmt: skip
+    assert p.outcomes["gpu_s"].isna().all() and np.isnan(p.total_gpu_h) and np.isnan(p.startup_share_pct)
+    assert p.phases["slot_s"].isna().all()
+
+
+def test_a_declared_gpu_without_telemetry_is_still_paid_for() -> None:
+    p = measure_costs(run(trials=trials([("COMPLETE", 0, 3600)], gpu="0"), settings={"price_per_gpu_h": 2.0}))
+    assert of(p, "COMPLETE")["gpu_s"] == 3600 and p.cost == 2.0 and np.isnan(of(p, "COMPLETE")["busy_gpu_s"])
+
+
+def test_apart_clocks_charge_nothing() -> None:
+    p = measure_costs(run(joined=False, gpu=gpu(range(50), util_pct=60.0), trials=trials([("COMPLETE", 0, 40)])))
+    assert p.outcomes["gpu_s"].isna().all() and p.total_slot_h == pytest.approx(40 / 3600)
+
+
+def test_a_dead_trial_is_an_orphan() -> None:
+    table = trials([("COMPLETE", 0, 10), ("RUNNING", 10, NAN), ("COMPLETE", 1000, 1010)])
+    p = measure_costs(run(gpu=gpu(range(0, 1100), util_pct=60.0), trials=table))
+    assert of(p, "ORPHAN", "slots")["n_trials"] == 1 and of(p, "ORPHAN", "slots")["slot_s"] == 50
+    assert of(p, "ORPHAN")["gpu_s"] == 50
+
+
+def test_a_trial_of_unknown_gpu_gets_no_number_of_its_own() -> None:
+    log = pd.concat([gpu(range(100), name, util_pct=60.0) for name in "01"])
+    p = measure_costs(run(gpu=log, gpus=gpus(gpu=["0", "1"]), trials=trials([("COMPLETE", 0, 90)])))
+    assert p.trials[["gpu_s", "busy_gpu_s", "energy_kwh"]].isna().all(axis=None) and p.attributed_pct == 0
+    assert of(p, "COMPLETE")["gpu_s"] == 180
+
+
+def test_a_trial_on_two_gpus_pays_for_both() -> None:
+    log = pd.concat([gpu(range(100), name, util_pct=60.0, power_w=100.0) for name in "01"])
+    p = measure_costs(run(gpu=log, trials=trials([("COMPLETE", 10, 90)], gpu="0,1")))
+    assert p.trials["gpu_s"].tolist() == [160] and p.trials["energy_kwh"].tolist() == [pytest.approx(160 * 100 / 3.6e6)]
+
+
+def test_its_own_process_tells_its_memory() -> None:
+    seen = pd.DataFrame({"time": at([20, 30, 95]), "gpu": "0", "pid": 7, "mem_used_mib": [900.0, 2000.0, 5000.0]})
+    log = gpu(range(100), util_pct=60.0, mem_used_mib=9000.0)
+    two = trials([("COMPLETE", 10, 90), ("COMPLETE", 10, 90)], pid=[7, 8])
+    p = measure_costs(run(gpu=log, trials=two, processes=conform(seen, PROCESSES)))
+    assert p.trials["process_mem_mib"].fillna(-1).tolist() == [2000, -1] and p.trials["peak_mem_mib"].isna().all()
+
+
+def test_the_counter_goes_before_power_and_survives_a_reload() -> None:
+    log = gpu(range(0, 100), util_pct=60.0, power_w=100.0, energy_j=np.arange(100) * 50.0 % 3000)
+    p = measure_costs(run(gpu=log, trials=trials([("COMPLETE", 0, 50)])))
+    assert p.energy_kwh == pytest.approx(50 * 50 / 3.6e6)
+
+
+def test_energy_stops_at_gaps_and_ignores_impossible_power() -> None:
+    stamps = np.concatenate([np.arange(0, 30), np.arange(60, 90)])
+    power = np.full(60, 100.0)
+    power[10] = 9000
+    log = gpu(stamps, util_pct=60.0, power_w=power, power_limit_w=300.0)
+    p = measure_costs(run(gpu=log, trials=trials([("COMPLETE", 0, 89)])))
+    assert p.energy_kwh == pytest.approx(58 * 100 / 3.6e6)
+
+
+def test_progress_counts_the_best_of_complete_trials_in_order_of_their_end() -> None:
+    states = ["COMPLETE", "PRUNED", "COMPLETE", "COMPLETE", "FAIL"]
+    table = trials([(s, 10 * i, 10 * i + 10) for i, s in enumerate(states)], value=[0.2, 9.9, 0.1, 0.7, NAN])
+    p = measure_costs(run(gpu=gpu(range(60), util_pct=60.0), trials=table, studies=study("MAXIMIZE")))
+    assert p.progress[["trial", "best"]].to_numpy().tolist() == [[0, 0.2], [3, 0.7]]
+    assert (p.progress["gpu_h"] * 3600).tolist() == pytest.approx([10, 40])
+    assert p.progress["at"].tolist() == list(at([10, 40]))
+    assert measure_costs(run(trials=table, studies=study("MINIMIZE,MINIMIZE"))).progress.empty
+
+
+@pytest.mark.parametrize(("workers", "method"), [(1, "solo"), (4, "memory")])
+def test_start_up_is_measured_alone_or_by_memory(workers: int, method: str) -> None:
+    made = simulate(seed=3, workers=workers, n_trials=40, startup_s=(25.0, 45.0))
+    p = measure_costs(made.run)
+    truth = made.truth.trials
+    lived = (truth["end"] - truth["start"]).dt.total_seconds().sum()
+    assert p.startup_median_s == pytest.approx(truth["startup_s"].median(), abs=3)
+    assert p.startup_share_pct == pytest.approx(100 * truth["startup_s"].sum() / lived, abs=1.5)
+    assert p.n_startups >= 10 and set(p.trials["startup_method"]) <= {"", method, "solo"}
+    assert p.startup_law_pct == pytest.approx(100 * (p.startup_share_pct / 100) ** p.parallel)
+
+
+def test_a_cached_process_hides_start_up() -> None:
+    made = simulate(seed=3, workers=4, n_trials=40, keeps_memory=True)
+    p = measure_costs(made.run)
+    assert p.n_startups < 0.3 * len(p.trials)
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(NotMeasurable, match="There is no trials table"):
+        measure_costs(Run())
+    with pytest.raises(NotMeasurable, match="No trial has a start and an end"):
+        measure_costs(run(trials=trials([("WAITING", NAN, NAN)])))

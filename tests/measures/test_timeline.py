@@ -1,0 +1,125 @@
+"""Every instant gets the cell that the definition gives it, read out loud one instant at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpudiag.measures.sampling import cell_borders
+from gpudiag.measures.timeline import CELLS, Lives, Samples, draw_timeline, first_activity
+
+US = 1_000_000
+NOTHING = np.zeros(0, np.int64)
+
+
+def samples(times_s: list[int], util: list[float]) -> Samples:
+    time = np.array(times_s, np.int64) * US
+    start, end = cell_borders(time)
+    return Samples(time, start, end, np.array(util, float))
+
+
+def lives(spans: list[tuple[int, int]]) -> Lives:
+    pairs = np.array(spans, np.int64).reshape(-1, 2) * US
+    return Lives(pairs[:, 0], pairs[:, 1])
+
+
+def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
+    """METHODS 3, for one instant in microseconds that is no border."""
+    held = [j for j in range(len(shown.time_us)) if shown.start_us[j] <= when < shown.end_us[j]]
+    if not held:
+        return "unobserved"
+    (j,) = held
+    util, stamps = shown.value, shown.time_us
+    here = [(s * US, e * US) for s, e in spans if s * US <= when < e * US]
+    if not here:
+        since = max([e * US for _, e in spans if e * US <= when], default=-(10**15)) + US
+        until = min([s * US for s, _ in spans if s * US > when], default=10**15)
+        near = [i for i in (j, j - 1, j + 1) if 0 <= i < len(stamps) and since <= stamps[i] < until]
+        return "foreign" if near and util[near[0]] > 10 else "idle_no_trial"
+    if util[j] > 10:
+        return "busy" if util[j] >= 50 else "busy_low"
+    sustained = [
+        stamps[i]
+        for i in range(len(stamps) - 1)
+        if util[i] > 10 and util[i + 1] > 10 and shown.end_us[i] == shown.start_us[i + 1]
+    ]
+    if all(not any(s <= t <= when for t in sustained) for s, _ in here):
+        return "startup_only"
+    active = stamps[util > 10]
+    if all(not any(when < t < e for t in active) for _, e in here):
+        return "tail_only"
+    return "stalled"
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Samples, list[tuple[int, int]]]:
+    steps = draw(st.lists(st.sampled_from([1, 2, 2, 2, 3, 4, 30]), min_size=2, max_size=40))
+    util = draw(st.lists(st.sampled_from([0, 4, 10, 11, 30, 49, 50, 97]), min_size=len(steps), max_size=len(steps)))
+    spans = draw(st.lists(st.tuples(st.integers(0, 90), st.integers(0, 40)), max_size=8))
+    return samples(np.cumsum(steps).tolist(), [float(u) for u in util]), [(s, s + d) for s, d in spans]
+
+
+@settings(max_examples=400, deadline=None)
+@given(world=worlds())
+def test_every_instant_has_the_cell_of_its_definition(world: tuple[Samples, list[tuple[int, int]]]) -> None:
+    shown, spans = world
+    low, high = -5 * US, 130 * US
+    made = draw_timeline(shown, lives(spans), [(low, high)], has_trials=True, cuts_us=NOTHING)
+    assert made.start_us[0] == low and made.end_us[-1] == high and (made.start_us[1:] == made.end_us[:-1]).all()
+    assert (made.end_us - made.start_us).sum() == high - low
+    for start, end, cell in zip(made.start_us, made.end_us, made.cell, strict=True):
+        assert CELLS[cell] == label((start + end) / 2, shown, spans), (start / US, end / US)
+
+
+@settings(max_examples=50, deadline=None)
+@given(world=worlds(), cuts=st.lists(st.integers(-10, 140), max_size=5))
+def test_more_cuts_change_no_sum(world: tuple[Samples, list[tuple[int, int]]], cuts: list[int]) -> None:
+    shown, spans = world
+    windows = [(0, 40 * US), (60 * US, 100 * US)]
+    plain = draw_timeline(shown, lives(spans), windows, has_trials=True, cuts_us=NOTHING)
+    finer = draw_timeline(shown, lives(spans), windows, has_trials=True, cuts_us=np.array(cuts, np.int64) * US)
+    assert plain.seconds().tolist() == finer.seconds().tolist()
+    assert plain.seconds().sum() == 80
+
+
+def test_one_trial_from_start_to_end() -> None:
+    """A sample a second: start-up 3 s, work with a stall, tail, a pause, and somebody else's load."""
+    util = [0, 0, 0, 0, 80, 80, 0, 0, 30, 30, 0, 0, 0, 0, 0, 0, 60, 60, 0, 0]
+    made = draw_timeline(
+        samples(list(range(20)), util), lives([(1, 12)]), [(0, 19 * US)], has_trials=True, cuts_us=NOTHING
+    )
+    seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
+    assert seconds == {
+        "unobserved": 0, "idle_no_trial": 1 + 3.5 + 1.5, "foreign": 2, "startup_only": 2.5, "tail_only": 2.5,
+        "stalled": 2, "busy_low": 2, "busy": 2,
+    }  # fmt: skip
+
+
+def test_activity_seen_from_within_a_trial_is_no_foreign_load() -> None:
+    """Samples every 10 s; pauses of 4 s between trials hold none of their own."""
+    shown = samples(list(range(0, 100, 10)), [90.0] * 10)
+    made = draw_timeline(shown, lives([(0, 33), (37, 90)]), [(0, 90 * US)], has_trials=True, cuts_us=NOTHING)
+    seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
+    assert (seconds["idle_no_trial"], seconds["foreign"], seconds["busy"]) == (4, 0, 86)
+
+
+def test_without_trials_there_is_only_idle_busy_and_unobserved() -> None:
+    shown = samples([0, 1, 2, 3, 60], [0, 20, 90, 0, 0])
+    made = draw_timeline(shown, lives([]), [(0, 60 * US)], has_trials=False, cuts_us=NOTHING)
+    seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
+    assert (seconds["busy_low"], seconds["busy"], seconds["unobserved"]) == (1, 1, 54)
+    assert seconds["idle_no_trial"] == 4 and sum(seconds.values()) == 60
+
+
+def test_a_gpu_without_samples_is_unobserved() -> None:
+    made = draw_timeline(Samples.none(), lives([(1, 5)]), [(0, 9 * US)], has_trials=True, cuts_us=NOTHING)
+    assert made.seconds().tolist() == [9, 0, 0, 0, 0, 0, 0, 0] and made.running.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(("since_s", "first_s"), [(0, 3), (3, 3), (4, 7), (8, None)])
+def test_first_activity_takes_two_samples_in_a_row(since_s: int, first_s: int | None) -> None:
+    shown = samples([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [0, 50, 0, 50, 50, 0, 0, 50, 50, 0])
+    found = first_activity(shown, np.array([since_s * US]))[0]
+    assert found == (first_s * US if first_s is not None else np.iinfo(np.int64).max)
