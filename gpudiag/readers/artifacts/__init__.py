@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudiag.readers.artifacts import task_jsonl
+from gpudiag.readers.artifacts import task_jsonl, training_log
 from gpudiag.readers.base import Reader, Trials
 
-READERS: tuple[Reader[Trials], ...] = (task_jsonl.READER,)
+READERS: tuple[Reader[Trials], ...] = (task_jsonl.READER, training_log.READER)

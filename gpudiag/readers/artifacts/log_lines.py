@@ -1,0 +1,91 @@
+"""What the lines of a training's own log say: the classes of failure, kept apart, and what else can be measured.
+
+The failure texts are those of PyTorch, TensorFlow, cuBLAS, NCCL, the NVIDIA driver and Linux. A device-side assert is
+a logic error and no lack of memory; "Killed" (exit code 137) is the host running out of memory, not the GPU.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PATTERNS = {
+    "xid": r"\bXid\s*\([^)]*\)\s*:\s*\d+",
+    "gpu_lost": r"fallen off the bus|\bGPU is lost\b|[Uu]nable to determine the device handle",
+    "cublas_alloc": r"CUBLAS_STATUS_ALLOC_FAILED",
+    "device_assert": r"device-side assert(?!ion)|CUDA_ERROR_ASSERT|cudaErrorAssert",
+    "illegal_access": r"illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress",
+    "killed": (
+        r"\bexit(?:ed)?[ _-]?(?:with )?(?:code|status)?\s*[:=]?\s*(?:137|-9)\b|\b(?:return)?code\s*[:=]\s*(?:137|-9)\b"
+        r"|\bSIGKILL\b|killed by signal: Killed|Killed process \d+|oom-kill|: line \d+: +\d+ Killed\b|^\s*Killed\b"
+    ),
+    "oom": (
+        r"CUDA (?:error: )?out of memory|HIP out of memory|\bOutOfMemoryError\b|CUDA_ERROR_OUT_OF_MEMORY"
+        r"|cudaErrorMemoryAllocation|RESOURCE_EXHAUSTED|\bResourceExhaustedError\b|CUDNN_STATUS_ALLOC_FAILED"
+    ),
+    "nccl": (
+        r"\bNCCL (?:error|timeout)|\bnccl(?:System|Internal|Remote|UnhandledCuda|InvalidUsage|InvalidArgument)Error\b"
+        r"|Watchdog caught collective operation timeout|DistBackendError"
+    ),
+    "loader": r"DataLoader avg:\s*[\d.]+\s*ms\s*,\s*max:\s*[\d.]+\s*ms",
+    "gpu_assigned": (
+        r"(?i:\btrial\s*#?\s*(?P<trial>\d+)\]?:?\s+(?:is\s+)?(?:(?:using|uses|on|running on|assigned to|->)\s+)?"
+        r"(?:device\s*[:=]?\s*)?(?:gpu|cuda)\s*[:#=]?\s*(?P<gpu>\d+)\b(?!\s*[%.]))"
+    ),
+    "monitor": r"\bGPU:\s*[\d.]+\s*%\s*\|\s*VRAM:\s*[\d.]+\s*/\s*[\d.]+\s*GB",
+    "epoch": (
+        r"(?i:\bepoch\b.{0,200}?\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*"
+        r"(?:\d+:\d\d(?::\d\d)?|[\d.]+\s*(?:ms|s|secs?|seconds|m|mins?|minutes|h|hours)\b))"
+    ),
+}
+KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
+"""The kinds in the order in which they are tried: a line is of the first that fits."""
+FAILURES = ("xid", "gpu_lost", "cublas_alloc", "device_assert", "illegal_access", "killed", "oom", "nccl")
+
+_WORDS = {
+    "xid": "xid",
+    "gpu_lost": "bus|lost|handle",
+    "cublas_alloc": "cublas_status_alloc",
+    "device_assert": "assert",
+    "illegal_access": "illegal",
+    "killed": "kill|137|-9",
+    "oom": "memory|resource|alloc_failed",
+    "nccl": "nccl|watchdog|distbackend",
+    "loader": "dataloader avg",
+    "gpu_assigned": "trial",
+    "monitor": "vram",
+    "epoch": "time|took|elapsed|duration",
+}
+_TESTS = tuple((kind, tuple(words.split("|")), KINDS[kind]) for kind, words in _WORDS.items())
+"""A line of a kind holds one of its words in lower case: looking for these is ten times faster than the patterns."""
+
+_TRIAL = re.compile(r"(?i)\btrial\s*#?\s*(\d{1,9})\b")
+_PROGRESS = re.compile(r"(?i)\b(?:epoch|loss)\b")
+
+
+def kind_of(line: str) -> str | None:
+    """The kind of event that a line tells of, None for an ordinary line."""
+    lower = line.lower()
+    for kind, words, pattern in _TESTS:
+        for word in words:
+            if word in lower:
+                if pattern.search(line):
+                    return kind
+                break
+    return None
+
+
+def trial_of(line: str) -> int | None:
+    """The number of the trial that the line names."""
+    match = _TRIAL.search(line)
+    return int(match[1]) if match else None
+
+
+def gpu_of(line: str) -> str | None:
+    """The GPU that a trial was given. An error message's own GPU counts within the process, so it names no board."""
+    match = KINDS["gpu_assigned"].search(line)
+    return match["gpu"] if match else None
+
+
+def is_progress(line: str) -> bool:
+    """True for a line about an epoch or a loss."""
+    return _PROGRESS.search(line) is not None

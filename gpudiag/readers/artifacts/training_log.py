@@ -1,0 +1,110 @@
+"""The text log of a training or of its workers: failures, loader timing, epochs and GPUs given, as events."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from gpudiag.readers.artifacts.log_lines import gpu_of, is_progress, kind_of, trial_of
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.lines import numbered_lines
+from gpudiag.readers.telemetry.moments import read_moment
+from gpudiag.readers.telemetry.stamps import STAMP
+from gpudiag.readers.trials.stamps import to_utc
+from gpudiag.schema import EVENTS, conform, empty, text_dtype
+
+NAME = "training-log"
+
+_STAMP_WITHIN = 60
+"""Characters from the beginning of a line in which its own stamp stands; later ones belong to its text."""
+_DETAIL_CHARACTERS = 300
+_ENOUGH_PROGRESS = 3
+_NAMED_STAMP = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d (?:[A-Z]{2,5} )?\d{4}")
+_NO_LOG = re.compile(r'\s*(?:[{<]|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
+"""JSON, XML, a script, Markdown, Python: they may quote an error, but nothing of it happened."""
+
+
+def recognises(source: Source) -> bool:
+    """True if the head tells of an event or of three stamped steps of a training, and no other reader claims it."""
+    if source.is_binary or not source.head or _NO_LOG.match(source.text):
+        return False
+    told = any(kind_of(line) for line in source.lines) or _trains(source)
+    return told and not _claimed(source)
+
+
+def _trains(source: Source) -> bool:
+    steps = 0
+    for line in source.lines:
+        steps += is_progress(line) and bool(_stamp(line))
+        if steps == _ENOUGH_PROGRESS:
+            return True
+    return False
+
+
+def _claimed(source: Source) -> bool:
+    """True if a reader of any registry knows the format: logs of tools and result files quote errors too."""
+    from gpudiag.readers import artifacts, telemetry, trials
+
+    registries: tuple[Sequence[Reader[Any]], ...] = (telemetry.READERS, trials.READERS, artifacts.READERS)
+    return any(reader.recognises(source) for readers in registries for reader in readers if reader is not READER)
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """One event a line, in the order of the lines; a failure that was printed twice is two rows.
+
+    ``time`` is the line's own stamp, NaT where it has none. ``trial`` is the number the line names, ``gpu``
+    the one it says the trial was given.
+    """
+    problems = ProblemLog()
+    rows = []
+    for number, line in numbered_lines(source, problems):
+        kind = kind_of(line)
+        if kind is not None:
+            gpu = gpu_of(line) if kind == "gpu_assigned" else None
+            rows.append((_stamp(line), kind, line.strip()[:_DETAIL_CHARACTERS], gpu, trial_of(line), number))
+    name = source.path.name
+    if not rows:
+        note = f"{name}: a training log without a line about failures, loader timing, epoch times or GPUs."
+        return Trials(problems=problems.all, notes=(note,), reader=NAME)
+    stamps, kinds, details, gpus, trials, numbers = zip(*rows, strict=True)
+    times = to_utc(stamps, options.timezone)
+    problems.add("stamp that is no date", times.bad, example=times.example)
+    text = text_dtype()
+    events = pd.DataFrame({"time": times.time, "kind": pd.Series(kinds, dtype=text), "line": numbers})
+    events["detail"] = pd.Series(details, dtype=text)
+    events["gpu"] = pd.Series(gpus, dtype=text)
+    events["trial"] = pd.Series(trials, dtype="Int64")
+    events["path"] = str(source.path)
+    notes = [f"{name}: " + ", ".join(f"{count} x {kind}" for kind, count in Counter(kinds).most_common()) + "."]
+    if times.clock in ("local", "mixed"):
+        notes.append(f"{name}: stamps without a zone read as local time of {options.timezone}.")
+    return Trials(
+        events=conform(events, EVENTS) if len(events) else empty(EVENTS),
+        problems=problems.all,
+        notes=tuple(notes),
+        reader=NAME,
+    )
+
+
+def _stamp(line: str) -> str:
+    """The stamp at the beginning of a line as ISO 8601 text, empty if there is none."""
+    head = line[:_STAMP_WITHIN]
+    if match := STAMP.search(head):
+        date = match["date"]
+        if not match["seconds"] or match["half"] or len(re.split(r"\D", date)[0]) != 4:
+            return ""
+        clock = match["clock"].replace(",", ".")
+        return f"{re.sub(r'[/.]', '-', date)}T{clock}{(match['zone'] or '').strip()}"
+    if match := _NAMED_STAMP.search(head):
+        moment = read_moment(match[0])
+        return "" if moment is None else moment.stamp.isoformat() + ("+00:00" if moment.utc else "")
+    return ""
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read)

@@ -1,0 +1,187 @@
+"""Training logs: classes of failure kept apart, stamps, and which texts are no logs at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from gpudiag.clock import parse_zone
+from gpudiag.readers.artifacts import training_log
+from gpudiag.readers.artifacts.log_lines import KINDS, kind_of
+from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.readers.identify import identify
+from gpudiag.readers.source import Source
+
+LINES = {
+    "oom": [
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+        "RuntimeError: CUDA error: out of memory",
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1073741824 bytes.",
+    ],
+    "device_assert": ["RuntimeError: CUDA error: device-side assert triggered", "cudaErrorAssert: device-side assert"],
+    "illegal_access": ["RuntimeError: CUDA error: an illegal memory access was encountered"],
+    "cublas_alloc": ["RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"],
+    "nccl": [
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, unhandled system error",
+        "[E ProcessGroupNCCL.cpp:563] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)",
+    ],
+    "killed": [
+        "Killed",
+        "run.sh: line 3: 41231 Killed                  python train.py",
+        "[ 1234.5] Out of memory: Killed process 4711 (python) total-vm:68719476kB",
+        "srun: error: node7: task 0: Exited with exit code 137",
+        "exitcode  : -9 (pid: 812)",
+        "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed.",
+        "subprocess finished with returncode=137",
+    ],
+    "xid": ["kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."],
+    "gpu_lost": ["Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system."],
+    "loader": ["[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms"],
+    "epoch": [
+        "Epoch 3/100 train loss 0.51 time: 91.17 s",
+        "[EPOCH 1] time: 11.3min | 30.0 batch/s",
+        "epoch 2 took 1:31",
+    ],
+    "gpu_assigned": ["Trial 3 using GPU 3", "[trial #3] device=cuda:3", "[Trial 3] Using GPU 3"],
+    "monitor": ["GPU: 85% | VRAM:12.3/24.0GB(51.2%) | CPU: 45.2% | RAM:18.4/64.0GB(28.8%)"],
+}
+ORDINARY = [
+    "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",
+    "epoch 3 step 137 loss 0.44 lr 1e-9",
+    "NCCL INFO Using network Socket",
+    "Using device: cuda:0, 24 GB of memory",
+    "wandb: Waiting for W&B process to finish... (success).",
+    "trial 96 started, model=small batch_size=32",
+    "GPU memory usage: 137 MiB",
+    "code: 13",
+    "Trial 7 pruned at epoch 3. GPU 85%",
+    "overkilled the learning rate",
+]
+
+
+@pytest.mark.parametrize(("kind", "line"), [(kind, line) for kind, lines in LINES.items() for line in lines])
+def test_each_kind_of_line(kind: str, line: str) -> None:
+    assert kind_of(line) == kind
+    assert kind_of(f"2025-12-02 18:22:51,187 ERROR {line}") == kind or line.startswith("Killed")
+
+
+@pytest.mark.parametrize("line", ORDINARY)
+def test_ordinary_lines_are_no_events(line: str) -> None:
+    assert kind_of(line) is None
+
+
+def test_every_kind_is_tested() -> None:
+    assert set(LINES) == set(KINDS)
+
+
+def write(folder: Path, *lines: str) -> Path:
+    path = folder / "train.log"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> Trials:
+    return training_log.read(Source.open(path), ReadOptions(parse_zone("Asia/Taipei")))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "utc"),
+    [
+        ("2025-12-02 18:22:51,187 ERROR ", "2025-12-02T10:22:51.187Z"),
+        ("[2025-12-02 18:22:51,187][__main__][ERROR] - ", "2025-12-02T10:22:51.187Z"),
+        ("[W 2025-12-02 18:22:51,187] ", "2025-12-02T10:22:51.187Z"),
+        ("2025/12/02 18:22:51 ", "2025-12-02T10:22:51Z"),
+        ("2025-12-02T18:22:51+01:00 ", "2025-12-02T17:22:51Z"),
+        ("2025-12-02T18:22:51.5Z ", "2025-12-02T18:22:51.5Z"),
+        ("[Tue Dec  2 18:22:51 2025] ", "2025-12-02T10:22:51Z"),
+        ("Dec  2 18:22:51 node7 python: ", None),
+        ("", None),
+        ("02/12/2025 18:22:51 ", None),
+    ],
+)
+def test_stamps(tmp_path: Path, prefix: str, utc: str | None) -> None:
+    (event,) = read(write(tmp_path, prefix + LINES["oom"][0])).events.to_dict("records")
+    assert event["time"] == pd.Timestamp(utc) if utc else pd.isna(event["time"])
+
+
+def test_lines_trials_and_gpus(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "2025-12-02 18:20:00,000 INFO Trial 3 using GPU 1",
+        "ordinary",
+        "2025-12-02 18:22:51,187 ERROR w2 trial 2 failed: CUDA out of memory. GPU 0 has a total capacity of 24 GiB",
+        "RuntimeError: CUDA error: device-side assert triggered",
+    )
+    out = read(path)
+    events = out.events
+    assert events["kind"].tolist() == ["gpu_assigned", "oom", "device_assert"]
+    assert events["line"].tolist() == [1, 3, 4]
+    assert events["trial"].tolist() == [3, 2, pd.NA]
+    assert events["gpu"].fillna("").tolist() == ["1", "", ""], "an error message's GPU counts within its process"
+    assert events["time"].isna().tolist() == [False, False, True]
+    assert set(events["path"]) == {str(path)}
+    assert out.rows == 3 and len(out.trials) == 0
+    assert any("Asia/Taipei" in note for note in out.notes)
+
+
+def test_a_training_log_without_events_is_known_and_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path, *(f"2025-12-02 18:2{i}:00 epoch {i} loss {1 / (i + 1):.3f}" for i in range(4)))
+    found = identify(Source.open(path))
+    assert found is not None and found[1].name == "training-log"
+    out = read(path)
+    assert out.rows == 0 and "without a line about failures" in out.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"error": "CUDA out of memory"}\n',
+        '[\n  {"error": "CUDA out of memory"}\n]\n',
+        "# Notes\n\nWe met CUDA out of memory at batch 64.\n",
+        "Our notes\n```\nRuntimeError: CUDA out of memory\n```\n",
+        'import torch\n\nif "CUDA out of memory" in text:\n    pass\n',
+        '"""Train."""\nfrom x import y\nERROR = "CUDA out of memory"\n',
+        "#!/bin/sh\ngrep 'CUDA out of memory' x\n",
+        "<html>CUDA out of memory</html>\n",
+        "dear diary\n",
+        "epoch 1 loss 0.5\nepoch 2 loss 0.4\nepoch 3 loss 0.3\n",
+        "",
+    ],
+)
+def test_texts_that_only_speak_of_errors_are_no_logs(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x"
+    path.write_text(text)
+    assert not training_log.recognises(Source.open(path))
+
+
+def test_a_log_of_another_tool_stays_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    path.write_text('{"task": "a", "status": "failed", "seconds": 1, "error": "CUDA out of memory"}\n' * 3)
+    gpu = tmp_path / "gpu.csv"
+    gpu.write_text(
+        "timestamp, index, utilization.gpu [%], memory.used [MiB]\n"
+        "2026/03/01 10:00:00.000, 0, 95 %, 9000 MiB\n"
+        "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost\n"
+    )
+    for file in (path, gpu):
+        assert not training_log.recognises(Source.open(file))
+        assert identify(Source.open(file)) is not None
+
+
+def test_a_log_of_megabytes_in_utf_16(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    lines = ["2025-12-02 18:22:51 epoch 1 step 2 loss 0.3"] * 100_000
+    lines[70_000] = LINES["oom"][0]
+    path.write_bytes("\n".join(["Trial 3 using GPU 3", *lines]).encode("utf-16"))
+    assert training_log.recognises(Source.open(path))
+    assert read(path).events["line"].tolist() == [1, 70_002]
+
+
+def test_logs_of_the_samples(samples: Path) -> None:
+    events = read(samples / "memory-exhaustion" / "train.log").events
+    text = (samples / "memory-exhaustion" / "train.log").read_text()
+    assert (events["kind"] == "oom").sum() == text.count("CUDA out of memory")
+    assert (events["kind"] == "device_assert").sum() == text.count("device-side assert triggered")
+    assert events["trial"].notna().all() and events["time"].notna().all()
