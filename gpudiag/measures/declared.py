@@ -6,6 +6,7 @@ import re
 
 import pandas as pd
 
+from gpudiag.readers.artifacts.log_lines import FAILURES
 from gpudiag.run import Run
 
 VISIBLE = frozenset({"cuda_visible_devices", "nvidia_visible_devices", "hip_visible_devices", "visible_devices"})
@@ -43,8 +44,11 @@ def declared_gpus(run: Run) -> dict[int, tuple[str, ...]]:
 
 
 def gpus_of_events(run: Run) -> dict[tuple[str, int], tuple[str, ...]]:
-    """GPUs by study and trial from log lines such as "Trial 3 using GPU 3", where only one study has that trial."""
-    events, trials = run.events, run.trials
+    """GPUs by study and trial from log lines such as "Trial 3 using GPU 3", where only one study has that trial.
+
+    The text of a failure says nothing: an error message counts GPUs within its process.
+    """
+    events, trials = run.events[~run.events["kind"].isin(FAILURES)], run.trials
     if events.empty or trials.empty:
         return {}
     parsed = events["detail"].str.extract(_EVENT)

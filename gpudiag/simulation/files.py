@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,11 @@ HEADER = (
 )
 
 
-def write_folder(simulated: Simulated, folder: Path) -> Path:
-    """Write all files of a run; existing ones of the same name are replaced."""
+def write_folder(simulated: Simulated, folder: Path, artifacts: Sequence[str] = ()) -> Path:
+    """Write all files of a run; existing ones of the same name are replaced.
+
+    ``artifacts`` are files that somebody else writes there and that run.toml shall name.
+    """
     from gpudiag.simulation.study_file import write_study
 
     spec, lives = simulated.spec, sorted(simulated.history.lives, key=lambda life: life.number)
@@ -34,7 +37,7 @@ def write_folder(simulated: Simulated, folder: Path) -> Path:
         write_study(folder / "optuna.db", spec, lives)
     elif spec.record == "tasks":
         write_text(folder / "tasks.jsonl", (json.dumps(row) for row in task_rows(spec, lives)))
-    write_text(folder / "run.toml", toml_lines(manifest(spec)))
+    write_text(folder / "run.toml", toml_lines(manifest(spec, artifacts)))
     write_text(folder / "truth.json", json_lines(simulated.truth.to_dict()))
     return folder
 
@@ -98,13 +101,14 @@ def log_stamp(spec: Spec, seconds: float) -> str:
     return local_stamps(spec, pd.Series([seconds]))[0].replace("/", "-").replace(".", ",")
 
 
-def manifest(spec: Spec) -> dict[str, Any]:
-    """The content of run.toml."""
+def manifest(spec: Spec, artifacts: Sequence[str] = ()) -> dict[str, Any]:
+    """The content of run.toml; ``artifacts`` are named beside the run's own."""
     out: dict[str, Any] = {"name": spec.name, "timezone": spec.timezone, "telemetry": ["gpu.csv"]}
     if spec.record == "optuna":
         out |= {"trials": "optuna.db", "study": spec.study}
-    elif spec.record == "tasks":
-        out["artifacts"] = ["tasks.jsonl"]
+    own = ["tasks.jsonl"] if spec.record == "tasks" else []
+    if own or artifacts:
+        out["artifacts"] = [*own, *artifacts]
     if spec.notes:
         out["notes"] = list(spec.notes)
     out["settings"] = settings_of(spec).model_dump(exclude_none=True, exclude_defaults=True)

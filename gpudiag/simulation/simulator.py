@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +32,14 @@ class Simulated:
     history: History
     samples: pd.DataFrame
 
-    def write(self, folder: str | Path) -> Path:
+    def write(self, folder: str | Path, *, artifacts: Sequence[str] = ()) -> Path:
         """Write the run folder: run.toml, gpu.csv, optuna.db or tasks.jsonl, truth.json. Returns the folder.
 
-        The same seed gives the same bytes.
+        The same seed gives the same bytes. ``artifacts`` are files of the caller that run.toml shall name.
         """
         from gpudiag.simulation.files import write_folder
 
-        return write_folder(self, Path(folder))
+        return write_folder(self, Path(folder), artifacts)
 
 
 def simulate(spec: Spec | None = None, *, seed: int = 0, **overrides: Any) -> Simulated:

@@ -84,9 +84,14 @@ def test_names_of_which_the_telemetry_knows_none_say_nothing() -> None:
 def test_a_line_of_a_log_names_the_gpu() -> None:
     lines = pd.DataFrame(
         {
-            "time": at([11, 12, 13]),
-            "kind": "log",
-            "detail": ["Trial 0 using GPU 1", "[trial #1] device=cuda:0", "trial 7 gpu 9"],
+            "time": at([11, 12, 13, 14]),
+            "kind": ["log", "gpu_assigned", "log", "oom"],
+            "detail": [
+                "Trial 0 using GPU 1",
+                "[trial #1] device=cuda:0",
+                "trial 7 gpu 9",
+                "trial 1 failed: CUDA out of memory. GPU 1 has a total capacity of 24 GiB",
+            ],
         }
     )
     two = trials([("COMPLETE", 10, 90), ("COMPLETE", 10, 90)])

@@ -9,10 +9,13 @@ from pathlib import Path
 from gpudiag.simulation.files import write_text
 from gpudiag.simulation.simulator import Simulated
 
+LOG = "train.log"
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """``runs`` by subfolder ('' is the case's own folder); ``extras``: lines of further files by path.
+    """``runs`` by subfolder ('' is the case's own folder); ``logs``: lines of the log a run printed, by subfolder;
+    ``extras``: lines of further files, which no run.toml names, by path.
 
     ``story`` is the body of ORIGIN.md: what the case stands for, what is scripted in it and what follows.
     """
@@ -21,12 +24,15 @@ class Case:
     seed: int
     story: str
     runs: Mapping[str, Simulated]
+    logs: Mapping[str, Iterable[str]] = field(default_factory=dict)
     extras: Mapping[str, Iterable[str]] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write every run and ORIGIN.md below ``folder``."""
         for sub, simulated in self.runs.items():
-            simulated.write(folder / sub)
+            simulated.write(folder / sub, artifacts=(LOG,) if sub in self.logs else ())
+            if sub in self.logs:
+                write_text(folder / sub / LOG, self.logs[sub])
         for path, lines in self.extras.items():
             write_text(folder / path, lines)
         write_text(folder / "ORIGIN.md", self._origin().splitlines())

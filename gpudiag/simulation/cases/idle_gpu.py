@@ -139,7 +139,7 @@ def make() -> Case:
         side.name: _run(side, jobs) for side, jobs in ((BASELINE, _baseline_jobs()), (EXPERIMENT, _jobs_of(SUBSET)))
     }
     record = {"experiment/teacher_runs.json": list(_own_record(runs["experiment"]))}
-    return Case(NAME, SEED, STORY, runs, record)
+    return Case(NAME, SEED, STORY, runs, extras=record)
 
 
 def _jobs_of(symbols: tuple[str, ...]) -> list[tuple[str, int]]:

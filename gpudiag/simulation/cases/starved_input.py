@@ -112,7 +112,7 @@ SPEC = Spec(
 def make() -> Case:
     """Script both trainings."""
     runs = {side.name: _train(side) for side in (BEFORE, AFTER)}
-    logs = {f"{side.name}/train.log": list(_log(side, runs[side.name])) for side in (BEFORE, AFTER)}
+    logs = {side.name: list(_log(side, runs[side.name])) for side in (BEFORE, AFTER)}
     return Case(NAME, SEED, STORY, runs, logs)
 
 
