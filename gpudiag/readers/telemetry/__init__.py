@@ -15,6 +15,7 @@ from gpudiag.readers.telemetry import (
     gpustat,
     gpustat_json,
     gputil,
+    json_lines,
     npu_smi,
     nvidia_smi_csv,
     nvidia_smi_dmon,
@@ -24,6 +25,7 @@ from gpudiag.readers.telemetry import (
     nvitop,
     prometheus_json,
     prometheus_text,
+    prose,
     rocm_smi,
     smi_messages,
     table_csv,
@@ -55,12 +57,18 @@ _TOOLS: tuple[Reader[Telemetry], ...] = (
 )
 
 
-def _no_tool(source: Source) -> bool:
-    """A table of numbers that no tool is known to write so."""
-    return table_csv.READER.recognises(source) and not any(tool.recognises(source) for tool in _TOOLS)
+_HOME_MADE: tuple[Reader[Telemetry], ...] = (table_csv.READER, json_lines.READER, prose.READER)
 
 
-READERS = (*_TOOLS, replace(table_csv.READER, recognises=_no_tool))
+def _unless(reader: Reader[Telemetry], others: tuple[Reader[Telemetry], ...]) -> Reader[Telemetry]:
+    """The reader for what none of the others claims."""
+    return replace(
+        reader, recognises=lambda source: reader.recognises(source) and not any(o.recognises(source) for o in others)
+    )
+
+
+READERS = (*_TOOLS, *(_unless(reader, (*_TOOLS, *_HOME_MADE[:at])) for at, reader in enumerate(_HOME_MADE)))
+"""Logs of known tools first; home-made ones are what no tool is known to write."""
 
 
 def read_telemetry(

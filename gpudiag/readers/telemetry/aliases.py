@@ -139,7 +139,8 @@ class Meaning:
 
 def words_of(name: str) -> list[str]:
     """The words of a name in lower case; digits and per cent signs are words of their own."""
-    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("µ", "u").replace("μ", "u"))
+    text = re.sub(r"([KMG])iB", r"\1B", name.replace("µ", "u").replace("μ", "u"))
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     return re.findall(r"[a-z]+|\d+|%", re.sub(r"(?i)gpuid", "gpu id", text).lower())
 
 

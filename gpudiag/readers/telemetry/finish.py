@@ -92,7 +92,7 @@ def nothing_usable(source: Source, reader: str, log: ProblemLog) -> InputError:
 def natural(label: str) -> tuple[tuple[bool, int, str], ...]:
     """Sort key by which '2' comes before '10'."""
     return tuple(
-        (not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", label)
+        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.findall(r"\d+|\D+", label)
     )
 
 

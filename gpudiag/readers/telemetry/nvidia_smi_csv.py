@@ -50,7 +50,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         sweep = Sweep(layout_of(split_header(lines[header - 1]), rows), announces, ProblemLog())
     else:
         sweep = Sweep(_guessed(source, lines, notes), announces, ProblemLog())
-    sweep.run(source, header)
+    sweep.run(source.blocks(), header)
     return assemble(source, NAME, options, sweep, notes, guessed=not header and not options.columns)
 
 

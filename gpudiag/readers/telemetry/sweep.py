@@ -11,13 +11,13 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Block, Source
+from gpudiag.readers.source import Block
 from gpudiag.readers.telemetry.grid import Layout, Parsed, parse, split_lines
 from gpudiag.readers.telemetry.moments import Moment, read_moment
 from gpudiag.readers.telemetry.pieces import Piece, by_gpu, join, piece_of
@@ -58,15 +58,9 @@ class Sweep:
     marks: list[tuple[int, str, str]] = field(default_factory=list)
     _headers: dict[str, Layout] = field(default_factory=dict)
 
-    def run(self, source: Source, header: int = 0, prepare: Callable[[bytes], bytes] | None = None) -> None:
-        """Read the whole source.
-
-        Args:
-            source: the log.
-            header: number of its header line, 0 for a log without one.
-            prepare: a change to each block before it is split that keeps the number of lines.
-        """
-        for work in _worked(_blocks(source, prepare), header, lambda: self.layout):
+    def run(self, blocks: Iterator[Block], header: int = 0) -> None:
+        """Read all blocks of a log; its header is its ``header``-th line, 0 for a log without one."""
+        for work in _worked(blocks, header, lambda: self.layout):
             if work.block.nul_bytes:
                 self.log.add(NULS, line=work.block.first_line)
             if work.top:
@@ -220,13 +214,8 @@ def _numbers(first: int, size: int) -> np.ndarray:
     return np.arange(first, first + size, dtype=np.int32)
 
 
-def _blocks(source: Source, prepare: Callable[[bytes], bytes] | None) -> Iterator[Block]:
-    for block in source.blocks():
-        yield replace(block, data=prepare(block.data)) if prepare else block
-
-
 def _worked(blocks: Iterator[Block], header: int, layout_now: Callable[[], Layout]) -> Iterator[_Work]:
-    """Blocks in order, each parsed under the layout that held when it was handed out."""
+    """Work on blocks in order, each parsed under the layout that held when it was handed out."""
     first = next(blocks, None)
     if first is None:
         return

@@ -165,7 +165,10 @@ def _swept(source: Source, table: _Table, layout: Layout) -> Sweep:
         return layout_of(names, rows_under(after, header.separator, len(names)), header.separator)
 
     sweep = Sweep(layout, announces, ProblemLog())
-    sweep.run(source, header.line, table.prepare)
+    blocks = source.blocks()
+    if table.prepare:
+        blocks = (replace(block, data=table.prepare(block.data)) for block in blocks)
+    sweep.run(blocks, header.line)
     return sweep
 
 

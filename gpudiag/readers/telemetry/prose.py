@@ -1,0 +1,181 @@
+"""Sentences with labelled values: ``GPU_ID: 2, Timestamp: 2023/04/05 17:32:25.451, Power consumption: 23.43 W``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.aliases import meaning_of
+from gpudiag.readers.telemetry.finish import finish
+from gpudiag.readers.telemetry.lines import numbered_lines
+from gpudiag.readers.telemetry.moments import Moment, read_moment
+from gpudiag.readers.telemetry.prose_rows import bare_row, columns_of
+from gpudiag.readers.telemetry.stamps import STAMP, tell_form
+from gpudiag.readers.telemetry.sweep import OTHER
+from gpudiag.readers.telemetry.ticks import moment_column, zone_note
+
+NAME = "prose"
+_SNIFFED_LINES = 60
+_ENOUGH = 0.4
+
+_PAIR = re.compile(
+    r"(?P<label>[A-Za-z_%()]+(?: [A-Za-z_%()]+){0,2})\s*[:=]\s*(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>°?[A-Za-z%']{0,4})"
+    r"(?:\s*/\s*(?P<most>\d+(?:\.\d+)?)\s*(?P<most_unit>[A-Za-z%]{0,3}))?"
+)
+_SIZE = re.compile(r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>MiB|MB|GiB|GB)\s+(?:is )?(?P<label>used|free|total)\b")
+_DEVICE = re.compile(
+    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b"
+    r"(?:\s*[:-]?\s+((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]*?)\s*(?::| - ))?"
+)
+_TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
+
+
+@dataclass
+class _Said:
+    """What one line says: values by column, the GPU, the time."""
+
+    values: dict[str, float]
+    gpu: str = ""
+    name: str = ""
+    moment: Moment | None = None
+    others: int = 0
+
+
+@dataclass
+class _Rows:
+    """Rows gathered from lines."""
+
+    stamps: list[Moment | None] = field(default_factory=list)
+    rows: list[dict[str, object]] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def add(self, line: int, moment: Moment | None, gpu: str, values: dict[str, float]) -> None:
+        self.stamps.append(moment)
+        self.rows.append({"line": line, "gpu": gpu or "0", **values})
+
+
+def recognises(source: Source) -> bool:
+    """Timed lines of labelled GPU measurements, in good part."""
+    if source.is_dir or source.is_binary:
+        return False
+    lines = [line for line in source.lines[:_SNIFFED_LINES] if line.strip()]
+    said = [_said(line) for line in lines]
+    telling = sum(_tells(one) for one in said)
+    rows = sum(bare_row(line) is not None for line in lines)
+    timed = any(one.moment is not None or read_moment(line) for one, line in zip(said, lines, strict=True))
+    return telling > 0 and timed and telling + rows >= _ENOUGH * len(lines)
+
+
+def _tells(said: _Said) -> bool:
+    """True for a line that speaks of a GPU, by its name or by what it measures, more than of other things."""
+    sure = said.gpu or {"util_pct", "power_w"} & set(said.values)
+    return bool(said.values and sure and len(said.values) >= said.others)
+
+
+def _said(line: str) -> _Said:
+    """What a line says; empty values if nothing of ours."""
+    stamp = STAMP.search(line)
+    rest = line[: stamp.start()] + " " + line[stamp.end() :] if stamp else line
+    device = _DEVICE.search(rest)
+    said = _Said({}, device[1] if device else "", (device[2] or "") if device else "")
+    said.moment = read_moment(stamp[0]) if stamp else None
+    for match in _PAIR.finditer(rest):
+        _take(said, match)
+    for match in _SIZE.finditer(rest):
+        meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
+        said.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+    return said
+
+
+def _take(said: _Said, match: re.Match[str]) -> None:
+    unit = match["unit"].strip("°'") or match["most_unit"] or ""
+    meaning = meaning_of(f"{match['label']} ({unit})")
+    if meaning.target == "index":
+        said.gpu = match["value"]
+    elif meaning.metric:
+        said.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+        if match["most"] and meaning.target in _TOTALS:
+            said.values.setdefault(_TOTALS[meaning.target], float(match["most"]) * meaning.scale)
+    elif meaning.target not in ("known", "time", "elapsed", "date"):
+        said.others += 1
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    """Read every line; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
+    log = ProblemLog()
+    found = _Rows()
+    bare: list[tuple[int, Moment | None, list[float]]] = []
+    for line, moment, said, row in _lines(source, log):
+        if row is not None:
+            bare.append((line, moment, row))
+        elif _tells(said):
+            found.add(line, moment, said.gpu, said.values)
+            if said.name:
+                found.names[said.gpu] = said.name
+    notes = _bare_rows(found, bare, options, log)
+    notes += zone_note(found.stamps) + _date_note(source)
+    frame = pd.DataFrame(found.rows, columns=None if found.rows else ["line", "gpu"])
+    frame["time"] = moment_column(found.stamps, options.timezone)
+    frame = _whole(frame)
+    gpus = pd.DataFrame({"gpu": list(found.names), "name": list(found.names.values())}) if found.names else None
+    return finish(source, NAME, options, log, gpu=frame, gpus=gpus, notes=notes)
+
+
+def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None, _Said, list[float] | None]]:
+    """Number, time and content of each line that says something."""
+    last: Moment | None = None
+    for line, text in numbered_lines(source, log):
+        if not text.strip():
+            continue
+        row = bare_row(text)
+        said = _Said({}) if row else _said(text)
+        moment = said.moment or (None if row else read_moment(text))
+        last = moment or last
+        if row is None and not _tells(said) and moment is None:
+            log.add(OTHER, line=line, example=text)
+        yield line, last, said, row
+
+
+def _bare_rows(
+    found: _Rows, bare: Sequence[tuple[int, Moment | None, list[float]]], options: ReadOptions, log: ProblemLog
+) -> list[str]:
+    """Rows of numbers between the sentences, under the names given or those that the numbers show."""
+    if not bare:
+        return []
+    total = {value for row in found.rows if isinstance(value := row.get("mem_total_mib"), float)}
+    names, note = columns_of([row for _, _, row in bare], options.columns, total)
+    for line, moment, row in bare:
+        if names is None or len(row) != len(names):
+            log.add("row of numbers without names", line=line, example=row, lost=True)
+            continue
+        values = dict(zip(names, row, strict=True))
+        gpu = values.pop("index", 0.0)
+        found.add(line, moment, f"{gpu:g}", {name: value for name, value in values.items() if name})
+    return [note]
+
+
+def _date_note(source: Source) -> list[str]:
+    stamps = [match[0] for line in source.lines if (match := STAMP.search(line))]
+    form = tell_form(stamps)
+    if form is None or not form.ambiguous:
+        return []
+    order = "day first" if form.format.startswith("%d") else "month first"
+    return [f"Dates can be read day first or month first, and nothing in the log decides; {order} was assumed."]
+
+
+def _whole(frame: pd.DataFrame) -> pd.DataFrame:
+    """Used memory from what is free, where only that is said."""
+    if "mem_free_mib" in frame:
+        if "mem_used_mib" not in frame and "mem_total_mib" in frame:
+            frame["mem_used_mib"] = frame["mem_total_mib"] - frame["mem_free_mib"]
+        frame = frame.drop(columns="mem_free_mib")
+    return frame
+
+
+READER = Reader(NAME, recognises, read)

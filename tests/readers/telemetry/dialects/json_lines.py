@@ -1,0 +1,30 @@
+"""JSON of samples, one object a line or one array, flat or with a list of GPUs."""
+
+from __future__ import annotations
+
+import json
+
+from telemetry_sample import Sample
+
+READER = "json-samples"
+EPOCH_S = 1_736_203_508
+
+
+def flat(k: int) -> dict[str, object]:
+    return {"timestamp": EPOCH_S + k, "gpu": k % 2, "gpu_util": k, "memory_used_mb": 100 + k, "power_w": None}
+
+
+def nested(k: int) -> dict[str, object]:
+    gpus = [{"index": g, "name": "NVIDIA A100", "utilization": k + g, "memory_used": 5 * k} for g in range(2)]
+    return {"time": f"2025-01-01T00:00:{k:02d}.5Z", "gpus": gpus}
+
+
+def lines(*objects: dict[str, object]) -> str:
+    return "".join(json.dumps(one) + "\n" for one in objects)
+
+
+SAMPLES = (
+    Sample(READER, "flat-lines", lines(*map(flat, range(20))), 20, ("0", "1")),
+    Sample(READER, "a-list-of-gpus-a-line", lines(*map(nested, range(10))), 20, ("0", "1"), lost_by_cut=2),
+    Sample(READER, "one-array", json.dumps([nested(k) for k in range(10)], indent=1), 20, ("0", "1"), by_line=False),
+)
