@@ -68,6 +68,7 @@ def _empty_database() -> bytes:
         path = Path(folder) / "empty.db"
         storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
         storage.engine.dispose()
+        set_created_by(path, "5.0.0")
         return path.read_bytes()
 
 

@@ -110,13 +110,13 @@ def test_two_objectives_with_and_without_names(tmp_path: Path) -> None:
     study = write_study(InMemoryStorage(), "s", trials, ["minimize", "maximize"])
     study.trials_dataframe().to_csv(tmp_path / "a.csv")
     with pytest.warns(ExperimentalWarning):
-        study.set_metric_names(["loss", "accuracy"])
+        study.set_metric_names(["accuracy", "loss"])
     study.trials_dataframe().to_csv(tmp_path / "b.csv")
     for name in "ab":
         trials_read = read_trials(tmp_path / f"{name}.csv").trials
         assert trials_read[["value_0", "value_1"]].to_numpy().tolist() == [[1, 2], [2, 2]]
         assert "value" not in trials_read
-    assert read_trials(tmp_path / "b.csv").notes[-1] == "Objectives: value_0 is 'loss', value_1 is 'accuracy'."
+    assert read_trials(tmp_path / "b.csv").notes[-1] == "Objectives: value_0 is 'accuracy', value_1 is 'loss'."
 
 
 def test_intermediate_values_of_an_export_are_reports(tmp_path: Path) -> None:
