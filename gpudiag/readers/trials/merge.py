@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -65,8 +66,10 @@ def _renamed(part: Trials, taken: set[str], notes: list[str]) -> Trials:
             notes.append(f"two sources hold a study named '{name}'; the second is shown as '{new}'.")
     if not mapping:
         return part
-    frames = [t.assign(study=t["study"].replace(mapping)) for t in (part.trials, part.reports, part.studies)]
-    return Trials(*frames, part.events, part.problems, part.notes, part.reader)
+    trials, reports, studies = (
+        t.assign(study=t["study"].replace(mapping)) for t in (part.trials, part.reports, part.studies)
+    )
+    return replace(part, trials=trials, reports=reports, studies=studies)
 
 
 def _joined(frames: list[pd.DataFrame], table: Table) -> pd.DataFrame:
