@@ -15,6 +15,7 @@ from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.lines import numbered_lines
 from gpudiag.readers.telemetry.moments import Moment
 from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
+from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "amd-smi"
 
@@ -45,7 +46,6 @@ _MONITOR = {
 
 _TOKEN = re.compile(r"N/A(?: ?Mb/s)?|-?\d+(?:\.\d+)?(?: ?(?:W|°C|\S?C|%|MHz|MB|Mb/s|V))?(?=\s|$)|\S+")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?:\s*(?:W|\S{0,2}C|%|MHz|MB))?")
-_FIRST_EPOCH_S = 946_684_800
 
 
 def _header(line: str) -> tuple[list[str], bool] | None:
@@ -71,7 +71,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     comma = False
     last, seen = "", set[str]()
     for number, line in numbered_lines(source, log):
-        header = _header(line) if not line[:1].isdigit() else None
+        header = _header(line) if not line[:1].isdecimal() else None
         if header is not None:
             names, comma = header
             continue
@@ -80,8 +80,8 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             continue
         values = dict(zip(names, cells, strict=False))
         stamp = values.get("timestamp", "")
-        if len(cells) != len(names) or not values["gpu"].isdigit() or ("timestamp" in names and _moment(stamp) is None):
-            torn = cells[0].isdigit()
+        if len(cells) != len(names) or not values["gpu"].isdecimal() or ("timestamp" in names and _moment(stamp) is None):
+            torn = cells[0].isdecimal()
             log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
             continue
         if not snapshots.moments or stamp != last or values["gpu"] in seen:
@@ -100,9 +100,9 @@ def _cells(line: str, comma: bool) -> list[str]:
 
 
 def _moment(text: str) -> Moment | None:
-    """Seconds since 1970; a smaller count is a torn stamp."""
+    """The moment of a count of seconds since 1970."""
     epoch_s = quantity(text)
-    if epoch_s is None or not _FIRST_EPOCH_S < epoch_s < 10 * _FIRST_EPOCH_S:
+    if not is_epoch(epoch_s):
         return None
     return Moment(datetime.fromtimestamp(epoch_s, UTC).replace(tzinfo=None), utc=True)
 

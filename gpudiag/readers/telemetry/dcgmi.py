@@ -21,7 +21,7 @@ from gpudiag.readers.telemetry.finish import finish, nothing_usable
 from gpudiag.readers.telemetry.lines import numbered_lines
 from gpudiag.readers.telemetry.long_form import widen, with_total, xid_events
 from gpudiag.readers.telemetry.snapshots import quantity
-from gpudiag.readers.telemetry.ticks import relative_note, relative_time
+from gpudiag.readers.telemetry.ticks import is_epoch, relative_note, relative_time
 
 NAME = "dcgmi dmon"
 OTHER_ENTITY = "row of a MIG instance, link or CPU"
@@ -29,8 +29,8 @@ RELATIVE_NOTE = "Its time is relative: it is counted from 1970-01-01."
 
 _GPU_NAMES = ("gpuid", "gpu_id", "gpu")
 _SCALES_US = {"timestampus": 1.0, "time_us": 1.0, "time_ms": 1e3, "time_s": 1e6}
-_FIRST_EPOCH_US = 946_684_800_000_000
-"""The year 2000: smaller counts are relative to an unknown start."""
+_LONGEST_US = 1e16
+"""317 years: a larger count is torn, whether since 1970 or since a start."""
 
 _METRICS: dict[str, Metric] = BY_NAME | BY_TAG | BY_NUMBER | {"watts": BY_TAG["power"]}
 
@@ -88,7 +88,7 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
     for number, line in lines:
         cells = [cell.strip() for cell in next(csv.reader([line]), [])]
         stamp = quantity(cells[time_at]) if len(cells) == len(names) else None
-        if stamp is None or not cells[gpu_at].isdigit():
+        if stamp is None or not 0 <= stamp * scale_us < _LONGEST_US or not cells[gpu_at].isdecimal():
             _odd(line, header, number, log)
             continue
         named = (
@@ -102,7 +102,7 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
     if not readings:
         raise nothing_usable(source, NAME, log)
     gpu, events = widen(pd.DataFrame(readings, columns=["time", "gpu", "column", "value", "rank"]), log, near=long)
-    since_1970 = float(gpu["time"].median()) > _FIRST_EPOCH_US
+    since_1970 = is_epoch(float(gpu["time"].median()) / 1e6)
     for table in (gpu, events):
         stamps = table["time"].round().astype("int64").astype("datetime64[us]")
         table["time"] = stamps.dt.tz_localize("UTC") if since_1970 else stamps
@@ -111,7 +111,7 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
 
 def _odd(line: str, header: str, number: int, log: ProblemLog) -> None:
     if line.strip() and line != header:
-        torn = line[:1].isdigit()
+        torn = line[:1].isdecimal()
         log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
 
 

@@ -58,7 +58,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 
 def _row(line: str, names: list[str], number: int, snapshots: Snapshots, log: ProblemLog) -> None:
     cells = dict(zip(names, (cell.strip() for cell in line.strip().split("|")), strict=False))
-    if line.count("|") != len(names) - 1 or not cells.get("ID", "").isdigit():
+    if line.count("|") != len(names) - 1 or not cells.get("ID", "").isdecimal():
         log.add("torn row", line=number, example=line, lost=True)
         return
     values = {column: quantity(cells[name], unit) for name, (column, unit) in _COLUMNS.items() if name in cells}

@@ -19,6 +19,7 @@ from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
 from gpudiag.readers.telemetry.lines import numbered_lines
 from gpudiag.readers.telemetry.snapshots import quantity
+from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "nvitop CSV"
 NOTE = "Values are means over each collection interval."
@@ -38,8 +39,6 @@ _GPU_METRICS = {
     "fan_speed (%)": ("fan_pct", 1.0),
 }
 _HOST_METRICS = {"cpu_percent (%)": ("cpu_pct", 1.0), "memory_used (GiB)": ("ram_used_mib", 1024.0)}
-_FIRST_EPOCH_S = 946_684_800
-"""The year 2000: what is less is a torn stamp."""
 
 Places = dict[str, tuple[int, float]]
 """Position and factor of each column of the schema."""
@@ -63,7 +62,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     for number, line in lines:
         cells = next(csv.reader([line]), [])
         epoch_s = quantity(cells[stamp]) if len(cells) == len(names) else None
-        if epoch_s is not None and epoch_s > _FIRST_EPOCH_S:
+        if is_epoch(epoch_s):
             rows.append(cells)
             numbers.append(number)
         elif line.strip() and line != header:

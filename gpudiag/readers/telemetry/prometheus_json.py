@@ -20,6 +20,7 @@ from gpudiag.readers.telemetry.json_documents import documents
 from gpudiag.readers.telemetry.long_form import widen
 from gpudiag.readers.telemetry.metric_names import METRICS, Cards, is_of_instance
 from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
+from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "Prometheus JSON"
 NAMELESS = "series without a metric name"
@@ -94,7 +95,7 @@ def _readings(series: dict[str, Any], factor: float, line: int, log: ProblemLog)
     points = _points(series)
     stamps = [quantity(str(point[0])) for point in points]
     values = [quantity(str(point[1])) if point[1] != "NaN" else np.nan for point in points]
-    good = [at for at, stamp in enumerate(stamps) if stamp is not None and values[at] is not None]
+    good = [at for at, stamp in enumerate(stamps) if is_epoch(stamp) and values[at] is not None]
     log.add("point that is no number", len(points) - len(good), line=line)
     time = np.array([round(float(stamps[at] or 0) * 1e6) for at in good], dtype="int64")
     return pd.DataFrame({"time": time, "value": np.array([values[at] for at in good], dtype="float64") * factor})

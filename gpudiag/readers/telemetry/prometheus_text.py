@@ -124,7 +124,7 @@ class _Scrapes:
             self._xid[gpu] = xid
 
     def _process(self, number: int, labels: Mapping[str, str], size: float) -> None:
-        if labels.get("pid", "").isdigit():
+        if labels.get("pid", "").isdecimal():
             gpu = self.cards.label(self.cards.key(labels))
             name = labels.get("process_name")
             self.snapshots.process(gpu, number, int(labels["pid"]), name=name, mem_used_mib=size / 2**20)

@@ -99,7 +99,7 @@ def value_row(line: str) -> Values | None:
     return Values(
         fan_pct=fan,
         temp_c=temp,
-        pstate=float(perf[1:]) if perf[:1] == "P" and perf[1:].isdigit() else NAN,
+        pstate=float(perf[1:]) if perf[:1] == "P" and perf[1:].isdecimal() else NAN,
         power_w=power,
         power_limit_w=cap,
         mem_used_mib=float(memory[1]) if memory else NAN,

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
+from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.readers.telemetry.moments import Moment
+from gpudiag.readers.telemetry.stamps import FIRST_YEAR, LAST_YEAR
 
 _SECOND_US = 1_000_000
+_FIRST_EPOCH_S, _LAST_EPOCH_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (FIRST_YEAR, LAST_YEAR))
 _DAY = np.timedelta64(1, "D")
 DEFAULT_PERIOD_S = 1.0
+
+
+def is_epoch(seconds: float | None) -> TypeGuard[float]:
+    """True for a count of seconds since 1970 that can be the time of a sample; a torn one is smaller or larger."""
+    return seconds is not None and _FIRST_EPOCH_S <= seconds < _LAST_EPOCH_S
 
 
 def moment_column(moments: Sequence[Moment | None], zone: tzinfo) -> pd.Series:
