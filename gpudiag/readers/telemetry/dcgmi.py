@@ -62,7 +62,7 @@ def _read_text(source: Source, options: ReadOptions, log: ProblemLog) -> Telemet
         board = rows["entity"] == "GPU"
         log.add(OTHER_ENTITY, int((~board).sum()))
         rows = rows.filter(board)
-    if rows.is_empty():
+    if rows.is_empty() or set(rows.columns).isdisjoint(BY_TAG):
         raise nothing_usable(source, NAME, log)
     index = rows["gpu"].cast(pl.Int64).to_numpy()
     tick = np.cumsum(index <= np.concatenate(([-1], index[:-1])))
