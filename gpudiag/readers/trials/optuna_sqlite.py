@@ -14,7 +14,7 @@ from gpudiag.readers.source import HEAD_BYTES, Source
 from gpudiag.readers.trials.assemble import assemble
 from gpudiag.readers.trials.optuna_rdb import NEWEST, newer_revision, read_rdb
 from gpudiag.readers.trials.sqlite_database import NotColumnar, SqliteRows, open_columns
-from gpudiag.readers.trials.sqlite_file import MAGIC, beside, open_readonly, private_copy
+from gpudiag.readers.trials.sqlite_file import BUSY_S, MAGIC, beside, open_readonly, private_copy
 from gpudiag.readers.trials.stored import Stored
 
 NAME = "optuna-sqlite"
@@ -62,6 +62,10 @@ def _read(path: Path, options: ReadOptions, *, live: bool) -> Trials:
     try:
         stored, newer = _stored(path, options.study, problems, live=live)
     except sqlite3.Error as error:
+        if _is_busy(error):
+            raise InputError(
+                f"{path}: another process has kept it locked for {BUSY_S:.0f} s; try again later."
+            ) from error
         raise InputError(
             f"{path}: SQLite cannot read this Optuna study ({error}); "
             "check that the copy is complete, or recover it with sqlite3's .recover."
@@ -73,6 +77,10 @@ def _read(path: Path, options: ReadOptions, *, live: bool) -> Trials:
     return out
 
 
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
 def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) -> tuple[Stored, str]:
     """The long tables and the schema revision if it is unknown.
 
@@ -82,8 +90,10 @@ def _stored(path: Path, study: str | None, problems: ProblemLog, *, live: bool) 
         try:
             with private_copy(path, live=live) as copy, open_columns(copy) as columns:
                 return read_rdb(columns, study, str(path), problems), newer_revision(columns)
-        except (sqlite3.Error, OSError, NotColumnar):
-            pass  # Damaged, or no room for a copy: row by row keeps what can be read.
+        except (sqlite3.Error, OSError, NotColumnar) as error:
+            if _is_busy(error):
+                raise
+            # Damaged, or no room for a copy: row by row keeps what can be read.
     with open_readonly(path, live=live) as connection:
         rows = SqliteRows(connection, problems)
         return read_rdb(rows, study, str(path), problems), newer_revision(rows)

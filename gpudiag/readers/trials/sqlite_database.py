@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from urllib.parse import quote
 
 import pandas as pd
 import pyarrow as pa
@@ -71,7 +70,7 @@ class SqliteColumns:
         from adbc_driver_manager import AdbcConnection
         from adbc_driver_sqlite import connect
 
-        database = exits.enter_context(connect(f"file:{quote(str(path))}?mode=ro&immutable=1"))
+        database = exits.enter_context(connect(f"{path.as_uri()}?mode=ro&immutable=1"))
         self._connection = exits.enter_context(AdbcConnection(database))
         self._path, self._pool, self._exits = path, pool, exits
         self.columns = cache(self._columns)

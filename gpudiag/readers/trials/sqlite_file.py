@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 MAGIC = b"SQLite format 3\0"
 BUSY_S = 10.0
@@ -53,7 +52,7 @@ def private_copy(path: Path, *, live: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    uri = f"file:{quote(str(path.resolve()))}?mode={mode}"
+    uri = f"{path.resolve().as_uri()}?mode={mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None)) as connection:
         connection.text_factory = _decode
         # Lets a file that was cut short be opened; without it SQLite refuses the whole file.
@@ -98,8 +97,8 @@ def _needs_recovery(path: Path) -> bool:
     try:
         with _connect(path, "ro"):
             return False
-    except sqlite3.OperationalError:
-        return True
+    except sqlite3.OperationalError as error:
+        return error.sqlite_errorname == "SQLITE_READONLY_ROLLBACK"
 
 
 def _copy(path: Path, folder: Path) -> Path:

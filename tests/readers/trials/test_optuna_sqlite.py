@@ -19,7 +19,7 @@ from handmade_studies import CHOICES, T0, execute, frozen, old_schema, set_creat
 
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.readers.source import Source
-from gpudiag.readers.trials import optuna_sqlite, read_trials
+from gpudiag.readers.trials import optuna_sqlite, read_trials, sqlite_file
 from gpudiag.readers.trials.optuna_rdb import KNOWN, NEWEST
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
@@ -137,7 +137,11 @@ def test_a_wal_file_that_nobody_uses_stays_alone(study: Path) -> None:
     assert fingerprint(study.parent) == before
 
 
-def test_a_wal_in_use_is_read_with_what_is_only_in_the_log(study: Path) -> None:
+@pytest.mark.parametrize("large", [False, True])
+def test_a_wal_in_use_is_read_with_what_is_only_in_the_log(
+    study: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0 if large else 1 << 30)
     with closing(sqlite3.connect(study)) as writer:
         writer.execute("PRAGMA journal_mode=WAL")
         writer.execute("UPDATE trials SET state = 'FAIL' WHERE number = 3")
@@ -145,6 +149,19 @@ def test_a_wal_in_use_is_read_with_what_is_only_in_the_log(study: Path) -> None:
         before = {name: seen for name, seen in fingerprint(study.parent).items() if not name.endswith("-shm")}
         assert read_trials(study).trials["state"][3] == "FAIL"
         assert {name: seen for name, seen in fingerprint(study.parent).items() if not name.endswith("-shm")} == before
+
+
+def test_a_file_that_stays_locked_is_one_sentence(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "BUSY_S", 0.1)
+    with closing(sqlite3.connect(study, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(InputError, match=r"another process has kept it locked for 10 s; try again later"):
+            read_trials(study)
+
+
+def test_a_name_with_odd_characters(study: Path) -> None:
+    path = study.rename(study.parent / "100% of #1?.db")
+    assert len(read_trials(path).trials) == 5
 
 
 def test_a_log_left_by_a_crash_is_replayed_in_a_copy(study: Path, tmp_path: Path) -> None:
