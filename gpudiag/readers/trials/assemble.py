@@ -12,7 +12,7 @@ from gpudiag.readers.base import Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.optuna_clock import Clocked, to_utc
 from gpudiag.readers.trials.order import checked_ends
-from gpudiag.readers.trials.pivot import pivot_attributes, pivot_params
+from gpudiag.readers.trials.pivot import floats, pivot_attributes, pivot_params
 from gpudiag.readers.trials.stored import Stored
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
 
@@ -139,7 +139,7 @@ def _objectives(values: pd.DataFrame, trials: pd.DataFrame, studies: pd.DataFram
     out: dict[str, pd.Series] = {}
     row = values["row"].to_numpy()
     for objective, at in pd.Series(np.arange(len(values))).groupby(values["objective"].to_numpy()):
-        numbers = values["value"].to_numpy(dtype=float, na_value=np.nan)[at]
+        numbers = floats(values["value"])[at]
         full = np.full(len(trials), np.nan)
         full[row[at]] = numbers
         if objective == 0 and not multi.all():
@@ -155,9 +155,10 @@ def _reports(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
         return empty(REPORTS)
     row = _positions(reports["trial_id"], pd.Index(trials["trial_id"]))
     step = _whole(reports["step"])
-    value = reports["value"].to_numpy(dtype=float, na_value=np.nan)
-    if (row < 0).any():
-        row, step, value = row[row >= 0], step[row >= 0], value[row >= 0]
+    value = floats(reports["value"])
+    good = (row >= 0) & (step >= 0)
+    if not good.all():
+        row, step, value = row[good], step[good], value[good]
     if not _sorted(row, step):
         order = np.lexsort((step, row))
         row, step, value = row[order], step[order], value[order]

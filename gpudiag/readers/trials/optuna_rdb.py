@@ -21,6 +21,7 @@ import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.trials.pivot import floats
 from gpudiag.readers.trials.stored import Stored, no_stored, pick_study
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -164,7 +165,7 @@ def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame
         trials["number"] = trials["trial_id"].map(number)
     # A trial that has no number takes its place in the order of creation, as Optuna gives it.
     place = trials.sort_values("trial_id").groupby("study_id").cumcount()
-    trials["number"] = pd.to_numeric(trials["number"]).fillna(place)
+    trials["number"] = pd.to_numeric(trials["number"], errors="coerce").fillna(place)
     for column in ("start", "end"):
         trials[column] = stamps(trials[column], problems)
     return trials
@@ -210,20 +211,21 @@ def _with_infinities(database: Database, key: str, value: Fields, table: str, ki
     """
     index = {key: Field(f"t.{key}", "int")}
     out = database.select(TRIAL | index | value, table, rows)
-    number = out["value"].to_numpy(dtype=float, na_value=np.nan)
+    number = floats(out["value"])
     if not kind:
         huge = np.abs(number) >= FLOAT32_MAX * (1 - 1e-5)
         return out.assign(value=np.where(huge, np.copysign(np.inf, number), number)) if huge.any() else out
-    if not np.isnan(number).any():
+    null = np.flatnonzero(np.isnan(number))
+    if not len(null):
         return out
     sign = {"sign": Field(f"CASE WHEN t.{kind} = 'INF_POS' THEN 1 ELSE -1 END", "int")}
-    null = f"{value['value'].sql} IS NULL AND t.{kind} IN ('INF_POS', 'INF_NEG')"
-    marked = database.select(TRIAL | index | sign, table, _and(null, rows))
+    infinite = f"{value['value'].sql} IS NULL AND t.{kind} IN ('INF_POS', 'INF_NEG')"
+    marked = database.select(TRIAL | index | sign, table, _and(infinite, rows))
     if len(marked):
-        at = pd.MultiIndex.from_frame(out[["trial_id", key]])
+        at = pd.MultiIndex.from_frame(out.iloc[null][["trial_id", key]])
         place = at.get_indexer(pd.MultiIndex.from_frame(marked[["trial_id", key]]))
         number = number.copy()
-        number[place[place >= 0]] = np.inf * marked["sign"].to_numpy(dtype=float)[place >= 0]
+        number[null[place[place >= 0]]] = np.inf * marked["sign"].to_numpy(dtype=float)[place >= 0]
     return out.assign(value=number)
 
 

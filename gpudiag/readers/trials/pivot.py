@@ -28,7 +28,7 @@ def pivot_params(params: pd.DataFrame, rows: int, problems: ProblemLog) -> dict[
         first = params["name"].to_numpy()[int(bad.argmax())]
         problems.add("parameter of unknown distribution", int(bad.sum()), example=first, lost=True)
     kinds = np.array(["" if item is None else item.kind for item in known], dtype=object)
-    value = params["value"].to_numpy(dtype=float, na_value=np.nan)
+    value = floats(params["value"])
     row = params["row"].to_numpy()
     out: dict[str, pd.Series] = {}
     for name, at in _groups(params["name"]):
@@ -64,6 +64,13 @@ def _param_column(
         valid = (position >= 0) & (position < len(distribution.choices))
         cells[here] = choices[np.where(valid, position, -1).astype(int)]
     return column(cells, row, rows)
+
+
+def floats(numbers: pd.Series) -> np.ndarray:
+    """Numbers as float64; NaN for NULL, and for a text that SQLite lets into a column of numbers."""
+    if numbers.dtype.kind not in "fiu":
+        numbers = pd.to_numeric(numbers, errors="coerce")
+    return numbers.to_numpy(dtype=float, na_value=np.nan)
 
 
 def pivot_attributes(attributes: pd.DataFrame, rows: int, prefix: str, problems: ProblemLog) -> dict[str, pd.Series]:

@@ -397,6 +397,24 @@ def test_rows_that_make_no_sense_are_counted(study: Path) -> None:
     assert out.reports["trial"].tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_a_text_in_a_column_of_numbers_is_unknown(study: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
+    """SQLite keeps any value in any column; the fast reader then hands over to the patient one."""
+    monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0 if large else 1 << 30)
+    execute(
+        study,
+        "UPDATE trial_params SET param_value = 'high' WHERE trial_id = 1 AND param_name = 'lr'",
+        "UPDATE trial_values SET value = 'good' WHERE trial_id = 2",
+        "UPDATE trial_intermediate_values SET intermediate_value = 'bad' WHERE trial_id = 1 AND step = 0",
+        "UPDATE trials SET number = 'five' WHERE number = 4",
+    )
+    out = read_trials(study)
+    assert out.trials["trial"].tolist() == [0, 1, 2, 3, 4]
+    assert pd.isna(out.trials["params.lr"][0]) and out.trials["params.lr"][1] == 0.05
+    np.testing.assert_array_equal(out.trials["value"][:2], [1.0, np.nan])
+    np.testing.assert_array_equal(out.reports["value"], [np.nan, 0.5, 1.0, 0.5])
+
+
 def test_secrets_stay_in_their_column(tmp_path: Path) -> None:
     path = sqlite_study(tmp_path / "o.db", frozen(0, user_attrs={"token": "hunter2-secret"}))
     execute(path, "UPDATE trial_user_attributes SET value_json = 'hunter2-secret'")
