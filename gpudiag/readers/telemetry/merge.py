@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC
 
-import numpy as np
 import pandas as pd
 
 from gpudiag.readers.base import Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.telemetry.finish import describe
 from gpudiag.readers.telemetry.identity import Face, resolve
-from gpudiag.schema import EVENTS, GPU, GPUS, HOST, PROCESSES, Table, conform, empty
+from gpudiag.readers.telemetry.tidy import DUPLICATE, tidy
+from gpudiag.schema import TABLES
 
 
 def merge(parts: Sequence[Telemetry]) -> Telemetry:
-    """One telemetry from several logs, sorted, with a sample that stands in two of them counted once.
+    """One telemetry from several logs, sorted by GPU and time.
 
-    Where two logs hold a GPU at the same instant, values known to one of them complete the other's.
+    Where two logs hold a GPU at the same instant, values known to one of them complete the other's, and the
+    later log's hold where both know; such samples are counted.
     """
     if not parts:
         return Telemetry()
     if len(parts) == 1:
         return parts[0]
     names, notes = _common_names(parts)
+    log = ProblemLog()
+    tables = {
+        table: tidy(TABLES[table], _stacked(parts, table, names), UTC, log, written=False)
+        for table in ("gpu", "processes", "host", "events")
+    }
+    twice = sum(problem.count for problem in log.all if problem.kind == DUPLICATE)
+    if twice:
+        notes.append(f"{twice} samples stand in more than one log; each was counted once.")
     clocks = {part.clock for part in parts}
+    known = _stacked(parts, "gpus", names)
     return Telemetry(
-        gpu=_joined([_renamed(p.gpu, n) for p, n in zip(parts, names, strict=True)], GPU),
-        gpus=_one_row_each([_renamed(p.gpus, n) for p, n in zip(parts, names, strict=True)]),
-        processes=_joined([_renamed(p.processes, n) for p, n in zip(parts, names, strict=True)], PROCESSES),
-        host=_joined([p.host for p in parts], HOST),
-        events=_joined([_renamed(p.events, n) for p, n in zip(parts, names, strict=True)], EVENTS, unique=False),
-        problems=tuple(problem for p in parts for problem in p.problems),
-        notes=(*dict.fromkeys(note for p in parts for note in p.notes), *notes),
-        reader=", ".join(dict.fromkeys(p.reader for p in parts)),
+        **tables,
+        gpus=describe(tables["gpu"], None if known is None else known.groupby("gpu", sort=False).first().reset_index()),
+        problems=(*(problem for part in parts for problem in part.problems), *log.all),
+        notes=(*dict.fromkeys(note for part in parts for note in part.notes), *notes),
+        reader=", ".join(dict.fromkeys(part.reader for part in parts)),
         clock=clocks.pop() if len(clocks) == 1 else "local",
     )
 
@@ -44,39 +54,19 @@ def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], lis
     return [{face.index: next(left) for face in own} for own in faces], notes
 
 
-def _face(row: dict) -> Face:
-    known = {key: str(row[key]) for key in ("uuid", "bus_id", "name") if key in row and pd.notna(row[key])}
-    return Face(index=row["gpu"], **known)
+def _face(row: Mapping[str, object]) -> Face:
+    known = {key: str(row[key]) for key in ("uuid", "bus_id", "name") if pd.notna(row.get(key))}
+    return Face(index=str(row["gpu"]), **known)
 
 
-def _renamed(frame: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+def _stacked(parts: Sequence[Telemetry], table: str, names: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:
+    """The rows of one table of all parts under common names of GPUs; None if there is no row."""
+    frames = [_renamed(getattr(part, table), own) for part, own in zip(parts, names, strict=True)]
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else None
+
+
+def _renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     if "gpu" not in frame or all(old == new for old, new in names.items()):
         return frame
     return frame.assign(gpu=frame["gpu"].map(names).fillna(frame["gpu"]))
-
-
-def _joined(frames: list[pd.DataFrame], table: Table, *, unique: bool = True) -> pd.DataFrame:
-    """Rows of all frames by key; a key that stands twice is one row, completed from both."""
-    filled = [frame for frame in frames if len(frame)]
-    if not filled:
-        return empty(table)
-    both = conform(pd.concat(filled, ignore_index=True), table)
-    keys = list(table.key)
-    if not unique:
-        return both.sort_values("time", kind="stable", ignore_index=True)
-    both = both.sort_values(keys, kind="stable", ignore_index=True)
-    twice = both.duplicated(keys, keep=False)
-    if twice.any():
-        once = both[twice].groupby(keys, sort=False, dropna=False).last().reset_index()
-        both = pd.concat([both[~twice], conform(once, table)], ignore_index=True)
-        both = both.sort_values(keys, kind="stable", ignore_index=True)
-    return conform(both, table)
-
-
-def _one_row_each(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """One row per GPU, each column as first known."""
-    filled = [frame for frame in frames if len(frame)]
-    if not filled:
-        return empty(GPUS)
-    table = pd.concat(filled, ignore_index=True).replace({None: np.nan})
-    return conform(table.groupby("gpu", sort=True).first().reset_index(), GPUS)
