@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from gpudiag import __version__
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import clean, facts
+from gpudiag.measures.window import ORPHAN
 from gpudiag.report.headline import headline
 from gpudiag.rules.engine import Rule, Status, Verdict
+from gpudiag.schema import STATES
 
 if TYPE_CHECKING:
     from gpudiag.run import Run
@@ -51,6 +53,7 @@ def build(
         "measures": {topic: facts(profile) for topic, profile in profiles.items()},
         "not_measured": {topic: {"reason": gap.reason, "remedy": gap.remedy} for topic, gap in missing.items()},
         "ledger": _ledger(profiles.get("ledger")),
+        "costs": _costs(profiles.get("costs")),
         "verdicts": [_verdict(v, by_id[v.rule]) for v in (*findings, *others)],
         "recommendations": [_recommendation(v) for v in findings if v.remedy],
         "environment": environment(),
@@ -110,6 +113,21 @@ def _ledger(profile: Any) -> dict[str, Any] | None:
     rows = zip(*(profile.cells[name] for name in columns), strict=True)
     cells = [{name: clean(value) for name, value in zip(columns, row, strict=True)} for row in rows]
     return {"total_gpu_s": clean(profile.total_gpu_s), "cells": cells}
+
+
+def _costs(profile: Any) -> dict[str, Any] | None:
+    """Slot time, GPU time, energy and money of each outcome; None without timed trials."""
+    if profile is None:
+        return None
+    rows = profile.slots.drop(columns="share_pct").merge(
+        profile.outcomes.drop(columns=["share_pct", "n_trials"]), on="outcome", how="outer", sort=False
+    )
+    order = [*profile.outcomes["outcome"], *profile.slots["outcome"]]
+    rows = rows.set_index("outcome").loc[list(dict.fromkeys(order))].reset_index()
+    # What lies between trials has a number of gaps, or none at all, but no number of trials.
+    ran = rows["outcome"].isin([*STATES, ORPHAN])
+    rows["n_trials"] = rows["n_trials"].astype("Int64").where(ran)
+    return {"currency": profile.currency, "outcomes": [_plain(row) for row in rows.to_dict("records")]}
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,16 @@ from typing import Any
 from gpudiag.report.format import percent, plural, quantity, safe
 
 LEVELS = ("critical", "warning", "info", "clear", "unknown")
+WENT = {
+    "busy": "was busy",
+    "busy_low": "was busy at under 50 %",
+    "stalled": "stalled inside trials",
+    "startup_only": "was start-up alone",
+    "tail_only": "was the end of trials",
+    "idle_no_trial": "had no trial",
+    "foreign": "was busy without a trial",
+    "unobserved": "was not observed",
+}
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 
 
@@ -57,20 +67,38 @@ def _verdict(level: str, counts: Mapping[str, int]) -> str:
 
 
 def _where_time_went(document: Mapping[str, Any]) -> str:
-    """Utilization of the observed time and what became of the trials; what is absent is said to be."""
-    use = _values(document, "utilization")
+    """The ledger's largest cells, the mean utilization and what became of the trials; what is absent is said to be."""
     trials = _outcomes(document)
+    held = document["ledger"]
+    if held is None:
+        return _without_ledger(document, trials)
+    facts = _values(document, "ledger")
+    who = "the GPU" if facts["n_gpus"] == 1 else f"{facts['n_gpus']} GPUs"
+    total = quantity(held["total_gpu_s"] / 3600, "GPU-h")
+    sentence = f"Of {total} on {who}, {', '.join(_shares(held, has_trials=facts['has_trials']))}"
+    if facts.get("mean_util_pct") is not None:
+        sentence += f"; mean utilization was {percent(facts['mean_util_pct'])}"
+    return f"{sentence}; {trials}." if trials else f"{sentence}."
+
+
+def _shares(held: Mapping[str, Any], *, has_trials: bool) -> list[str]:
+    """The busy share first, then what else took 0.5 % or more, the largest first."""
+    seconds: dict[str, float] = {}
+    for row in held["cells"]:
+        seconds[row["cell"]] = seconds.get(row["cell"], 0.0) + row["gpu_s"]
+    pct = {cell: 100 * value / held["total_gpu_s"] for cell, value in seconds.items()}
+    order = sorted(pct, key=lambda cell: (cell != "busy", -pct[cell]))
+    words = WENT if has_trials else {**WENT, "idle_no_trial": "was idle"}
+    return [f"{percent(pct[cell])} {words[cell]}" for cell in order if pct[cell] >= 0.5]
+
+
+def _without_ledger(document: Mapping[str, Any], trials: str) -> str:
+    use = _values(document, "utilization")
     if use.get("mean_pct") is None:
         missing = "Without GPU utilization nobody can say where the GPU time went"
         return f"{missing}; {trials}." if trials else f"{missing}."
-    gpus = use.get("n_gpus")
-    who = "The GPU" if gpus == 1 else f"The {gpus} GPUs"
+    who = "The GPU" if use.get("n_gpus") == 1 else f"The {use.get('n_gpus')} GPUs"
     sentence = f"{who} averaged {percent(use['mean_pct'])} utilization"
-    observed = use.get("observed_gpu_h")
-    if observed is not None:
-        sentence += f" over {quantity(observed, 'GPU-h')} observed"
-    if use.get("idle_pct") is not None:
-        sentence += f" and stood idle for {percent(use['idle_pct'])} of that time"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 

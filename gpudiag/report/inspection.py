@@ -39,5 +39,7 @@ def _study(study: Mapping[str, Any]) -> str:
 
 def _span(start: str, end: str) -> str:
     first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
+    if first.year == 1970:
+        return f"{(last - first).total_seconds():g} s long, without dates"
     same_day = first.date() == last.date()
     return f"{first:%Y-%m-%d %H:%M:%S} to {last:{'%H:%M:%S' if same_day else '%Y-%m-%d %H:%M:%S'}} UTC"

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.report.blocks import Block, Chip, Heading, Note, Number, Table
+from gpudiag.report.blocks import Block, Chip, Figure, Heading, Note, Number, Table
 from gpudiag.report.document import Document, of_status
 from gpudiag.report.format import named, plural, quantity, safe, span, zone
 
 
 def data_quality(document: Document) -> list[Block]:
     """Inputs and their oddities, coverage, the clock, and what could not be assessed."""
-    blocks: list[Block] = [*_inputs(document), *_problems(document), *_coverage(document), _clock(document)]
+    blocks: list[Block] = [
+        *_inputs(document),
+        *_problems(document),
+        *_coverage(document),
+        _clock(document),
+        Figure("clock"),
+    ]
     return [*blocks, *_notes(document), *_open_checks(document)]
 
 

@@ -23,6 +23,7 @@ from gpudiag.report.blocks import (
 from gpudiag.report.document import Document, of_status
 from gpudiag.report.evidence import pairs
 from gpudiag.report.format import label, length, named, plural, quantity, span, zone
+from gpudiag.report.ledger import ledger
 from gpudiag.report.origin import data_quality, limits, provenance
 from gpudiag.report.topics import memory, parallelism, timeline, trials, utilization
 
@@ -120,6 +121,7 @@ SECTIONS: dict[str, Section] = {
         verdict,
         findings,
         checks,
+        ledger,
         trials,
         timeline,
         parallelism,
