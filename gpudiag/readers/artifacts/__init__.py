@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from gpudiag.readers.artifacts import task_jsonl, training_log
+from gpudiag.readers.artifacts import lightning_csv, ray_tune, slurm_sacct, task_jsonl, training_log
 from gpudiag.readers.base import Reader, Trials
 
-READERS: tuple[Reader[Trials], ...] = (task_jsonl.READER, training_log.READER)
+READERS: tuple[Reader[Trials], ...] = (
+    task_jsonl.READER,
+    slurm_sacct.READER,
+    lightning_csv.READER,
+    ray_tune.READER,
+    training_log.READER,
+)

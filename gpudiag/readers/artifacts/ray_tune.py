@@ -1,0 +1,244 @@
+"""The results folder of a Ray Tune experiment: one folder a trial with params.json, result.json and error.txt.
+
+``experiment_state-*.json`` is read as JSON for the status of trials. Much of it is pickled objects as hexadecimal
+text, which is never decoded.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gpudiag.errors import InputError
+from gpudiag.readers.artifacts.batch import batch
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+
+NAME = "ray-tune"
+
+_OUTPUTS = ("result.json", "progress.csv", "error.txt")
+_OWN_KEYS = frozenset(
+    {
+        "done", "config", "pid", "hostname", "node_ip", "date", "timestamp", "time_this_iter_s", "time_total_s",
+        "training_iteration", "trial_id", "experiment_id", "experiment_tag", "timesteps_total", "episodes_total",
+        "time_since_restore", "timesteps_since_restore", "iterations_since_restore", "checkpoint_dir_name",
+        "should_checkpoint", "warmup_time", "timesteps_this_iter",
+    }
+)  # fmt: skip
+"""Keys that Ray writes; the others are what the training reported."""
+_FAILED_AT = re.compile(r"occurred at (\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)-(\d\d)")
+_MADE_AT = re.compile(r"_(\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)-(\d\d)")
+
+
+def recognises(source: Source) -> bool:
+    """A folder of trial folders, or one trial folder."""
+    return source.is_dir and (_is_trial(source.path) or any(_trials(source.path)))
+
+
+def _is_trial(folder: Path) -> bool:
+    return (folder / "params.json").is_file() and any((folder / name).is_file() for name in _OUTPUTS)
+
+
+def _trials(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.iterdir()) if path.is_dir() and _is_trial(path))
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """One trial per folder, numbered by start; reports are the first metric that the training reported."""
+    problems = ProblemLog()
+    folder = source.path
+    single = _is_trial(folder)
+    states = _states(folder.parent if single else folder, problems)
+    found = []
+    for path in [folder] if single else _trials(folder):
+        results = _results(path, problems)
+        found.append((_row(path, results, states.get(path.name, {})), results))
+    if not found:
+        raise InputError(f"{folder}: holds no trial of Ray Tune (a folder with params.json and result.json).")
+    found.sort(key=lambda item: (str(_made_at(item[0]["user_attrs.folder"])), item[0]["user_attrs.folder"]))
+    metric = next((name for _, results in found for result in results for name in _metrics(result)), "")
+    notes = [f"Ray Tune {folder.name}: value and reports are '{metric}', the first metric reported."] if metric else []
+    offset_s = _offset_s([result for _, results in found for result in results])
+    if offset_s is not None:
+        notes.append(
+            f"Ray Tune {folder.name}: its local stamps are {offset_s / 3600:+g} h from UTC, as its results show."
+        )
+    reports = []
+    for number, (row, results) in enumerate(found):
+        row["trial"] = number
+        row |= {key: _as_epoch(row[key], offset_s) for key in ("start", "end") if key in row}
+        own = [result for result in results if metric in result and isinstance(result.get("training_iteration"), int)]
+        reports += [
+            {"trial": number, "step": r["training_iteration"], "value": float(r[metric]), "time": r.get("timestamp")}
+            for r in own
+            if isinstance(r[metric], int | float)
+        ]
+        if own and row["state"] in ("COMPLETE", "PRUNED"):
+            row["value"] = float(own[-1][metric])
+    return batch(
+        [row for row, _ in found], source, options, NAME, problems, study=folder.name, reports=reports, notes=notes
+    )
+
+
+def _metrics(result: Mapping[str, Any]) -> list[str]:
+    return [
+        name
+        for name, value in result.items()
+        if name not in _OWN_KEYS and isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+
+
+def _results(folder: Path, problems: ProblemLog) -> list[dict[str, Any]]:
+    """The rows of result.json, or of progress.csv where that is empty. A torn last line is counted."""
+    out = []
+    path = folder / "result.json"
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    for line, content in enumerate(text.splitlines(), start=1):
+        try:
+            result = json.loads(content)
+        except (ValueError, RecursionError):
+            problems.add("line of result.json that is no JSON", line=line, example=content, lost=True)
+            continue
+        if isinstance(result, dict):
+            out.append(result)
+    path = folder / "progress.csv"
+    if not out and path.is_file():
+        with path.open(newline="", encoding="utf-8", errors="replace") as file:
+            out = [{key: _cell(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    return out
+
+
+def _cell(text: str | None) -> Any:
+    if text in ("True", "False"):
+        return text == "True"
+    try:
+        number = float(text or "")
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
+
+
+def _states(folder: Path, problems: ProblemLog) -> dict[str, dict[str, Any]]:
+    """The last status of each trial that the experiment's state files tell, by the name of its folder."""
+    out: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("experiment_state-*.json")):
+        try:
+            state = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+        except (ValueError, RecursionError):
+            problems.add("experiment state that is no JSON", example=path.name)
+            continue
+        for trial in _listed(state):
+            logdir = trial.get("logdir") or trial.get("relative_logdir")
+            if isinstance(logdir, str) and logdir:
+                out[re.split(r"[\\/]", logdir)[-1]] = trial
+    return out
+
+
+def _listed(state: Any) -> Iterator[dict[str, Any]]:
+    """Trials of a state file: objects, or (Ray 2) JSON text within the JSON, alone or in pairs."""
+    entries = state.get("trial_data", state.get("checkpoints", [])) if isinstance(state, dict) else []
+    for entry in entries if isinstance(entries, list) else []:
+        first = entry[0] if isinstance(entry, list) and entry else entry
+        try:
+            trial = json.loads(first) if isinstance(first, str) else first
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(trial, dict):
+            yield trial
+
+
+def _row(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]) -> dict[str, Any]:
+    last = results[-1] if results else {}
+    path = folder / "error.txt"
+    error = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
+    row: dict[str, Any] = {"state": _state(results, state, error), "user_attrs.folder": folder.name}
+    row["name"] = str(last.get("experiment_tag") or state.get("experiment_tag") or folder.name)
+    row |= {f"params.{key}": value for key, value in _params(folder).items()}
+    row["host"] = last.get("hostname")
+    row["pid"] = last.get("pid") if isinstance(last.get("pid"), int) else None
+    row["start"] = _start(folder, results, state)
+    if row["state"] != "RUNNING":
+        row["end"] = _failed_at(error) or last.get("timestamp") or _local(last.get("date"))
+    if isinstance(last.get("time_total_s"), int | float):
+        row["duration_s"] = float(last["time_total_s"])
+    if error:
+        row["detail"] = next((line for line in reversed(error.splitlines()) if line.strip()), "")[:300]
+    row |= {f"user_attrs.{name}": last[name] for name in _metrics(last)}
+    return row
+
+
+def _state(results: list[dict[str, Any]], state: Mapping[str, Any], error: str) -> str:
+    """FAIL by error.txt; PRUNED if it was stopped before the iterations asked for; open if it never was done."""
+    status = state.get("status")
+    if error or status == "ERROR":
+        return "FAIL"
+    if results and (results[-1].get("done") is True or status == "TERMINATED"):
+        criterion = state.get("stopping_criterion")
+        wanted = criterion.get("training_iteration") if isinstance(criterion, dict) else None
+        reached = results[-1].get("training_iteration")
+        early = isinstance(wanted, int | float) and isinstance(reached, int) and reached < wanted
+        return "PRUNED" if early else "COMPLETE"
+    return "RUNNING"  # Ray makes a trial's folder when it starts it
+
+
+def _params(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "params.json").read_text(encoding="utf-8", errors="replace"))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _start(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]) -> Any:
+    """What the state says; else the first result less the time it took; else when the folder was made (local)."""
+    begun = state.get("start_time")
+    if isinstance(begun, int | float) and begun > 0:
+        return begun
+    first = results[0] if results else {}
+    stamp, took = first.get("timestamp"), first.get("time_total_s")
+    if isinstance(stamp, int | float) and isinstance(took, int | float) and math.isfinite(took):
+        return stamp - took
+    return _made_at(folder.name)
+
+
+def _offset_s(results: list[dict[str, Any]]) -> float | None:
+    """How far the folder's local stamps are from UTC: results carry both, to the second. None without results."""
+    found = [
+        round((_naive_s(date) - result["timestamp"]) / 900) * 900.0
+        for result in results
+        if isinstance(result.get("timestamp"), int | float) and (date := _local(result.get("date"))) is not None
+    ]
+    return max(set(found), key=found.count) if found else None
+
+
+def _naive_s(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).replace(tzinfo=UTC).timestamp()
+
+
+def _as_epoch(stamp: Any, offset_s: float | None) -> Any:
+    return stamp if offset_s is None or not isinstance(stamp, str) else _naive_s(stamp) - offset_s
+
+
+def _made_at(folder: str) -> str | None:
+    match = _MADE_AT.search(folder)
+    return f"{match[1]}T{match[2]}:{match[3]}:{match[4]}" if match else None
+
+
+def _failed_at(error: str) -> str | None:
+    matches = _FAILED_AT.findall(error)
+    return "{}T{}:{}:{}".format(*matches[-1]) if matches else None
+
+
+def _local(date: Any) -> str | None:
+    match = _MADE_AT.search(f"_{date}")
+    return f"{match[1]}T{match[2]}:{match[3]}:{match[4]}" if match else None
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read)

@@ -1,0 +1,139 @@
+"""``sacct --parsable2`` (or ``--parsable``): Slurm's own record of jobs. Steps are folded into their job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpudiag.errors import InputError
+from gpudiag.readers.artifacts.batch import batch
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.lines import numbered_lines
+
+NAME = "slurm-sacct"
+
+_STATES = {
+    "COMPLETED": "COMPLETE",
+    "RUNNING": "RUNNING", "COMPLETING": "RUNNING", "SUSPENDED": "RUNNING",
+    "PENDING": "WAITING", "REQUEUED": "WAITING", "CONFIGURING": "WAITING",
+    **dict.fromkeys(
+        ("FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "DEADLINE"), "FAIL"
+    ),
+}  # fmt: skip
+_KEPT = ("Partition", "Account", "NCPUS", "ReqMem", "MaxRSS", "NNodes", "AllocTRES", "Timelimit", "Submit")
+"""Columns kept as attributes; ``SubmitLine`` and ``WorkDir`` may hold secrets and are not."""
+_ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
+_SIZE = re.compile(r"([\d.]+)([BKMGTP])?")
+_GPUS = re.compile(r"gres/gpu(?::[\w.-]+)?=(\d+)")
+
+
+def recognises(source: Source) -> bool:
+    """The header of ``--parsable2``: names joined by ``|``, with the job, its state and a time."""
+    names = set(_header(source))
+    return bool(names & {"JobID", "JobIDRaw"}) and "State" in names and bool(names & {"Start", "End", "Elapsed"})
+
+
+def _header(source: Source) -> list[str]:
+    if source.is_binary or not source.lines or "|" not in source.lines[0]:
+        return []
+    return source.lines[0].strip().rstrip("|").split("|")
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """One trial per job, numbered in the order of the file; an OUT_OF_MEMORY job is an event too.
+
+    Raises InputError if there is no job.
+    """
+    problems = ProblemLog()
+    jobs: dict[str, dict[str, Any]] = {}
+    lines: dict[str, int] = {}
+    for line, cells in _rows(source, problems):
+        whole = cells.get("JobID") or cells["JobIDRaw"]
+        job, _, step = whole.partition(".")
+        if not step:
+            jobs[job] = dict(cells)
+            lines[job] = line
+        elif job in jobs:
+            _fold(jobs[job], cells)
+        else:
+            problems.add("step whose job is not listed", line=line, example=whole, lost=True)
+    if not jobs:
+        raise InputError(f"{source.path}: holds no job; expected rows as sacct --parsable2 prints them.")
+    rows = [_trial(job, cells) for job, cells in jobs.items()]
+    events = [
+        {"time": row.get("end"), "kind": "oom", "detail": f"{row['name']}: {row['detail']}", "trial": at, "line": line}
+        for at, (row, line) in enumerate(zip(rows, lines.values(), strict=True))
+        if row.get("detail", "").startswith("OUT_OF_MEMORY")
+    ]
+    note = "OUT_OF_MEMORY of Slurm is the job's limit on host memory, not the GPU's."
+    study = source.path.name.split(".")[0]
+    return batch(
+        rows, source, options, NAME, problems, study=study, events=events, notes=[note] if events else [],
+        lines=list(lines.values()),
+    )  # fmt: skip
+
+
+def _rows(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str, str]]]:
+    names = _header(source)
+    for line, text in numbered_lines(source, problems):
+        cells = text.split("|")
+        if cells[: len(names)] == names or not text.strip():
+            continue
+        if len(cells) not in (len(names), len(names) + 1):
+            problems.add("row of another width", line=line, example=text, lost=True)
+            continue
+        yield line, dict(zip(names, cells, strict=False))
+
+
+def _fold(job: dict[str, Any], step: Mapping[str, str]) -> None:
+    """What only steps tell: the memory they used, and that one of them ran out of it."""
+    job["MaxRSS"] = max(job.get("MaxRSS", ""), step.get("MaxRSS", ""), key=_bytes)
+    if step.get("State", "").startswith("OUT_OF_MEMORY") and job["State"].startswith("FAILED"):
+        job["State"] = step["State"]
+
+
+def _trial(job: str, cells: Mapping[str, str]) -> dict[str, Any]:
+    word = cells["State"].split(" ")[0].rstrip("+")
+    state = _STATES.get(word, "FAIL")
+    row: dict[str, Any] = {"name": cells.get("JobName") or job, "state": state}
+    row |= {key: cells[name] for key, name in (("start", "Start"), ("end", "End")) if _known(cells.get(name))}
+    row["duration_s"] = _seconds(cells.get("Elapsed", ""))
+    if state == "FAIL":
+        row["detail"] = ", ".join(x for x in (cells["State"], _exit(cells.get("ExitCode", ""))) if x)
+    if _known(cells.get("NodeList")):
+        row["host"] = cells["NodeList"]
+    row["user_attrs.job"] = job
+    row |= {f"user_attrs.{name}": cells[name] for name in _KEPT if _known(cells.get(name))}
+    if "AllocTRES" in cells:
+        # A typed entry repeats the untyped one.
+        row["user_attrs.gpus"] = max((int(n) for n in _GPUS.findall(cells["AllocTRES"])), default=0)
+    return row
+
+
+def _known(cell: str | None) -> bool:
+    return bool(cell) and cell not in ("Unknown", "None", "None assigned", "N/A")
+
+
+def _exit(cell: str) -> str:
+    return "" if cell in ("", "0:0") else f"exit code {cell}"
+
+
+def _bytes(size: str) -> float:
+    """``1043168K`` in bytes; 0 for an empty cell, as a job's own row has it."""
+    match = _SIZE.fullmatch(size)
+    return float(match[1]) * 1024 ** "BKMGTP".index(match[2] or "B") if match else 0.0
+
+
+def _seconds(text: str) -> float:
+    """``1-02:03:04`` or ``02:03.918`` in seconds."""
+    match = _ELAPSED.fullmatch(text.strip())
+    if match is None:
+        return float("nan")
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read)

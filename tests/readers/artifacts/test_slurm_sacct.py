@@ -1,0 +1,89 @@
+"""sacct: jobs and their steps, states, times and GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from gpudiag.clock import parse_zone
+from gpudiag.errors import InputError
+from gpudiag.readers.artifacts import slurm_sacct
+from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.readers.identify import identify
+from gpudiag.readers.source import Source
+
+HEADER = "JobID|JobName|State|ExitCode|Start|End|Elapsed|AllocTRES|MaxRSS|NodeList"
+
+
+def read(folder: Path, *rows: str, header: str = HEADER) -> Trials:
+    path = folder / "jobs.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    found = identify(Source.open(path))
+    assert found is not None and found[1].name == "slurm-sacct"
+    return slurm_sacct.read(Source.open(path), ReadOptions(parse_zone("Asia/Taipei")))
+
+
+def job(state: str, *, number: str = "7", end: str = "2026-01-15T20:00:00", elapsed: str = "01:00:00") -> str:
+    return f"{number}|train|{state}|0:0|2026-01-15T19:00:00|{end}|{elapsed}|billing=4,gres/gpu:a100=2,gres/gpu=2|| gpu3"
+
+
+def test_steps_are_folded_into_their_job(tmp_path: Path) -> None:
+    steps = ["7.batch|batch|COMPLETED|0:0||||cpu=1|2M|gpu3", "7.0|python|COMPLETED|0:0||||cpu=1|1.5G|gpu3"]
+    out = read(tmp_path, job("COMPLETED"), *steps)
+    (row,) = out.trials.to_dict("records")
+    assert (row["state"], row["name"], row["user_attrs.gpus"], row["user_attrs.MaxRSS"]) == (
+        "COMPLETE",
+        "train",
+        2,
+        "1.5G",
+    )
+    assert row["start"] == pd.Timestamp("2026-01-15T11:00Z") and row["end"] == pd.Timestamp("2026-01-15T12:00Z")
+    assert "duration_s" not in out.trials and out.events.empty
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [
+        ("COMPLETED", "COMPLETE"), ("FAILED", "FAIL"), ("CANCELLED by 1009", "FAIL"), ("TIMEOUT", "FAIL"),
+        ("NODE_FAIL", "FAIL"), ("RUNNING", "RUNNING"), ("PENDING", "WAITING"), ("CANCELLED+", "FAIL"),
+    ],
+)  # fmt: skip
+def test_states(tmp_path: Path, word: str, state: str) -> None:
+    row = read(tmp_path, job(word)).trials.iloc[0]
+    assert row["state"] == state
+    assert (row["detail"] == word) if state == "FAIL" else True
+
+
+def test_out_of_memory_of_a_step_is_an_event(tmp_path: Path) -> None:
+    out = read(tmp_path, job("FAILED"), "7.0|python|OUT_OF_MEMORY|0:125||||||gpu3", job("OUT_OF_MEMORY", number="8_1"))
+    assert out.events["kind"].tolist() == ["oom", "oom"]
+    assert out.events["line"].tolist() == [2, 4] and out.events["trial"].tolist() == [0, 1]
+    assert out.events["time"].tolist() == [pd.Timestamp("2026-01-15T12:00Z")] * 2
+    assert any("host memory" in note for note in out.notes)
+
+
+def test_open_jobs_have_no_end_but_how_long_they_ran(tmp_path: Path) -> None:
+    out = read(tmp_path, job("RUNNING", end="Unknown", elapsed="1-02:03:04"))
+    assert pd.isna(out.trials["end"][0])
+    assert out.trials["duration_s"].tolist() == [((24 + 2) * 60 + 3) * 60 + 4]
+
+
+def test_torn_rows_trailing_bars_and_no_jobs(tmp_path: Path) -> None:
+    out = read(tmp_path, job("COMPLETED") + "|", "9|tor", header=HEADER + "|")
+    assert len(out.trials) == 1
+    assert [(problem.kind, problem.line, problem.lost) for problem in out.problems] == [
+        ("row of another width", 3, True)
+    ]
+    with pytest.raises(InputError, match="holds no job"):
+        read(tmp_path)
+
+
+@pytest.mark.corpus
+def test_a_real_file_of_109_columns(corpus: Path) -> None:
+    (path,) = (corpus / "artifacts" / "slurm_sacct").iterdir()
+    out = slurm_sacct.read(Source.open(path), ReadOptions(parse_zone("Europe/Paris")))
+    (row,) = out.trials.to_dict("records")
+    assert (row["end"] - row["start"]).total_seconds() == 778
+    assert row["user_attrs.MaxRSS"] == "1043168K" and out.problems == ()
