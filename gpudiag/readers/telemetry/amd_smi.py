@@ -80,7 +80,11 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             continue
         values = dict(zip(names, cells, strict=False))
         stamp = values.get("timestamp", "")
-        if len(cells) != len(names) or not values["gpu"].isdecimal() or ("timestamp" in names and _moment(stamp) is None):
+        if (
+            len(cells) != len(names)
+            or not values["gpu"].isdecimal()
+            or ("timestamp" in names and _moment(stamp) is None)
+        ):
             torn = cells[0].isdecimal()
             log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
             continue
