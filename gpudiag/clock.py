@@ -122,16 +122,16 @@ def _on_quiet_days(stamps: np.ndarray, zone: tzinfo) -> tuple[np.ndarray, np.nda
     known = ~np.isnat(stamps)
     if not known.any():
         return stamps.copy(), np.zeros(len(stamps), bool)
-    day = stamps.view(np.int64) // DAY_US
-    low, high = int(day[known].min()), int(day[known].max())
+    ends = (stamps if known.all() else stamps[known]).view(np.int64)
+    low, high = int(ends.min()) // DAY_US, int(ends.max()) // DAY_US
     if high - low > MAX_DAYS:
         return stamps.copy(), known
-    day = np.where(known, day - low, 0) if not known.all() else day - low
     noon = [datetime(1970, 1, 1, 12) + timedelta(days=d) for d in range(low - 1, high + 2)]
     offset = np.array([(zone.utcoffset(moment) or timedelta(0)) // timedelta(microseconds=1) for moment in noon])
     quiet = (offset[:-2] == offset[1:-1]) & (offset[1:-1] == offset[2:])
     if quiet.all() and (offset == offset[0]).all():
         return stamps - offset[0].astype("timedelta64[us]"), np.zeros(len(stamps), bool)
+    day = np.where(known, stamps.view(np.int64) // DAY_US - low, 0)
     return stamps - offset[1:-1][day].astype("timedelta64[us]"), known & ~quiet[day]
 
 
