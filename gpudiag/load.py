@@ -158,24 +158,29 @@ def _nothing(folder: Path, others: list[str], intakes: list[Intake]) -> InputErr
 
 def walk(folder: Path) -> Iterator[tuple[Path, bool]]:
     """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them."""
-    if identify(Source.open(folder)) is not None:
+    found = identify(Source.open(folder))
+    if found is not None:
         yield folder, True
-        return
-    pending = [folder]
+        if not found[1].descends:
+            return
+    pending = [(folder, found and found[1])]
     count = 0
     while pending:
-        here = pending.pop(0)
+        here, above = pending.pop(0)
         for path in sorted(here.iterdir()):
             if path.name.startswith(".") or path.name in ("__pycache__", "node_modules", "report_files"):
                 continue
+            if path.is_symlink() and path.resolve().is_relative_to(folder.resolve()):
+                continue  # such as W&B's latest-run: what it points to is met anyway
             count += 1
             if count > MAX_FILES:
                 raise InputError(f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml.")
-            recognised = identify(Source.open(path)) is not None
-            if path.is_dir() and not recognised:
-                pending.append(path)
-            else:
-                yield path, recognised
+            found = identify(Source.open(path))
+            reader = found[1] if found is not None and (found[1] is not above or path.is_file()) else None
+            if path.is_dir() and (reader is None or reader.descends):
+                pending.append((path, reader or above))
+            if reader is not None or path.is_file():
+                yield path, reader is not None
 
 
 def _assemble(intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions) -> Run:

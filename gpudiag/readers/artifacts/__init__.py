@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudiag.readers.artifacts import lightning_csv, ray_tune, slurm_sacct, task_jsonl, training_log
+from gpudiag.readers.artifacts import lightning_csv, ray_tune, slurm_sacct, task_jsonl, training_log, wandb_run
 from gpudiag.readers.base import Reader, Trials
 
 READERS: tuple[Reader[Trials], ...] = (
@@ -10,5 +10,6 @@ READERS: tuple[Reader[Trials], ...] = (
     slurm_sacct.READER,
     lightning_csv.READER,
     ray_tune.READER,
+    wandb_run.READER,
     training_log.READER,
 )

@@ -41,7 +41,7 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.trials.order import checked_ends
 from gpudiag.readers.trials.pivot import column, plain
-from gpudiag.readers.trials.stamps import EPOCH_S, Stamps, to_utc
+from gpudiag.readers.trials.stamps import EPOCH_S, Stamps, duration_s, to_utc
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
 NAME = "task-jsonl"
@@ -215,7 +215,7 @@ def _duration_s(task: Mapping[str, Any]) -> float:
 def _seconds(value: Any) -> float:
     """A number of seconds below three years, or ``0:03:12``; else NaN."""
     if isinstance(value, str) and ":" in value:
-        value = pd.to_timedelta(value, errors="coerce").total_seconds()
+        value = duration_s(value)
     try:
         seconds = float("nan" if value is None or isinstance(value, bool) else value)
     except (TypeError, ValueError):

@@ -1,0 +1,141 @@
+"""A W&B run folder (``wandb/run-<time>-<id>``), or a folder of them: each run is a trial.
+
+The run file tells when the run began, its configuration and how it ended; ``files/wandb-metadata.json`` and
+``wandb-summary.json`` tell the host and the last values. Its system metrics are read by the telemetry reader.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gpudiag.errors import InputError
+from gpudiag.readers.artifacts.batch import batch
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.wandb_log import EXIT, KEY, MAGIC, RUN, VALUE_JSON, Message, epoch_us, inner, number, records, text
+
+NAME = "wandb-run"
+
+_PROJECT, _CONFIG, _DISPLAY_NAME, _HOST, _START_TIME = 3, 4, 8, 13, 17
+"""Fields of RunRecord."""
+_UPDATE = 1
+_EXIT_CODE, _RUNTIME_S = 1, 2
+"""Fields of RunExitRecord."""
+_METADATA, _SUMMARY = "files/wandb-metadata.json", "files/wandb-summary.json"
+
+
+def recognises(source: Source) -> bool:
+    """A run folder, or a folder that holds some."""
+    return source.is_dir and (_is_run(source.path) or any(_runs(source.path)))
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / _METADATA).is_file() or ((folder / "files").is_dir() and _run_file(folder) is not None)
+
+
+def _run_file(folder: Path) -> Path | None:
+    return next(iter(sorted(folder.glob("run-*.wandb"))), None)
+
+
+def _runs(folder: Path) -> Iterator[Path]:
+    """Run folders, without ``latest-run``, which is a link to one of them."""
+    return (path for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink() and _is_run(path))
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """One trial per run, in the order of the folders' names, which begin with their time.
+
+    A run without an exit record was killed or is still running: its state is RUNNING and its end unknown.
+    """
+    problems = ProblemLog()
+    folders = [source.path] if _is_run(source.path) else list(_runs(source.path))
+    if not folders:
+        raise InputError(f"{source.path}: holds no W&B run (a folder with files/wandb-metadata.json).")
+    found = [_run(folder, problems) for folder in folders]
+    projects = {project for project, _ in found if project}
+    study = projects.pop() if len(projects) == 1 else source.path.name
+    return batch([row for _, row in found], source, options, NAME, problems, study=study)
+
+
+def _run(folder: Path, problems: ProblemLog) -> tuple[str, dict[str, Any]]:
+    """The project and the trial of one run."""
+    metadata, summary = (_json(folder / name, problems) for name in (_METADATA, _SUMMARY))
+    row: dict[str, Any] = {"name": folder.name, "state": "RUNNING", "host": metadata.get("host")}
+    started = metadata.get("startedAt")
+    if isinstance(started, str):  # UTC, with or without saying so
+        row["start"] = started if started.endswith("Z") or "+" in started else started + "Z"
+    if metadata.get("gpu_count") == 1:
+        row["gpu"] = "0"
+    if isinstance(metadata.get("gpu"), str):
+        row["user_attrs.gpu_name"] = metadata["gpu"]
+    row |= {f"user_attrs.{key}": value for key, value in summary.items() if _is_value(key, value)}
+    path = _run_file(folder)
+    project = _from_file(path, row, problems) if path is not None and path.is_file() else ""
+    if row["state"] == "RUNNING" and path is None:
+        problems.add("W&B run without its run file: how it ended is unknown", example=folder.name)
+    return project, row
+
+
+def _is_value(key: str, value: object) -> bool:
+    return not key.startswith("_") and isinstance(value, int | float | str | bool)
+
+
+def _json(path: Path, problems: ProblemLog) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else {}
+    except (ValueError, RecursionError):
+        problems.add("file that is no JSON", example=path.name)
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _from_file(path: Path, row: dict[str, Any], problems: ProblemLog) -> str:
+    """Fill in what the run file tells; returns the project."""
+    data = path.read_bytes()
+    if not data.startswith(MAGIC):
+        problems.add("run file that is empty or of another kind", example=path.name)
+        return ""
+    project = ""
+    for record in records(data, problems):
+        try:
+            for run in inner(record, RUN):
+                project = text(run, _PROJECT) or project
+                _describe(run, row)
+            for ended in inner(record, EXIT):
+                _end(ended, row)
+        except ValueError:
+            problems.add("record that is no message", lost=True)
+    return project
+
+
+def _describe(run: Message, row: dict[str, Any]) -> None:
+    row["name"] = text(run, _DISPLAY_NAME) or row["name"]
+    row["host"] = text(run, _HOST) or row["host"]
+    began_us = epoch_us(run, _START_TIME)
+    if began_us:
+        row["start"] = began_us / 1e6
+    for config in inner(run, _CONFIG):
+        for item in inner(config, _UPDATE):
+            key = text(item, KEY)
+            if key and not key.startswith("_"):
+                try:
+                    row[f"params.{key}"] = json.loads(text(item, VALUE_JSON))
+                except (ValueError, RecursionError):
+                    continue
+
+
+def _end(ended: Message, row: dict[str, Any]) -> None:
+    """State and end from the exit record, whose runtime counts whole seconds from the start."""
+    code = number(ended, _EXIT_CODE)
+    row["state"] = "COMPLETE" if code == 0 else "FAIL"
+    row["detail"] = f"exit code {code}" if code else None
+    row["duration_s"] = float(number(ended, _RUNTIME_S))
+    if isinstance(row.get("start"), float):
+        row["end"] = row["start"] + row["duration_s"]
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read, descends=True)

@@ -1,0 +1,99 @@
+"""W&B run folders: how runs ended, and that the metrics within are found beside the trial."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from gpudiag.clock import parse_zone
+from gpudiag.load import load_run, walk
+from gpudiag.readers.artifacts import wandb_run
+from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.readers.source import Source
+
+AT_S = 1_700_000_000
+
+
+@pytest.fixture(scope="module")
+def wandb_bytes() -> ModuleType:
+    """The writer of run files, which lies beside the telemetry tests."""
+    path = Path(__file__).parent.parent / "telemetry" / "wandb_bytes.py"
+    spec = importlib.util.spec_from_file_location("wandb_bytes_of_telemetry", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make(folder: Path, name: str, content: bytes | None, *, gpus: int = 2) -> Path:
+    run = folder / f"run-20231114_221320-{name}"
+    (run / "files").mkdir(parents=True)
+    metadata = {"startedAt": "2023-11-14T22:13:20.500000", "host": "node7", "gpu": "NVIDIA A100", "gpu_count": gpus}
+    (run / "files" / "wandb-metadata.json").write_text(json.dumps(metadata))
+    (run / "files" / "wandb-summary.json").write_text('{"loss": 0.25, "_runtime": 99, "_wandb": {"runtime": 99}}')
+    if content is not None:
+        (run / f"run-{name}.wandb").write_bytes(content)
+    return run
+
+
+def read(folder: Path) -> Trials:
+    return wandb_run.read(Source.open(folder), ReadOptions(parse_zone("Asia/Taipei")))
+
+
+def content(wandb_bytes: ModuleType, code: int | None, name: str = "lively-sun-7") -> bytes:
+    begun = wandb_bytes.run_record("abc", name, AT_S, {"lr": 0.1, "layers": [1, 2], "_wandb": {}}, "node8")
+    ticks = [wandb_bytes.stats(AT_S + 15 * n, {"gpu.0.gpu": 50.0 + n}) for n in range(8)]
+    ended = [] if code is None else [wandb_bytes.exit_record(code, 120)]
+    return wandb_bytes.run_file([begun, *ticks, *ended])
+
+
+@pytest.mark.parametrize(("code", "state"), [(0, "COMPLETE"), (1, "FAIL"), (-1, "FAIL"), (None, "RUNNING")])
+def test_how_a_run_ended(tmp_path: Path, wandb_bytes: ModuleType, code: int | None, state: str) -> None:
+    out = read(make(tmp_path, "abc", content(wandb_bytes, code)))
+    (row,) = out.trials.to_dict("records")
+    assert (row["state"], row["name"], row["host"], row["study"]) == (state, "lively-sun-7", "node8", "proj")
+    assert row["start"] == pd.Timestamp(AT_S, unit="s", tz="UTC")
+    assert pd.isna(row["end"]) if code is None else (row["end"] - row["start"]).total_seconds() == 120
+    assert row.get("detail") == (f"exit code {code}" if code else None)
+    assert (row["params.lr"], row["params.layers"], row["user_attrs.loss"]) == (0.1, "[1, 2]", 0.25)
+    assert not any("_wandb" in name for name in out.trials)
+    assert out.studies["clock"].tolist() == ["utc"]
+
+
+@pytest.mark.parametrize("data", [None, b"", b"PK\x03\x04"])
+def test_without_a_run_file_the_metadata_is_left(tmp_path: Path, data: bytes | None) -> None:
+    out = read(make(tmp_path, "abc", data, gpus=1))
+    (row,) = out.trials.to_dict("records")
+    assert (row["state"], row["host"], row["gpu"]) == ("RUNNING", "node7", "0")
+    assert row["start"] == pd.Timestamp("2023-11-14T22:13:20.5Z")
+    assert len(out.problems) == 1
+
+
+def test_a_folder_of_runs_is_one_study_and_its_metrics_are_telemetry(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    folder = tmp_path / "project" / "wandb"
+    first = make(folder, "abc", content(wandb_bytes, 0))
+    make(folder, "xyz", content(wandb_bytes, 1, "calm-sea-8"))
+    (folder / "latest-run").symlink_to(first, target_is_directory=True)
+    (first / "files" / "output.log").write_text("Trial 3 using GPU 3\nRuntimeError: CUDA out of memory\n")
+    run = load_run(tmp_path / "project", timezone="UTC")
+    assert [record.reader for record in run.info.inputs] == [
+        "wandb-run", "W&B run file", "W&B run file", "training-log",
+    ]  # fmt: skip
+    assert run.trials["name"].tolist() == ["lively-sun-7", "calm-sea-8"]
+    assert run.trials["trial"].tolist() == [0, 1] and run.studies["study"].tolist() == ["proj"]
+    assert len(run.gpu) == 8 and run.gpus["gpu"].tolist() == ["0"], "both runs saw the same GPU"
+    assert run.events["kind"].tolist() == ["gpu_assigned", "oom"]
+
+
+def test_a_run_folder_itself(tmp_path: Path, wandb_bytes: ModuleType) -> None:
+    run = make(tmp_path, "abc", content(wandb_bytes, 0))
+    found = [(path.name, recognised) for path, recognised in walk(run)]
+    assert found == [
+        (run.name, True), ("run-abc.wandb", True), ("wandb-metadata.json", False), ("wandb-summary.json", False),
+    ]  # fmt: skip
+    assert len(load_run(run, timezone="UTC").gpu) == 8
