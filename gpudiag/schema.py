@@ -77,6 +77,8 @@ GPU = Table(
         Column("mem_total_mib", "float", "memory of the device", "MiB", 0),
         Column("mem_reserved_mib", "float", "memory set aside by the driver", "MiB", 0),
         Column("power_w", "float", "power drawn by the board", "W", 0),
+        Column("power_instant_w", "float", "power drawn at the instant (NVML field 186)", "W", 0),
+        Column("power_average_w", "float", "power drawn, mean over the last second (NVML field 185)", "W", 0),
         Column("power_limit_w", "float", "enforced power limit", "W", 0),
         Column("energy_j", "float", "energy counter since driver load", "J", 0),
         Column("temp_c", "float", "core temperature", "°C", -50, 200),

@@ -15,13 +15,21 @@ LAYERS = (
     ("readers",),
     ("run", "alignment", "intake", "load", "inspection"),
     ("measures", "simulation"),
-    ("rules", "plots"),
-    ("report",),
+    ("rules", "plots", "advice"),
+    ("report", "record"),
     ("diagnosis",),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
-NEVER = {("rules", "plots"), ("plots", "rules"), ("simulation", "measures"), ("measures", "simulation")}
+NEVER = {
+    ("rules", "plots"),
+    ("plots", "rules"),
+    ("advice", "plots"),
+    ("plots", "advice"),
+    ("rules", "advice"),
+    ("simulation", "measures"),
+    ("measures", "simulation"),
+}
 
 
 def modules() -> list[Path]:

@@ -12,9 +12,11 @@ from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry import (
     amd_smi,
     dcgmi,
+    gpudiag_csv,
     gpustat,
     gpustat_json,
     gputil,
+    mlflow,
     json_lines,
     npu_smi,
     nvidia_smi_csv,
@@ -36,6 +38,7 @@ from gpudiag.readers.telemetry import (
 EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with utilization, memory or power columns)"
 
 _TOOLS: tuple[Reader[Telemetry], ...] = (
+    gpudiag_csv.READER,
     nvidia_smi_csv.READER,
     nvidia_smi_dmon.READER,
     nvidia_smi_pmon.READER,
@@ -53,6 +56,8 @@ _TOOLS: tuple[Reader[Telemetry], ...] = (
     npu_smi.READER,
     wandb_binary.READER,
     wandb_jsonl.READER,
+    mlflow.READER,
+    mlflow.DATABASE,
     smi_messages.READER,
 )
 

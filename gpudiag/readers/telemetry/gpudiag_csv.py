@@ -1,0 +1,226 @@
+"""``gpudiag record``: the recorder's own CSV, session after session (see :mod:`gpudiag.readers.record_format`)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import polars as pl
+
+from gpudiag.errors import InputError
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, NUMBERS, TEXTS, VERSION
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.finish import finish
+from gpudiag.readers.telemetry.identity import Face, resolve
+
+NAME = "gpudiag-record"
+STEP_US = 1_000_000
+"""A jump of the wall clock against the monotonic one that is no slewing."""
+_SNIFFED_LINES = 100
+_ENDS = tuple(f",{kind}" for kind in KINDS)
+_FLOATS = ("mono_s", *NUMBERS, "trial")
+
+
+@dataclass(eq=False)
+class Session:
+    """What one start of a recorder wrote: ``about`` and ``gpus`` from its header, ``rows`` with typed columns.
+
+    ``rows`` has the columns of the format that the file has, and ``line``, the 1-based line number.
+    """
+
+    about: dict[str, Any] = field(default_factory=dict)
+    gpus: list[dict[str, Any]] = field(default_factory=list)
+    columns: tuple[str, ...] = COLUMNS
+    rows: list[pl.DataFrame] = field(default_factory=list)
+
+    def frame(self) -> pl.DataFrame:
+        """All rows in the order of the file, on a clock without steps."""
+        return unstepped(pl.concat(self.rows, how="diagonal")) if self.rows else pl.DataFrame()
+
+
+def recognises(source: Source) -> bool:
+    return any(line.startswith(MAGIC) for line in source.lines[:_SNIFFED_LINES])
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    """Read every session; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
+    log = ProblemLog()
+    return tables(source, NAME, options, sessions(source, log), log)
+
+
+def sessions(source: Source, log: ProblemLog) -> list[Session]:
+    """The sessions of a file in its order. Raises InputError for a format newer than this reader."""
+    found: list[Session] = []
+    for block in source.blocks():
+        rows: list[tuple[int, str]] = []
+        for number, line in enumerate(block.data.decode("utf-8", "replace").split("\n"), block.first_line):
+            if line.endswith(_ENDS):
+                rows.append((number, line))
+            elif line.startswith(MAGIC):
+                _take(rows, found, log)
+                rows = []
+                found.append(Session(_about(line, number, source, log)))
+            elif line:
+                _other(line, number, found, log)
+        _take(rows, found, log)
+    return found
+
+
+def tables(source: Source, name: str, options: ReadOptions, found: Sequence[Session], log: ProblemLog) -> Telemetry:
+    """The tables of the schema from all sessions; a GPU is one GPU in all of them, told by its uuid."""
+    names, notes = _common_names(found)
+    frames = [session.frame() for session in found]
+    stepped = sum(frame["stepped"].any() for frame in frames if "stepped" in frame.columns)
+    if stepped:
+        notes.append(
+            "The clock of the machine was set while it was recorded: rows before that are shown on the clock that "
+            "held at the end, by the recorder's monotonic clock."
+        )
+    renamed = [_renamed(frame, own) for frame, own in zip(frames, names, strict=True) if len(frame)]
+    whole = pl.concat(renamed, how="diagonal") if renamed else pl.DataFrame(schema={"record": pl.String})
+    parts = {kind: _pandas(whole.filter(pl.col("record") == kind)) for kind in KINDS}
+    events = parts["event"]
+    return finish(
+        source,
+        name,
+        options,
+        log,
+        gpu=parts["gpu"],
+        gpus=_gpus(found, names),
+        processes=parts["process"],
+        host=parts["host"],
+        events=None if events is None else events.assign(path=source.path.name),
+        notes=notes,
+    )
+
+
+def _about(line: str, number: int, source: Source, log: ProblemLog) -> dict[str, Any]:
+    version, _, text = line.removeprefix(MAGIC).partition(" ")
+    if version.isdigit() and int(version) > VERSION:
+        raise InputError(
+            f"{source.path}, line {number}: written in version {version} of the recorder's format; this gpudiag reads "
+            f"version {VERSION}. Install a newer gpudiag."
+        )
+    return _object(text, line, number, log)
+
+
+def _object(text: str, line: str, number: int, log: ProblemLog) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        return value
+    log.add("damaged header line", line=number, example=line)
+    return {}
+
+
+def _other(line: str, number: int, found: list[Session], log: ProblemLog) -> None:
+    """A line that is no row: part of a header, or nothing of ours."""
+    if line.startswith(GPU_LINE) and found:
+        gpu = _object(line.removeprefix(GPU_LINE), line, number, log)
+        if isinstance(gpu.get("gpu"), str):
+            found[-1].gpus.append(gpu)
+    elif line.startswith("time,") and line.endswith(",record") and found:
+        found[-1].columns = tuple(line.split(","))
+    else:
+        torn = line[:4].isdigit() and "," in line
+        log.add("torn row" if torn else "line that is no row", line=number, example=line, lost=torn)
+
+
+def _take(rows: list[tuple[int, str]], found: list[Session], log: ProblemLog) -> None:
+    """Parse rows into the last session."""
+    if not rows:
+        return
+    if not found:  # the head of the file is lost: its rows are whole
+        found.append(Session())
+    columns = found[-1].columns
+    good = list(_whole(rows, len(columns), log))
+    if not good:
+        return
+    text = "\n".join(line for _, line in good).encode()
+    frame = pl.read_csv(text, has_header=False, new_columns=list(columns), infer_schema=False)
+    found[-1].rows.append(_typed(frame, [number for number, _ in good], log))
+
+
+def _whole(rows: Iterable[tuple[int, str]], width: int, log: ProblemLog) -> Iterator[tuple[int, str]]:
+    for number, line in rows:
+        cells = line.count(",") + 1 if '"' not in line else len(next(csv.reader([line])))
+        if cells == width and line.count('"') % 2 == 0:
+            yield number, line
+        else:
+            log.add("torn row", line=number, example=line, lost=True)
+
+
+def _typed(frame: pl.DataFrame, lines: Sequence[int], log: ProblemLog) -> pl.DataFrame:
+    """Text as times and numbers; a cell that is neither is unknown and counted."""
+    casts = [pl.col("time").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", strict=False)]
+    casts += [pl.col(name).cast(pl.Float64, strict=False) for name in frame.columns if name in _FLOATS]
+    out = frame.select(*casts, *(name for name in frame.columns if name in (*TEXTS, "record")))
+    for name in out.columns:
+        bad = out[name].is_null() & frame[name].is_not_null()
+        if bad.any():
+            at = int(bad.arg_true()[0])
+            log.add(f"{name} that cannot be read", int(bad.sum()), line=lines[at], example=frame[name][at])
+    return out.with_columns(pl.Series("line", lines, dtype=pl.Int64))
+
+
+def unstepped(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of one session with their times as if the wall clock had never been set.
+
+    A clock is set because it was wrong: what it showed at the end of the session counts, and what came before is
+    moved by the later steps. Column ``stepped`` tells which rows were moved.
+    """
+    if "stepped" in rows.columns or "mono_s" not in rows.columns:
+        return rows
+    ahead = pl.col("time").dt.epoch("us") - (pl.col("mono_s") * 1e6).round().cast(pl.Int64)
+    step = ahead.forward_fill().diff().fill_null(0)
+    jump = pl.when(step.abs() > STEP_US).then(step).otherwise(0)
+    later = jump.sum() - jump.cum_sum()
+    return rows.with_columns(
+        (pl.col("time") + pl.duration(microseconds=later, time_unit="us")).alias("time"), (later != 0).alias("stepped")
+    )
+
+
+def _common_names(found: Sequence[Session]) -> tuple[list[dict[str, str]], list[str]]:
+    """For each session, the name over all sessions of each of its GPUs."""
+    faces = [[_face(gpu) for gpu in session.gpus] for session in found]
+    ids, notes = resolve([face for own in faces for face in own])
+    left = iter(ids)
+    return [{face.index: next(left) for face in own} for own in faces], notes
+
+
+def _face(gpu: dict[str, Any]) -> Face:
+    return Face(gpu["gpu"], *(str(gpu.get(key) or "") for key in ("uuid", "bus_id", "name")))
+
+
+def _renamed(frame: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    other = {old: new for old, new in names.items() if old != new}
+    return frame.with_columns(pl.col("gpu").replace(other)) if other else frame
+
+
+def _gpus(found: Sequence[Session], names: Sequence[dict[str, str]]) -> pd.DataFrame | None:
+    """Table ``gpus``: for each GPU what the last session that names it tells."""
+    told: dict[str, dict[str, Any]] = {}
+    for session, own in zip(found, names, strict=True):
+        driver = session.about.get("driver")
+        for gpu in session.gpus:
+            name = own[gpu["gpu"]]
+            told[name] = told.get(name, {}) | ({"driver": driver} if driver else {}) | gpu | {"gpu": name}
+    return pd.DataFrame(list(told.values())) if told else None
+
+
+def _pandas(rows: pl.DataFrame) -> pd.DataFrame | None:
+    if not len(rows):
+        return None
+    frame = pd.DataFrame({name: rows[name].to_numpy() for name in rows.columns if name not in ("record", "stepped")})
+    return frame.assign(time=frame["time"].dt.tz_localize("UTC"))
+
+
+READER = Reader(NAME, recognises, read)
