@@ -1,0 +1,159 @@
+"""MLflow's system metrics: a run folder of a file store, or the SQLite database of a tracking server.
+
+No real file was available; names and units are those of mlflow/system_metrics: memory in decimal megabytes, values
+the mean of the readings of one logging interval (10 s), rounded to 0.1. Stamps are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+
+from gpudiag.errors import InputError
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.wandb_metrics import whole_of
+from gpudiag.readers.trials.sqlite_file import MAGIC, open_readonly
+
+NAME = "MLflow metrics"
+DATABASE_NAME = "MLflow database"
+NOTE = "MLflow writes means over each logging interval (10 s by default): peaks within an interval do not show."
+
+_FOLDER = "metrics/system"
+_GPU_METRIC = re.compile(r"gpu_(\d+)_(\w+)")
+_MIB_PER_MB = 1e6 / 2**20
+_GPU_COLUMNS = {
+    "utilization_percentage": ("util_pct", 1.0),
+    "memory_usage_megabytes": ("mem_used_mib", _MIB_PER_MB),
+    "memory_usage_percentage": ("mem_pct", 1.0),
+    "power_usage_watts": ("power_w", 1.0),
+    "power_usage_percentage": ("power_pct", 1.0),
+}
+_HOST_COLUMNS = {
+    "cpu_utilization_percentage": ("cpu_pct", 1.0),
+    "system_memory_usage_megabytes": ("ram_used_mib", _MIB_PER_MB),
+}
+_CREATE = re.compile(rb'CREATE TABLE ["\'`]?(metrics|runs|experiments)["\'`]?\s*\(')
+
+Value = tuple[str, int, float]
+"""Name without ``system/``, milliseconds since 1970, value."""
+
+
+def recognises(source: Source) -> bool:
+    """A run folder of a file store that holds system metrics."""
+    folder = source.path / _FOLDER
+    return source.is_dir and folder.is_dir() and any(_is_metric(path.name) for path in folder.iterdir())
+
+
+def _is_metric(name: str) -> bool:
+    match = _GPU_METRIC.fullmatch(name)
+    return name in _HOST_COLUMNS or (match is not None and match[2] in _GPU_COLUMNS)
+
+
+def recognises_database(source: Source) -> bool:
+    """An SQLite file with MLflow's tables."""
+    if not source.head.startswith(MAGIC) or b"run_uuid" not in source.head:
+        return False
+    return {b"metrics", b"runs", b"experiments"} <= {found[1] for found in _CREATE.finditer(source.head)}
+
+
+def read(source: Source, options: ReadOptions) -> Telemetry:
+    log = ProblemLog()
+    return _telemetry(_of_files(source, log), source, NAME, options, log)
+
+
+def read_database(source: Source, options: ReadOptions) -> Telemetry:
+    """The system metrics of all runs: each run logs every GPU of its machine."""
+    log = ProblemLog()
+    sql = "SELECT key, timestamp, value FROM metrics WHERE key LIKE 'system/%'"
+    try:
+        with _unpacked(source) as path, open_readonly(path) as connection:
+            found = [(str(key).removeprefix("system/"), at, value) for key, at, value in connection.execute(sql)]
+    except sqlite3.Error as error:
+        raise InputError(f"{source.path}: cannot be read as MLflow's database ({error}).") from error
+    good = [(key, int(at), float(value)) for key, at, value in found if _is_number(at) and _is_number(value)]
+    log.add("value that is no number", len(found) - len(good), lost=True)
+    return _telemetry(good, source, DATABASE_NAME, options, log)
+
+
+@contextmanager
+def _unpacked(source: Source) -> Iterator[Path]:
+    """The file itself, or a temporary copy of one that is compressed."""
+    if not source.compression:
+        yield source.path
+        return
+    with tempfile.TemporaryDirectory(prefix="gpudiag-") as folder:
+        path = Path(folder) / "mlflow.db"
+        path.write_bytes(source.read_bytes())
+        yield path
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _of_files(source: Source, log: ProblemLog) -> Iterator[Value]:
+    """One file a metric, one line ``epoch_ms value step`` a value."""
+    for path in sorted((source.path / _FOLDER).iterdir()):
+        if not _is_metric(path.name):
+            continue
+        for line, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+            try:
+                stamp, value, _ = text.split()
+                yield path.name, int(stamp), float(value)
+            except ValueError:
+                log.add("torn line", line=line, example=f"{path.name}: {text}", lost=True)
+
+
+def _telemetry(
+    values: Iterable[Value], source: Source, reader: str, options: ReadOptions, log: ProblemLog
+) -> Telemetry:
+    gpu: dict[tuple[int, str], dict[str, float]] = {}
+    host: dict[int, dict[str, float]] = {}
+    for name, at, value in values:
+        match = _GPU_METRIC.fullmatch(name)
+        if match is not None and match[2] in _GPU_COLUMNS:
+            column, factor = _GPU_COLUMNS[match[2]]
+            gpu.setdefault((at, match[1]), {})[column] = value * factor
+        elif name in _HOST_COLUMNS:
+            column, factor = _HOST_COLUMNS[name]
+            host.setdefault(at, {})[column] = value * factor
+    if not gpu and not host:
+        log.add("no system metrics: call mlflow.enable_system_metrics_logging()")
+        raise nothing_usable(source, reader, log)
+    notes = [NOTE]
+    tables = {}
+    if gpu:
+        keys = pd.DataFrame(list(gpu), columns=["at", "gpu"])
+        tables["gpu"] = pd.concat([keys, pd.DataFrame(list(gpu.values()))], axis=1)
+        notes += _derived(tables["gpu"])
+    if host:
+        tables["host"] = pd.DataFrame(list(host.values())).assign(at=list(host))
+    for name, table in tables.items():
+        stamps = pd.Series(pd.to_datetime(table["at"], unit="ms", utc=True)).astype("datetime64[us, UTC]")
+        tables[name] = table.assign(time=stamps)
+    return finish(source, reader, options, log, gpu=tables.get("gpu"), host=tables.get("host"), notes=notes)
+
+
+def _derived(gpu: pd.DataFrame) -> list[str]:
+    """Sizes and limits, which are only told as percentages of them."""
+    notes = []
+    if {"mem_used_mib", "mem_pct"} <= set(gpu):
+        gpu["mem_total_mib"] = whole_of(gpu["gpu"], gpu["mem_used_mib"], gpu["mem_pct"])
+        notes.append("Memory size of each GPU was derived from its use in megabytes and in percent.")
+    if {"power_w", "power_pct"} <= set(gpu):
+        gpu["power_limit_w"] = whole_of(gpu["gpu"], gpu["power_w"], gpu["power_pct"]).round()
+        notes.append("Power limit of each GPU was derived from its power in watts and in percent.")
+    return notes
+
+
+READER = Reader(NAME, recognises, read)
+DATABASE = Reader(DATABASE_NAME, recognises_database, read_database)
