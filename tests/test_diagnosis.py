@@ -71,7 +71,7 @@ def test_findings_are_ranked_by_what_they_cost(toy: Diagnosis) -> None:
 
 
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
-    assert toy.headline.startswith("The 2 GPUs averaged 40 % utilization over 2.01 GPU-h observed")
+    assert toy.headline.startswith("Of 1.99 GPU-h on 2 GPUs, 49.3 % was busy")
     assert "7 cracks were seen. It cost about 0.50 GPU-h. Mend" in toy.headline
     assert [toy.fails(level) for level in ("critical", "warning", "info", "never")] == [True, True, True, False]
     mild = diagnose(toy_run(), rules=TOY_RULES[1:])
@@ -79,7 +79,10 @@ def test_headline_and_fail_levels(toy: Diagnosis) -> None:
 
 
 def test_profiles_by_topic_and_why_others_are_missing() -> None:
-    assert set(diagnose(toy_run()).profiles) == {m.__name__.removeprefix("measure_") for m in MEASURES}
+    seen = diagnose(toy_run())
+    assert set(seen.profiles) | set(seen.missing) == {m.__name__.removeprefix("measure_") for m in MEASURES}
+    assert not set(seen.profiles) & set(seen.missing)
+    assert {"utilization", "memory", "trials", "pruning", "parallelism", "sampling", "ledger"} <= set(seen.profiles)
     blind = diagnose(toy_run(samples=0))
     assert "trials" in blind.profiles and isinstance(blind.missing["utilization"], NotMeasurable)
     assert blind.ledger is None

@@ -16,7 +16,15 @@ def verdict(status: str, severity: str = "warning", **more: Any) -> dict[str, An
 
 def document(*verdicts: dict[str, Any], **measures: dict[str, float]) -> dict[str, Any]:
     facts = {t: {n: {"value": v, "unit": "1"} for n, v in values.items()} for t, values in measures.items()}
-    return {"verdicts": list(verdicts), "measures": facts}
+    return {"verdicts": list(verdicts), "measures": facts, "ledger": None}
+
+
+def with_ledger(seconds: dict[str, float], *, has_trials: bool = True, **measures: dict[str, float]) -> dict[str, Any]:
+    total = sum(seconds.values())
+    facts = {"n_gpus": 1, "has_trials": has_trials, "mean_util_pct": 84.04}
+    out = document(ledger=facts, **measures)
+    cells = [{"gpu": "0", "cell": cell, "gpu_s": value} for cell, value in seconds.items()]
+    return {**out, "ledger": {"total_gpu_s": total, "cells": cells}}
 
 
 OPEN = "1 check could not be assessed."
@@ -51,12 +59,15 @@ def test_where_the_time_went() -> None:
         "state.RUNNING.n": 4,
         "state.WAITING.n": 0,
     }
-    (where, _, _) = headline(document(utilization=use, trials=trials))["sentences"]
+    seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0, "foreign": 0.0}
+    (where, _, _) = headline(with_ledger(seconds, utilization=use, trials=trials))["sentences"]
     assert where == (
-        "The GPU averaged 84 % utilization over 4.38 GPU-h observed and stood idle for 3.1 % of that time; "
-        "200 trials: 8 COMPLETE, 173 PRUNED, 15 FAIL, 4 RUNNING."
+        "Of 2.78 GPU-h on the GPU, 90 % was busy, 6 % stalled inside trials, 3.8 % was start-up alone; mean utilization "
+        "was 84 %; 200 trials: 8 COMPLETE, 173 PRUNED, 15 FAIL, 4 RUNNING."
     )
-    assert headline(document(utilization={**use, "n_gpus": 2}))["sentences"][0].startswith("The 2 GPUs averaged")
+    idle = with_ledger({"busy": 0.0, "idle_no_trial": 3600.0}, has_trials=False)
+    assert headline(idle)["sentences"][0] == "Of 1.00 GPU-h on the GPU, 100 % was idle; mean utilization was 84 %."
+    assert headline(document(utilization=use))["sentences"][0] == "The GPU averaged 84 % utilization."
 
 
 def test_without_utilization_it_says_so() -> None:
