@@ -58,7 +58,7 @@ def recognises(source: Source) -> bool:
             continue
         if any(key in task for key in NOT_TASKS):
             return False
-        seen += _state(task) is not None and _first(task, TIMES) is not None
+        seen += state_of(task) is not None and _first(task, TIMES) is not None
     return seen >= max(1, min(3, sum(bool(line.strip()) for line in source.lines[:50])) - 1)
 
 
@@ -78,7 +78,7 @@ def _first(task: Mapping[str, Any], keys: Iterable[str]) -> Any:
     )
 
 
-def _state(task: Mapping[str, Any]) -> str | None:
+def state_of(task: Mapping[str, Any]) -> str | None:
     """State of Optuna's kind from a word, a truth value or an exit code."""
     for key in STATUS:
         value = task.get(key)
@@ -98,11 +98,19 @@ def read(source: Source, options: ReadOptions) -> Trials:
     Raises InputError if no line is a task.
     """
     problems = ProblemLog()
-    numbered = _paired(_tasks(source, problems))
-    if not numbered:
+    found = _tasks(source, problems)
+    if not found:
         raise InputError(
             f"{source.path}: no line is a task; expected JSON objects with a status and a time or duration."
         )
+    return tables(found, source, options, problems, NAME)
+
+
+def tables(
+    found: list[tuple[int, dict[str, Any]]], source: Source, options: ReadOptions, problems: ProblemLog, reader: str
+) -> Trials:
+    """The tables of tasks given as line number and mapping with lower-case keys, in the order of the lines."""
+    numbered = _paired(found)
     lines, tasks = [line for line, _ in numbered], [task for _, task in numbered]
     start, end, notes = _times(tasks, options, problems)
     frame = _frame(tasks, options.study or source.path.name.split(".")[0], options.study)
@@ -120,7 +128,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         studies=conform(studies, STUDIES),
         problems=problems.all,
         notes=tuple(notes),
-        reader=NAME,
+        reader=reader,
     )
 
 
@@ -128,7 +136,7 @@ def _frame(tasks: list[dict[str, Any]], default: str, wanted: str | None) -> pd.
     """Everything but the times. A task belongs to the batch it names, unless the caller names one for all."""
     text = text_dtype()
     batches = [wanted or _text(_first(task, STUDY)) or default for task in tasks]
-    frame = pd.DataFrame({"study": pd.Series(batches, dtype=text), "state": [_state(task) for task in tasks]})
+    frame = pd.DataFrame({"study": pd.Series(batches, dtype=text), "state": [state_of(task) for task in tasks]})
     frame["trial"] = frame.groupby("study", sort=False).cumcount()
     frame["name"] = pd.Series([_name(task) for task in tasks], dtype=text)
     frame["detail"] = pd.Series([_text(_first(task, DETAIL)) for task in tasks], dtype=text)
@@ -146,7 +154,7 @@ def _tasks(source: Source, problems: ProblemLog) -> list[tuple[int, dict[str, An
         task = _parse(line)
         if task is None:
             problems.add("line that is not a JSON object", line=number, lost=True)
-        elif _state(task) is None:
+        elif state_of(task) is None:
             problems.add("object without a known status", line=number, lost=True)
         else:
             tasks.append((number, task))
@@ -159,7 +167,7 @@ def _paired(tasks: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str
     out: list[tuple[int, dict[str, Any]]] = []
     for line, task in tasks:
         name = _name(task)
-        running = _state(task) == "RUNNING"
+        running = state_of(task) == "RUNNING"
         if running and _first(task, START) is None:
             task = {**task, "start": _first(task, MOMENT)}
         if not running and name in open_at:
@@ -180,7 +188,7 @@ def _times(tasks: list[dict[str, Any]], options: ReadOptions, problems: ProblemL
     starts = [_moment(task, START) for task in tasks]
     ends = [_moment(task, END) for task in tasks]
     open_ended = [
-        _state(task) in ("RUNNING", "WAITING") or end is not None for task, end in zip(tasks, ends, strict=True)
+        state_of(task) in ("RUNNING", "WAITING") or end is not None for task, end in zip(tasks, ends, strict=True)
     ]
     stamped = [None if skip else _moment(task, MOMENT) for task, skip in zip(tasks, open_ended, strict=True)]
     ends = [end if end is not None else moment for end, moment in zip(ends, stamped, strict=True)]

@@ -35,9 +35,10 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     shown = studies[["study", "directions"]].assign(
         source=source, clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]]
     )
+    reports = _reports(stored.reports, trials, problems)
     return Trials(
         trials=conform(frame, TRIALS) if len(frame) else empty(TRIALS),
-        reports=_reports(stored.reports, trials),
+        reports=reports,
         studies=conform(shown, STUDIES),
         problems=problems.all,
         notes=notes,
@@ -49,11 +50,15 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
     """Rows with a known state and study and a number of their own, sorted by study and number."""
     names = dict(zip(studies["study_id"], studies["study"], strict=True))
     place = {key: position for position, key in enumerate(studies["study_id"])}
+    trials = trials.assign(trial_id=_whole(trials["trial_id"]))
     state = trials["state"].astype("object").str.upper()
     good = state.isin(STATES) & trials["study_id"].isin(list(names)) & trials["number"].notna()
+    good &= (trials["trial_id"] >= 0) & ~trials["trial_id"].duplicated()
     if (~good).any():
         example = trials.loc[~good, "state"].iloc[0]
-        problems.add("trial without a study, a number or a known state", int((~good).sum()), example=example, lost=True)
+        problems.add(
+            "trial without a study, an id, a number or a known state", int((~good).sum()), example=example, lost=True
+        )
     out = trials[good].assign(state=state[good], study=trials["study_id"].map(names)[good])
     out["number"] = out["number"].astype("int64")
     out["place"] = out["study_id"].map(place).astype("int64")
@@ -149,7 +154,7 @@ def _objectives(values: pd.DataFrame, trials: pd.DataFrame, studies: pd.DataFram
     return out
 
 
-def _reports(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
+def _reports(reports: pd.DataFrame, trials: pd.DataFrame, problems: ProblemLog) -> pd.DataFrame:
     """One row per intermediate value, sorted by trial (as ``trials``) and step."""
     if not len(reports) or not len(trials):
         return empty(REPORTS)
@@ -162,6 +167,9 @@ def _reports(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     if not _sorted(row, step):
         order = np.lexsort((step, row))
         row, step, value = row[order], step[order], value[order]
+        twice = np.append(False, (np.diff(row) == 0) & (np.diff(step) == 0))
+        problems.add("intermediate value stored twice, first kept", int(twice.sum()), lost=True)
+        row, step, value = row[~twice], step[~twice], value[~twice]
     # Arrow repeats the study's name without a Python object per row; without copy each column stays where it is.
     codes, names = pd.factorize(trials["study"])
     study = pa.array(names.tolist(), pa.large_string()).take(pa.array(codes[row])).to_pandas().astype(text_dtype())
@@ -170,6 +178,6 @@ def _reports(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sorted(row: np.ndarray, step: np.ndarray) -> bool:
-    """True if the pairs (row, step) never go back."""
+    """True if every pair (row, step) is greater than the one before."""
     ahead = np.diff(row)
-    return bool(((ahead > 0) | ((ahead == 0) & (np.diff(step) >= 0))).all())
+    return bool(((ahead > 0) | ((ahead == 0) & (np.diff(step) > 0))).all())

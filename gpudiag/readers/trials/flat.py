@@ -14,7 +14,7 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.trials.order import checked_ends
 from gpudiag.readers.trials.pivot import column, plain
-from gpudiag.readers.trials.stamps import Stamps, to_utc
+from gpudiag.readers.trials.stamps import Stamps, duration_s, to_utc
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
 
 _FAMILIES = {"params_": "params.", "user_attrs_": "user_attrs.", "system_attrs_": "system_attrs."}
@@ -50,7 +50,8 @@ def from_columns(columns: Columns, source: Source, options: ReadOptions, reader:
     frame["start"] = start.time
     frame["end"] = checked_ends(start.time, end.time, source.path, problems)
     open_ended = frame["start"].isna() | frame["end"].isna()
-    frame["duration_s"] = np.where(open_ended, _durations(cells.get("duration"), len(number)), np.nan)
+    stated = [duration_s(cell) for cell in cells.get("duration", [None] * len(number))]
+    frame["duration_s"] = np.where(open_ended, stated, np.nan)
     wide, objectives = _wide(cells, len(number))
     frame = pd.concat([frame.assign(study=study), pd.DataFrame(wide, index=frame.index)], axis=1)
     clock = _clock(start, end)
@@ -117,14 +118,6 @@ def _stamps(cells: Sequence[object] | None, rows: int, options: ReadOptions, pro
     stamps = to_utc(cells if cells is not None else [None] * rows, options.timezone)
     problems.add("stamp that is no date", stamps.bad, example=stamps.example)
     return stamps
-
-
-def _durations(cells: Sequence[object] | None, rows: int) -> np.ndarray:
-    """``0 days 00:03:12.5`` or ``0:03:12.5`` in seconds."""
-    if cells is None:
-        return np.full(rows, np.nan)
-    deltas = pd.to_timedelta(pd.Series(list(cells), dtype="object"), errors="coerce")
-    return (deltas / pd.Timedelta(seconds=1)).to_numpy(dtype=float)
 
 
 def _wide(cells: Columns, rows: int) -> tuple[dict[str, pd.Series], list[str]]:

@@ -173,7 +173,12 @@ def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame
 
 def stamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
     """Texts or datetimes without a zone as datetime64[us]; a damaged one becomes NaT."""
-    times = pd.to_datetime(texts.astype("object"), format="ISO8601", errors="coerce").astype("datetime64[us]")
+    cells = texts.astype("object")
+    try:
+        times = pd.to_datetime(cells, format="ISO8601", errors="coerce").astype("datetime64[us]")
+    except (ValueError, TypeError):  # No version of Optuna writes a zone here, so one is damage.
+        plain = cells.where(~cells.astype(str).str.contains(r"(?:Z|[+-]\d{2}(?::?\d{2})?)$"), None)
+        times = pd.to_datetime(plain, format="ISO8601", errors="coerce").astype("datetime64[us]")
     bad = times.isna() & texts.notna()
     if bad.any():
         problems.add("stamp that is no date", int(bad.sum()), example=texts[bad].iloc[0])

@@ -90,7 +90,8 @@ class SqliteColumns:
         repeated = [index for index, field in enumerate(what.values()) if field.kind == "name"]
         with self._run(f"SELECT {first} UNION ALL {select_sql(what, table, where)}") as batches:
             parts = [_encoded(pa.Table.from_batches([batch]), repeated) for batch in batches]
-        whole = pa.concat_tables(parts).unify_dictionaries().slice(1).rename_columns(list(what))
+            whole = pa.concat_tables(parts).unify_dictionaries().slice(1).rename_columns(list(what))
+            whole.validate(full=True)  # text that is not UTF-8 would surface much later
         return whole.to_pandas(self_destruct=True)
 
     @contextmanager
@@ -104,7 +105,7 @@ class SqliteColumns:
                 stream, _ = statement.execute_query()
                 with pa.RecordBatchReader.from_stream(stream) as batches:
                     yield batches
-        except (Error, OSError, pa.ArrowException) as error:
+        except (Error, OSError, ValueError, pa.ArrowException) as error:
             raise NotColumnar(str(error)) from error
 
 

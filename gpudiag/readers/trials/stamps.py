@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pandas as pd
 from gpudiag.clock import localize
 
 _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
+_DURATION = re.compile(r"(?:(\d+) days?,? ?)?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
 EPOCH_S = 1e8
 """Smallest number taken for seconds since 1970 (1973); a thousand times more is milliseconds, and so on."""
 
@@ -54,6 +55,17 @@ def to_utc(cells: Sequence[object], zone: tzinfo) -> Stamps:
     bad = out.isna().to_numpy() & there
     clock = "mixed" if zoned.any() and naive.any() else "utc" if zoned.any() else "local" if naive.any() else "unknown"
     return Stamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "", doubtful)
+
+
+def duration_s(cell: object) -> float:
+    """``0 days 00:03:12.5``, ``0:03:12.5`` or a timedelta in seconds; NaN for anything else."""
+    if isinstance(cell, timedelta):
+        return cell.total_seconds()
+    found = _DURATION.fullmatch(str(cell).strip())
+    if found is None:
+        return np.nan
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def _clean(cell: object) -> str:

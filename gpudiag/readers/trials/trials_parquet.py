@@ -22,18 +22,20 @@ def recognises(source: Source) -> bool:
         return False
     try:
         return is_trials_header(plain_names(pq.read_schema(source.path).names))
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError):
         return False
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per row; the study is called as the options say, else like the file."""
     try:
-        # Column by column as Python values: pandas' NaN and NaT of the file are Arrow's null.
         table = pq.read_table(source.path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{source.path}: is no readable Parquet file ({error}).") from error
-    columns = {name: _cells(table.column(at)) for at, name in enumerate(plain_names(table.column_names))}
+        columns = {name: _cells(table.column(at)) for at, name in enumerate(plain_names(table.column_names))}
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        said = " ".join(str(error).split())
+        raise InputError(
+            f"{source.path}: is no readable Parquet file ({said}); check that the copy is complete."
+        ) from error
     return from_columns(columns, source, options, NAME, ProblemLog())
 
 

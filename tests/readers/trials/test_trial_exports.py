@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from optuna.storages import InMemoryStorage
 from gpudiag.errors import InputError
 from gpudiag.readers.source import Source
 from gpudiag.readers.trials import READERS, read_trials
-from gpudiag.readers.trials.stamps import to_utc
+from gpudiag.readers.trials.stamps import duration_s, to_utc
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 
@@ -216,6 +217,25 @@ def test_stamps(cell: object, expected: str) -> None:
     found = to_utc([cell, None], parse_zone("Asia/Taipei"))
     assert found.time[0] == pd.Timestamp(expected)
     assert pd.isna(found.time[1]) and found.bad == 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "seconds"),
+    [
+        ("0 days 00:03:12", 192.0),
+        ("1 days 00:00:01.250000", 86401.25),
+        ("1 day, 0:00:01.25", 86401.25),
+        ("0:11:56.998922", 716.998922),
+        (timedelta(minutes=1), 60.0),
+    ],
+)
+def test_durations(cell: object, seconds: float) -> None:
+    assert duration_s(cell) == pytest.approx(seconds, abs=1e-9)
+
+
+@pytest.mark.parametrize("cell", [None, "", "0 d", "soon", "-1 days +23:59:58", float("nan")])
+def test_what_is_no_duration(cell: object) -> None:
+    assert np.isnan(duration_s(cell))
 
 
 def test_a_stamp_that_is_none() -> None:
