@@ -41,6 +41,7 @@ samples: $(READY)
 
 docs: $(READY)
 	@$(BIN)/gpudiag rules list --format md > docs/rules.md
+	@$(BIN)/python -m gpudiag.report.remedies > docs/remedies.md
 
 test-slow: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 -m "slow" $(ARGS)

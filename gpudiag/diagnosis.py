@@ -8,9 +8,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpudiag.advice.engine import Advice, advise
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import Measure
+from gpudiag.measures.clock import measure_clock
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.memory import measure_memory
@@ -39,6 +41,7 @@ MEASURES: tuple[Measure, ...] = (
     measure_pruning,
     measure_parallelism,
     measure_sampling,
+    measure_clock,
     measure_attribution,
     measure_ledger,
     measure_costs,
@@ -80,8 +83,23 @@ class Diagnosis:
 
     @property
     def recommendations(self) -> tuple[Mapping[str, Any], ...]:
-        """What to do, in the order of the findings; the same as in the document."""
+        """What to do, best first; the same as in the document."""
         return tuple(self.to_dict()["recommendations"])
+
+    @cached_property
+    def advice(self) -> Advice:
+        """The remedies proposed for this run, and what they bring together."""
+        return advise(self.run, self.profiles, self.findings)
+
+    def save_plan(self, path: str | Path, ids: Iterable[str] | None = None) -> Path:
+        """Write plan.json: the remedies named and what they are predicted to do; by default all that need not be
+        verified first. Raises ConfigError for an id that is not recommended.
+        """
+        from gpudiag.advice.plan import make_plan, plan_json
+
+        path = Path(path)
+        pages.write(path, plan_json(make_plan(self.run, self.advice, ids)))
+        return path
 
     def fails(self, level: str) -> bool:
         """True if there is a finding as bad as ``level`` (critical, warning, info) or worse; never for 'never'."""
@@ -149,6 +167,7 @@ class Diagnosis:
             rules=self.rules,
             profiles=self.profiles,
             missing=self.missing,
+            advice=self.advice,
         )
 
     def _draw(self, name: str) -> Picture | None:

@@ -87,6 +87,20 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """One recommendation as a card. ``mark`` says in a few words how safe it is and what it brings; ``notes`` follow
+    the ``code`` that makes the change.
+    """
+
+    id: str
+    title: str
+    mark: str
+    summary: str
+    code: str
+    notes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows under column names. ``caption`` says what a row is or what to look at."""
 
@@ -124,5 +138,5 @@ class Figure:
     name: str
 
 
-Block = Masthead | Banner | Finding | Table | Tiles | Note | Heading | Figure
+Block = Masthead | Banner | Finding | Remedy | Table | Tiles | Note | Heading | Figure
 Blocks = Sequence[Block]

@@ -15,6 +15,8 @@ from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any
 
 from gpudiag import __version__
+from gpudiag.advice.engine import Advice
+from gpudiag.advice.export import advice_entry, recommendation_entries
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import clean, facts
 from gpudiag.measures.window import ORPHAN
@@ -39,6 +41,7 @@ def build(
     rules: Iterable[Rule],
     profiles: Mapping[str, Any],
     missing: Mapping[str, NotMeasurable],
+    advice: Advice,
 ) -> dict[str, Any]:
     """The document of one diagnosis: findings first, in their order, then the other verdicts in theirs."""
     by_id = {rule.id: rule for rule in rules}
@@ -55,7 +58,8 @@ def build(
         "ledger": _ledger(profiles.get("ledger")),
         "costs": _costs(profiles.get("costs")),
         "verdicts": [_verdict(v, by_id[v.rule]) for v in (*findings, *others)],
-        "recommendations": [_recommendation(v) for v in findings if v.remedy],
+        "recommendations": _plain(recommendation_entries(advice)),
+        "advice": _plain(advice_entry(advice)),
         "environment": environment(),
     }
     document["headline"] = headline(document)
@@ -168,16 +172,6 @@ def _verdict(verdict: Verdict, rule: Rule) -> dict[str, Any]:
         "remedy": verdict.remedy,
         "refuted_by": rule.refuted_by,
         "why": rule.why,
-    }
-
-
-def _recommendation(finding: Verdict) -> dict[str, Any]:
-    """What a finding's rule advises. Safety, effort and gain are absent: nothing has computed them."""
-    return {
-        "id": f"remedy-{finding.rule}",
-        "title": finding.title,
-        "rule": finding.rule,
-        "text": finding.remedy,
     }
 
 

@@ -21,6 +21,7 @@ from gpudiag.report.blocks import (
     Named,
     Note,
     Number,
+    Remedy,
     Table,
     Tiles,
 )
@@ -80,6 +81,8 @@ def _render(block: Block) -> str:
             return _banner(block)
         case Finding():
             return _finding(block)
+        case Remedy():
+            return _remedy(block)
         case Table():
             return _table(block)
         case Tiles(items):
@@ -125,6 +128,22 @@ def _finding(finding: Finding) -> str:
         parts.append(f"<p><strong>Would be refuted by</strong> {inline(finding.refuted_by)}</p>")
     parts.append("</details></article>")
     return "\n".join(parts)
+
+
+def _remedy(remedy: Remedy) -> str:
+    title = f"remedy-{remedy.id}"
+    code = "\n".join(escape(safe(line)) for line in remedy.code.splitlines())
+    return "\n".join(
+        [
+            f'<article class="gd-finding gd-remedy" aria-labelledby="{title}">',
+            f'<header><h3 id="{title}">{inline(remedy.title)}</h3>'
+            f'<span class="gd-cost">{inline(remedy.mark)}</span></header>',
+            f"<p>{inline(remedy.summary)}</p>",
+            f'<pre class="gd-code" tabindex="0"><code>{code}</code></pre>',
+            f"<details><summary>Remedy <code>{escape(remedy.id)}</code>: assumption, test and way back</summary>",
+            f'<dl class="gd-facts">{_pairs(remedy.notes)}</dl></details></article>',
+        ]
+    )
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:

@@ -18,6 +18,7 @@ from gpudiag.report.blocks import (
     Named,
     Note,
     Number,
+    Remedy,
     Table,
     Tiles,
 )
@@ -50,6 +51,8 @@ def _render(block: Block) -> str:
             return "\n".join(lines)
         case Finding():
             return _finding(block)
+        case Remedy():
+            return _remedy(block)
         case Table():
             return _table(block)
         case Tiles(items):
@@ -77,6 +80,14 @@ def _finding(finding: Finding) -> str:
         lines.append(f"- **Why it matters:** {inline(finding.why)}")
     lines.append(f"- **Rule:** `{finding.id}`")
     return "\n".join(lines)
+
+
+def _remedy(remedy: Remedy) -> str:
+    lines = [f"### {inline(remedy.title)} · {inline(remedy.mark)}", "", inline(remedy.summary), ""]
+    fence = "`" * max([2, *map(len, re.findall("`+", remedy.code))]) + "`"
+    lines += [fence, *(safe(line) for line in remedy.code.splitlines()), fence, ""]
+    lines += [f"- **{inline(name)}:** {inline(text)}" for name, text in remedy.notes]
+    return "\n".join([*lines, f"- **Remedy:** `{remedy.id}`"])
 
 
 def _table(table: Table) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gpudiag.report.advice import advice
 from gpudiag.report.blocks import (
     MARKS,
     NAMES,
@@ -120,6 +121,7 @@ SECTIONS: dict[str, Section] = {
         masthead,
         verdict,
         findings,
+        advice,
         checks,
         ledger,
         trials,

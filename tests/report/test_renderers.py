@@ -23,6 +23,7 @@ from gpudiag.report.blocks import (
     Named,
     Note,
     Number,
+    Remedy,
     Table,
     Tiles,
 )
@@ -32,13 +33,28 @@ ONE_OF_EACH: tuple[Block, ...] = (
     Masthead(EVIL, ((EVIL, EVIL),)),
     Banner("critical", EVIL, ((EVIL, EVIL),), (Chip("warning", EVIL),)),
     Finding("rule-id", "warning", EVIL, EVIL, EVIL, ((EVIL, EVIL),), (("limit_pct", EVIL),), EVIL, EVIL, EVIL),
+    Remedy("remedy-id", EVIL, EVIL, EVIL, "x = 1  # <b> ``` &", ((EVIL, EVIL),)),
     Table((EVIL, "n"), ((EVIL, Number("1")), (Chip("clear"), Number("2")), (Named(EVIL, "id"), Number("3"))), EVIL),
     Tiles(((EVIL, EVIL),)),
     Note(EVIL, "unknown"),
     Heading(EVIL),
     Figure("timeline"),
 )
-SECTIONING = {"header", "h1", "h3", "article", "details", "summary", "p", "div", "span", "strong", "small", "code"}
+SECTIONING = {
+    "header",
+    "h1",
+    "h3",
+    "article",
+    "details",
+    "summary",
+    "p",
+    "div",
+    "span",
+    "strong",
+    "small",
+    "code",
+    "pre",
+}
 ALLOWED = SECTIONING | {"dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td"}
 
 

@@ -1,0 +1,13 @@
+"""From verdicts to a plan: remedies, each a function from the situation of a run to a proposal. One topic a file.
+
+``REMEDIES`` holds every remedy of ``TOPICS`` in written order.
+"""
+
+from __future__ import annotations
+
+from gpudiag.advice import compute, devices, hardware, input, memory, parallelism, pruning, recording, trials
+from gpudiag.advice.remedy import Remedy
+
+TOPICS = (devices, input, compute, parallelism, memory, trials, pruning, hardware, recording)
+
+REMEDIES: tuple[Remedy, ...] = tuple(r for topic in TOPICS for r in vars(topic).values() if isinstance(r, Remedy))

@@ -1,0 +1,129 @@
+"""Remedies for the work that one step gives the GPU."""
+
+from __future__ import annotations
+
+import math
+
+from gpudiag.advice.capacity import FULL_PCT, growth_of_memory
+from gpudiag.advice.gains import fill_gain
+from gpudiag.advice.remedy import Change, Gain, Prediction, Proposal, remedy
+from gpudiag.advice.situation import Situation
+
+SMALL = ("batch-or-kernels-small", "launch-bound", "gpu-busy-but-light")
+MAX_FACTOR = 8
+TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second that do not rise refute it."
+
+
+@remedy(
+    title="Try a larger batch, and measure samples per second",
+    answers=(*SMALL, "gpu-low-utilization", "memory-headroom"),
+    tier=2,
+    effort="minutes",
+    apply="next study",
+    pros=("fewer steps an epoch", "two short measurements decide it"),
+    cons=("accuracy and learning rate change with the batch", "memory is not proportional to the batch"),
+    refute=TWO_MINUTES,
+    rollback="Restore the batch size; trials run with the larger one are not comparable.",
+    fills_idle=True,
+)
+def batch_size(now: Situation) -> Proposal | None:
+    """Free memory permits a larger batch; it does not make anything faster.
+
+    A batch B' in place of B brings 1 <= G <= min(B'/B, 1/u) (METHODS 10): nothing where the time of a sample on the
+    CPU dominates, everything where the fixed cost of a step does. Memory bounds the factor, 8 at most.
+    """
+    present = now.dataloader.batch_size
+    growth = _growth(now)
+    if present is None or growth < 2 or not now.has(*SMALL, "gpu-low-utilization", "memory-headroom"):
+        return None
+    factor = min(MAX_FACTOR, 2 ** int(math.log2(growth)))
+    proposed = present * factor
+    used = growth_of_memory(now.profiles, factor)
+    gain = fill_gain(now.bounds, factor)
+    high = gain.high if gain else math.nan
+    return Proposal(
+        (
+            Change(
+                "batch size",
+                present,
+                proposed,
+                f"DataLoader(..., batch_size={proposed})  # was {present}; double it, stop where samples/s stop rising",
+            ),
+        ),
+        gain,
+        now.unless_unknown(
+            f"By memory {factor} times the batch fits; that alone brings nothing. The gain lies between none (each "
+            f"sample costs the same on the CPU) and min(B'/B, 1/u) = {high:.2f} (a step costs the same whatever its "
+            "size). Accuracy is outside this bound."
+        ),
+        (*now.busier(), *now.no_new_failures()),
+        (*now.busier_by(high), *_memory(now, used)),
+    )
+
+
+@remedy(
+    title="Compute in mixed precision",
+    answers=("memory-near-limit", "failures-out-of-memory", "gpu-busy-but-light"),
+    tier=2,
+    effort="an hour",
+    apply="next study",
+    pros=("activations take about half the memory", "tensor cores are used"),
+    cons=("results change slightly, and a model can diverge", "no help where the GPU waits"),
+    refute="Time 100 steps and read the peak memory with and without autocast.",
+    rollback="Remove autocast and the scaler.",
+)
+def mixed_precision(now: Situation) -> Proposal | None:
+    """It makes the GPU's own work smaller, so only the busy part of the time can shrink: at most 1/(1-u)."""
+    busy = now.bounds.busy_pct
+    gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
+    code = 'with torch.autocast("cuda", dtype=torch.bfloat16):\n    loss = model(batch)  # was: float32 throughout'
+    return Proposal(
+        (Change("precision", None, "bfloat16", code),),
+        gain,
+        now.unless_unknown("Only the time in which the GPU is busy can shrink, and nobody knows by how much."),
+        now.no_new_failures(),
+        verify_first="Whether the model trains as well in bfloat16 must be seen on one trial.",
+    )
+
+
+@remedy(
+    title="Launch fewer, larger kernels",
+    answers=SMALL,
+    tier=2,
+    effort="an hour",
+    apply="next study",
+    pros=("removes Python and launch time from every step",),
+    cons=("compiling takes a minute a model and shape", "rounding differs slightly", "changing shapes compile again"),
+    refute="Time 100 steps after 20 for warming up, with and without.",
+    rollback="Remove torch.compile.",
+)
+def compile_model(now: Situation) -> Proposal | None:
+    """Where steps are short, the GPU waits for kernels to be launched; CUDA graphs launch a whole step at once."""
+    gain = fill_gain(now.bounds)
+    high = gain.high if gain else math.nan
+    code = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; keep shapes fixed (drop_last=True)'
+    return Proposal(
+        (Change("execution", None, "CUDA graphs", code),),
+        gain,
+        now.unless_unknown("Launching is what the GPU waits for."),
+        now.busier(),
+        now.busier_by(high),
+    )
+
+
+def _growth(now: Situation) -> float:
+    """How often the memory of the work fits below the limit, on the GPU that has least room; 1 where unknown."""
+    memory = now.profiles.get("memory")
+    if memory is None:
+        return 1.0
+    table = memory.per_gpu[memory.per_gpu["max_mib"] > memory.per_gpu["min_mib"]]
+    room = (FULL_PCT / 100 * table["total_mib"] - table["min_mib"]) / (table["max_mib"] - table["min_mib"])
+    return float(room.min()) if len(room) and room.notna().all() else 1.0
+
+
+def _memory(now: Situation, high: float) -> tuple[Prediction, ...]:
+    used = now.fact("memory.max_used_pct")
+    if not used > 0:
+        return ()
+    note = "Upper end: all memory above the baseline grows with the batch."
+    return (Prediction("memory.max_used_pct", used, used, max(used, high), "%", note),)

@@ -1,0 +1,85 @@
+"""Remedies for a GPU that gets no work."""
+
+from __future__ import annotations
+
+from gpudiag.advice.gains import NOTHING
+from gpudiag.advice.remedy import Change, Check, Gain, Proposal, remedy
+from gpudiag.advice.situation import Situation
+from gpudiag.measures.utilization import IDLE_PCT
+
+UNUSED = ("gpu-unused", "gpu-idle-beside-busy")
+
+
+@remedy(
+    title="Give each worker its own GPU",
+    answers=(*UNUSED, "gpu-imbalance"),
+    tier=1,
+    effort="an hour",
+    pros=("uses what is already paid for", "GPUs no longer share memory"),
+    cons=("the input side must feed both",),
+    refute="Print the devices that each worker sees: if it sees the idle GPU and names it, something else is wrong.",
+    rollback="Start the workers without the environment and the argument.",
+)
+def pin_gpu(now: Situation) -> Proposal | None:
+    """The environment must be given to the subprocess before CUDA starts, and the library must be told as well.
+
+    Set in the worker after CUDA was initialised, CUDA_VISIBLE_DEVICES does nothing; a library's own device id
+    (gpu_device_id of LightGBM, device of XGBoost) overrides it and counts within what is visible. The gain is at
+    most the number of GPUs over those at work, and needs as many trials at once as GPUs.
+    """
+    use = now.profiles.get("utilization")
+    if use is None or len(use.per_gpu) < 2:
+        return None
+    n, idle = len(use.per_gpu), idle_gpus(now)
+    active = n - len(idle)
+    few = "" if (now.parallel or n) >= n else f"Only {now.parallel} trial runs at once: start {n} workers."
+    code = (
+        f"for i in range({now.parallel or n}):\n"
+        f'    env = {{**os.environ, "CUDA_VISIBLE_DEVICES": str(i % {n}), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}}\n'
+        '    subprocess.Popen([sys.executable, "worker.py", "--device", "0"], env=env)  # 0: the one that it can see\n'
+        '# in worker.py: params["gpu_device_id"] = args.device (LightGBM); device = torch.device("cuda", args.device)'
+    )
+    verify = [Check(f"utilization.gpu.{gpu}.mean_pct", ">", IDLE_PCT, "%") for gpu in idle]
+    return Proposal(
+        (
+            Change(
+                "GPU of a worker",
+                f"GPU {', '.join(g for g in use.per_gpu.index if g not in idle)}",
+                "GPU i mod n",
+                code,
+            ),
+        ),
+        Gain(1.0, n / active if idle and active else 1.0, "x", "devices"),
+        "The GPU at work is the constraint and the input side feeds all of them: then as many times as GPUs come to "
+        "work; else nothing but room in memory.",
+        (*verify, Check("sampling.expected_s", ">=", 300.0, "s")),
+        verify_first=few,
+    )
+
+
+@remedy(
+    title="Check the devices at the start of each worker",
+    answers=(*UNUSED, "gpu-imbalance"),
+    tier=0,
+    effort="minutes",
+    pros=("a wrong list of devices ends the run in its first second",),
+    cons=(),
+    refute="The printed list holds every GPU.",
+    rollback="Remove the lines.",
+)
+def check_devices(now: Situation) -> Proposal | None:
+    """A device list with one entry, a mask of the scheduler or a container are told apart by one line of log."""
+    use = now.profiles.get("utilization")
+    n = len(use.per_gpu) if use is not None else 1
+    code = (
+        'print("worker", os.getpid(), "sees", os.environ.get("CUDA_VISIBLE_DEVICES"), torch.cuda.device_count())\n'
+        f"assert len(devices) == {n}, devices"
+    )
+    changes = (Change("check of the devices", None, f"{n} expected", code),)
+    return Proposal(changes, NOTHING, "It shows and does not speed up.")
+
+
+def idle_gpus(now: Situation) -> list[str]:
+    """The GPUs that a finding calls unused or idle, in its order."""
+    named = [str(now.found[rule].where.get("gpu", "")).split(", ") for rule in UNUSED if now.has(rule)]
+    return list(dict.fromkeys(gpu for gpus in named for gpu in gpus if gpu))

@@ -1,0 +1,95 @@
+"""From a diagnosis to ranked recommendations, and to what they bring together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpudiag.advice import REMEDIES
+from gpudiag.advice.corrections import corrections
+from gpudiag.advice.gains import Bounds, Combined, combine
+from gpudiag.advice.ranking import Recommendation, rank
+from gpudiag.advice.remedy import Remedy
+from gpudiag.advice.situation import Situation
+from gpudiag.errors import ConfigError, nearest
+from gpudiag.rules.engine import Verdict
+from gpudiag.run import Run
+
+EXCLUSIVE = (
+    ("warm-worker", "isolate-trials"),
+    ("more-workers", "fewer-workers"),
+    ("pruner-patience", "pruner-min-resource"),
+)
+"""Remedies that contradict each other, or do the same: of these a plan takes the one ranked first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """``recommendations``: best first. ``corrections``: sentences on what the numbers of this run refute.
+
+    ``unanswered``: findings for which no remedy applies; their rules' own advice stands.
+    """
+
+    recommendations: tuple[Recommendation, ...]
+    corrections: tuple[str, ...]
+    unanswered: tuple[Verdict, ...]
+    bounds: Bounds
+
+    def choose(self, ids: Iterable[str] | None = None) -> tuple[Recommendation, ...]:
+        """Those named, in the order of the ranking; by default all that need not be verified first and do not
+        exclude each other. Raises ConfigError for an unknown id.
+        """
+        if ids is None:
+            ready = [one for one in self.recommendations if not one.proposal.verify_first]
+            return tuple(one for one in ready if not _excluded(one, ready))
+        wanted = list(ids)
+        known = {one.id for one in self.recommendations}
+        for name in wanted:
+            if name not in known:
+                hint = nearest(name, known) if known else "nothing is recommended for this run."
+                raise ConfigError(f"no remedy '{name}' is recommended for this run; {hint}")
+        return tuple(one for one in self.recommendations if one.id in wanted)
+
+    def combined(self, chosen: Iterable[Recommendation]) -> Combined | None:
+        """What these bring together; None where utilization is unknown."""
+        return combine([one.proposal.gain for one in chosen], self.bounds)
+
+
+def advise(
+    run: Run, profiles: Mapping[str, Any], findings: Iterable[Verdict], remedies: Iterable[Remedy] = REMEDIES
+) -> Advice:
+    """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run."""
+    findings = tuple(findings)
+    now = Situation.of(run, profiles, findings)
+    found = [one for one in (_recommend(item, now) for item in remedies) if one is not None]
+    answered = {rule for one in found for rule in one.rules}
+    return Advice(
+        rank(found, now.bounds),
+        corrections(now) if findings or now.worth_filling else (),
+        tuple(v for v in findings if v.rule not in answered and v.remedy),
+        now.bounds,
+    )
+
+
+def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
+    rules = tuple(rule for rule in now.found if rule in item.answers)
+    if not rules and not (item.fills_idle and now.worth_filling):
+        return None
+    proposal = item.propose(now)
+    if proposal is None:
+        return None
+    why = " ".join(now.found[rule].summary for rule in rules) or (
+        f"The GPU was {now.bounds.busy_pct:.1f} % busy while trials ran: the rest is idle time that may be filled."
+    )
+    gain = proposal.gain
+    if gain is not None and gain.unit == "x" and gain.source == "idle" and not now.bounds.covered:
+        seen = f"Only {now.bounds.coverage_pct:.0f} % of the run was observed, so its utilization is not known well."
+        proposal = proposal.doubted(seen)
+    return Recommendation(item, proposal, rules, why)
+
+
+def _excluded(one: Recommendation, ready: list[Recommendation]) -> bool:
+    """True if a remedy that is ranked before this one contradicts it."""
+    before = {other.id for other in ready[: ready.index(one)]}
+    return any(one.id in group and before & set(group) for group in EXCLUSIVE)

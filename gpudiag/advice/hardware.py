@@ -1,0 +1,30 @@
+"""Remedies on the machine itself."""
+
+from __future__ import annotations
+
+from gpudiag.advice.remedy import Change, Proposal, remedy
+from gpudiag.advice.situation import Situation
+
+LIMITED = ("thermal-throttling", "power-throttling", "power-fault-throttling", "clocks-low", "temperature-high")
+
+
+@remedy(
+    title="Cool the board, or give it its power",
+    answers=LIMITED,
+    tier=4,
+    effort="an hour",
+    pros=("full clocks",),
+    cons=("a higher limit makes more heat and noise", "needs root, and changes it for all users"),
+    refute="Clocks stay low on a cool board at its default limit.",
+    rollback="nvidia-smi -pl with the limit that nvidia-smi -q -d POWER gave before.",
+)
+def power_and_cooling(now: Situation) -> Proposal | None:
+    """Too hot, or capped below its default, a board runs below its clocks; an efficient job at its cap does not."""
+    limit = now.fact("power.gpu.0.limit_w")
+    code = "nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE   # note the limits first\nsudo nvidia-smi -pl DEFAULT_WATTS"
+    return Proposal(
+        (Change("power limit, W", round(limit) if limit > 0 else None, "the board's default", code),),
+        None,
+        "The gain follows from the clocks under load, which utilization does not show: compare them.",
+        verify_first="Changes of the system need somebody who answers for the machine.",
+    )

@@ -1,0 +1,212 @@
+"""Remedies for a GPU that waits for its input."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from gpudiag.advice.gains import fill_gain
+from gpudiag.advice.remedy import Change, Proposal, Value, remedy
+from gpudiag.advice.situation import Situation
+
+WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic")
+LOADER = "It is the loader that the GPU waits for"
+TIME_IT = "Time 100 steps with a batch kept on the GPU in place of the loader: no faster means the loader is not it."
+RESTORE = "Restore the present value and restart; trials before and after stay comparable."
+MAX_PREFETCH = 16
+STEADY_PCT = 20.0
+
+
+@remedy(
+    title="Start as many loader workers as the cores allow",
+    answers=(*WAITS, "loader-workers-cores"),
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("one argument", "the same values come out, in the same order where the sampler is seeded"),
+    cons=("each worker takes host memory", "more workers than cores make loading slower"),
+    refute=TIME_IT,
+    rollback=RESTORE,
+    fills_idle=True,
+)
+def loader_workers(now: Situation) -> Proposal | None:
+    """More workers load faster only while the loader is the constraint and cores are free.
+
+    Twice the present number, so that workers x trials at once stays within the cores; as many as fit where there are
+    more than two a core (SageMaker's Dataloader rule: 70-200 %). The gain is at most the ratio of workers, at most
+    the time of a step over its time without the wait for the loader, where a log states it, and at most 1/u.
+    """
+    present, cores, parallel = now.dataloader.num_workers, now.settings.cpu_cores, now.parallel or 1
+    if present is None:
+        return None
+    proposed = _workers(present, parallel, cores)
+    if proposed == present:
+        return None
+    gain = fill_gain(now.bounds, min(_no_wait(now), proposed / present if proposed > present > 0 else math.inf))
+    budget = (
+        f"{proposed} x {parallel} trials at once = {proposed * parallel} of {cores or 'an unknown number of'} cores"
+    )
+    checks, predictions = now.fills(gain.high if gain else math.nan)
+    return Proposal(
+        (_loader("num_workers", present, proposed, f"  # {budget}"),),
+        gain,
+        now.unless_unknown(f"{_shown(now)} Workers are bounded by {budget}."),
+        checks,
+        predictions,
+        "" if cores else "The number of CPU cores is not stated (cpu_cores in run.toml).",
+    )
+
+
+@remedy(
+    title="Keep loader workers between epochs",
+    answers=(*WAITS, "stalls-periodic"),
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("one argument", "removes a start of all workers at each epoch"),
+    cons=("workers hold their memory throughout", "a dataset object changed between epochs is not seen by them"),
+    refute="Compare the first 10 s of the second epoch with its middle: equal speed means nothing is to be had.",
+    rollback=RESTORE,
+    fills_idle=True,
+)
+def persistent_workers(now: Situation) -> Proposal | None:
+    """It removes the start of workers at each epoch, and nothing else (METHODS 9).
+
+    With one trial at a time the GPU is idle meanwhile, so the share of idle time bounds the gain; with several at
+    once 1/u does.
+    """
+    data = now.dataloader
+    if data.persistent_workers is not False or not data.num_workers:
+        return None
+    alone = now.parallel == 1 and now.bounds.idle_pct < 100
+    gain = fill_gain(now.bounds, 100 / (100 - now.bounds.idle_pct) if alone else math.inf)
+    checks, predictions = now.fills(gain.high if gain else math.nan)
+    assumption = "The GPU waits at the start of epochs for new workers, which is part of its idle time at most."
+    change = _loader("persistent_workers", False, True)
+    return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions)
+
+
+@remedy(
+    title="Prefetch more batches",
+    answers=WAITS,
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("one argument", "hides single slow batches"),
+    cons=("host memory for workers x prefetch batches", "does not load faster on average"),
+    refute=TIME_IT,
+    rollback=RESTORE,
+    fills_idle=True,
+)
+def prefetch_more(now: Situation) -> Proposal | None:
+    """A longer queue hides jitter, not a lack of throughput (METHODS 9)."""
+    present, workers = now.dataloader.prefetch_factor, now.dataloader.num_workers
+    if present is None or not workers or present >= MAX_PREFETCH:
+        return None
+    proposed = min(2 * present, MAX_PREFETCH)
+    gain = fill_gain(now.bounds, _no_wait(now))
+    checks, predictions = now.fills(gain.high if gain else math.nan)
+    return Proposal(
+        (_loader("prefetch_factor", present, proposed, f"  # queue {workers * present} -> {workers * proposed}"),),
+        gain,
+        now.unless_unknown("The loader is fast enough on average and only single batches are late."),
+        checks,
+        predictions,
+        _steady(now),
+    )
+
+
+@remedy(
+    title="Copy batches from pinned memory",
+    answers=WAITS,
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("copies overlap with computing",),
+    cons=("pinned host memory can't be swapped", "needs non_blocking=True at the copy"),
+    refute="Time 100 steps with and without; the copy of a small batch takes no time worth saving.",
+    rollback=RESTORE,
+)
+def pin_memory(now: Situation) -> Proposal | None:
+    """Copies from pinned memory are faster and can run beside kernels; it matters where batches are large."""
+    present = now.dataloader.pin_memory
+    if present or now.dataloader.num_workers is None:
+        return None
+    copy = Change("copy to the GPU", None, "non_blocking", "batch = batch.to(device, non_blocking=True)")
+    gain = fill_gain(now.bounds)
+    checks, predictions = now.fills(gain.high if gain else math.nan)
+    assumption = "Copies to the GPU are a large part of its waiting."
+    changes = (_loader("pin_memory", present, True), copy)
+    doubt = "Nothing recorded shows that copies take time worth saving."
+    return Proposal(changes, gain, now.unless_unknown(assumption), checks, predictions, doubt)
+
+
+@remedy(
+    title="Read the data from memory",
+    answers=("io-wait", "cpu-bound-input", "loader-slow", "gpu-low-utilization"),
+    tier=1,
+    effort="an hour",
+    apply="next study",
+    pros=("no disk in the way of an epoch", "decode and resize once, not every epoch"),
+    cons=("host memory for the whole data set, once a process unless shared", "stale copies after the data change"),
+    refute="Run two epochs: if the second, from the page cache, is no faster, the disk is not it.",
+    rollback="Point the loader at the disk again and remove the copy.",
+)
+def cache_input(now: Situation) -> Proposal | None:
+    """A RAM disk or an array of decoded samples takes disk and decoding out of every epoch after the first."""
+    if now.dataloader.num_workers is None and not now.has("io-wait"):
+        return None
+    ram = now.settings.ram_gib
+    copy = "du -sh DATA; df -h /dev/shm   # does it fit?\nmkdir -p /dev/shm/data && cp -r DATA/. /dev/shm/data/"
+    gain = fill_gain(now.bounds, _no_wait(now))
+    checks, predictions = now.fills(gain.high if gain else math.nan)
+    proposal = Proposal(
+        (Change("place of the data", None, "/dev/shm/data", copy),),
+        gain,
+        now.unless_unknown("Disk or decoding is what the GPU waits for, and the data fit into free host memory."),
+        checks,
+        predictions,
+        f"Whether the data fit into the host's {ram:.0f} GiB is not known."
+        if ram
+        else "The host's memory is not known.",
+    )
+    return replace(proposal, verify_first="") if now.has("io-wait") and ram else proposal
+
+
+def _workers(present: int, parallel: int, cores: int | None) -> int:
+    """Loader workers a trial: twice the present number within the cores; as many as fit where they are too many."""
+    if cores is None:
+        return max(2 * present, 2)
+    fit = max(cores // parallel, 1)
+    if present * parallel > 2 * cores:
+        return fit
+    return max(present, min(max(2 * present, 2), fit))
+
+
+def _no_wait(now: Situation) -> float:
+    """What a step without any wait for the loader brings, from the log's loader and step times; infinite unknown."""
+    share = now.fact("loader.of_step_pct")
+    return 100 / (100 - share) if 0 <= share < 100 else math.inf
+
+
+def _shown(now: Situation) -> str:
+    """What is known about the loader as the constraint."""
+    share = now.fact("loader.of_step_pct")
+    if share > 0:
+        return f"The log states waits for the loader of {share:.0f} % of a step; at best all of that goes."
+    return f"{LOADER}, which nothing recorded shows or refutes: then up to the upper end, else nothing."
+
+
+def _steady(now: Situation) -> str:
+    """Why late single batches are not what the GPU waits for; empty where they may be."""
+    low, high = now.fact("utilization.gpu.0.p5_pct"), now.fact("utilization.gpu.0.p95_pct")
+    if high - low < STEADY_PCT and not now.has("gpu-fluctuating", "stalls-aperiodic"):
+        return (
+            f"Utilization was steady (p5 {low:.0f} %, p95 {high:.0f} %): nothing shows that single batches were late."
+        )
+    return ""
+
+
+def _loader(name: str, present: Value | None, proposed: Value, note: str = "") -> Change:
+    was = "" if present is None else f"  # was {present}"
+    return Change(f"DataLoader {name}", present, proposed, f"DataLoader(..., {name}={proposed}){was}{note}")

@@ -1,0 +1,124 @@
+"""Remedies for memory that runs out."""
+
+from __future__ import annotations
+
+from gpudiag.advice.capacity import FULL_PCT, safe_level
+from gpudiag.advice.gains import saved_gain
+from gpudiag.advice.remedy import Change, Check, Proposal, remedy
+from gpudiag.advice.situation import Situation
+
+OVERFLOWS = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
+POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memory-residual")
+
+
+@remedy(
+    title="Reject trials that are too large before they allocate",
+    answers=OVERFLOWS,
+    tier=2,
+    effort="an hour",
+    apply="next study",
+    pros=("large trials no longer take the others down", "the sampler learns the limit"),
+    cons=("results change: some of the space is left out", "needs an estimate of a trial's memory"),
+    refute="Memory by trial shows that no combination of parameters is larger than its share.",
+    rollback="Remove the check.",
+)
+def memory_constraint(now: Situation) -> Proposal | None:
+    """A trial's memory follows from its parameters (model, batch size); the limit is its share of the GPU."""
+    k, total = safe_level(now.profiles) or now.parallel, now.fact("memory.gpu.0.total_mib")
+    if not (k and total > 0):
+        return None
+    limit = int(FULL_PCT / 100 * total / k)
+    code = (
+        f"LIMIT_MIB = {limit}  # {FULL_PCT:.0f} % of {total:.0f} MiB / {k} at once\n"
+        "if estimate_mib(trial.params) > LIMIT_MIB:      # fitted to max_memory_reserved() of past trials\n"
+        "    raise optuna.TrialPruned\n"
+        "torch.cuda.set_per_process_memory_fraction(LIMIT_MIB / TOTAL_MIB)  # a trial beyond it fails alone"
+    )
+    return Proposal(
+        (Change("memory of one trial, MiB", None, limit, code.replace("TOTAL_MIB)", f"{total:.0f})")),),
+        saved_gain(now.bounds, "failures"),
+        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is an "
+        f"equal share of the GPU for {k} at once.",
+        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),
+        now.memory_predicted(0.0, FULL_PCT / max(now.fact("memory.max_used_pct"), FULL_PCT), "By construction."),
+    )
+
+
+@remedy(
+    title="Fail one trial when memory runs out, not the worker",
+    answers=OVERFLOWS,
+    tier=1,
+    effort="minutes",
+    pros=("an overflow costs one trial", "the failure says what it was"),
+    cons=("does not prevent it", "helps for out-of-memory only: after a device-side assert the process must end"),
+    refute="The log holds no OutOfMemoryError.",
+    rollback="Remove the handler.",
+)
+def catch_oom(now: Situation) -> Proposal | None:
+    """torch.cuda.OutOfMemoryError can be survived; a worker that dies of it leaves its trial RUNNING for ever."""
+    code = (
+        "try:\n    return train(trial)\n"
+        "except torch.cuda.OutOfMemoryError:\n"
+        '    trial.set_user_attr("failure", "oom")\n'
+        "    gc.collect(); torch.cuda.empty_cache()\n"
+        "    raise optuna.TrialPruned   # or: return float('nan'), which counts as FAIL"
+    )
+    return Proposal(
+        (Change("out of memory", None, "ends one trial", code),),
+        saved_gain(now.bounds, "orphans"),
+        "At most the time of trials comes back that were left RUNNING by a worker that died of it.",
+        (Check("trials.orphans", "<=", 0.0, "1"),),
+    )
+
+
+@remedy(
+    title="Free the memory of a trial before the next one",
+    answers=(*OVERFLOWS, "memory-leak", "memory-residual"),
+    tier=1,
+    effort="minutes",
+    pros=("a trial starts with an empty GPU", "tensors kept by mistake show up"),
+    cons=("the next trial allocates anew, which takes a moment",),
+    refute="Memory in use after a trial is what it was before the first.",
+    rollback="Remove the lines.",
+)
+def free_memory(now: Situation) -> Proposal | None:
+    """Within one process the caching allocator keeps what a trial freed, and references keep the rest."""
+    code = "del model, optimizer\ngc.collect()\ntorch.cuda.empty_cache()   # in a finally: block of the objective"
+    return Proposal(
+        (Change("after a trial", None, "memory freed", code),),
+        saved_gain(now.bounds, "failures"),
+        "At most the time of all failed trials comes back, if memory left by earlier trials was what they lacked.",
+        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),
+    )
+
+
+@remedy(
+    title="Run each trial in a process of its own",
+    answers=POISONED,
+    tier=1,
+    effort="an hour",
+    apply="next study",
+    pros=("a poisoned CUDA context ends with its trial", "all memory is freed for certain"),
+    cons=("each trial pays its start-up: the contrary of a warm worker",),
+    refute="Failures are not followed by others on the same worker.",
+    rollback="Call the objective in the worker again.",
+)
+def isolate_trials(now: Situation) -> Proposal | None:
+    """After a device-side assert every CUDA call of that process fails, so later trials fail too (METHODS 0)."""
+    code = (
+        'with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as once:\n'
+        "    return once.submit(train, trial.params).result()"
+    )
+    streak = now.fact("trials.fail_streak")
+    return Proposal(
+        (Change("process of a trial", "the worker's", "its own", code),),
+        saved_gain(now.bounds, "failures"),
+        f"Failures follow each other in one process (longest streak {streak:.0f}); those after the first come back.",
+        (Check("trials.fail_streak", "<=", 1.0, "1"), *_fewer_failures(now)),
+    )
+
+
+def _fewer_failures(now: Situation) -> tuple[Check, ...]:
+    """Fewer failures than this run's interval allows."""
+    low = now.fact("trials.fail_low_pct")
+    return (Check("trials.fail_pct", "<", round(low, 1), "%"),) if low > 0 else ()

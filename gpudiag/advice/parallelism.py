@@ -1,0 +1,194 @@
+"""Remedies for how many trials run at once, and how workers are started."""
+
+from __future__ import annotations
+
+import math
+
+from gpudiag.advice.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_level, safe_level
+from gpudiag.advice.gains import fill_gain
+from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, remedy
+from gpudiag.advice.situation import Situation
+
+TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
+START_UP_SHARE_PCT = 10.0
+
+
+@remedy(
+    title="Run one more trial at once",
+    answers=(),
+    tier=3,
+    effort="minutes",
+    apply="next study",
+    pros=("fills what one trial leaves idle, whatever the reason",),
+    cons=("one trial too large ends the run", "each trial gets slower", "the sampler sees results later"),
+    refute="Start one more worker for ten trials: trials per hour that do not rise refute it.",
+    rollback="Stop the worker; its trial is left RUNNING and must be marked FAIL.",
+    fills_idle=True,
+)
+def more_workers(now: Situation) -> Proposal | None:
+    """Throughput is sub-linear in trials at once on one GPU (METHODS 0): at most (k+1)/k, and at most 1/u.
+
+    Memory must hold the k+1 largest trials at once; where that is not shown, it is to be verified first.
+    """
+    k, cores = now.settings.parallel, now.settings.cpu_cores
+    if k is None or k < 2 or cores is None or now.has(*TOO_FULL, "gpu-idle-beside-busy", "gpu-unused"):
+        return None
+    if (now.dataloader.num_workers or 1) * (k + 1) > cores:
+        return None
+    fits, shown = hard_fit(now.profiles, k + 1)
+    gain = fill_gain(now.bounds, (k + 1) / k)
+    high = gain.high if gain else math.nan
+    doubts = "" if fits else shown
+    if now.has("parallelism-above-configured"):
+        doubts += " More trials ran at once than were configured: find out how many workers there really are."
+    return Proposal(
+        (Change("trials at once", k, k + 1, f"--parallel {k + 1}  # was {k}; or start one more worker process"),),
+        gain,
+        now.unless_unknown("Trials do not slow each other down and the CPU keeps up; else less, down to nothing."),
+        (Check("parallelism.effective", ">", now.fact("parallelism.effective"), "1"), *now.no_new_failures()),
+        (
+            *now.busier_by(high),
+            *now.memory_predicted(1.0, (k + 1) / k, "An estimate, no bound: the largest trials may coincide."),
+            *_slower(now, k + 1, k, high),
+        ),
+        doubts.strip(),
+    )
+
+
+@remedy(
+    title="Run fewer trials at once",
+    answers=TOO_FULL,
+    tier=2,
+    effort="minutes",
+    pros=("memory for the largest trials", "trials that ran into each other end"),
+    cons=("fewer trials at once, though throughput falls by less than their number",),
+    refute="Memory per process shows that the largest trials fit together after all.",
+    rollback="Start the worker again.",
+)
+def fewer_workers(now: Situation) -> Proposal | None:
+    """Proposes the largest number at which memory was never above 90 % in this run.
+
+    Throughput falls by less than in proportion (METHODS 0: 4 to 2 costs 34-39 %, not 50 %), and the time of failed
+    trials comes back: between k'/k and 1/(1 - share of failed trials).
+    """
+    levels = memory_by_level(now.profiles)
+    levels = levels[levels["time_s"] >= MIN_LEVEL_S]
+    present, k = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
+    if k is None or k >= present:
+        return None
+    most = float(levels.at[k, "max_used_pct"])
+    lost = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0) / now.bounds.trial_gpu_h
+    seen = "; ".join(f"{n} at once: {row['max_used_pct']:.1f} %" for n, row in levels.iterrows())
+    failed = now.fact("trials.fail_low_pct")
+    return Proposal(
+        (Change("trials at once", present, k, f"--parallel {k}  # was up to {present}"),),
+        Gain(k / present, max(1.0, 1 / (1 - lost)) if lost < 1 else 1.0, "x", "failures"),
+        f"Most memory seen with {seen}. Useful trials per hour: at worst in proportion to the workers, at best as "
+        f"before and without the {100 * lost:.1f} % of trial time that failed. Failures of another kind go on.",
+        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), Check("trials.fail_pct", "<", round(failed, 1), "%"),
+         Check("trials.success_streak", ">=", 50.0, "1")),
+        (Prediction("memory.max_used_pct", now.fact("memory.max_used_pct"), None, most, "%",
+                    "What was seen at that number; a larger trial than any here can exceed it."),),
+    )  # fmt: skip
+
+
+@remedy(
+    title="Restart the workers that stopped",
+    answers=("parallelism-below-configured",),
+    tier=1,
+    effort="minutes",
+    pros=("the parallelism that was planned for",),
+    cons=("a worker that crashes again and again hides its fault",),
+    refute="The workers were stopped on purpose, or the study had run out of trials.",
+    rollback="Stop the loop.",
+)
+def restart_workers(now: Situation) -> Proposal | None:
+    """A worker that died leaves its slot empty until somebody looks; a loop around it does not."""
+    configured, effective = now.fact("parallelism.configured"), now.fact("parallelism.effective")
+    if not configured > effective:
+        return None
+    gain = fill_gain(now.bounds, configured / effective)
+    command = now.settings.command or "python train.py"
+    code = f"for i in $(seq {configured:.0f}); do\n  (until {command}; do sleep 10; done) &\ndone; wait"
+    return Proposal(
+        (Change("workers alive", round(effective, 2), configured, code),),
+        gain,
+        now.unless_unknown("Slots were empty because workers were gone, not because the storage or a lock held them."),
+        (Check("parallelism.efficiency_pct", ">=", 75.0, "%"), *now.no_new_failures()),
+        now.busier_by(gain.high if gain else math.nan),
+    )
+
+
+@remedy(
+    title="Start worker processes in place of threads",
+    answers=("trials-serialised",),
+    tier=1,
+    effort="an hour",
+    apply="next study",
+    pros=("trials do not wait for each other's Python", "a crash ends one worker, not all"),
+    cons=("each process holds a CUDA context (300-600 MiB)", "needs a storage that several processes can share"),
+    refute="One core is not at 100 % while trials wait: then it is a lock or the storage, not the GIL.",
+    rollback="Return to n_jobs in one process.",
+)
+def worker_processes(now: Situation) -> Proposal | None:
+    """n_jobs of Optuna are threads: objectives that keep Python busy run one after another."""
+    configured, effective = now.fact("parallelism.configured"), now.fact("parallelism.effective")
+    gain = fill_gain(now.bounds, configured / effective)
+    code = f"for i in $(seq {configured:.0f}); do python train.py & done; wait  # each calls study.optimize(n_jobs=1)"
+    return Proposal(
+        (Change("workers", "threads", "processes", code),),
+        gain,
+        now.unless_unknown("The GIL is what serialises the trials."),
+        (Check("parallelism.effective", ">", 1.2, "1"),),
+        now.busier_by(gain.high if gain else math.nan),
+    )
+
+
+@remedy(
+    title="Start Python and load the data once a worker, not once a trial",
+    answers=("trial-gaps",),
+    tier=1,
+    effort="hours",
+    apply="next study",
+    pros=("a slot spends its time on training", "worth most where trials are short"),
+    cons=(
+        "memory of one trial can leak into the next: free it between them",
+        "a device-side assert poisons the worker",
+    ),
+    refute="Time the first 60 s of a trial by line: what is not imports or loading can't be kept.",
+    rollback="Start a process a trial again.",
+    fills_idle=True,
+)
+def warm_worker(now: Situation) -> Proposal | None:
+    """Start-up has two prices: slot time, and GPU time that nothing else fills (F^k, METHODS 3).
+
+    Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u).
+    """
+    share, k = now.bounds.startup_pct, now.bounds.parallel
+    if not (share >= START_UP_SHARE_PCT and now.bounds.startup > 0):
+        return None
+    code = (
+        "data = load_data()                        # once, outside the objective\n"
+        "study.optimize(lambda trial: objective(trial, data), n_trials=None)"
+    )
+    gain = Gain(1.0, max(1.0, now.bounds.startup))
+    checks, predictions = now.fills(gain.high)
+    return Proposal(
+        (Change("start of a trial", "imports and data", "neither", code),),
+        gain,
+        f"Start-ups take {share:.0f} % of the slots, but with {k:.1f} trials at once they leave the GPU with nothing "
+        f"else for {now.bounds.startup_only_pct:.1f} % of its time. The upper end "
+        "assumes that the GPU takes all the work.",
+        (Check("costs.startup_share_pct", "<", round(share / 2, 1), "%"), *checks),
+        predictions,
+    )
+
+
+def _slower(now: Situation, proposed: int, present: int, high: float) -> tuple[Prediction, ...]:
+    """A trial's duration between the present one and, without any gain, in proportion to the trials at once."""
+    name = now.usual_duration()
+    if not name or math.isnan(high):
+        return ()
+    base = now.fact(name)
+    ratio = proposed / present
+    return (Prediction(name, base, base * ratio / high, base * ratio, "s"),)

@@ -1,0 +1,195 @@
+"""Remedies for a search that prunes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from gpudiag.advice.gains import NOTHING
+from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, Value, remedy
+from gpudiag.advice.situation import Situation
+from gpudiag.measures.pruner_spec import PrunerSpec, parse_pruner
+
+EARLY = ("pruning-rate-high", "pruned-too-early")
+CONTROL_EVERY = 20
+CLASSES = {
+    "median": "MedianPruner", "percentile": "PercentilePruner", "sha": "SuccessiveHalvingPruner",
+    "hyperband": "HyperbandPruner", "patient": "PatientPruner", "threshold": "ThresholdPruner",
+    "wilcoxon": "WilcoxonPruner", "nop": "NopPruner",
+}  # fmt: skip
+LAXER = (
+    "Trials live longer, so that start-ups weigh less: at most min(1/(1-F), 1/u) more GPU work an hour. Fewer trials "
+    "end an hour; whether better ones are found cannot be told from curves that were cut."
+)
+COMPARE = "Read the control trials: if their value at the first cut ranks them as their final value does, cut early."
+RESTORE = "Start the next study with the present pruner; the two studies are not comparable."
+NOT_THE_PRUNER = (
+    "Trials were pruned before the stated pruner can prune, so it is not the one that ran: find that first."
+)
+
+
+@remedy(
+    title="Let trials show more before they are pruned (patience)",
+    answers=EARLY,
+    tier=2,
+    effort="minutes",
+    apply="next study",
+    pros=("slow starters survive", "start-ups weigh less"),
+    cons=(
+        "fewer trials an hour",
+        "around Hyperband it is no Hyperband with patience: always-improving trials never compete, and the sampler "
+        "no longer knows the brackets",
+    ),
+    refute=COMPARE,
+    rollback=RESTORE,
+)
+def pruner_patience(now: Situation) -> Proposal | None:
+    """PatientPruner with patience p asks its pruner from report p + 2 on; a larger p moves the first cut back."""
+    spec = _spec(now)
+    if spec is None or spec.name != "patient" or not isinstance(spec.params["patience"], int):
+        return None
+    present = spec.params["patience"]
+    return _laxer(now, spec, "patience", present, 2 * present + 1)
+
+
+@remedy(
+    title="Give trials a larger first budget (min_resource)",
+    answers=EARLY,
+    tier=2,
+    effort="minutes",
+    apply="next study",
+    pros=("the first comparison is made where values say more", "start-ups weigh less"),
+    cons=("fewer trials an hour", "one bracket of Hyperband less"),
+    refute=COMPARE,
+    rollback=RESTORE,
+)
+def pruner_min_resource(now: Situation) -> Proposal | None:
+    """Hyperband and successive halving compare first at min_resource; the next rung is reduction_factor times it."""
+    spec = _spec(now)
+    inner = spec.params.get("wrapped_pruner") if spec and spec.name == "patient" else spec
+    if spec is None or not isinstance(inner, PrunerSpec) or inner.name not in ("hyperband", "sha"):
+        return None
+    present, factor = inner.params["min_resource"], inner.params["reduction_factor"]
+    if not isinstance(present, int):
+        return None
+    return _laxer(now, spec, "min_resource", present, present * factor)
+
+
+@remedy(
+    title="Wait some steps before pruning (warm-up)",
+    answers=EARLY,
+    tier=2,
+    effort="minutes",
+    apply="next study",
+    pros=("the first comparison is made where values say more", "start-ups weigh less"),
+    cons=("fewer trials an hour",),
+    refute=COMPARE,
+    rollback=RESTORE,
+)
+def pruner_warmup(now: Situation) -> Proposal | None:
+    """Median and percentile pruning compare from step n_warmup_steps on; the proposal is the median step of cuts."""
+    spec = _spec(now)
+    median = now.fact("pruning.median_step")
+    if spec is None or "n_warmup_steps" not in spec.params or math.isnan(median):
+        return None
+    present, proposed = spec.params["n_warmup_steps"], math.ceil(median)
+    return _laxer(now, spec, "n_warmup_steps", present, proposed) if proposed > present else None
+
+
+@remedy(
+    title="Run every twentieth trial without pruning, as a control",
+    answers=EARLY,
+    tier=2,
+    effort="minutes",
+    apply="next study",
+    pros=("the only way to see what pruning kills", "decides every other question on the pruner"),
+    cons=("the controls cost their full length",),
+    refute="It can't be refuted: it is the test.",
+    rollback="Remove the exception; the controls stay valid trials.",
+)
+def pruning_control(now: Situation) -> Proposal | None:
+    """Only trials that were never up for pruning can show whether pruning kills good ones (METHODS 5)."""
+    n, full, cut = (now.fact(f"trials.{x}") for x in ("n", "state.COMPLETE.median_s", "state.PRUNED.mean_s"))
+    cost_h = n / CONTROL_EVERY * max(full - cut, 0.0) / 3600 / now.bounds.parallel
+    known = not math.isnan(cost_h)
+    return Proposal(
+        (
+            Change(
+                "pruning of every twentieth trial", True, False,
+                f"if trial.number % {CONTROL_EVERY} and trial.should_prune():  # was: if trial.should_prune():\n"
+                "    raise optuna.TrialPruned",
+            ),
+        ),
+        Gain(-cost_h, 0.0, "GPU-h", "control") if known else None,
+        f"It costs GPU time and brings knowledge: {n / CONTROL_EVERY:.0f} trials of the length of the COMPLETE ones."
+        if known
+        else "What a trial costs that is not pruned is not known: none completed.",
+        (Check("trials.state.COMPLETE.n", ">=", 15.0, "1"),),
+    )  # fmt: skip
+
+
+@remedy(
+    title="Write down the pruner that really runs",
+    answers=("pruned-before-possible",),
+    tier=0,
+    effort="minutes",
+    pros=("ends the contradiction between configuration and data",),
+    cons=(),
+    refute="The printed pruner is the stated one: then look for code that raises TrialPruned by itself.",
+    rollback="Remove the two lines.",
+)
+def log_pruner(now: Situation) -> Proposal | None:
+    """Optuna does not store the pruner; what a note or run.toml says about it can be wrong."""
+    code = 'study.set_user_attr("pruner", repr(vars(study.pruner)))\nprint(study.pruner, vars(study.pruner))'
+    return Proposal(
+        (Change("pruner in the record", now.settings.pruner, "as it runs", code),),
+        NOTHING,
+        "It shows and does not speed up.",
+        (Check("pruning.before_possible", "<=", 0.0, "1"),),
+    )
+
+
+def optuna_code(spec: PrunerSpec) -> str:
+    """The call that makes this pruner."""
+    parts = [
+        optuna_code(value) if isinstance(value, PrunerSpec) else f"{key}={value!r}"
+        for key, value in spec.params.items()
+        if value is not None
+    ]
+    return f"optuna.pruners.{CLASSES[spec.name]}({', '.join(parts)})"
+
+
+def _spec(now: Situation) -> PrunerSpec | None:
+    return parse_pruner(now.settings.pruner) if now.settings.pruner else None
+
+
+def _changed(spec: PrunerSpec, key: str, value: Value) -> PrunerSpec:
+    """The specification with that parameter changed, in a wrapped pruner if it is there."""
+    params = {
+        name: _changed(part, key, value) if isinstance(part, PrunerSpec) else part for name, part in spec.params.items()
+    }
+    return replace(spec, params={**params, **({key: value} if key in params else {})})
+
+
+def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed: Value) -> Proposal:
+    high = now.bounds.startup
+    rate, usual = now.fact("pruning.of_decided_pct"), "trials.state.PRUNED.median_s"
+    censored = "Curves end where they were cut: nobody knows how far these trials would have gone."
+    return Proposal(
+        (
+            Change(
+                f"pruner {key}", present, proposed,
+                f"pruner={optuna_code(_changed(spec, key, proposed))}  # {key} was {present}",
+            ),
+        ),
+        Gain(1.0, max(1.0, high)) if high > 0 else None,
+        LAXER if high > 0 else "Start-ups were not seen, so no bound is known, nor whether better trials are found.",
+        (Check("pruning.of_decided_pct", "<", round(now.fact("pruning.of_decided_low_pct"), 1), "%"),),
+        (
+            Prediction("pruning.of_decided_pct", rate, None, rate, "%", censored),
+            Prediction(usual, now.fact(usual), now.fact(usual), None, "s", censored),
+            *now.busier_by(high),
+            *now.memory_predicted(1.0, 1.0, "The same trials at once."),
+        ),
+        NOT_THE_PRUNER if now.has("pruned-before-possible") else "",
+    )  # fmt: skip

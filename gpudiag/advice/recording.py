@@ -1,0 +1,76 @@
+"""Remedies for what cannot be told for want of data."""
+
+from __future__ import annotations
+
+from gpudiag.advice.gains import NOTHING
+from gpudiag.advice.remedy import Change, Check, Proposal, remedy
+from gpudiag.advice.situation import Situation
+from gpudiag.rules.engine import MIN_COVERAGE_PCT
+
+SHOWS = "It shows and does not speed up."
+QUERY = (
+    "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
+    "temperature.gpu,clocks.sm --format=csv -l {period:.0f} > gpu.csv"
+)
+
+
+@remedy(
+    title="Record the whole run without gaps",
+    answers=("sampling-coverage", "sampling-gaps", "sampler-slows-down"),
+    tier=0,
+    effort="minutes",
+    pros=("every question that is open for want of data",),
+    cons=("a few MB a day",),
+    refute="The record is complete, and run.toml names only a part of it.",
+    rollback="Stop the recorder.",
+)
+def record_run(now: Situation) -> Proposal | None:
+    """What was not observed can't be judged: start the recorder before the first trial, stop it after the last."""
+    period = now.fact("sampling.median_period_s")
+    code = f"nohup {QUERY.format(period=min(period, 5) if period >= 1 else 1)} 2> gpu.err &"
+    coverage = now.fact("sampling.coverage_pct")
+    return Proposal(
+        (Change("share of the run recorded, %", round(coverage, 1) if coverage >= 0 else None, 100, code),),
+        NOTHING,
+        SHOWS,
+        (Check("sampling.coverage_pct", ">=", MIN_COVERAGE_PCT, "%"),),
+    )
+
+
+@remedy(
+    title="Record the CPU beside the GPU for five minutes",
+    answers=("gpu-low-utilization", "gpu-fluctuating", "stalls-aperiodic", "batch-or-kernels-small"),
+    tier=0,
+    effort="minutes",
+    pros=("tells a GPU that waits for its input from one that gets too little work a step",),
+    cons=(),
+    refute="It can't be refuted: it is the test.",
+    rollback="Stop the recorder.",
+)
+def record_host(now: Situation) -> Proposal | None:
+    """GPU telemetry can't tell input that comes late from steps that are small.
+
+    A core or a worker near 100 % says the first, none of them near it the second; mean CPU load says nothing.
+    """
+    code = "pidstat -u -d -t -p ALL 5 60 > cpu.txt   # and: mpstat -P ALL 5 60 > cores.txt"
+    return Proposal((Change("CPU by core and process", None, "recorded", code),), NOTHING, SHOWS)
+
+
+@remedy(
+    title="Store the settings of each trial with it",
+    answers=("failure-rate-high", "gpu-imbalance", "gpu-idle-beside-busy", "pruned-before-possible"),
+    tier=0,
+    effort="minutes",
+    apply="next study",
+    pros=("requested and applied settings can be told apart", "a comparison of two runs becomes possible"),
+    cons=(),
+    refute="The trials already carry them.",
+    rollback="Remove the lines.",
+)
+def log_parameters(now: Situation) -> Proposal | None:
+    """A comparison is invalid where nobody can show which parameters, device and process a trial really had."""
+    code = (
+        "for name, value in {**model.get_params(), 'gpu': os.environ.get('CUDA_VISIBLE_DEVICES'), 'pid': os.getpid()}"
+        ".items():\n    trial.set_user_attr(name, value)"
+    )
+    return Proposal((Change("settings in the record", None, "as applied", code),), NOTHING, SHOWS)

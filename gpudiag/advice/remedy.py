@@ -1,0 +1,156 @@
+"""What a remedy is: a function from the situation of a run to a proposal, or to nothing.
+
+    @remedy(title="Start more loader workers", answers=("loader-slow",), tier=1, ...)
+    def loader_workers(now: Situation) -> Proposal | None:
+        \"\"\"When it helps, and when it can't.\"\"\"
+
+The function name becomes the id (``loader-workers``), its docstring the description in docs/remedies.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpudiag.advice.situation import Situation
+
+Value = bool | int | float | str
+
+TIERS = (
+    ("safe", "it only observes, or writes something down"),
+    ("safe", "it changes the CPU side, the input or how processes are kept; the same trials give the same values"),
+    ("moderate", "results change: trials after it are not comparable with those before it"),
+    ("risky", "more work or memory at once can end the whole run"),
+    ("risky", "it changes the driver or the system, also for other users"),
+)
+"""Safety by tier (METHODS 9), and why."""
+REVERSIBILITY = (1.0, 1.0, 0.8, 0.5, 0.3)
+"""How much of a change can be taken back, by tier: a setting is restored at once, a search that saw other values is
+not, a crash has cost its trials (defaults without a published source)."""
+APPLY = ("now", "next study")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing to change: from what (None: not known, or absent) to what, and the lines that do it."""
+
+    what: str
+    present: Value | None
+    proposed: Value
+    code: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement on a number of the JSON's ``measures``, e.g. utilization.mean_pct >= 90 %."""
+
+    measure: str
+    op: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a measure is after the change: from ``low`` to ``high``; None where ``note`` says why nobody can tell."""
+
+    measure: str
+    baseline: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a change brings, as an interval.
+
+    ``unit`` 'x': the same GPU work in 1/x of the time. 'GPU-h': hours of this run that need not be spent.
+    ``source`` is what they are taken from: gains from the same source overlap.
+    """
+
+    low: float
+    high: float
+    unit: str = "x"
+    source: str = "idle"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a remedy means for one run. ``assumption`` is what the gain rests on, or why there is none.
+
+    ``verify_first``: why it must be tested before it is applied; empty where nothing speaks against it.
+    """
+
+    changes: tuple[Change, ...]
+    gain: Gain | None
+    assumption: str
+    verify: tuple[Check, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    verify_first: str = ""
+
+    def doubted(self, reason: str) -> Proposal:
+        """The same, to be verified first for that reason too."""
+        return replace(self, verify_first=f"{self.verify_first} {reason}".strip()) if reason else self
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One thing that can be done. ``answers``: ids of rules whose finding it answers.
+
+    ``fills_idle``: offered without such a finding too, where a GPU has idle time worth filling.
+    ``refute`` is the cheapest test that would show that it does not help.
+    """
+
+    id: str
+    topic: str
+    title: str
+    answers: tuple[str, ...]
+    tier: int
+    effort: str
+    apply: str
+    pros: tuple[str, ...]
+    cons: tuple[str, ...]
+    refute: str
+    rollback: str
+    propose: Callable[[Situation], Proposal | None]
+    fills_idle: bool = False
+
+    @property
+    def safety(self) -> str:
+        """safe, moderate or risky."""
+        return TIERS[self.tier][0]
+
+    @property
+    def why(self) -> str:
+        """The docstring: when it helps, and when it can't."""
+        return inspect.getdoc(self.propose) or ""
+
+
+def remedy(
+    *,
+    title: str,
+    answers: tuple[str, ...],
+    tier: int,
+    effort: str,
+    pros: tuple[str, ...],
+    cons: tuple[str, ...],
+    refute: str,
+    rollback: str,
+    apply: str = "now",
+    fills_idle: bool = False,
+) -> Callable[[Callable[[Situation], Proposal | None]], Remedy]:
+    """Make a function a Remedy; its name and docstring are used."""
+
+    def make(propose: Callable[[Situation], Proposal | None]) -> Remedy:
+        name = propose.__name__.replace("_", "-")
+        topic = propose.__module__.rsplit(".", 1)[-1]
+        return Remedy(
+            name, topic, title, answers, tier, effort, apply, pros, cons, refute, rollback, propose, fills_idle
+        )
+
+    return make

@@ -1,0 +1,129 @@
+"""The situation of a run: what its owner stated, what was measured and what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gpudiag.advice.capacity import FULL_PCT
+from gpudiag.advice.gains import Bounds, bounds_of
+from gpudiag.advice.remedy import Check, Prediction
+from gpudiag.manifest import DataLoader, Settings
+from gpudiag.measures.base import facts, unit_of
+from gpudiag.rules.engine import Status, Verdict
+from gpudiag.run import Run
+
+MIN_FILL = 1.1
+"""Less than a tenth to gain is not worth a change that nothing else asks for (a default without a published source)."""
+NO_UTILIZATION = "No utilization was observed while trials ran, so no bound on the gain is known."
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What remedies look at. ``found``: the findings by rule."""
+
+    settings: Settings
+    dataloader: DataLoader
+    profiles: Mapping[str, Any]
+    found: Mapping[str, Verdict]
+
+    @classmethod
+    def of(cls, run: Run, profiles: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Situation:
+        """The situation after a diagnosis."""
+        found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
+        return cls(run.info.settings, run.info.dataloader, profiles, found)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What bounds every gain."""
+        return bounds_of(self.profiles)
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        return {
+            f"{topic}.{name}": fact["value"]
+            for topic, profile in self.profiles.items()
+            for name, fact in facts(profile).items()
+        }
+
+    def has(self, *rules: str) -> bool:
+        """True if one of these rules found something."""
+        return any(rule in self.found for rule in rules)
+
+    def fact(self, measure: str) -> float:
+        """A number by its name in the JSON's ``measures``, e.g. ``utilization.mean_pct``; NaN unknown."""
+        value = self._facts.get(measure)
+        return float(value) if isinstance(value, int | float) else math.nan
+
+    @property
+    def worth_filling(self) -> bool:
+        """True where filling the idle time of the GPUs at work could bring a tenth or more."""
+        return self.bounds.fill >= MIN_FILL and self.bounds.covered
+
+    @property
+    def parallel(self) -> int | None:
+        """Trials at once: as stated, else the most that were seen."""
+        if self.settings.parallel is not None:
+            return self.settings.parallel
+        peak = self.fact("parallelism.peak")
+        return int(peak) if peak >= 1 else None
+
+    def unless_unknown(self, assumption: str) -> str:
+        """The assumption of a gain that rests on utilization, or that there is none."""
+        return assumption if self.bounds.fill > 0 else NO_UTILIZATION
+
+    def fills(self, high: float) -> tuple[tuple[Check, ...], tuple[Prediction, ...]]:
+        """Checks and predictions of a change that fills idle time and does not touch GPU memory.
+
+        It worked if a tenth of the idle time, 3 points at least, is filled: less is within what runs differ by (a
+        default without a published source).
+        """
+        return (*self.busier(), *self.no_new_failures()), (
+            *self.busier_by(high),
+            *self.memory_predicted(1.0, 1.0, "GPU memory is not touched."),
+            *self.faster_trials(high),
+        )
+
+    def busier(self) -> tuple[Check, ...]:
+        """Mean utilization rose by more than runs differ."""
+        mean = self.fact("utilization.mean_pct")
+        if not mean < 97:
+            return ()
+        return (Check("utilization.mean_pct", ">=", round(mean + max(3.0, (100 - mean) / 10), 1), "%"),)
+
+    def busier_by(self, high: float) -> tuple[Prediction, ...]:
+        """Mean utilization after a speed-up of 1 to ``high`` at constant GPU work."""
+        mean = self.fact("utilization.mean_pct")
+        if math.isnan(mean) or math.isnan(high):
+            return ()
+        return (Prediction("utilization.mean_pct", mean, mean, min(100.0, mean * high), "%"),)
+
+    def no_new_failures(self) -> tuple[Check, ...]:
+        """No larger share of failures than this run's interval allows; no fuller memory than the limit."""
+        out = []
+        if not math.isnan(failed := self.fact("trials.fail_high_pct")):
+            out.append(Check("trials.fail_pct", "<=", round(failed, 1), "%"))
+        if self.fact("memory.max_used_pct") < FULL_PCT:
+            out.append(Check("memory.max_used_pct", "<", FULL_PCT, "%"))
+        return tuple(out)
+
+    def memory_predicted(self, low: float, high: float, note: str) -> tuple[Prediction, ...]:
+        """Fullest GPU's memory after a change by these factors."""
+        used = self.fact("memory.max_used_pct")
+        return (Prediction("memory.max_used_pct", used, used * low, used * high, "%", note),) if used > 0 else ()
+
+    def faster_trials(self, high: float) -> tuple[Prediction, ...]:
+        """Median duration of the state that most trials ended in, at a speed-up of 1 to ``high``."""
+        name = self.usual_duration()
+        if not name or math.isnan(high):
+            return ()
+        return (Prediction(name, self.fact(name), self.fact(name) / high, self.fact(name), unit_of(name)),)
+
+    def usual_duration(self) -> str:
+        """Name of the median duration of the state that took most slot time; empty without trials."""
+        spent = {s: self.fact(f"trials.state.{s}.total_slot_s") for s in ("COMPLETE", "PRUNED", "FAIL")}
+        state = max(spent, key=lambda s: spent[s] if spent[s] > 0 else 0.0)
+        return f"trials.state.{state}.median_s" if spent[state] > 0 else ""

@@ -1,0 +1,89 @@
+"""Remedies for trials that end badly, or never."""
+
+from __future__ import annotations
+
+from gpudiag.advice.gains import NOTHING, saved_gain
+from gpudiag.advice.remedy import Change, Check, Proposal, remedy
+from gpudiag.advice.situation import Situation
+
+FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-bimodal")
+ORPHANS = ("trials-orphaned", "parallelism-above-configured")
+
+
+@remedy(
+    title="Let the storage notice dead trials",
+    answers=ORPHANS,
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("a killed trial becomes FAIL by itself", "counts and parallelism are right again"),
+    cons=("a write a minute to the storage", "a trial that hangs longer than the grace period is failed too"),
+    refute="The worker still lives: then it is a fifth worker, not a dead trial.",
+    rollback="Create the storage without heartbeat_interval.",
+)
+def heartbeat(now: Situation) -> Proposal | None:
+    """SIGKILL, SIGTERM and sys.exit() leave a trial RUNNING for ever (METHODS 0); a heartbeat bounds that."""
+    code = "storage = optuna.storages.RDBStorage(url, heartbeat_interval=60, grace_period=120)"
+    now_code = (
+        "for trial in study.get_trials(states=[TrialState.RUNNING]):   # only after every worker has been stopped\n"
+        "    study.tell(trial.number, state=TrialState.FAIL)"
+    )
+    return Proposal(
+        (
+            Change("heartbeat_interval, s", None, 60, code),
+            Change("dead RUNNING trials", _whole(now.fact("trials.n_running")), "FAIL", now_code),
+        ),
+        saved_gain(now.bounds, "orphans"),
+        "At most the slot time comes back that is counted for dead trials; if their slots were taken over, nothing.",
+        (Check("trials.orphans", "<=", 0.0, "1"),),
+    )
+
+
+@remedy(
+    title="Store with each failure what it was",
+    answers=FAILURES,
+    tier=0,
+    effort="minutes",
+    pros=("tells out-of-memory from a device-side assert and from a wrong argument", "nothing else can"),
+    cons=(),
+    refute="The log already names the kind of every failure.",
+    rollback="Remove the handler.",
+)
+def log_failures(now: Situation) -> Proposal | None:
+    """Kinds of failure have different cures; 97 % memory beside a device-side assert proves nothing (METHODS 0)."""
+    code = (
+        "except Exception as error:\n"
+        '    trial.set_user_attr("failure", f"{type(error).__name__}: {error}"[:200])\n    raise'
+    )
+    changes = (Change("failure in the record", None, "its text", code),)
+    return Proposal(changes, NOTHING, "It shows and does not speed up.")
+
+
+@remedy(
+    title="Save checkpoints that a trial can go on from",
+    answers=("failure-rate-high", "trials-orphaned", "failures-host-killed", "gpu-lost"),
+    tier=1,
+    effort="hours",
+    apply="next study",
+    pros=("a crash costs the time since the last checkpoint",),
+    cons=("disk, and a stall of the GPU while it is written", "a failure by wrong data comes back each time"),
+    refute="Failures come in the first minute: then there is nothing to save.",
+    rollback="Stop writing them.",
+)
+def checkpoint(now: Situation) -> Proposal | None:
+    """Only worth it where trials fail late: the time of the failed trials is all that can come back."""
+    usual, failed = now.fact(now.usual_duration() or "trials.none"), now.fact("trials.state.FAIL.median_s")
+    if not failed >= usual / 2:
+        return None
+    code = (
+        'torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, path + ".tmp")\n'
+    )
+    return Proposal(
+        (Change("checkpoints", None, "every epoch", code + 'os.replace(path + ".tmp", path)'),),
+        saved_gain(now.bounds, "failures"),
+        f"Failed trials lived {failed:.0f} s (median); at most that time comes back.",
+    )
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if value >= 0 else None

@@ -1,0 +1,43 @@
+"""The remedies as Markdown: what code and docstrings say, written nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpudiag.advice import REMEDIES
+from gpudiag.advice.remedy import TIERS, Remedy
+
+
+def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
+    """The catalogue of remedies, docs/remedies.md."""
+    out = [
+        "# Remedies",
+        "",
+        "Printed by `python -m gpudiag.report.remedies`; the code is the only source. Gains are computed for each run "
+        "from its ledger; there are none here.",
+        "",
+        "| tier | safety | because |",
+        "|--:|---|---|",
+        *(f"| {tier} | {safety} | {reason} |" for tier, (safety, reason) in enumerate(TIERS)),
+        "",
+    ]
+    for item in remedies:
+        out += [
+            f"## {item.id}",
+            "",
+            f"{item.title} ({item.safety}, tier {item.tier}; {item.effort}; {item.apply}).",
+            "",
+        ]
+        out += [item.why, ""]
+        if item.answers:
+            out.append(f"- Answers: {', '.join(f'`{rule}`' for rule in item.answers)}")
+        if item.fills_idle:
+            out.append("- Offered without a finding too, where a GPU has idle time worth filling.")
+        out += [f"- For: {'; '.join(item.pros)}"]
+        out += [f"- Against: {'; '.join(item.cons)}"] if item.cons else []
+        out += [f"- Would be refuted by: {item.refute}", f"- Rollback: {item.rollback}", ""]
+    return "\n".join(out).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    print(remedies_markdown(), end="")
