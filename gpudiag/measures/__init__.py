@@ -18,9 +18,23 @@ TOPICS = (
     "trials",
     "parallelism",
     "pruning",
+    "clock",
     "attribution",
     "ledger",
     "costs",
+    "balance",
+    "stalls",
+    "idleness",
+    "shift",
+    "feed",
+    "loader",
+    "leak",
+    "throttle",
+    "events",
+    "failures",
+    "search",
+    "agreement",
+    "recorder",
 )
 
 MEASURES: tuple[Measure, ...]

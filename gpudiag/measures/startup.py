@@ -8,11 +8,13 @@ import numpy as np
 
 from gpudiag.measures.concurrency import count_at
 from gpudiag.measures.stamps import SECOND_US
-from gpudiag.measures.timeline import NEVER, Lives, Samples, first_activity
+from gpudiag.measures.timeline import LONG_AGO, NEVER, Lives, Samples, first_activity
 
-MIN_STEP_MIB = 500.0
-"""A model is loaded beyond the CUDA context (300-600 MiB, METHODS 6)."""
+LOADED_MIB = 700.0
+"""More than a CUDA context (300-600 MiB, METHODS 6): a model is being loaded."""
+MIN_RISE_MIB = 1000.0
 QUIET_US = 20 * SECOND_US
+SETTLED_US = 60 * SECOND_US
 LONGEST_US = 1200 * SECOND_US
 MAX_RAMPS = 2000
 
@@ -45,35 +47,32 @@ def solo_startups(samples: Samples, lives: Lives) -> np.ndarray:
 
 
 def ramp_startups(memory: Samples, lives: Lives) -> np.ndarray:
-    """Start to half of the rise of memory, for trials during whose start-up no other trial started or ended.
+    """Start to a memory of 700 MiB more, for trials that no other trial's start or end may disturb.
 
-    The device's memory rises twice: by the CUDA context early in the start-up, by model and batch when
-    training begins. The rise must be of 500 MiB, and nothing else may happen until 20 s after its
-    middle, or it could be another trial's. NaN elsewhere.
+    The device's memory rises by the CUDA context early in the start-up, then by model and batch when training
+    begins. The rise must reach 1000 MiB. No other trial may have started in the 60 s before, or start or end until
+    20 s after the rise passed 700 MiB, or it could be that trial's. NaN elsewhere.
     """
     out = np.full(len(lives.start_us), np.nan)
     if len(memory.time_us) < 2:
         return out
     marks = np.sort(np.concatenate([lives.start_us, lives.end_us]))
+    following = np.append(marks, NEVER)[np.searchsorted(marks, lives.start_us, "right")]
+    until = np.minimum(np.minimum(following, lives.end_us), lives.start_us + LONGEST_US)
+    low = np.searchsorted(memory.time_us, lives.start_us)
+    high = np.searchsorted(memory.time_us, until)
     half = float(np.median(np.diff(memory.time_us))) / 2
-    step = max(1, -(-len(out) // MAX_RAMPS))
-    for i in range(0, len(out), step):
-        start, end = lives.start_us[i], lives.end_us[i]
-        # The end of the trial before it, at the same instant or just before, is no disturbance.
-        following = marks[np.searchsorted(marks, start, "right") :]
-        until = min(int(following[0]) if len(following) else NEVER, int(end), int(start) + LONGEST_US)
-        low, high = np.searchsorted(memory.time_us, [start, until])
-        if high - low < 2:
-            continue
-        used = memory.value[low:high]
-        base = float(np.minimum.accumulate(used)[-1])
-        top = float(used[int(np.argmin(used)) :].max())
-        if top - base < MIN_STEP_MIB:
-            continue
-        above = np.flatnonzero(used[int(np.argmin(used)) :] >= (base + top) / 2)[0] + int(np.argmin(used))
-        middle = int(memory.time_us[low + above])
-        if middle + QUIET_US <= until:
-            out[i] = max(middle - start - half, 0) / SECOND_US
+    starts = np.sort(lives.start_us)
+    earlier = np.append(LONG_AGO, starts)[np.searchsorted(starts, lives.start_us)]
+    settled = lives.start_us - np.maximum(earlier, lives.start_us - SETTLED_US) >= SETTLED_US
+    candidates = np.flatnonzero(settled & (high - low >= 2) & (until - lives.start_us > QUIET_US))
+    for i in candidates[:: max(1, -(-len(candidates) // MAX_RAMPS))].tolist():
+        used = memory.value[low[i] : high[i]]
+        rise = used - np.minimum.accumulate(used)
+        loaded = int(np.argmax(rise >= LOADED_MIB))
+        passed = int(memory.time_us[low[i] + loaded])
+        if rise.max() >= MIN_RISE_MIB and passed + QUIET_US <= until[i]:
+            out[i] = max(passed - lives.start_us[i] - half, 0) / SECOND_US
     return out
 
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.plots.clock import alt_clock, plot_clock
+from gpudiag.plots.costs import alt_progress, plot_progress
+from gpudiag.plots.ledger import alt_ledger, alt_waterfall, plot_ledger, plot_waterfall
 from gpudiag.plots.memory import alt_memory, plot_memory
 from gpudiag.plots.parallelism import alt_concurrency, alt_gaps, plot_concurrency, plot_gaps
 from gpudiag.plots.picture import Picture, Plot
@@ -21,6 +24,18 @@ PLOTS: dict[str, Plot] = {
         alt_timeline,
         "Each bar is a trial in the slot that it held; hatched green bars have no recorded end and reach to the "
         "latest instant that they can have run. Blank stretches of the curves were not observed.",
+    ),
+    "ledger": Plot(
+        plot_ledger,
+        alt_ledger,
+        "Every second of every GPU is in exactly one cell. Stalled: a trial was past its start-up and the GPU idle. "
+        "Start-up or tail only: every trial on the GPU was then starting up or winding down.",
+    ),
+    "waterfall": Plot(
+        plot_waterfall,
+        alt_waterfall,
+        "What stood between all observed time and the utilization that was measured. A bar is the part of its cell "
+        "in which no kernel ran.",
     ),
     "utilization": Plot(
         plot_utilization,
@@ -62,6 +77,17 @@ PLOTS: dict[str, Plot] = {
         alt_power,
         "Power that each board drew against its limit. Readings that the board cannot produce are crosses beyond "
         "the scale and count in no figure.",
+    ),
+    "progress": Plot(
+        plot_progress,
+        alt_progress,
+        "What the search got for its GPU time. Long flat stretches bought no better value.",
+    ),
+    "clock": Plot(
+        plot_clock,
+        alt_clock,
+        "How well changes of activity and memory fit the starts and ends of the trials if their clock is moved by so "
+        "much. One line that stands out is evidence; several of like height are none.",
     ),
 }
 """Kinds of picture in the order of a report."""

@@ -11,15 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots.axes import count_axis, day_numbers, legend_above, time_axis
+from gpudiag.plots.cells import draw_ribbon
 from gpudiag.plots.memory import draw_capacity
 from gpudiag.plots.palette import INK, STATE_COLORS, STATE_HATCHES, darker
 from gpudiag.plots.picture import painter
 from gpudiag.plots.telemetry import MIB_PER_GIB, Trace, draw_lines, extent, traces
-from gpudiag.plots.wording import counted, duration_text
+from gpudiag.plots.wording import counted, duration_text, share_text
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ MAX_NUMBERED = 60
 MAX_VECTOR = 1000
 LANE = 0.8
 SLIVER = 0.02
+MAX_RIBBONS = 12
 
 
 @painter
@@ -38,10 +41,11 @@ def plot_timeline(
     parallelism: ParallelismProfile,
     utilization: UtilizationProfile | None = None,
     memory: MemoryProfile | None = None,
+    ledger: LedgerProfile | None = None,
     *,
     timezone: str = "UTC",
 ) -> Figure:
-    """Gantt chart of the trials by slot, coloured by state, above utilization and memory of the GPUs.
+    """Gantt chart of the trials by slot, coloured by state, above the ledger, utilization and memory of the GPUs.
 
     Trials without a known end are hatched up to the end that was inferred.
     Raises NotMeasurable if no trial has a start.
@@ -51,23 +55,38 @@ def plot_timeline(
         raise NotMeasurable("No trial has a start time.")
     use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
     mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
-    lanes_inch = float(np.clip(0.32 * parallelism.n_slots, 0.9, 3.0))
-    heights = [lanes_inch] + [1.5] * bool(use) + [1.3] * bool(mem)
+    cells = ledger if ledger is not None and _has_ribbon(ledger) else None
+    heights = [float(np.clip(0.32 * parallelism.n_slots, 0.9, 3.0))]
+    heights += [_ribbon_inch(cells)] if cells is not None else []
+    heights += [1.5] * bool(use) + [1.3] * bool(mem)
     figure = Figure(figsize=(9, sum(heights) + 0.75 + 0.3 * len(heights)), layout="constrained")
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     low, high, note = _window(slots, use + mem)
     time_axis(axes[-1], low, high, timezone)
     axes[-1].set_xlabel(axes[-1].get_xlabel() + note)
     _draw_trials(axes[0], slots)
+    if cells is not None:
+        gpus = [str(gpu) for gpu in cells.per_gpu.index]
+        legend_above(axes[1], draw_ribbon(axes[1], cells.spans, gpus), 4)
     if use:
-        legend_above(axes[1], draw_lines(axes[1], use))
-        axes[1].set(ylabel="utilization [%]", ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
+        ax = axes[-2] if mem else axes[-1]
+        legend_above(ax, draw_lines(ax, use))
+        ax.set(ylabel="utilization [%]", ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
     if mem and memory is not None:
         handles = draw_lines(axes[-1], mem, extremes=True)
         legend_above(axes[-1], ([] if use else handles) + draw_capacity(axes[-1], memory))
         axes[-1].set(ylabel="memory used [GiB]", ylim=(0, None))
     figure.align_ylabels(axes)
     return figure
+
+
+def _has_ribbon(ledger: LedgerProfile) -> bool:
+    """More rows than this would be a figure of their own, and the ledger's figure is one."""
+    return ledger.has_trials and not ledger.spans.empty and ledger.n_gpus <= MAX_RIBBONS
+
+
+def _ribbon_inch(ledger: LedgerProfile) -> float:
+    return 0.35 + 0.17 * ledger.n_gpus
 
 
 def _window(slots: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float, str]:
@@ -145,6 +164,7 @@ def alt_timeline(
     parallelism: ParallelismProfile,
     utilization: UtilizationProfile | None = None,
     memory: MemoryProfile | None = None,
+    ledger: LedgerProfile | None = None,
 ) -> str:
     """What :func:`plot_timeline` shows."""
     counts = parallelism.slots["state"].value_counts()
@@ -158,4 +178,7 @@ def alt_timeline(
         text += f" Below it, GPU utilization, {utilization.mean_pct:.0f} % on average over {gpus}."
     if memory is not None and np.isfinite(memory.max_used_pct):
         text += f" GPU memory filled up to {memory.max_used_pct:.0f} %."
+    if ledger is not None and _has_ribbon(ledger):
+        worked = share_text(ledger.pct("busy", "busy_low"))
+        text += f" A ribbon shows what each GPU did at each instant: it worked for trials for {worked} of the time."
     return text

@@ -11,13 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.clock import ClockProfile
+from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.power import PowerProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.schema import STATES
+from gpudiag.run import Run
+from gpudiag.schema import GPU, STATES, STUDIES, TRIALS, conform
 
 START = pd.Timestamp("2026-11-20 18:07:13", tz="UTC")
 NAN = float("nan")
@@ -210,9 +215,55 @@ def toy_pruning(n: int = 170, longest: int = 60, earliest: float = 4.0) -> Pruni
     )  # fmt: skip
 
 
+def toy_run(size: Size = Size(), seed: int = 1) -> Run:
+    """The same toy as tables: trials by slot on the GPUs in turn, and telemetry that follows them loosely."""
+    rng = np.random.default_rng(seed)
+    frame = toy_slots(size, rng)
+    span = float(frame["end_s"].max())
+    seconds = np.linspace(-5, span, size.samples) if size.samples > 1 else np.zeros(1)
+    kept = (seconds < 0.4 * span) | (seconds > 0.5 * span) if size.gap else seconds == seconds
+    logs = []
+    for gpu in range(size.gpus):
+        level = np.repeat(rng.choice([0.0, 30.0, 85.0, 95.0], len(seconds) // 7 + 1), 7)[: len(seconds)]
+        logs.append(pd.DataFrame({"time": stamps(seconds), "gpu": str(gpu), "util_pct": level})[kept])
+    trials = pd.DataFrame(
+        {
+            "study": "toy", "trial": frame["trial"], "state": frame["state"], "start": stamps(frame["start_s"]),
+            "end": stamps(frame["end_s"].where(~frame["open"])), "gpu": (frame["slot"] % size.gpus).astype(str),
+            "value": rng.uniform(0, 1, len(frame)),
+        }
+    )  # fmt: skip
+    studies = pd.DataFrame({"study": ["toy"], "directions": ["MINIMIZE"]})
+    return Run(
+        gpu=conform(pd.concat(logs, ignore_index=True), GPU),
+        trials=conform(trials, TRIALS),
+        studies=conform(studies, STUDIES),
+    )
+
+
+def measured(measure: Any, run: Run) -> Any | None:
+    """The profile, or None where the toy is too small for it."""
+    try:
+        return measure(run)
+    except NotMeasurable:
+        return None
+
+
+def toy_clock() -> ClockProfile:
+    offsets = np.arange(-57, 58) * 900.0
+    fit = np.where(offsets == 28800, 0.61, 0.08 * np.abs(np.sin(offsets)))
+    return build(
+        ClockProfile, candidates=pd.DataFrame({"offset_s": offsets, "fit": fit}), offset_s=28800.0, confidence="strong"
+    )
+
+
 def toy_profiles(size: Size = Size()) -> dict[str, Any]:
     """All topics of one toy."""
+    run = toy_run(size)
     return {
+        "ledger": measured(measure_ledger, run),
+        "costs": measured(measure_costs, run),
+        "clock": toy_clock(),
         "parallelism": toy_parallelism(size),
         "trials": toy_trials(size),
         "utilization": toy_utilization(size),

@@ -27,7 +27,7 @@ SIZES = {
     "dense": Size(trials=3000, slots=8, gpus=8),
 }
 UNIT = re.compile(r"\[.+\]$|\[.+\];")
-NEVER_DRAWN = {("gaps", "one sample")}
+NEVER_DRAWN = {(name, "one sample") for name in ("gaps", "ledger", "waterfall", "progress")}
 
 
 @pytest.fixture(scope="module", params=list(SIZES))
@@ -49,7 +49,7 @@ def frames(profiles: dict[str, Any]) -> dict[str, pd.DataFrame]:
     return {
         f"{topic}.{spec.name}": value
         for topic, profile in profiles.items()
-        for spec in dataclasses.fields(profile)
+        for spec in (dataclasses.fields(profile) if profile is not None else ())
         if isinstance(value := getattr(profile, spec.name), pd.DataFrame)
     }
 
@@ -121,7 +121,7 @@ def test_a_report_of_the_largest_run_stays_small_and_quick() -> None:
 
 def test_needs_and_accepts_are_read_from_the_signature() -> None:
     assert PLOTS["timeline"].needs == ("parallelism",)
-    assert PLOTS["timeline"].accepts == ("parallelism", "utilization", "memory")
+    assert PLOTS["timeline"].accepts == ("parallelism", "utilization", "memory", "ledger")
     assert PLOTS["timeline"].timed and not PLOTS["power"].timed
 
 
@@ -134,8 +134,9 @@ def test_a_missing_profile_is_named() -> None:
 def test_an_optional_profile_may_be_missing() -> None:
     profiles = toy_profiles(Size(trials=20))
     alone = draw("timeline", {"parallelism": profiles["parallelism"]})
-    both = draw("timeline", {**profiles, "utilization": None})
+    both = draw("timeline", {**profiles, "utilization": None, "ledger": None})
     assert len(alone.figure.axes) == 1 and len(both.figure.axes) == 2
+    assert len(draw("timeline", profiles).figure.axes) == 4
     assert "utilization" not in alone.alt
 
 
