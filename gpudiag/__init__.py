@@ -12,10 +12,13 @@ _HOME = {
     "GpudiagError": "gpudiag.errors",
     "InputError": "gpudiag.errors",
     "NotMeasurable": "gpudiag.errors",
+    "Recorder": "gpudiag.record.recorder",
     "ReportError": "gpudiag.errors",
     "Run": "gpudiag.run",
+    "TrialStamps": "gpudiag.record.optuna_stamps",
     "diagnose": "gpudiag.diagnosis",
     "load_run": "gpudiag.load",
+    "optuna_callback": "gpudiag.record.optuna_stamps",
     "read_telemetry": "gpudiag.readers.telemetry",
     "read_trials": "gpudiag.readers.trials",
     "simulate": "gpudiag.simulation",
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from gpudiag.load import load_run as load_run
     from gpudiag.readers.telemetry import read_telemetry as read_telemetry
     from gpudiag.readers.trials import read_trials as read_trials
+    from gpudiag.record.optuna_stamps import TrialStamps as TrialStamps
+    from gpudiag.record.optuna_stamps import optuna_callback as optuna_callback
+    from gpudiag.record.recorder import Recorder as Recorder
     from gpudiag.run import Run as Run
     from gpudiag.simulation import simulate as simulate
 

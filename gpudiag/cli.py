@@ -145,6 +145,31 @@ def inspect(
         raise typer.Exit(2)
 
 
+@app.command()
+def record(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="run this and record till it ends")
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help=".csv or .parquet")] = Path(
+        "metrics.csv"
+    ),
+    interval: Annotated[float, typer.Option("--interval", help="seconds between samples")] = 1.0,
+    gpus: Annotated[str, typer.Option("--gpus", metavar="0,1|UUID", help="default: all")] = "",
+    processes: Annotated[bool, typer.Option("--processes", help="the processes on each GPU as well")] = False,
+    host: Annotated[bool, typer.Option("--host", help="processors, memory and disks as well")] = False,
+    rotate_mb: Annotated[float | None, typer.Option("--rotate-mb", help="begin a new file after so many MB")] = None,
+) -> None:
+    """Record GPU metrics while a command runs, or until Ctrl-C; exit with the command's code."""
+    from gpudiag.record.recorder import Recorder
+    from gpudiag.record.session import record_command, record_until_interrupt
+
+    names = tuple(name.strip() for name in gpus.split(",") if name.strip())
+    recorder = Recorder(output, interval_s=interval, gpus=names, processes=processes, host=host, rotate_mb=rotate_mb)
+    if command:
+        raise typer.Exit(record_command(recorder, command))
+    record_until_interrupt(recorder, interval, sys.stderr if sys.stderr.isatty() else None)
+
+
 @rules_app.command("list")
 def rules_list(format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text") -> None:
     """List every rule with its thresholds."""
@@ -241,11 +266,12 @@ def _status(console: Console, what: str) -> Any:
 
 
 def expand(arguments: list[str]) -> list[str]:
-    """``--telemetry a b`` as ``--telemetry a --telemetry b``, so that shell globs work."""
+    """``--telemetry a b`` as ``--telemetry a --telemetry b``, so that shell globs work; a command after -- is left."""
     out: list[str] = []
     current = ""
     taken = 0
-    for argument in arguments:
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    for argument in arguments[:end]:
         if argument.startswith("-") and argument != "-":
             current, taken = (argument if argument in MANY else ""), 0
             out.append(argument)
@@ -254,7 +280,7 @@ def expand(arguments: list[str]) -> list[str]:
             taken += 1
         else:
             out.append(argument)
-    return out
+    return out + arguments[end:]
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ from gpudiag.schema import GPU, HOST, PROCESSES
 MAGIC = "# gpudiag-record "
 VERSION = 1
 GPU_LINE = "# gpu "
+PARQUET_KEY = b"gpudiag-record"
+"""Where the footer of a recording in Parquet holds the headers of its sessions, as a JSON list."""
 KINDS = ("gpu", "process", "host", "event")
 """None is the beginning of another."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,10 @@ class Host:
 
     def read(self) -> Values:
         """One sample; what this host does not tell is absent."""
-        values = self._memory() | self._processors() | self._disks()
-        if self._clock() >= self._scan_again_at:
-            values |= self._busiest_process()
+        values: Values = {}
+        for part in (self._memory, self._processors, self._disks, self._busiest_process):
+            with suppress(psutil.Error, OSError, RuntimeError, NotImplementedError):  # a part of /proc that is hidden
+                values |= part()
         return values
 
     def _memory(self) -> Values:
@@ -60,10 +62,7 @@ class Host:
         return values
 
     def _disks(self) -> Values:
-        try:
-            counters = self._source.disk_io_counters()
-        except (OSError, RuntimeError, NotImplementedError):  # containers without /proc/diskstats
-            counters = None
+        counters = self._source.disk_io_counters()
         now, before, since = self._clock(), self._read_bytes, self._read_at
         self._read_at, self._read_bytes = now, counters.read_bytes if counters else None
         if before is None or self._read_bytes is None or now <= since or self._read_bytes < before:
@@ -73,6 +72,8 @@ class Host:
     def _busiest_process(self) -> Values:
         """Processor time of every process since the last look through them; 100 % is one core."""
         began = self._clock()
+        if began < self._scan_again_at:
+            return {}
         now: dict[tuple[int, float], float] = {}
         for process in self._source.process_iter():
             try:

@@ -13,6 +13,7 @@ from gpudiag.readers.telemetry import (
     amd_smi,
     dcgmi,
     gpudiag_csv,
+    gpudiag_parquet,
     gpustat,
     gpustat_json,
     gputil,
@@ -39,6 +40,7 @@ EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with util
 
 _TOOLS: tuple[Reader[Telemetry], ...] = (
     gpudiag_csv.READER,
+    gpudiag_parquet.READER,
     nvidia_smi_csv.READER,
     nvidia_smi_dmon.READER,
     nvidia_smi_pmon.READER,

@@ -1,0 +1,87 @@
+"""Trials that gpudiag stamped while they ran (user attributes ``gpudiag:...``): their clock is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.schema import text_dtype
+
+PREFIX = "user_attrs.gpudiag:"
+QUARTER = pd.Timedelta(minutes=15)
+NEAR = pd.Timedelta(seconds=60)
+"""How far a stamp may lie from the start that Optuna stored, zones apart: the sampler runs in between."""
+
+
+def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Trials and studies with what the stamps tell, and a sentence for each study that has some.
+
+    ``start`` and ``end`` of a stamped trial are its stamps; an end without one, and trials of the study
+    without any, are moved by the offset that its stamped trials show, if they all show one. Then the clock of
+    the study is ``utc``. Columns ``gpu`` (a uuid), ``pid`` and ``host`` are filled where they are unknown.
+    """
+    if PREFIX + "start_utc" not in trials:
+        return trials, studies, ()
+    trials, studies = trials.copy(), studies.copy()
+    start, end = _times(trials, "start_utc"), _times(trials, "end_utc")
+    offset = _quarters(start - trials["start"])
+    notes = []
+    for at in studies.index:
+        own = trials["study"] == studies.loc[at, "study"]
+        stamped = own & start.notna()
+        if not stamped.any():
+            continue
+        moved = offset[stamped].fillna(_common(offset[stamped]))
+        unstamped = own & ~start.notna()
+        shift = pd.concat([moved, pd.Series(_common(moved), index=trials.index[unstamped])])
+        exact = bool(shift.notna().all())
+        shift = shift.fillna(pd.Timedelta(0))
+        trials.loc[own, "end"] = end[own].fillna(trials.loc[own, "end"] + shift.reindex(trials.index[own]))
+        trials.loc[own, "start"] = start[own].fillna(trials.loc[own, "start"] + shift.reindex(trials.index[own]))
+        if exact:
+            studies.loc[at, "clock"] = "utc"
+        notes.append(_note(str(studies.loc[at, "study"]), int(stamped.sum()), int(own.sum()), exact))
+    return _located(trials), studies, tuple(notes)
+
+
+def _times(trials: pd.DataFrame, name: str) -> pd.Series:
+    """Stamps as UTC; what is none, or was written by someone else in another form, is NaT."""
+    if PREFIX + name not in trials:
+        return pd.Series(pd.NaT, index=trials.index, dtype="datetime64[us, UTC]")
+    text = trials[PREFIX + name].map(lambda value: value if isinstance(value, str) else None).astype("object")
+    return pd.to_datetime(text, utc=True, errors="coerce", format="ISO8601").astype("datetime64[us, UTC]")
+
+
+def _quarters(difference: pd.Series) -> pd.Series:
+    """Differences that are a zone's: whole quarters of an hour; others are unknown."""
+    rounded = difference.dt.round(QUARTER)
+    return rounded.where((difference - rounded).abs() <= NEAR)
+
+
+def _common(offset: pd.Series) -> pd.Timedelta:
+    """The offset that all show, or NaT."""
+    known = offset.dropna().unique()
+    return known[0] if len(known) == 1 else pd.NaT
+
+
+def _located(trials: pd.DataFrame) -> pd.DataFrame:
+    """GPU, process and host from the stamps where nothing else tells them."""
+    for column, name in (("gpu", "gpu_uuid"), ("host", "host")):
+        if PREFIX + name in trials:
+            said = trials[PREFIX + name].astype("object")
+            known = trials[column].astype("object") if column in trials else pd.Series(None, trials.index, dtype=object)
+            trials[column] = known.where(known.notna(), said).astype(text_dtype())
+    if PREFIX + "pid" in trials:
+        said = pd.to_numeric(trials[PREFIX + "pid"], errors="coerce")
+        known = trials["pid"].astype("float64") if "pid" in trials else pd.Series(np.nan, index=trials.index)
+        trials["pid"] = known.fillna(said).astype("Int64")
+    return trials
+
+
+def _note(study: str, stamped: int, n: int, exact: bool) -> str:
+    if exact:
+        return f"Study '{study}': {stamped} of {n} trials carry gpudiag's stamps in UTC; its clock is exact."
+    return (
+        f"Study '{study}': {stamped} of {n} trials carry gpudiag's stamps in UTC; the others were run under "
+        "different clocks and keep their own."
+    )

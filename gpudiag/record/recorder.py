@@ -1,0 +1,140 @@
+"""The recorder as a context manager around a training, in a thread or in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from gpudiag.clock import machine_zone
+from gpudiag.errors import ConfigError
+from gpudiag.record import parquet
+from gpudiag.record.readings import Adapter
+from gpudiag.record.sampler import Options
+from gpudiag.record.status import Board
+from gpudiag.record.worker import ProcessWorker, ThreadWorker, say
+
+Item = TypeVar("Item")
+
+
+class Recorder:
+    """Record GPUs, their processes and the host to a file while the body of a ``with`` runs.
+
+    ::
+
+        with gd.Recorder("metrics.csv", interval_s=1) as rec:
+            for epoch in range(10):
+                for batch in rec.timed(loader):
+                    ...
+                print(rec.epoch(epoch))
+
+    The file is append-only: a killed training loses at most the last sample, and another start appends to it.
+    No failure while recording reaches the training. ``gpudiag.read_telemetry(path)`` reads it back.
+
+    Args:
+        path: ``.csv``, or ``.parquet``: then a journal ``NAME.journal.csv`` is written and converted at the end;
+            after a kill the journal remains, which can be read as well.
+        interval_s: seconds between samples, 0.01 to 3600.
+        gpus: indices or uuids; default: all.
+        processes: record the processes on each GPU as well.
+        host: record processors, memory and disks as well.
+        mode: ``thread`` samples in this process; ``process`` starts another, which Python's lock cannot delay.
+        rotate_mb: begin a new file after that many megabytes (CSV only).
+        settings: present values such as ``{"batch_size": 32, "num_workers": 4}``, repeated in warnings.
+
+    Raises:
+        NoDriver: on entry, where there is no NVIDIA driver and the host is not recorded.
+        ConfigError: on entry, for a GPU that does not exist or a file that cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        interval_s: float = 1.0,
+        gpus: Sequence[str] = (),
+        processes: bool = True,
+        host: bool = True,
+        mode: Literal["thread", "process"] = "thread",
+        rotate_mb: float | None = None,
+        settings: Mapping[str, object] | None = None,
+        adapter: Adapter | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self._parquet = self.path.suffix == ".parquet"
+        if self._parquet and rotate_mb is not None:
+            raise ConfigError(f"{self.path}: Parquet is written at the end and cannot be rotated; record to .csv.")
+        if mode not in ("thread", "process"):
+            raise ConfigError(f"mode must be 'thread' or 'process', but got '{mode}'.")
+        self._file = parquet.journal_of(self.path) if self._parquet else self.path
+        self._options = Options(interval_s, tuple(gpus), processes, str(machine_zone()))
+        self._wanted: dict[str, Any] = {"host": host, "rotate_mb": rotate_mb}
+        self._board = Board(say, settings)
+        self._worker = ProcessWorker() if mode == "process" else ThreadWorker(adapter)
+        self._owner = 0
+
+    def open(self) -> None:
+        """Find the GPUs and begin the file; :meth:`start` does this where it has not been done."""
+        self._owner = os.getpid()
+        self._worker.open(self._file, self._options, self._wanted, self._board)
+
+    def start(self) -> Recorder:
+        """Begin to sample."""
+        if not self._owner:
+            self.open()
+        self._worker.start()
+        return self
+
+    def stop(self) -> None:
+        """End the recording; may be called twice. In a fork of the process that started it, it does nothing."""
+        if self._owner != os.getpid():
+            return
+        self._owner = 0
+        if self._worker.stop() and self._parquet:
+            try:
+                self.path = parquet.convert(self._file, self.path)
+            except Exception as error:  # whatever Parquet says, the training goes on and the journal is whole
+                say(f"{self.path} was not written ({error}); the recording is in {self._file}.")
+
+    def mark(self, kind: str, detail: str, **values: Any) -> None:
+        """Write an event into the recording; ``trial`` and ``gpu`` may be given beside it."""
+        self._worker.mark(kind, detail, values)
+
+    def epoch(self, number: int | None = None) -> str:
+        """What was seen since the last call, in one line, which is written as an event too."""
+        summary = ("epoch: " if number is None else f"epoch {number}: ") + self._board.epoch_summary()
+        self.mark("epoch", summary)
+        return summary
+
+    def timed(self, loader: Iterable[Item]) -> Iterator[Item]:
+        """The items of a loader; how long each kept the loop waiting is measured for summaries and warnings."""
+        items = iter(loader)
+        while True:
+            began = time.perf_counter()
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            self._board.waited(time.perf_counter() - began)
+            yield item
+
+    def status_line(self) -> str:
+        """``GPU: 85% | VRAM:12.3/24.0GB(51.2%) | CPU: 45.2% | RAM:18.4/64.0GB(28.8%)``; empty before the first."""
+        return self._board.status_line()
+
+    def postfix(self) -> dict[str, str]:
+        """The status for a progress bar: ``bar.set_postfix(rec.postfix(), refresh=False)``."""
+        return self._board.postfix()
+
+    def __enter__(self) -> Recorder:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.mark("exception", kind.__name__)
+        self.stop()
