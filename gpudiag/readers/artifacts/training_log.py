@@ -41,7 +41,7 @@ def recognises(source: Source) -> bool:
 def _trains(source: Source) -> bool:
     steps = 0
     for line in source.lines:
-        steps += is_progress(line) and bool(_stamp(line))
+        steps += is_progress(line) and bool(line_stamp(line))
         if steps == _ENOUGH_PROGRESS:
             return True
     return False
@@ -67,7 +67,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         kind = kind_of(line)
         if kind is not None:
             gpu = gpu_of(line) if kind == "gpu_assigned" else None
-            rows.append((_stamp(line), kind, line.strip()[:_DETAIL_CHARACTERS], gpu, trial_of(line), number))
+            rows.append((line_stamp(line), kind, line.strip()[:_DETAIL_CHARACTERS], gpu, trial_of(line), number))
     name = source.path.name
     if not rows:
         note = f"{name}: a training log without a line about failures, loader timing, epoch times or GPUs."
@@ -92,7 +92,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     )
 
 
-def _stamp(line: str) -> str:
+def line_stamp(line: str) -> str:
     """The stamp at the beginning of a line as ISO 8601 text, empty if there is none."""
     head = line[:_STAMP_WITHIN]
     if match := STAMP.search(head):

@@ -1,0 +1,90 @@
+"""A CSV of batch tasks: a header that names a status and a time or a duration, one task a row.
+
+The spellings are those of the JSON Lines form; ``Start Time`` and ``start-time`` are ``start_time``.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gpudiag.errors import InputError
+from gpudiag.readers.artifacts import task_jsonl
+from gpudiag.readers.artifacts.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.problems import ProblemLog
+from gpudiag.readers.source import Source
+from gpudiag.readers.trials.flat import is_trials_header, typed
+
+NAME = "task-csv"
+
+_SPENT = START + END + DURATION_S + DURATION_MS
+_TELEMETRY = re.compile(r"util|power|watt|temp|memory\.used|mem_used|vram")
+_DELIMITERS = (",", ";", "\t")
+_LOOKED_AT = 20
+
+
+def recognises(source: Source) -> bool:
+    """True if the header names how a task ended and when, and the first rows' status is a known word.
+
+    One stamp alone is not enough: a log of samples has that too.
+    """
+    if source.is_binary or not source.lines:
+        return False
+    delimiter = _delimiter(source.lines[0])
+    own = next(csv.reader([source.lines[0].lstrip("\ufeff")], delimiter=delimiter), [])
+    names = [_plain(name) for name in own]
+    known = set(names)
+    if len(names) < 2 or not known & set(STATUS) or not known & set(_SPENT) or known & set(NOT_TASKS):
+        return False
+    if is_trials_header(own) or any(_TELEMETRY.search(name) for name in names):
+        return False
+    rows = csv.reader(source.lines[1:_LOOKED_AT], delimiter=delimiter)
+    tasks = [dict(zip(names, typed_row(row), strict=False)) for row in rows if len(row) == len(names)]
+    states = [task_jsonl.state_of(task) for task in tasks]
+    return bool(states) and 2 * sum(state is not None for state in states) > len(states)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
+
+
+def _delimiter(line: str) -> str:
+    return max(_DELIMITERS, key=line.count)
+
+
+def typed_row(cells: list[str]) -> list[Any]:
+    """Each cell as number, truth value or text; None if it is empty."""
+    return [typed([cell.strip()])[0] for cell in cells]
+
+
+def read(source: Source, options: ReadOptions) -> Trials:
+    """One trial per row, numbered in the order of the rows.
+
+    Raises InputError if no row is a task.
+    """
+    problems = ProblemLog()
+    tasks = list(_tasks(source, problems))
+    if not tasks:
+        raise InputError(f"{source.path}: no row is a task; expected a status and a time or duration in each.")
+    return task_jsonl.tables(tasks, source, options, problems, NAME)
+
+
+def _tasks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
+    rows = csv.reader(source.read_text().replace("\0", "").splitlines(), delimiter=_delimiter(source.lines[0]))
+    names = [_plain(name) for name in next(rows)]
+    for row in rows:
+        if not row or [_plain(cell) for cell in row] == names:
+            continue
+        task = dict(zip(names, typed_row(row), strict=False))
+        if len(row) != len(names):
+            problems.add("row of another width", line=rows.line_num, example=",".join(row), lost=True)
+        elif task_jsonl.state_of(task) is None:
+            problems.add("row without a known status", line=rows.line_num, example=",".join(row), lost=True)
+        else:
+            yield rows.line_num, {name: value for name, value in task.items() if value is not None}
+
+
+READER: Reader[Trials] = Reader(NAME, recognises, read)

@@ -1,0 +1,77 @@
+"""CSV task lists: which are recognised, spellings of headers, torn rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from gpudiag.clock import parse_zone
+from gpudiag.errors import InputError
+from gpudiag.readers.artifacts import task_csv
+from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.readers.identify import identify
+from gpudiag.readers.source import Source
+
+
+def put(folder: Path, text: str) -> Source:
+    path = folder / "jobs.csv"
+    path.write_text(text)
+    return Source.open(path)
+
+
+def read(folder: Path, text: str) -> Trials:
+    source = put(folder, text)
+    found = identify(source)
+    assert found is not None and found[1].name == "task-csv"
+    return task_csv.read(source, ReadOptions(parse_zone("Asia/Taipei")))
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_spellings_of_a_header(tmp_path: Path, mark: str) -> None:
+    text = (
+        "Task,Status,Start Time,End-Time,GPU,depth\n"
+        "a,ok,2026-03-01 10:00:00,2026-03-01 10:01:40,1,9\n"
+        "b,FAILED,2026-03-01 10:00:10,2026-03-01 10:00:20,0,7\n"
+    )
+    out = read(tmp_path, text.replace(",", mark))
+    trials = out.trials
+    assert trials["state"].tolist() == ["COMPLETE", "FAIL"] and trials["name"].tolist() == ["a", "b"]
+    assert trials["start"][0] == pd.Timestamp("2026-03-01T02:00Z")
+    assert (trials["end"] - trials["start"]).dt.total_seconds().tolist() == [100, 10]
+    assert trials["gpu"].tolist() == ["1", "0"] and trials["user_attrs.depth"].tolist() == [9, 7]
+
+
+def test_torn_rows_and_ends_before_starts_are_named_by_line(tmp_path: Path) -> None:
+    out = read(tmp_path, "name,status,start,end\na,ok,1761645600,1761645500\nb,ok,1761645600,1761645700\nc,ok\n")
+    problems = {problem.kind: problem.line for problem in out.problems}
+    assert problems == {"row of another width": 4, "end before start": 2}
+    assert out.trials["end"].isna().tolist() == [True, False]
+
+
+def test_an_exit_code_and_a_duration(tmp_path: Path) -> None:
+    out = read(tmp_path, "job,exit_code,elapsed\nx,0,4.5\ny,137,2\n")
+    assert out.trials["state"].tolist() == ["COMPLETE", "FAIL"]
+    assert out.trials["duration_s"].tolist() == [4.5, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "number,state,value,datetime_start\n0,COMPLETE,1,2026-01-01\n",
+        "Number,State,Value\n0,Complete,1\n",
+        "timestamp,gpu_util,status\n2026-01-01,4,ok\n",
+        "timestamp,status\n2026-01-01,ok\n",
+        "task,status,seconds\na,purple,1\n",
+        "done,status,training_iteration,duration\nTrue,ok,1,2\n",
+        "task,status,seconds\n",
+    ],
+)
+def test_other_tables_are_left_alone(tmp_path: Path, text: str) -> None:
+    assert not task_csv.recognises(put(tmp_path, text))
+
+
+def test_a_table_without_a_task_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no row is a task"):
+        task_csv.read(put(tmp_path, "task,status,seconds\na,purple,1\n"), ReadOptions(parse_zone("UTC")))
