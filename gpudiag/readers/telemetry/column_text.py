@@ -171,6 +171,12 @@ def _count(part: pl.DataFrame, first_cells: pl.DataFrame, log: ProblemLog) -> No
             log.add(kind, len(lines), line=lines["line"][0], example=lines["text"][0], lost=kind == TORN)
 
 
+def gpu_ticks(rows: pl.DataFrame) -> np.ndarray:
+    """Number of the tick of each row: GPUs come in ascending order, so one begins where the index does not grow."""
+    gpu = rows["gpu"].cast(pl.Int64).to_numpy()
+    return np.cumsum(gpu <= np.concatenate(([-1], gpu[:-1])))
+
+
 def stamp_rows(rows: pl.DataFrame, tick: np.ndarray, period_s: float | None) -> tuple[np.ndarray, list[str]]:
     """Stamps of the rows as datetime64, and a sentence on what they stand for if they are no full stamps."""
     day, clock = _part_us(rows, "date"), _part_us(rows, "time")

@@ -10,18 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import polars as pl
 
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.column_text import holds, read_rows
+from gpudiag.readers.telemetry.column_text import gpu_ticks, holds, read_rows, stamp_rows
 from gpudiag.readers.telemetry.dcgm_fields import BY_NAME, BY_NUMBER, BY_TAG, Metric, without_blanks
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
 from gpudiag.readers.telemetry.lines import numbered_lines
 from gpudiag.readers.telemetry.long_form import widen, with_total, xid_events
 from gpudiag.readers.telemetry.snapshots import quantity
-from gpudiag.readers.telemetry.ticks import is_epoch, relative_note, relative_time
+from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "dcgmi dmon"
 OTHER_ENTITY = "row of a MIG instance, link or CPU"
@@ -64,15 +63,13 @@ def _read_text(source: Source, options: ReadOptions, log: ProblemLog) -> Telemet
         rows = rows.filter(board)
     if rows.is_empty() or set(rows.columns).isdisjoint(BY_TAG):
         raise nothing_usable(source, NAME, log)
-    index = rows["gpu"].cast(pl.Int64).to_numpy()
-    tick = np.cumsum(index <= np.concatenate(([-1], index[:-1])))
-    table = pd.DataFrame({"time": relative_time(tick, options.period_s), "gpu": rows["gpu"].to_list()})
+    time, notes = stamp_rows(rows, gpu_ticks(rows), options.period_s)
+    table = pd.DataFrame({"time": time, "gpu": rows["gpu"].to_list()})
     for tag, metric in sorted(BY_TAG.items(), key=lambda item: item[1].rank):
         if tag in rows.columns:
             values = without_blanks(rows[tag].fill_null(float("nan")).to_numpy()) * metric.factor
             table[metric.column] = table[metric.column].fillna(pd.Series(values)) if metric.column in table else values
     events = xid_events(table)
-    notes = [relative_note(options.period_s)]
     return finish(source, NAME, options, log, gpu=with_total(table), events=events, notes=notes)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.column_text import holds, read_rows, stamp_rows
+from gpudiag.readers.telemetry.column_text import gpu_ticks, holds, read_rows, stamp_rows
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
 
 NAME = "nvidia-smi dmon"
@@ -45,7 +45,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     rows = read_rows(source, log, "dmon", (*COLUMNS, "pviol", "tviol"))
     if rows.is_empty():
         raise nothing_usable(source, NAME, log)
-    time, notes = stamp_rows(rows, _ticks(rows["gpu"].cast(pl.Int64).to_numpy()), options.period_s)
+    time, notes = stamp_rows(rows, gpu_ticks(rows), options.period_s)
     columns: dict[str, Any] = {"time": time, "line": rows["line"].to_numpy()}
     columns["gpu"] = rows["gpu"].cast(pl.Categorical).to_pandas().astype("category")
     for name, target in COLUMNS.items():
@@ -67,11 +67,6 @@ def _reasons(pviol: np.ndarray, tviol: np.ndarray) -> np.ndarray:
     """NVML reason bits: power cap where it held most of the tick (pviol is its share), thermal where tviol is 1."""
     bits = _POWER_CAP * (pviol >= _MOSTLY_PCT) + _THERMAL * (tviol > 0)
     return np.where(np.isnan(pviol) & np.isnan(tviol), np.nan, bits)
-
-
-def _ticks(gpu: np.ndarray) -> np.ndarray:
-    """Number of the tick of each row: GPUs come in ascending order, so one begins where the index does not grow."""
-    return np.cumsum(gpu <= np.concatenate(([-1], gpu[:-1])))
 
 
 READER = Reader(NAME, recognises, read)

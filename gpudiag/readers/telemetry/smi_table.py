@@ -23,7 +23,7 @@ _VALUE_ROW = re.compile(
     r"\|\s*(?P<memory>\S.*?)\s*\|\s*(?P<util>\S+)\s+.*\|\s*$"
 )
 _PROCESS_ROW = re.compile(
-    r"\|\s+(?P<gpu>\d+)\s+(?:\S+\s+\S+\s+)?(?P<pid>\d+)\s+(?:C|G|C\+G|M\+C|M|\S{1,3})\s+(?P<name>\S.*?)\s+"
+    r"\|\s+(?P<gpu>\d+)\s+(?:\S+\s+\S+\s+)?(?P<pid>\d{1,10})\s+(?:C|G|C\+G|M\+C|M|\S{1,3})\s+(?P<name>\S.*?)\s+"
     r"(?P<memory>\d+MiB|N/A|-|ERR!)\s*\|\s*$"
 )
 _MEMORY = re.compile(r"(\d+)MiB\s*/\s*(\d+)MiB")

@@ -15,6 +15,8 @@ from gpudiag.readers.telemetry import ticks
 from gpudiag.readers.telemetry.finish import finish
 from gpudiag.readers.telemetry.moments import Moment
 
+_LARGEST_PID = 2**32 - 1
+
 
 @dataclass
 class Snapshots:
@@ -36,8 +38,9 @@ class Snapshots:
         self.gpu.append({"at": len(self.moments) - 1, "line": line, "gpu": gpu, **values})
 
     def process(self, gpu: str, line: int, pid: int, **values: Any) -> None:
-        """A row of table ``processes``."""
-        self.processes.append({"at": len(self.moments) - 1, "line": line, "gpu": gpu, "pid": pid, **values})
+        """A row of table ``processes``; a torn id is left out."""
+        if 0 <= pid <= _LARGEST_PID:
+            self.processes.append({"at": len(self.moments) - 1, "line": line, "gpu": gpu, "pid": pid, **values})
 
     def host_sample(self, line: int, **values: float | None) -> None:
         """A row of table ``host``."""

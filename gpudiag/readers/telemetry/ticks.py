@@ -14,7 +14,7 @@ from gpudiag.readers.telemetry.stamps import FIRST_YEAR, LAST_YEAR
 
 _SECOND_US = 1_000_000
 _FIRST_EPOCH_S, _LAST_EPOCH_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (FIRST_YEAR, LAST_YEAR))
-_DAY = np.timedelta64(1, "D")
+_DAY, _HALF_DAY = np.timedelta64(1, "D"), np.timedelta64(12, "h")
 DEFAULT_PERIOD_S = 1.0
 
 
@@ -84,7 +84,7 @@ def since_midnight(time_of_day: np.ndarray) -> np.ndarray:
     A step back of more than half a day is the next midnight.
     """
     step = np.diff(time_of_day, prepend=time_of_day[:1])
-    days = np.cumsum(step < -_DAY // 2)
+    days = np.cumsum(step < -_HALF_DAY)
     return np.datetime64("1970-01-01T00:00:00", "us") + time_of_day + days * _DAY
 
 

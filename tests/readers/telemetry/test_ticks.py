@@ -1,0 +1,52 @@
+"""Time of samples whose lines say little of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpudiag.readers.telemetry.moments import Moment
+from gpudiag.readers.telemetry.ticks import is_epoch, moment_column, since_midnight, spread, zone_note
+
+START = datetime(2024, 10, 29, 19, 0, 0)
+
+
+@given(st.lists(st.integers(0, 5), max_size=20))
+def test_spread_keeps_order_and_stays_within_the_second(counts: list[int]) -> None:
+    stamps = [Moment(START + timedelta(seconds=at)) for at, count in enumerate(counts) for _ in range(count)]
+    moved = np.array([moment.stamp for moment in stamps], dtype="datetime64[us]") + spread(stamps)
+    assert (np.diff(moved) > np.timedelta64(0)).all()
+    assert (moved.astype("datetime64[s]") == np.array([m.stamp for m in stamps], dtype="datetime64[s]")).all()
+
+
+def test_spread_leaves_fractions_gaps_and_lone_samples_alone() -> None:
+    half = Moment(START + timedelta(milliseconds=500))
+    assert spread([half, half, None, None, Moment(START)]).astype(int).tolist() == [0, 0, 0, 0, 0]
+    assert spread([]).size == 0
+
+
+def test_moments_with_a_zone_become_utc_and_mixed_ones_local() -> None:
+    zoned = Moment(START, utc=True)
+    assert moment_column([zoned, None], UTC).tolist() == [pd.Timestamp(START, tz="UTC"), pd.NaT]
+    mixed = moment_column([zoned, Moment(START)], ZoneInfo("Asia/Taipei"))
+    assert mixed.tolist() == [pd.Timestamp(START + timedelta(hours=8)), pd.Timestamp(START)]
+
+
+def test_only_ambiguous_zone_names_are_noted() -> None:
+    assert zone_note([Moment(START, utc=True, zone="EST"), None]) == []
+    assert "CST" in zone_note([Moment(START, zone="CST")])[0]
+
+
+def test_midnight_is_a_large_step_back_only() -> None:
+    clock = np.array([86_399, 1, 0, 43_200], dtype="timedelta64[s]").astype("timedelta64[us]")
+    seconds = (since_midnight(clock) - np.datetime64("1970-01-01")).astype("timedelta64[s]").astype(int)
+    assert seconds.tolist() == [86_399, 86_401, 86_400, 129_600]
+
+
+def test_bounds_of_an_epoch() -> None:
+    assert is_epoch(1.7e9) and not is_epoch(None) and not is_epoch(16559.0) and not is_epoch(1.7e12)
