@@ -23,7 +23,7 @@ from gpudiag.readers import artifacts, telemetry, trials
 from gpudiag.readers.artifacts import task_jsonl
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.source import Source
-from gpudiag.readers.trials import read_trials
+from gpudiag.readers.trials import optuna_sqlite, read_trials
 from gpudiag.schema import EVENTS, REPORTS, STATES, STUDIES, TRIALS, conform
 
 SECRET = "hunter2-Ünïcode"
@@ -226,6 +226,31 @@ def test_garbage_behind_a_good_beginning(kind: str, whole: dict[str, Path], tmp_
                 check(BY_NAME[kind].read(source, OPTIONS))
             except InputError as error:
                 assert "\n" not in str(error)
+
+
+@pytest.mark.slow
+@kinds
+def test_bytes_changed_at_random(
+    kind: str, whole: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = whole[kind].read_bytes()
+    rng = random.Random(kind)
+    path = tmp_path / kind
+    for _ in range(60):
+        changed = bytearray(data)
+        for _ in range(rng.choice((1, 5, 50))):
+            changed[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(changed)
+        monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", rng.choice((0, 1 << 30)))
+        source = Source.open(path)
+        if BY_NAME[kind].recognises(source):
+            try:
+                out = BY_NAME[kind].read(source, OPTIONS)
+            except InputError as error:
+                assert "\n" not in str(error)
+                continue
+            assert not out.trials.duplicated(["study", "trial"]).any()
+            assert set(out.trials["state"]) <= set(STATES)
 
 
 @kinds
