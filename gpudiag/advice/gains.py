@@ -139,8 +139,8 @@ def combine(gains: Iterable[Gain | None], bounds: Bounds) -> Combined | None:
     known = [gain for gain in gains if gain is not None]
     factors = [gain for gain in known if gain.unit == "x"]
     devices = any(gain.source == "devices" for gain in factors)
-    ceiling = max(1.0, bounds.fill_all if devices else bounds.fill)
-    if not ceiling >= 1:
+    ceiling = bounds.fill_all if devices else bounds.fill
+    if math.isnan(ceiling):
         return None
     low, high = math.prod(gain.low for gain in factors), math.prod(gain.high for gain in factors)
     hours: dict[str, float] = {}

@@ -1,0 +1,181 @@
+"""The five cases: what is advised, what it can bring, and the claims that the numbers refute."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gpudiag.diagnosis import Diagnosis, diagnose
+from gpudiag.load import load_run
+from gpudiag.report.document import schema
+
+SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
+RUNS = (
+    "healthy",
+    "hpo-aggressive-pruning",
+    "starved-input-pipeline/before",
+    "idle-second-gpu/baseline",
+    "idle-second-gpu/experiment",
+    "memory-exhaustion",
+    "tiny-batch-laptop",
+)
+
+
+@cache
+def diagnosed(name: str) -> Diagnosis:
+    return diagnose(load_run(SAMPLES / name))
+
+
+@cache
+def document(name: str) -> dict[str, Any]:
+    return json.loads(diagnosed(name).to_json())
+
+
+def advised(name: str) -> dict[str, dict[str, Any]]:
+    return {one["id"]: one for one in document(name)["recommendations"] if "tier" in one}
+
+
+def change(name: str, remedy: str) -> dict[str, Any]:
+    return advised(name)[remedy]["changes"][0]
+
+
+def busy_pct(name: str) -> float:
+    """Utilization over the time in which trials ran, straight from the profile of utilization."""
+    table = diagnosed(name).profiles["utilization"].per_gpu
+    column = "trial_mean_pct" if table["trial_mean_pct"].notna().any() else "mean_pct"
+    return float(table[column].max())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_document_fits_its_schema(name: str) -> None:
+    jsonschema.validate(document(name), schema(), cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_gain_at_constant_work_beats_the_idle_time(name: str) -> None:
+    ceiling = 100 / busy_pct(name)
+    for one in advised(name).values():
+        gain = one["gain"]
+        assert gain is None or gain["low"] <= gain["high"]
+        if gain and gain["unit"] == "x" and one["id"] not in ("pin-gpu", "mixed-precision", "fewer-workers"):
+            assert 1 <= gain["high"] <= 1.01 * ceiling, one["id"]
+    if "pin-gpu" not in advised(name):
+        assert document(name)["advice"]["combined"]["high"] <= 1.01 * ceiling
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_checks_and_predictions_name_numbers_of_the_document(name: str) -> None:
+    measures = document(name)["measures"]
+    for one in advised(name).values():
+        for stated in (*one["verify"], *one["predictions"]):
+            topic, _, fact = stated["measure"].partition(".")
+            assert measures[topic][fact]["unit"] == stated["unit"], stated
+        for predicted in one["predictions"]:
+            topic, _, fact = predicted["measure"].partition(".")
+            assert predicted["baseline"] == pytest.approx(measures[topic][fact]["value"])
+            assert predicted["note"] or None not in (predicted["low"], predicted["high"])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_plan_holds_nothing_that_must_be_verified_first(name: str) -> None:
+    remedies = advised(name)
+    assert all(not remedies[one]["verify_first"] for one in document(name)["advice"]["plan"])
+
+
+def test_healthy_needs_nothing() -> None:
+    found = [v for v in document("healthy")["verdicts"] if v["status"] == "FOUND" and v["severity"] != "info"]
+    assert not found and not advised("healthy")
+    assert "Nothing needs to be changed" in repr(diagnosed("healthy").show.advice)
+
+
+def test_case_1_fills_at_most_a_fifth_whatever_is_combined() -> None:
+    entry = document("hpo-aggressive-pruning")["advice"]
+    assert entry["combined"]["high"] == pytest.approx(entry["ceiling"]) == pytest.approx(1.2, abs=0.02)
+    assert entry["combined"]["low"] == 1.0 and entry["combined"]["clipped"]
+
+
+def test_case_1_corrects_that_start_up_dominates() -> None:
+    (said,) = [text for text in document("hpo-aggressive-pruning")["advice"]["corrections"] if "Start-up" in text]
+    costs = document("hpo-aggressive-pruning")["measures"]["costs"]
+    share, k = costs["startup_share_pct"]["value"], costs["parallel"]["value"]
+    assert f"F = {share:.1f} %" in said and f"k = {k:.2f}" in said and "does not dominate" in said
+    assert f"F^k = {100 * (share / 100) ** k:.1f} %" in said
+
+
+def test_case_1_repeats_no_guessed_percentage() -> None:
+    text = diagnosed("hpo-aggressive-pruning").to_markdown().replace("–", "-")
+    for guess in (r"\+\s?5-10", r"10-15\s?%", r"15-20\s?%", r"13-18\s?%"):
+        assert re.search(guess, text) is None, guess
+
+
+def test_case_1_options_respect_cores_pruner_and_memory() -> None:
+    name = "hpo-aggressive-pruning"
+    workers = change(name, "loader-workers")
+    assert (workers["present"], workers["proposed"]) == (2, 3)  # 4 workers x 4 trials would be 16 on 12 cores
+    assert "12 of 12 cores" in workers["code"]
+    patience = advised(name)["pruner-patience"]
+    assert patience["safety"] == "moderate" and "not comparable" in patience["safety_reason"]
+    assert "before the stated pruner can prune" in patience["verify_first"]
+    assert "PatientPruner(optuna.pruners.HyperbandPruner(min_resource=1" in patience["changes"][0]["code"]
+    assert "patience=5" in patience["changes"][0]["code"]
+    more = advised(name)["more-workers"]
+    assert more["safety"] == "risky" and more["verify_first"]
+    after = next(p for p in more["predictions"] if p["measure"] == "memory.max_used_pct")
+    assert after["high"] == pytest.approx(after["baseline"] * 5 / 4)
+
+
+def test_case_1_pruning_cannot_be_predicted_from_cut_curves() -> None:
+    predicted = advised("hpo-aggressive-pruning")["pruner-patience"]["predictions"]
+    (rate,) = [p for p in predicted if p["measure"] == "pruning.of_decided_pct"]
+    assert rate["low"] is None and rate["high"] == pytest.approx(95.58, abs=0.01) and "cut" in rate["note"]
+
+
+def test_case_2_more_workers_bring_at_most_their_ratio() -> None:
+    name = "starved-input-pipeline/before"
+    workers = advised(name)["loader-workers"]
+    assert (workers["changes"][0]["present"], workers["changes"][0]["proposed"]) == (4, 8)
+    assert workers["gain"] == {"low": 1.0, "high": 2.0, "unit": "x"}
+    assert document(name)["recommendations"][0]["id"] == "loader-workers"
+    (util,) = [p for p in workers["predictions"] if p["measure"] == "utilization.mean_pct"]
+    assert util["high"] == pytest.approx(2 * util["baseline"])
+
+
+def test_case_3_pins_by_environment_and_by_argument() -> None:
+    for name in ("idle-second-gpu/baseline", "idle-second-gpu/experiment"):
+        first = document(name)["recommendations"][0]
+        assert first["id"] == "pin-gpu" and first["gain"] == {"low": 1.0, "high": 2.0, "unit": "x"}
+        code = first["changes"][0]["code"]
+        assert "env=env" in code and "CUDA_VISIBLE_DEVICES" in code and '"--device", "0"' in code
+        assert {"measure": "utilization.gpu.0.mean_pct", "op": ">", "value": 10.0, "unit": "%"} in first["verify"]
+        assert {"check-devices", "log-parameters"} <= set(advised(name))
+
+
+def test_case_4_fewer_at_once_or_a_constraint() -> None:
+    name = "memory-exhaustion"
+    fewer = advised(name)["fewer-workers"]
+    assert (fewer["changes"][0]["present"], fewer["changes"][0]["proposed"]) == (4, 2)
+    costs = diagnosed(name).profiles["costs"].outcomes.set_index("outcome")["gpu_s"]
+    lost = (costs["FAIL"] + costs["ORPHAN"]) / costs.drop("no trial").sum()
+    assert fewer["gain"]["low"] == 0.5 and fewer["gain"]["high"] == pytest.approx(1 / (1 - lost))
+    limit = change(name, "memory-constraint")
+    assert limit["proposed"] == int(
+        0.9 * 24564 / 2
+    )  # two at once: typical trials of 6 GB pass, those above 10.8 do not
+    assert {"isolate-trials", "catch-oom", "free-memory"} <= set(advised(name))
+    assert any("not in proportion" in text for text in document(name)["advice"]["corrections"])
+
+
+def test_case_5_room_for_a_batch_is_no_speed() -> None:
+    name = "tiny-batch-laptop"
+    batch = advised(name)["batch-size"]
+    assert (batch["changes"][0]["present"], batch["changes"][0]["proposed"]) == (32, 256)
+    assert batch["gain"] == {"low": 1.0, "high": pytest.approx(min(8, 100 / busy_pct(name))), "unit": "x"}
+    assert "that alone brings nothing" in batch["assumption"]
+    assert "record-host" in advised(name)
+    assert any("not what is faster" in text for text in document(name)["advice"]["corrections"])

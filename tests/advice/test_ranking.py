@@ -1,0 +1,42 @@
+"""The order of recommendations, on made-up remedies."""
+
+from __future__ import annotations
+
+from gpudiag.advice.gains import Bounds
+from gpudiag.advice.ranking import Recommendation, rank
+from gpudiag.advice.remedy import Change, Gain, Proposal, Remedy
+
+BOUNDS = Bounds(busy_pct=50.0, trial_gpu_h=10.0)
+
+
+def made(name: str, tier: int, gain: Gain | None, verify_first: str = "") -> Recommendation:
+    proposal = Proposal((Change("a", 1, 2, "a = 2"),), gain, "", verify_first=verify_first)
+    remedy = Remedy(name, "made", name, (), tier, "minutes", "now", ("p",), ("c",), "r", "b", lambda now: proposal)
+    return Recommendation(remedy, proposal, (), "")
+
+
+def order(*given: Recommendation) -> list[str]:
+    return [one.id for one in rank(given, BOUNDS)]
+
+
+def test_what_must_be_verified_goes_last_however_much_it_promises() -> None:
+    assert order(made("doubtful", 0, Gain(1.5, 2.0), "who knows"), made("sure", 4, None)) == ["sure", "doubtful"]
+
+
+def test_lower_bound_times_reversibility_comes_first() -> None:
+    risky, safe = made("risky", 3, Gain(1.0, 2.0)), made("safe", 1, Gain(1.0, 1.1))
+    assert order(risky, safe) == ["safe", "risky"]
+    certain = made("certain", 3, Gain(2.5, 2.6))  # 2.5 x 0.5 is more than 1.0 x 1.0
+    assert order(safe, certain) == ["certain", "safe"]
+
+
+def test_then_the_upper_bound_then_the_safer_one() -> None:
+    much, little = made("much", 1, Gain(1.0, 1.5)), made("little", 0, Gain(1.0, 1.2))
+    assert order(little, much) == ["much", "little"]
+    assert order(made("loader", 1, Gain(1.0, 1.2)), little) == ["little", "loader"]
+
+
+def test_hours_and_factors_are_compared_as_factors() -> None:
+    hours, factor = made("hours", 1, Gain(0.0, 5.0, "GPU-h", "failures")), made("factor", 1, Gain(1.0, 1.9))
+    assert order(factor, hours) == ["hours", "factor"]  # 5 of 10 GPU-hours saved are a factor of 2
+    assert order(factor, made("costs", 1, Gain(-1.0, 0.0, "GPU-h", "control"))) == ["factor", "costs"]
