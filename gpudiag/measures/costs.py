@@ -15,7 +15,7 @@ from gpudiag.measures.gpu_time import GpuTime, gpu_time
 from gpudiag.measures.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
 from gpudiag.measures.stamps import SECOND_US, utc
 from gpudiag.measures.startup import startups
-from gpudiag.measures.timeline import Samples
+from gpudiag.measures.timeline import CELLS, STARTUP, Samples
 from gpudiag.measures.window import ORPHAN, TimedTrials, samples_by_gpu
 from gpudiag.run import Run
 
@@ -41,7 +41,8 @@ class CostsProfile:
 
     ``startup_share_pct`` is F, the share of slot time spent in start-up. With ``parallel`` trials on a GPU at once
     (while there is any), starts that fall independently leave it with nothing but start-ups for
-    ``startup_law_pct`` = F^parallel of that time (METHODS 0).
+    ``startup_law_pct`` = F^parallel of that time (METHODS 0). ``startup_only_pct`` is what the ledger shows: the share
+    of observed GPU time with a trial that held nothing but start-ups; ``startup_only_gpu_h`` is its length.
     """
 
     trials: pd.DataFrame
@@ -60,6 +61,8 @@ class CostsProfile:
     startup_median_s: float
     startup_share_pct: float
     startup_law_pct: float
+    startup_only_pct: float
+    startup_only_gpu_h: float
     attributed_pct: float
     n_shared: int
 
@@ -85,6 +88,8 @@ def measure_costs(run: Run) -> CostsProfile:
     slot_s = float(trials["duration_s"].sum())
     share = float(spent.sum(skipna=False) / slot_s) if slot_s else float("nan")
     parallel = _parallel(time)
+    by_cell = sum((timeline.seconds() for timeline in time.timelines.values()), np.zeros(len(CELLS)))
+    waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum())
     return CostsProfile(
         trials=trials,
         slots=slots,
@@ -102,6 +107,8 @@ def measure_costs(run: Run) -> CostsProfile:
         startup_median_s=median_s,
         startup_share_pct=100 * share,
         startup_law_pct=100 * share**parallel,
+        startup_only_pct=100 * waited_s / with_trial_s if with_trial_s else float("nan"),
+        startup_only_gpu_h=waited_s / 3600 if with_trial_s else float("nan"),
         attributed_pct=time.where.attributed_pct if time.where else float("nan"),
         n_shared=int(shared.sum()),
     )

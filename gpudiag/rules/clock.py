@@ -1,0 +1,51 @@
+"""Are trials and telemetry on one clock?"""
+
+from __future__ import annotations
+
+from gpudiag.measures.clock import ClockProfile, measure_clock
+from gpudiag.rules.engine import Evidence, Severity, rule
+
+
+@rule(
+    measure=measure_clock,
+    severity="warning",
+    title="Trials and telemetry share no time",
+    remedy="Give the telemetry of the same run. If only the clocks differ, state clock_offset_s in run.toml "
+    "(trials + offset = telemetry), or the right timezone.",
+    refuted_by="A common time after the offset between the clocks is stated.",
+)
+def clocks_apart(clock: ClockProfile) -> Evidence | None:
+    """Nothing may be read off a GPU about a trial that did not run while it was observed.
+
+    No trial, moved by the offset that was applied, lies within the span of the telemetry. Then every figure
+    of GPU time counts without trials, and every figure of trials without GPUs.
+    """
+    if clock.joined:
+        return None
+    return Evidence(clock.evidence, {"offset_s": clock.offset_s, "confidence": clock.confidence})
+
+
+@rule(
+    measure=measure_clock,
+    severity="info",
+    title="The trials' stamps were moved, or should be",
+    remedy="State timezone or clock_offset_s in run.toml, so that nothing need be inferred.",
+    refuted_by="Records that carry a zone, such as epoch seconds or the journal of Optuna 5.",
+)
+def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence | None:
+    """Whoever reads the report must know that times were moved, and on what evidence.
+
+    Optuna up to 4 stores local time, Optuna 5 stores UTC, nvidia-smi prints local time, and none of them says so.
+    An offset is applied only where it was given or where the data show it strongly (METHODS 2).
+    """
+    moved = abs(clock.applied_s) > max_offset_s or len(clock.parts) > 0
+    leans = clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s
+    if not moved and not leans:
+        return None
+    begin = "The trials' stamps were moved." if moved else "The data lean towards an offset; nothing was moved."
+    parts = f" A study changes its clock on the way, {len(clock.parts)} times." if len(clock.parts) else ""
+    return Evidence(
+        f"{begin} {clock.evidence}{parts}",
+        {"offset_s": clock.offset_s, "applied_s": clock.applied_s, "confidence": clock.confidence},
+        severity=Severity.WARNING if leans else None,
+    )

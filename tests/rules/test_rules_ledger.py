@@ -1,0 +1,145 @@
+"""Rules on the clock, the ledger and the costs, just below and above their thresholds, and on planted runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpudiag.alignment import apply_clock, establish_clock
+from gpudiag.measures.clock import ClockProfile, measure_clock
+from gpudiag.measures.costs import CostsProfile, measure_costs
+from gpudiag.measures.ledger import LedgerProfile, measure_ledger
+from gpudiag.rules.clock import clocks_apart, clocks_differ
+from gpudiag.rules.costs import startup_dominated
+from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.ledger import foreign_load
+from gpudiag.run import Run
+from gpudiag.simulation import Foreign, simulate
+
+NAN = float("nan")
+
+
+def build(kind: type, **stated: Any) -> Any:
+    """A profile with the fields given; numbers are NaN, tables empty, the rest nothing."""
+    empty = {"float": NAN, "int": 0, "bool": False, "str": "", "pd.DataFrame": pd.DataFrame()}
+    return kind(**{f.name: stated.get(f.name, empty[str(f.type)]) for f in dataclasses.fields(kind)})
+
+
+def judged(rule: Rule, profile: Any) -> Verdict:
+    profiles = Profiles(Run())
+    profiles._made[rule.measure] = profile
+    return judge_all((rule,), profiles, check_thresholds((rule,), {}))[0]
+
+
+def on(rule: Rule, run: Run) -> Verdict:
+    return judge_all((rule,), Profiles(run), check_thresholds((rule,), {}))[0]
+
+
+def ledger(foreign_s: float, pct: float, **stated: Any) -> LedgerProfile:
+    cells = pd.DataFrame({"gpu": ["0", "1"], "cell": ["foreign", "foreign"], "gpu_s": [foreign_s, 0.0]})
+    return build(LedgerProfile, cells=cells, foreign_of_no_trial_pct=pct, has_trials=True, coverage_pct=100.0, **stated)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pct", "found"), [(60, 5.1, True), (59, 50, False), (600, 5, False), (60, NAN, False)]
+)
+def test_foreign_load(seconds: float, pct: float, found: bool) -> None:
+    verdict = judged(foreign_load, ledger(seconds, pct))
+    assert (verdict.status is Status.FOUND) == found
+    if found:
+        assert verdict.where == {"gpu": "0"} and verdict.lost_gpu_h == pytest.approx(seconds / 3600)
+        assert "GPU 0 was above 10 % utilization for 60 s while no trial ran on it" in verdict.summary
+
+
+def test_foreign_load_needs_trials_on_known_gpus() -> None:
+    assert judged(foreign_load, build(LedgerProfile)).status is Status.NOT_APPLICABLE
+    assert judged(foreign_load, ledger(600, 50, n_unknown_gpu=1)).status is Status.NOT_APPLICABLE
+    assert judged(foreign_load, replace(ledger(0, 0), coverage_pct=70.0)).status is Status.NOT_ASSESSED
+
+
+def test_foreign_load_that_was_planted_is_found_and_its_length_told() -> None:
+    made = simulate(seed=1, workers=1, n_trials=15, gap_s=(60.0, 60.0), foreign=(Foreign(0, 0.0, 5000.0),))
+    verdict = on(foreign_load, made.run)
+    truth = made.truth.ledger.query("cell == 'foreign'")["gpu_s"].sum()
+    assert verdict.status is Status.FOUND and verdict.lost_gpu_h == pytest.approx(truth / 3600, rel=0.1)
+    assert on(foreign_load, simulate(seed=1, workers=1, n_trials=15, gap_s=(60.0, 60.0)).run).status is Status.CLEAR
+
+
+def costs(slot: float, gpu: float, n: int = 10) -> CostsProfile:
+    return build(
+        CostsProfile, startup_share_pct=slot, startup_only_pct=gpu, startup_law_pct=0.1, parallel=4.0, n_startups=n,
+        startup_median_s=40.0, startup_only_gpu_h=0.2, trials=pd.DataFrame(index=range(200)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("slot", "gpu", "status", "severity"),
+    [
+        (25.1, 1, Status.FOUND, Severity.INFO), (25, 10, Status.CLEAR, None),
+        (10, 10.1, Status.FOUND, Severity.WARNING),
+        (NAN, 11, Status.FOUND, Severity.WARNING), (NAN, 5, Status.CLEAR, None),
+    ],
+)  # fmt: skip
+def test_startup_dominated(slot: float, gpu: float, status: Status, severity: Severity | None) -> None:
+    verdict = judged(startup_dominated, costs(slot, gpu))
+    assert verdict.status is status and (severity is None or verdict.severity is severity)
+    assert "nan" not in verdict.summary
+
+
+def test_startup_says_both_prices() -> None:
+    summary = judged(startup_dominated, costs(30, 0.8)).summary
+    assert "Trials spent 30 % of their time in start-up (median 40 s, seen in 10 of 200)" in summary
+    assert "with 4.0 on a GPU at once, 0.8 % of the GPU time with a trial held nothing but start-ups" in summary
+    assert judged(startup_dominated, costs(NAN, NAN, n=2)).status is Status.NOT_ASSESSED
+
+
+@pytest.mark.parametrize(("workers", "severity"), [(1, Severity.WARNING), (4, Severity.INFO)])
+def test_the_same_start_up_costs_the_gpu_less_when_trials_overlap(workers: int, severity: Severity) -> None:
+    made = simulate(seed=2, workers=workers, n_trials=120, startup_s=(60.0, 60.0), epochs=6, gpu_share_pct=(20.0, 20.0))
+    verdict = on(startup_dominated, made.run)
+    assert verdict.status is Status.FOUND and verdict.severity is severity
+    profile = measure_costs(made.run)
+    assert profile.startup_share_pct > 25 and (profile.startup_only_pct > 10) == (workers == 1)
+
+
+def clock(**stated: Any) -> ClockProfile:
+    return build(ClockProfile, **{"joined": True, "offset_s": 0.0, "applied_s": 0.0, "confidence": "strong", **stated})
+
+
+def test_clocks_apart() -> None:
+    verdict = judged(clocks_apart, clock(joined=False, evidence="They share no time."))
+    assert verdict.status is Status.FOUND and verdict.summary == "They share no time."
+    assert judged(clocks_apart, clock()).status is Status.CLEAR
+
+
+@pytest.mark.parametrize(
+    ("stated", "severity"),
+    [
+        ({"applied_s": 28800.0, "offset_s": 28800.0}, Severity.INFO),
+        ({"parts": pd.DataFrame({"study": ["s"], "first_trial": [3], "offset_s": [28800.0]})}, Severity.INFO),
+        ({"offset_s": 28800.0, "confidence": "weak"}, Severity.WARNING),
+        ({"offset_s": 0.0, "confidence": "weak"}, None),
+        ({}, None),
+    ],
+)
+def test_clocks_differ(stated: dict[str, Any], severity: Severity | None) -> None:
+    verdict = judged(clocks_differ, clock(**stated))
+    assert verdict.status is (Status.CLEAR if severity is None else Status.FOUND)
+    assert severity is None or verdict.severity is severity
+
+
+def test_an_offset_in_the_data_is_told() -> None:
+    run = simulate(seed=3, workers=2, n_trials=40, offset_s=28800.0).run
+    settled = apply_clock(run, establish_clock(run))
+    verdict = on(clocks_differ, settled)
+    assert verdict.status is Status.FOUND and "best at +8 h" in verdict.summary
+    assert on(clocks_apart, settled).status is Status.CLEAR and measure_clock(settled).joined
+    far = replace(run, trials=run.trials.assign(**{c: run.trials[c] + pd.Timedelta(days=9) for c in ("start", "end")}))
+    assert on(clocks_apart, apply_clock(far, establish_clock(far))).status is Status.FOUND
+    assert not measure_ledger(apply_clock(far, establish_clock(far))).has_trials
+    assert np.isnan(measure_costs(apply_clock(far, establish_clock(far))).total_gpu_h)
