@@ -57,6 +57,6 @@ def _sentence(costs: CostsProfile) -> str:
         return f"{waits}."
     seen = f"median {span(costs.startup_median_s)}, seen in {costs.n_startups} of {len(costs.trials)}"
     return (
-        f"Trials spent {costs.startup_share_pct:.0f} % of their time in start-up ({seen}); with {costs.parallel:.1f} on "
-        f"a GPU at once, {waits} (independent starts would make it {costs.startup_law_pct:.2g} %)."
+        f"Trials spent {costs.startup_share_pct:.0f} % of their time in start-up ({seen}); with {costs.parallel:.1f} "
+        f"on a GPU at once, {waits} (independent starts would make it {costs.startup_law_pct:.2g} %)."
     )
