@@ -6,10 +6,58 @@
 
 from __future__ import annotations
 
-from gpudiag.rules import memory, parallelism, power, pruning, sampling, trials, utilization
+from gpudiag.rules import (
+    agreement,
+    balance,
+    clock,
+    costs,
+    events,
+    failures,
+    feed,
+    idleness,
+    leak,
+    ledger,
+    loader,
+    memory,
+    parallelism,
+    power,
+    pruning,
+    recorder,
+    sampling,
+    search,
+    shift,
+    stalls,
+    throttle,
+    trials,
+    utilization,
+)
 from gpudiag.rules.engine import Rule
 
-TOPICS = (utilization, memory, power, parallelism, trials, pruning, sampling)
+TOPICS = (
+    clock,
+    utilization,
+    ledger,
+    balance,
+    stalls,
+    idleness,
+    shift,
+    feed,
+    loader,
+    memory,
+    leak,
+    power,
+    throttle,
+    events,
+    parallelism,
+    trials,
+    costs,
+    failures,
+    search,
+    pruning,
+    agreement,
+    sampling,
+    recorder,
+)
 
 RULES: tuple[Rule, ...] = tuple(r for topic in TOPICS for r in vars(topic).values() if isinstance(r, Rule))
 

@@ -8,11 +8,24 @@ from typing import Any
 
 import pandas as pd
 
+from gpudiag.measures.agreement import AgreementProfile, measure_agreement
+from gpudiag.measures.balance import BalanceProfile, measure_balance
+from gpudiag.measures.events import EventsProfile, measure_events
+from gpudiag.measures.failures import FailuresProfile, measure_failures
+from gpudiag.measures.feed import FeedProfile, measure_feed
+from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
+from gpudiag.measures.leak import LeakProfile, measure_leak
+from gpudiag.measures.loader import LoaderProfile, measure_loader
 from gpudiag.measures.memory import MemoryProfile, measure_memory
 from gpudiag.measures.parallelism import ParallelismProfile, measure_parallelism
 from gpudiag.measures.power import PowerProfile, measure_power
 from gpudiag.measures.pruning import PruningProfile, measure_pruning
+from gpudiag.measures.recorder import RecorderProfile, measure_recorder
 from gpudiag.measures.sampling import SamplingProfile, measure_sampling
+from gpudiag.measures.search import SearchProfile, measure_search
+from gpudiag.measures.shift import ShiftProfile, measure_shift
+from gpudiag.measures.stalls import StallsProfile, measure_stalls
+from gpudiag.measures.throttle import ThrottleProfile, measure_throttle
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
 from gpudiag.rules.engine import Profiles, Rule, Verdict, check_thresholds, judge_all
@@ -38,15 +51,56 @@ PER_GPU: dict[type, dict[str, Any]] = {
         "rejected_capped_pct": NAN, "board": "",
     },
     SamplingProfile: {"coverage_pct": NAN},
+    BalanceProfile: dict.fromkeys(
+        ("mean_pct", "busy_s", "busy_clock_mhz", "busy_power_w", "clock_ratio", "power_ratio"), NAN
+    ),
+    StallsProfile: dict.fromkeys(
+        ("work_s", "p95_pct", "stalled_s", "stalled_pct", "n_stalls", "longest_stall_s", "acf", "period_s", "n_dips",
+         "regular_pct", "depth_pct", "width_s", "lost_pct"), NAN
+    ),
+    IdlenessProfile: dict.fromkeys(
+        ("lead_s", "trail_s", "lead_mib", "trail_mib", "held_mib", "observed_s", "allocated_idle_s",
+         "longest_allocated_idle_s"), NAN
+    ),
+    ShiftProfile: dict.fromkeys(
+        ("n_segments", "block_s", "first_pct", "last_pct", "fall_pct", "fall_s", "before_s"), NAN
+    ),
+    FeedProfile: dict.fromkeys(
+        ("work_s", "p95_pct", "mean_pct", "cv", "p95_used_pct", "power_ratio", "busy_s", "busy_power_ratio",
+         "busy_sm_pct", "host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "p95_cpu_pct"), NAN
+    ),
+    LeakProfile: dict.fromkeys(
+        ("slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s", "after_mib", "before_mib", "residual_mib",
+         "after_s"), NAN
+    ),
+    ThrottleProfile: dict.fromkeys(
+        ("busy_s", "thermal_pct", "warm_low_pct", "power_pct", "capped_low_pct", "low_pct", "busy_clock_mhz",
+         "max_clock_mhz", "hot_pct", "hot_s", "max_temp_c", "frozen_cap_s"), NAN
+    ),
+    RecorderProfile: dict.fromkeys(
+        ("n_samples", "idle_period_s", "busy_period_s", "slow_ratio", "stuck_s"), NAN
+    ),
 }  # fmt: skip
 FRAMES = {
     "gaps": ["gpu", "start", "end", "gap_s", "trials_ended", "share_pct"],
     "open_trials": ["trial", "reason", "orphan"],
+    "segments": ["gpu", "start", "end", "mean_pct", "work_s"],
+    "constants": ["table", "column", "value"],
+    "mixed": ["gpu", "what"],
+    "by_kind": ["kind", "n", "n_events"],
+    "failures": ["trial", "kind", "follows"],
+    "outliers": ["trial", "state", "duration_s", "median_s"],
+    "stated": ["what", "stated", "found"],
+    "events": ["time", "kind", "xid", "detail"],
 }
 MEASURE_OF: Mapping[type, Callable[[Run], Any]] = {
     UtilizationProfile: measure_utilization, MemoryProfile: measure_memory, PowerProfile: measure_power,
     SamplingProfile: measure_sampling, TrialsProfile: measure_trials, PruningProfile: measure_pruning,
-    ParallelismProfile: measure_parallelism,
+    ParallelismProfile: measure_parallelism, BalanceProfile: measure_balance, StallsProfile: measure_stalls,
+    IdlenessProfile: measure_idleness, ShiftProfile: measure_shift, FeedProfile: measure_feed,
+    LoaderProfile: measure_loader, LeakProfile: measure_leak, ThrottleProfile: measure_throttle,
+    EventsProfile: measure_events, FailuresProfile: measure_failures, SearchProfile: measure_search,
+    AgreementProfile: measure_agreement, RecorderProfile: measure_recorder,
 }  # fmt: skip
 
 

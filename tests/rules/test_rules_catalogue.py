@@ -13,6 +13,7 @@ from gpudiag.rules.engine import Profiles, Rule, Status, check_thresholds, judge
 from gpudiag.run import Run
 
 UNITS = ("_pct", "_s", "_ms", "_h", "_mib", "_w", "_c", "_ratio")
+COUNTED = ("_periods", "_orphans", "_trials", "_effective", "_events", "_columns", "_conflicts")
 EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
 KIND_OF = {measure: kind for kind, measure in MEASURE_OF.items()}
 
@@ -36,7 +37,7 @@ def test_thresholds_are_legal_and_carry_their_unit(rule: Rule) -> None:
     assert check_thresholds((rule,), {rule.id: rule.thresholds})
     for name, value in rule.thresholds.items():
         assert isinstance(value, float), name
-        assert name.endswith((*UNITS, "_periods", "_orphans", "_trials", "_effective")), name
+        assert name.endswith((*UNITS, *COUNTED)), name
 
 
 @EVERY

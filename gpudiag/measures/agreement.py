@@ -1,0 +1,78 @@
+"""Do early values rank the trials as the final ones do?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.run import Run
+
+DRAWS = 1000
+SEED = 0
+MIN_N = 15
+
+
+@dataclass(frozen=True, eq=False)
+class AgreementProfile:
+    """``studies``: study, cut_step (the first step at which a trial was pruned), n (COMPLETE trials with a value at
+    that step and a later last one), rho (Spearman's, of the value at cut_step with the last one), rho_low, rho_high
+    (95 % bootstrap over trials; NaN, with rho, below 15 trials). Scalars are those of the study with the most such
+    trials. COMPLETE trials survived the pruner, which overstates rho: a low one is strong evidence, a high one is not.
+    """
+
+    studies: pd.DataFrame
+    n_pruned: int
+    cut_step: float
+    n: int
+    rho: float
+    rho_low: float
+    rho_high: float
+
+
+def measure_agreement(run: Run) -> AgreementProfile:
+    """Rank agreement of early and final values. Needs trials."""
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    reports = run.reports.drop_duplicates(["study", "trial", "step"], keep="last")
+    states = run.trials[["study", "trial", "state"]].drop_duplicates(["study", "trial"])
+    told = reports.merge(states, on=["study", "trial"])
+    rows = [(str(study), *_one_study(group)) for study, group in told.groupby("study")]
+    studies = pd.DataFrame(rows, columns=["study", "cut_step", "n", "rho", "rho_low", "rho_high"])
+    studies = studies[studies["cut_step"].notna()].reset_index(drop=True)
+    n_pruned = int((run.trials["state"] == "PRUNED").sum())
+    if studies.empty:
+        return AgreementProfile(studies, n_pruned, math.nan, 0, math.nan, math.nan, math.nan)
+    best = studies.loc[studies["n"].idxmax()]
+    numbers = (float(best[name]) for name in ("rho", "rho_low", "rho_high"))
+    return AgreementProfile(studies, n_pruned, float(best["cut_step"]), int(best["n"]), *numbers)
+
+
+def _one_study(told: pd.DataFrame) -> tuple[float, int, float, float, float]:
+    pruned = told[told["state"] == "PRUNED"]
+    if pruned.empty:
+        return math.nan, 0, math.nan, math.nan, math.nan
+    cut = pruned.groupby("trial")["step"].max().min()
+    done = told[(told["state"] == "COMPLETE") & np.isfinite(told["value"])].sort_values(["trial", "step"])
+    last = done.groupby("trial").tail(1).set_index("trial")
+    early = done[done["step"] == cut].set_index("trial")["value"]
+    pairs = (
+        last[last["step"] > cut].join(early.rename("early"), how="inner")[["early", "value"]].sort_index().to_numpy()
+    )
+    if len(pairs) < MIN_N:
+        return float(cut), len(pairs), math.nan, math.nan, math.nan
+    rho = _spearman(pairs[:, 0], pairs[:, 1])
+    draws = np.random.default_rng(SEED).integers(0, len(pairs), (DRAWS, len(pairs)))
+    scattered = np.array([_spearman(*pairs[draw].T) for draw in draws])
+    low, high = np.nanquantile(scattered, [0.025, 0.975]) if np.isfinite(scattered).any() else (math.nan, math.nan)
+    return float(cut), len(pairs), rho, float(low), float(high)
+
+
+def _spearman(x: np.ndarray, y: np.ndarray) -> float:
+    a, b = stats.rankdata(x), stats.rankdata(y)
+    a, b = a - a.mean(), b - b.mean()
+    norm = math.sqrt(float((a @ a) * (b @ b)))
+    return float(a @ b) / norm if norm > 0 else math.nan

@@ -1,0 +1,76 @@
+"""What logs said about the hardware."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU
+from gpudiag.measures.sampling import cells, coverage_pct, expected_window
+from gpudiag.run import Run
+
+HARDWARE_XIDS = (48, 63, 64, 74, 79, 94, 95)
+LOST_XID = 79
+_XID = r"(?i)\bxid\b\D{0,40}?(?:\([^)]*\)\D{0,4})?(\d{1,3})\b"
+_WORSE = r"\b(?:uncorrectable|uncorrected|double[- ]bit)\b"
+_ECC = rf"(?i){_WORSE}.*\becc\b|\becc\b.*{_WORSE}"
+
+
+@dataclass(frozen=True, eq=False)
+class EventsProfile:
+    """``events``: time, gpu (if any event names one), kind, xid (NaN where none), detail of events about hardware, each
+    once, in order of time.
+
+    ``kind`` is gpu_lost, xid or ecc. ``n_lost``, ``n_hardware`` (Xid 48, 63, 64, 74, 79, 94, 95 and ECC errors),
+    ``n_application`` (other Xids, such as 13 and 31, which programs cause). ``has_kernel_log``: some event is a Xid.
+    ``coverage_pct`` is the telemetry's: a log of metrics tells of a lost GPU.
+    """
+
+    events: pd.DataFrame
+    n_lost: int
+    n_hardware: int
+    n_application: int
+    has_kernel_log: bool
+    coverage_pct: float
+
+
+def measure_events(run: Run) -> EventsProfile:
+    """Hardware events. Needs telemetry or a log."""
+    if run.events.empty and run.gpu.empty:
+        raise NotMeasurable("There is neither telemetry nor a log.", RECORD_GPU)
+    wanted = run.events.drop_duplicates(["time", "kind", "detail"])
+    detail = wanted["detail"].astype("object").fillna("").astype(str)
+    xid = pd.to_numeric(detail.str.extract(_XID)[0])
+    ecc = detail.str.contains(_ECC, regex=True) | (wanted["kind"] == "ecc")
+    kind = wanted["kind"].astype(object).where(wanted["kind"].isin(["gpu_lost", "xid"]))
+    kind = kind.mask(kind.isna() & ecc, "ecc").mask(kind.isna() & (xid > 0), "xid").mask(xid == LOST_XID, "gpu_lost")
+    frame = pd.DataFrame(
+        {
+            "time": wanted["time"],
+            "gpu": wanted.get("gpu", None),
+            "kind": kind,
+            "xid": xid.astype(float),
+            "detail": detail,
+        }
+    )
+    if "gpu" in wanted:
+        frame.insert(1, "gpu", wanted["gpu"])
+    frame = frame[frame["kind"].notna()].sort_values(["time", "kind", "detail"], kind="stable", ignore_index=True)
+    hardware = frame["xid"].isin(HARDWARE_XIDS) | (frame["kind"] == "ecc")
+    return EventsProfile(
+        events=frame,
+        n_lost=int((frame["kind"] == "gpu_lost").sum()),
+        n_hardware=int(hardware.sum()),
+        n_application=int(((frame["kind"] == "xid") & ~hardware).sum()),
+        has_kernel_log=bool((frame["xid"] > 0).any()),
+        coverage_pct=_coverage(run),
+    )
+
+
+def _coverage(run: Run) -> float:
+    if not run.gpu["time"].notna().any():
+        return float("nan")
+    samples = cells(run.gpu)
+    return float(min(coverage_pct(samples, expected_window(run, samples)).values()))

@@ -1,0 +1,39 @@
+"""What kind of failure a text tells of (METHODS 6)."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+CLASSES = ("oom", "host_killed", "device_assert", "illegal_access", "gpu_lost", "nccl", "other", "unknown")
+"""``other``: a text that names none of these; ``unknown``: no text."""
+_PATTERNS = {
+    "device_assert": r"device-side assert|device_assert|CUDA_ERROR_ASSERT",
+    "oom": r"CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|"
+    r"RESOURCE_EXHAUSTED|cudaErrorMemoryAllocation|\bHIP out of memory|^oom$",
+    "illegal_access": r"illegal memory access|misaligned address|CUDA_ERROR_ILLEGAL_ADDRESS",
+    "gpu_lost": r"GPU is lost|fallen off the bus|CUDA_ERROR_DEVICE_UNAVAILABLE|uncorrectable ECC",
+    "nccl": r"\bNCCL\b",
+    "host_killed": r"\bKilled\b|oom-kill|Out of memory: Kill|exit(?:ed)?(?: with)?(?: code| status)?[ :=]*137\b|"
+    r"\bSIGKILL\b|signal 9\b|\bMemoryError\b|Cannot allocate memory",
+}
+_COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+_ATTRIBUTE = re.compile(r"user_attrs\.(?:.*[._-])?(?:error|exception|traceback|fail\w*|reason)(?:[._-].*)?$", re.I)
+
+
+def classify(text: object) -> str:
+    """One of CLASSES. A device-side assert is a logic error and never counts as out of memory."""
+    if not isinstance(text, str) or not text.strip():
+        return "unknown"
+    return next((name for name, pattern in _COMPILED.items() if pattern.search(text)), "other")
+
+
+def failure_classes(trials: pd.DataFrame) -> pd.Series:
+    """The class of each trial's text: its detail, else the first user attribute that names an error."""
+    names = [name for name in trials.columns if name == "detail" or _ATTRIBUTE.fullmatch(str(name))]
+    out = pd.Series("unknown", index=trials.index, dtype=object)
+    for name in names:
+        found = trials[name].map(classify)
+        out = out.where((out != "unknown") & ~((out == "other") & ~found.isin(["unknown", "other"])), found)
+    return out

@@ -1,0 +1,169 @@
+"""Why trials failed: by kind, by common cause, and with how much memory in use before."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from gpudiag.measures.attribution import measure_attribution
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.boards import gpu_boards
+from gpudiag.measures.failure_text import CLASSES, classify, failure_classes
+from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes
+from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.measures.stamps import SECOND_US, microseconds
+from gpudiag.run import Run
+from gpudiag.schema import FINISHED
+
+BEFORE_S = 60.0
+POISONING = ("device_assert", "illegal_access", "unknown")
+SHORT_SHARE = 0.1
+SHORT_S = 30.0
+FULL_PCT = 95.0
+MIN_GROUP = 3
+
+
+@dataclass(frozen=True, eq=False)
+class FailuresProfile:
+    """``failures``: study, trial, kind (of CLASSES), duration_s, follows (True for a short FAIL right after another one
+    on the same worker: the same poisoned process), before_pct (greatest memory in use in the 60 s before the end).
+    ``by_kind``: kind, n, n_events (log events of that kind; with those of trials, not beside them).
+    ``n_events``: failures less those that follow. Memory: fail_before_pct and ok_before_pct (medians of before_pct for
+    FAIL that follow none, and for COMPLETE and PRUNED), p_memory (one-sided Mann-Whitney; NaN below 5 of
+    either), full_pct (share of these FAIL at 95 % or more). Durations of FAIL: split_s (between two groups), short_n,
+    long_n, short_s, long_s (geometric means), ashman_d (distance in standard deviations, Ashman 1994).
+    """
+
+    failures: pd.DataFrame
+    by_kind: pd.DataFrame
+    n_finished: int
+    n_fail: int
+    n_events: int
+    n_told: int
+    fail_before_pct: float
+    ok_before_pct: float
+    p_memory: float
+    full_pct: float
+    split_s: float
+    short_n: int
+    long_n: int
+    short_s: float
+    long_s: float
+    ashman_d: float
+
+
+def measure_failures(run: Run) -> FailuresProfile:
+    """Failures of the run. Needs trials."""
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    lives = lifetimes(run.trials)
+    lives["kind"] = failure_classes(run.trials).to_numpy()
+    lives["follows"] = _follows(run, lives)
+    lives["before_pct"] = _before(run, lives)
+    failed = lives["state"] == "FAIL"
+    first = lives[failed & ~lives["follows"]]
+    fine = lives[lives["state"].isin(("COMPLETE", "PRUNED"))]
+    bad_pct, ok_pct = first["before_pct"].dropna().to_numpy(), fine["before_pct"].dropna().to_numpy()
+    return FailuresProfile(
+        failures=lives.loc[failed, ["study", "trial", "kind", "duration_s", "follows", "before_pct"]].reset_index(
+            drop=True
+        ),
+        by_kind=_by_kind(lives.loc[failed, "kind"], run.events),
+        n_finished=int(lives["state"].isin(FINISHED).sum()),
+        n_fail=int(failed.sum()),
+        n_events=len(first),
+        n_told=int((lives.loc[failed, "kind"] != "unknown").sum()),
+        fail_before_pct=float(np.median(bad_pct)) if len(bad_pct) else math.nan,
+        ok_before_pct=float(np.median(ok_pct)) if len(ok_pct) else math.nan,
+        p_memory=float(stats.mannwhitneyu(bad_pct, ok_pct, alternative="greater").pvalue)
+        if min(len(bad_pct), len(ok_pct)) >= 5
+        else math.nan,
+        full_pct=100 * float((bad_pct >= FULL_PCT).mean()) if len(bad_pct) else math.nan,
+        **_two_groups(lives.loc[failed & lives["known"], "duration_s"].to_numpy(float)),
+    )
+
+
+def _follows(run: Run, lives: pd.DataFrame) -> np.ndarray:
+    """True for a FAIL that is short and comes right after a FAIL of a kind that poisons, on the same worker.
+
+    Without workers, right after means within 2 s of the other's end: the slot was handed over.
+    """
+    out = np.zeros(len(lives), bool)
+    usual = lives.loc[lives["known"] & lives["state"].isin(("COMPLETE", "PRUNED")), "duration_s"].median()
+    short_s = min(SHORT_S, SHORT_SHARE * usual) if usual > 0 else SHORT_S
+    known = lives[lives["known"]].assign(place=np.flatnonzero(lives["known"]))
+    worker = run.trials["worker"].to_numpy()[known["place"]] if "worker" in run.trials else None
+    if worker is not None and not pd.isna(worker).any():
+        known = known.assign(worker=worker).sort_values(["worker", "start", "end"], kind="stable")
+        before = known.groupby("worker").shift()
+    else:
+        known = known.sort_values(["end", "start", "study", "trial"], kind="stable")
+        ended = microseconds(known["end"])
+        at = np.searchsorted(ended, microseconds(known["start"]), "right") - 1
+        near = (at >= 0) & (microseconds(known["start"]) - ended[at] <= HANDOVER_US)
+        before = known.iloc[at].set_axis(known.index)
+        before["state"] = before["state"].where(near)
+    hit = (known["state"] == "FAIL") & (before["state"] == "FAIL") & (known["duration_s"] <= short_s)
+    hit &= known["kind"].isin(POISONING) & before["kind"].isin(POISONING)
+    out[known.loc[hit, "place"].to_numpy()] = True
+    return out
+
+
+def _before(run: Run, lives: pd.DataFrame) -> np.ndarray:
+    """Greatest share of memory in use in the 60 s before each end, on the trial's GPU, else on any."""
+    out = np.full(len(lives), math.nan)
+    ended = lives["end"].notna().to_numpy()
+    if not run.info.clock.joined or "mem_used_mib" not in run.gpu or not ended.any():
+        return out
+    totals = gpu_boards(run)["total_mib"]
+    own = measure_attribution(run).trials["gpu"].astype(object).to_numpy()[ended]
+    end = microseconds(lives["end"][ended])
+    found = np.full(int(ended.sum()), math.nan)
+    for gpu, part in by_gpu(cells(run.gpu, "mem_used_mib")):
+        used = np.append(100 * part["mem_used_mib"].to_numpy(float) / totals[gpu], -np.inf)
+        time = microseconds(part["time"])
+        low, high = (np.searchsorted(time, end - lag) for lag in (int(BEFORE_S * SECOND_US), 0))
+        most = np.maximum.reduceat(used, np.column_stack([low, np.maximum(high, low)]).ravel())[::2]
+        here = np.array([pd.isna(names) or gpu in str(names).split(",") for names in own])
+        found = np.where((high > low) & here, np.fmax(found, most), found)
+    out[ended] = found
+    return out
+
+
+def _by_kind(kinds: pd.Series, events: pd.DataFrame) -> pd.DataFrame:
+    told = (
+        events["kind"]
+        .map(classify)
+        .where(lambda kind: ~kind.isin(["other", "unknown"]), events["detail"].map(classify))
+    )
+    told = told.where(~events["kind"].isin(CLASSES[:-2]), events["kind"])
+    names = [name for name in CLASSES if (kinds == name).any() or (name in CLASSES[:-2] and (told == name).any())]
+    rows = [(name, int((kinds == name).sum()), int((told == name).sum())) for name in names]
+    return pd.DataFrame(rows, columns=["kind", "n", "n_events"])
+
+
+def _two_groups(seconds: np.ndarray) -> dict[str, Any]:
+    """The split of log durations with the least sum of squares within both groups of three or more."""
+    unknown: dict[str, Any] = {
+        "split_s": math.nan, "short_n": 0, "long_n": 0, "short_s": math.nan, "long_s": math.nan, "ashman_d": math.nan,
+    }  # fmt: skip
+    logs = np.sort(np.log(np.maximum(seconds[~np.isnan(seconds)], 0.1)))
+    cuts = np.arange(MIN_GROUP, len(logs) - MIN_GROUP + 1)
+    if not len(cuts):
+        return unknown
+    within = [logs[:i].var() * i + logs[i:].var() * (len(logs) - i) for i in cuts]
+    cut = int(cuts[int(np.argmin(within))])
+    low, high = logs[:cut], logs[cut:]
+    spread = math.sqrt(float(low.var(ddof=1) + high.var(ddof=1)))
+    return {
+        "split_s": math.exp((float(low[-1]) + float(high[0])) / 2),
+        "short_n": cut,
+        "long_n": len(logs) - cut,
+        "short_s": math.exp(float(low.mean())),
+        "long_s": math.exp(float(high.mean())),
+        "ashman_d": math.sqrt(2) * float(high.mean() - low.mean()) / max(spread, 1e-9),
+    }

@@ -1,0 +1,141 @@
+"""Is the GPU fed fast enough: GPU, host and loader side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.boards import gpu_boards
+from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
+from gpudiag.measures.stamps import SECOND_US, microseconds
+from gpudiag.measures.utilization import IDLE_PCT
+from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures.work import Work, work_by_gpu, work_coverage_pct
+from gpudiag.run import Run
+
+HOT_PCT = 90.0
+SOFT_PCT = 50.0
+IO_WAIT_PCT = 50.0
+BUSY_PCT = 90.0
+NEAREST_S = 15.0
+HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
+
+
+@dataclass(frozen=True, eq=False)
+class FeedProfile:
+    """``per_gpu`` (index gpu), over samples at work: work_s, p95_pct and mean_pct (utilization), cv (its standard
+    deviation over its mean), p95_used_pct (memory), power_ratio (mean of (power - idle) / (limit - idle)), busy_s (at
+    90 % or more), busy_power_ratio (the same while at 90 % or more), busy_sm_pct (SM activity then); idle power is the
+    5th percentile of power at 10 % or less, 0 where it was never idle, which makes the ratio an upper limit.
+    With the nearest host sample within 15 s: host_s (observed work with host data), starved_pct and soft_starved_pct
+    (share of it below 10 and below 50 % utilization while a core or process is above 90 %), hot_pct (share with such a
+    core at all), io_starved_pct (below 10 % utilization with I/O wait above 50 %), p95_cpu_pct. NaN is unknown.
+    """
+
+    per_gpu: pd.DataFrame
+    has_cores: bool
+    has_cpu: bool
+    has_io_wait: bool
+    coverage_pct: float
+
+
+def measure_feed(run: Run) -> FeedProfile:
+    """The GPU at work beside the host. Needs gpu.util_pct; everything else is used where it was recorded."""
+    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    works = work_by_gpu(run)
+    if not works:
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    boards = gpu_boards(run)
+    names = [name for name in ("mem_used_mib", "power_w", "sm_active_pct") if name in run.gpu]
+    rows = {}
+    for gpu in gpu_order(works):
+        own = run.gpu[run.gpu["gpu"] == gpu].drop_duplicates("time", keep="last")
+        own = own.set_index(microseconds(own["time"]))[names].reindex(works[gpu].time_us)
+        columns = {name: own[name].to_numpy(float) for name in names}
+        rows[gpu] = _device(works[gpu], columns, boards.loc[gpu]) | _host(works[gpu], run.host)
+    has = {name: bool(name in run.host and run.host[name].notna().any()) for name in HOST}
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    return FeedProfile(
+        per_gpu=per_gpu,
+        has_cores=has["cpu_max_core_pct"] or has["process_cpu_max_pct"],
+        has_cpu=any(has[name] for name in HOST[:3]),
+        has_io_wait=has["io_wait_pct"],
+        coverage_pct=work_coverage_pct(run, works),
+    )
+
+
+def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dict[str, float]:
+    at = work.at_work
+    util, weight = work.util_pct[at], work.weight_s[at]
+    (p95,) = weighted_quantiles(util, weight, (0.95,))
+    mean = weighted_mean(util, weight)
+    spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
+    used, active = columns.get("mem_used_mib"), columns.get("sm_active_pct")
+    ratio = _power_ratio(work, columns.get("power_w"), board["limit_w"])
+    busy = at & (work.util_pct >= BUSY_PCT)
+    return {
+        "work_s": float(weight.sum()),
+        "p95_pct": p95,
+        "mean_pct": mean,
+        "cv": spread / mean if mean else math.nan,
+        "p95_used_pct": _known_p95(used[at], weight) * 100 / board["total_mib"] if used is not None else math.nan,
+        "power_ratio": _known_mean(ratio, at, work),
+        "busy_s": float(work.weight_s[busy].sum()),
+        "busy_power_ratio": _known_mean(ratio, busy, work),
+        "busy_sm_pct": _known_mean(active, busy, work) if active is not None else math.nan,
+    }
+
+
+def _power_ratio(work: Work, power: np.ndarray | None, limit_w: float) -> np.ndarray:
+    """Share of the board's power range in use by sample; readings above 1.6 times the limit are no power."""
+    if power is None:
+        return np.full(len(work.time_us), math.nan)
+    power = np.where((power > 0) & ~(power > 1.6 * limit_w), power, math.nan)
+    idle = power[(work.util_pct <= IDLE_PCT) & ~np.isnan(power)]
+    floor = float(np.percentile(idle, 5)) if len(idle) >= 5 else 0.0
+    return np.asarray((power - floor) / (limit_w - floor)) if limit_w > floor else np.full(len(power), math.nan)
+
+
+def _host(work: Work, host: pd.DataFrame) -> dict[str, float]:
+    """Shares of the observed work that host samples lie near to."""
+    names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "p95_cpu_pct")
+    known = host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
+    if known.empty or not work.at_work.any():
+        return dict.fromkeys(names, math.nan)
+    stamps = microseconds(known["time"])
+    right = np.searchsorted(stamps, work.time_us).clip(1, max(len(stamps) - 1, 1)).clip(max=len(stamps) - 1)
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(work.time_us - stamps[left] <= stamps[right] - work.time_us, left, right)
+    near = work.at_work & (np.abs(work.time_us - stamps[nearest]) <= NEAREST_S * SECOND_US)
+
+    def column(name: str) -> np.ndarray:
+        return known[name].to_numpy(float)[nearest] if name in known else np.full(len(nearest), math.nan)
+
+    core = np.fmax(column("cpu_max_core_pct"), column("process_cpu_max_pct"))
+    wait, hot = column("io_wait_pct"), core > HOT_PCT
+    with_core, with_wait = near & ~np.isnan(core), near & ~np.isnan(wait)
+    cpu = np.where(np.isnan(core), column("cpu_pct"), core)[near]
+    values = (
+        float(work.weight_s[near].sum()),
+        100 * weighted_mean((hot & (work.util_pct < IDLE_PCT))[with_core], work.weight_s[with_core]),
+        100 * weighted_mean((hot & (work.util_pct < SOFT_PCT))[with_core], work.weight_s[with_core]),
+        100 * weighted_mean(hot[with_core], work.weight_s[with_core]),
+        100 * weighted_mean(((wait > IO_WAIT_PCT) & (work.util_pct < IDLE_PCT))[with_wait], work.weight_s[with_wait]),
+        _known_p95(cpu, work.weight_s[near]),
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def _known_mean(values: np.ndarray, among: np.ndarray, work: Work) -> float:
+    keep = among & ~np.isnan(values)
+    return weighted_mean(values[keep], work.weight_s[keep])
+
+
+def _known_p95(values: np.ndarray, weight: np.ndarray) -> float:
+    keep = ~np.isnan(values)
+    return weighted_quantiles(values[keep], weight[keep], (0.95,))[0]

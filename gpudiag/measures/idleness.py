@@ -1,0 +1,87 @@
+"""Idle time before and after the work, and idle time with memory held."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.boards import gpu_boards
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
+from gpudiag.measures.stamps import SECOND_US
+from gpudiag.measures.timeline import IDLE_PCT
+from gpudiag.measures.work import stretches
+from gpudiag.run import Run
+
+HELD_PCT = 10.0
+HELD_MIB = 1024.0
+"""Memory beyond what a desktop and a CUDA context take: the larger of a tenth of the total and 1 GiB."""
+LONG_S = 600.0
+ZERO_PCT = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class IdlenessProfile:
+    """``per_gpu`` (index gpu), GPUs that were active at least once have lead_s and trail_s, others NaN: lead_s (from
+    the first sample to the first activity), trail_s (from the last activity on); lead_mib, trail_mib (mean memory
+    in use meanwhile, NaN unknown), held_mib (what counts as memory held), observed_s, and
+    allocated_idle_s (observed time in unbroken stretches of 10 min or more at 0-1 % utilization with memory held; NaN
+    without memory data), longest_allocated_idle_s.
+    """
+
+    per_gpu: pd.DataFrame
+    coverage_pct: float
+
+
+def measure_idleness(run: Run) -> IdlenessProfile:
+    """Idle ends and idle allocations of each GPU. Needs gpu.util_pct."""
+    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    has_memory = "mem_used_mib" in run.gpu
+    samples = cells(run.gpu, "util_pct", *(["mem_used_mib"] if has_memory else []))
+    if not samples["weight_s"].sum() > 0:
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    totals = gpu_boards(run)["total_mib"]
+    rows = {}
+    for gpu, part in by_gpu(samples):
+        used = part["mem_used_mib"].to_numpy(float) if has_memory else np.full(len(part), math.nan)
+        rows[gpu] = _one_gpu(part, used, max(HELD_MIB, HELD_PCT / 100 * np.nan_to_num(totals.get(gpu, 0.0))))
+    coverage = coverage_pct(samples, expected_window(run, samples))
+    return IdlenessProfile(pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu"), min(coverage.values()))
+
+
+def _one_gpu(part: pd.DataFrame, used: np.ndarray, held_mib: float) -> dict[str, float]:
+    util, start, end = (part[name].to_numpy() for name in ("util_pct", "start_us", "end_us"))
+    first, last = stretches((util <= ZERO_PCT) & (used >= held_mib), start, end)
+    lengths = (end[last] - start[first]) / SECOND_US
+    lengths = lengths[lengths >= LONG_S]
+    known = bool(np.isfinite(used).any())
+    return {
+        **_ends(util, used, start, end),
+        "held_mib": held_mib,
+        "observed_s": float((end - start).sum() / SECOND_US),
+        "allocated_idle_s": float(lengths.sum()) if known else math.nan,
+        "longest_allocated_idle_s": float(lengths.max(initial=0.0)) if known else math.nan,
+    }
+
+
+def _ends(util: np.ndarray, used: np.ndarray, start: np.ndarray, end: np.ndarray) -> dict[str, float]:
+    active = np.flatnonzero(util > IDLE_PCT)
+    if not len(active):
+        return dict.fromkeys(("lead_s", "trail_s", "lead_mib", "trail_mib"), math.nan)
+    weight = (end - start) / SECOND_US
+    lead, trail = slice(0, active[0]), slice(active[-1] + 1, None)
+    return {
+        "lead_s": float(weight[lead].sum()),
+        "trail_s": float(weight[trail].sum()),
+        "lead_mib": _mean(used[lead]),
+        "trail_mib": _mean(used[trail]),
+    }
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan

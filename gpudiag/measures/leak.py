@@ -1,0 +1,107 @@
+"""Memory that grows over the run, and memory that stays after it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.boards import gpu_boards
+from gpudiag.measures.orphans import find_open_trials
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
+from gpudiag.measures.stamps import SECOND_US
+from gpudiag.run import Run
+
+BLOCKS = 20
+MIN_PER_BLOCK = 3
+SETTLE_S = 15.0
+MIN_AFTER = 2
+
+
+@dataclass(frozen=True, eq=False)
+class LeakProfile:
+    """``per_gpu`` (index gpu), of memory in use in the middle 90 % of the samples with trials (of all without):
+    slope_pct_h (Theil-Sen, per cent of the total per hour, of the minima of 20 blocks of samples), p_rise (one-sided
+    Mann-Kendall over these blocks), rise_pct and rise_mib (slope times the time between first and last block),
+    span_s; NaN with too few samples. After the last trial: after_mib (median of memory from 15 s after its end),
+    before_mib (median before the first trial, else the least of the record), residual_mib (their difference), after_s
+    (observed time). ``n_open``: trials without an end, ``ended``: the record goes on after the last trial.
+    """
+
+    per_gpu: pd.DataFrame
+    n_open: int
+    ended: bool
+    coverage_pct: float
+
+
+def measure_leak(run: Run) -> LeakProfile:
+    """Growth and remains of memory on each GPU. Needs gpu.mem_used_mib."""
+    need_columns(run.gpu, ("mem_used_mib",), "GPU telemetry", RECORD_GPU)
+    samples = cells(run.gpu, "mem_used_mib")
+    if not samples["weight_s"].sum() > 0:
+        raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
+    window = trials_window(run)
+    totals = gpu_boards(run)["total_mib"]
+    alive = find_open_trials(run) if len(run.trials) else None
+    n_open = 0 if alive is None else int((~alive["orphan"].astype(bool)).sum())
+    rows = {}
+    for gpu, part in by_gpu(samples):
+        time, used = part["time"].to_numpy("datetime64[us]").astype(np.int64), part["mem_used_mib"].to_numpy(float)
+        total = float(totals.get(gpu, math.nan))
+        rows[gpu] = _growth(time, used, total, window) | _remains(time, used, part["weight_s"].to_numpy(), window)
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    coverage = coverage_pct(samples, expected_window(run, samples))
+    return LeakProfile(per_gpu, n_open, bool((per_gpu["after_s"] > 0).any()), min(coverage.values()))
+
+
+def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[int, int] | None) -> dict[str, float]:
+    low, high = window or (int(time[0]), int(time[-1]))
+    within = np.flatnonzero((time >= low) & (time <= high))
+    kept = within[len(within) // 20 : len(within) - len(within) // 20]
+    at, value = time[kept], used[kept]
+    names = ("slope_pct_h", "p_rise", "rise_pct", "rise_mib", "span_s")
+    if len(at) < BLOCKS * MIN_PER_BLOCK:
+        return dict.fromkeys(names, math.nan)
+    first = np.arange(BLOCKS) * len(at) // BLOCKS
+    least = np.minimum.reduceat(value, first)
+    hours = (np.add.reduceat((at - at[0]) / SECOND_US, first) / np.diff(np.append(first, len(at)))) / 3600
+    slope = float(stats.theilslopes(least, hours).slope)
+    rise = slope * float(hours[-1] - hours[0])
+    values = (
+        100 * slope / total_mib,
+        _mann_kendall(least),
+        100 * rise / total_mib,
+        rise,
+        float(hours[-1] - hours[0]) * 3600,
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def _mann_kendall(values: np.ndarray) -> float:
+    """One-sided p of a rising trend: normal approximation with the correction for ties (Kendall 1975)."""
+    n = len(values)
+    order = np.sign(values[None, :] - values[:, None])
+    score = float(np.triu(order, 1).sum())
+    ties = np.unique(values, return_counts=True)[1]
+    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    return float(stats.norm.sf((score - np.sign(score)) / math.sqrt(variance))) if variance > 0 else 1.0
+
+
+def _remains(
+    time: np.ndarray, used: np.ndarray, weight_s: np.ndarray, window: tuple[int, int] | None
+) -> dict[str, float]:
+    names = ("after_mib", "before_mib", "residual_mib", "after_s")
+    if window is None:
+        return dict.fromkeys(names, math.nan)
+    after = time > window[1] + int(SETTLE_S * SECOND_US)
+    before = time < window[0]
+    if after.sum() < MIN_AFTER:
+        return {**dict.fromkeys(names, math.nan), "after_s": 0.0}
+    base = float(np.median(used[before])) if before.any() else float(used.min())
+    end = float(np.median(used[after]))
+    return dict(zip(names, (end, base, end - base, float(weight_s[after].sum())), strict=True))

@@ -1,0 +1,68 @@
+"""The input pipeline: what the training printed about its waits, and how many workers were asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.run import Run
+
+_AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
+_RATE = r"(?i)(\d+(?:\.\d+)?)\s*batch(?:es)?\s*/\s*s"
+
+
+@dataclass(frozen=True, eq=False)
+class LoaderProfile:
+    """``n_lines``: log lines that state a mean wait of the loader; ``avg_ms``: the median of these, ``worst_ms`` their
+    maximum; ``step_ms``: time of a step, from the median of the stated batches per second; ``of_step_pct``: the wait
+    over the step. ``n_workers``: loader workers times trials at once; ``cores``; ``of_cores_pct``: their ratio, as
+    configured and not measured. NaN is unknown.
+    """
+
+    n_lines: int
+    avg_ms: float
+    worst_ms: float
+    step_ms: float
+    of_step_pct: float
+    workers_per_trial: float
+    parallel: float
+    n_workers: float
+    cores: float
+    of_cores_pct: float
+
+
+def measure_loader(run: Run) -> LoaderProfile:
+    """Waits and workers of the loader. Needs log lines with loader times, or [dataloader] in run.toml."""
+    waits, rates = _numbers(run.events, _AVERAGE), _numbers(run.events, _RATE)
+    settings, loader = run.info.settings, run.info.dataloader
+    workers = float("nan") if loader.num_workers is None else float(loader.num_workers)
+    if waits.empty and math.isnan(workers):
+        raise NotMeasurable(
+            "Neither loader times nor loader workers are known.",
+            "Give the training log with --artifact, or state num_workers under [dataloader] in run.toml.",
+        )
+    average = float(waits.median()) if len(waits) else math.nan
+    step = 1000 / float(rates.median()) if len(rates) and rates.median() > 0 else math.nan
+    parallel = float(settings.parallel or ("nan" if len(run.trials) else 1))
+    cores = float(settings.cpu_cores or "nan")
+    return LoaderProfile(
+        n_lines=len(waits),
+        avg_ms=average,
+        worst_ms=float(waits.max()) if len(waits) else math.nan,
+        step_ms=step,
+        of_step_pct=100 * average / step,
+        workers_per_trial=workers,
+        parallel=parallel,
+        n_workers=workers * parallel,
+        cores=cores,
+        of_cores_pct=100 * workers * parallel / cores,
+    )
+
+
+def _numbers(events: pd.DataFrame, pattern: str) -> pd.Series:
+    """The first number that the pattern finds in the details of events."""
+    found = events["detail"].astype("object").dropna().astype(str).str.extract(pattern)[0]
+    return pd.to_numeric(found.dropna())

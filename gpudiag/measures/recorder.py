@@ -1,0 +1,114 @@
+"""What the record itself gives away: sensors that do not move, a sampler that slows down, GPUs that change identity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.measures.stamps import SECOND_US
+from gpudiag.measures.timeline import IDLE_PCT
+from gpudiag.measures.utilization import BUSY_PCT
+from gpudiag.run import Run
+
+MIN_SHARE = 0.1
+MIN_SAMPLES = 20
+MIN_STEPS = 20
+AT_LIMIT = 0.97
+MOVING = ("power_w", "temp_c", "mem_util_pct")
+HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct")
+IDENTITY = ("uuid", "bus_id", "name")
+
+
+@dataclass(frozen=True, eq=False)
+class RecorderProfile:
+    """``per_gpu`` (index gpu): n_samples, idle_period_s and busy_period_s (median steps while utilization is at most
+    10, and at least 50; NaN below 20 steps of either), slow_ratio (busy over idle), stuck_s (longest stretch of one
+    and the same power reading, below 97 % of the limit, in which the GPU was both idle and busy for a tenth each).
+    ``constants``: table, column, value: columns that never moved over 20 samples or more though what they measure did.
+    ``mixed``: gpu, what: one identity (uuid, bus id) on several GPUs, several on one GPU, or totals of memory that
+    change.
+    """
+
+    per_gpu: pd.DataFrame
+    constants: pd.DataFrame
+    mixed: pd.DataFrame
+
+
+def measure_recorder(run: Run) -> RecorderProfile:
+    """Faults of the record. Needs GPU telemetry."""
+    need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
+    known = [name for name in ("power_w", "power_limit_w") if name in run.gpu]
+    samples = cells(run.gpu, *(["util_pct"] if "util_pct" in run.gpu else []), *known)
+    rows = {gpu: _one_gpu(part) for gpu, part in by_gpu(samples)}
+    return RecorderProfile(
+        per_gpu=pd.DataFrame.from_dict(rows, orient="index", columns=list(_NAMES)).rename_axis("gpu"),
+        constants=_constants(run),
+        mixed=_mixed(run),
+    )
+
+
+_NAMES = ("n_samples", "idle_period_s", "busy_period_s", "slow_ratio", "stuck_s")
+
+
+def _one_gpu(part: pd.DataFrame) -> dict[str, float]:
+    util = part["util_pct"].to_numpy(float) if "util_pct" in part else np.full(len(part), math.nan)
+    joined = part["end_us"].to_numpy()[:-1] == part["start_us"].to_numpy()[1:]
+    step = np.diff(part["time"].to_numpy("datetime64[us]").astype(np.int64)) / SECOND_US
+    # A sampler that works in a loop is late after the load that it saw first.
+    idle, busy = (_period(step[joined & flag[:-1]]) for flag in (util <= IDLE_PCT, util >= BUSY_PCT))
+    return dict(zip(_NAMES, (float(len(part)), idle, busy, busy / idle, _stuck_s(part, util)), strict=True))
+
+
+def _period(steps: np.ndarray) -> float:
+    return float(np.median(steps)) if len(steps) >= MIN_STEPS else math.nan
+
+
+def _stuck_s(part: pd.DataFrame, util: np.ndarray) -> float:
+    """Longest series of one power reading over at least 20 samples in which the GPU was idle and busy."""
+    if "power_w" not in part or not len(part):
+        return math.nan
+    power = part["power_w"].to_numpy(float)
+    begins = np.flatnonzero(np.append(True, power[1:] != power[:-1]))
+    counts = np.diff(np.append(begins, len(power)))
+    idle, busy = (np.add.reduceat(flag.astype(float), begins) / counts for flag in (util <= IDLE_PCT, util >= BUSY_PCT))
+    seconds = np.add.reduceat(part["weight_s"].to_numpy(), begins)
+    limit = part["power_limit_w"].to_numpy(float)[begins] if "power_limit_w" in part else np.full(len(begins), math.nan)
+    stuck = (counts >= MIN_SAMPLES) & (idle >= MIN_SHARE) & (busy >= MIN_SHARE) & ~(power[begins] >= AT_LIMIT * limit)
+    return float(seconds[stuck].max(initial=0.0)) if np.isfinite(power).any() else math.nan
+
+
+def _constants(run: Run) -> pd.DataFrame:
+    rows = []
+    if "util_pct" in run.gpu:
+        known = run.gpu[run.gpu["util_pct"].notna()].drop_duplicates(["gpu", "time"])
+        both = min((known["util_pct"] <= IDLE_PCT).mean(), (known["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
+        rows += [("gpu", name, run.gpu[name]) for name in MOVING if name in run.gpu and both]
+    host = run.host.drop_duplicates("time")
+    rows += [("host", name, host[name]) for name in HOST if name in host]
+    found = [
+        (table, name, float(values.dropna().iloc[0]))
+        for table, name, values in rows
+        if values.notna().sum() >= MIN_SAMPLES and values.nunique() == 1
+    ]
+    return pd.DataFrame(found, columns=["table", "column", "value"])
+
+
+def _mixed(run: Run) -> pd.DataFrame:
+    rows = []
+    listed = run.gpus.drop_duplicates()
+    for name in (n for n in IDENTITY if n in listed):
+        each = listed.dropna(subset=[name]).groupby("gpu")[name].nunique()
+        rows += [(str(gpu), f"has {n} values of {name}") for gpu, n in each.items() if n > 1]
+        if name != "name":
+            shared = listed.dropna(subset=[name]).groupby(name)["gpu"].agg(lambda g: sorted(set(map(str, g))))
+            rows += [(", ".join(owners), f"share one {name}") for owners in shared if len(owners) > 1]
+    if "mem_total_mib" in run.gpu:
+        totals = run.gpu.groupby("gpu")["mem_total_mib"].agg(["min", "max"])
+        changed = totals.index[totals["max"] > 1.02 * totals["min"]]
+        rows += [(str(gpu), "has a total of memory that changes") for gpu in changed]
+    return pd.DataFrame(rows, columns=["gpu", "what"])

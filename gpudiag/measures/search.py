@@ -1,0 +1,199 @@
+"""The course of a search: repeats, durations over time, waits over time, its end, and what was written down of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.concurrency import busy_stretches
+from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.stamps import SECOND_US, microseconds
+from gpudiag.run import Run
+from gpudiag.schema import STATES
+
+IQRS = 3.0
+TIMES_MEDIAN = 3.0
+MIN_GROUP = 10
+MIN_DRIFT = 20
+MIN_GAPS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class SearchProfile:
+    """``outliers``: study, trial, state, duration_s, median_s: COMPLETE or PRUNED trials (10 or more of the state)
+    longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians. ``stated``: what,
+    stated, found. ``n_duplicates``: trials whose parameters equal those of an earlier trial of the study that did not
+    fail; duplicate_slot_h the time they took, n_with_params how many trials have parameters. ``drift_rho``, ``drift_p``
+    (Spearman of start order and duration of COMPLETE trials, 20 or more), ``drift_ratio`` (median of the last third
+    over that of the first); ``gap_rho``, ``gap_p``, ``gap_first_s``, ``gap_last_s`` (gaps between trials of a slot
+    against their order, 20 or more; medians of the first and the last third), gap_slot_h. ``tail_s``: time at the end
+    in which one trial ran alone though more had run at once before; ``tail_pct`` of the time with trials,
+    ``tail_idle_slot_h`` what the other slots lost. ``n_timed``: trials with start and end, trial_slot_h their time.
+    """
+
+    outliers: pd.DataFrame
+    stated: pd.DataFrame
+    n_with_params: int
+    n_duplicates: int
+    duplicate_slot_h: float
+    outlier_slot_h: float
+    drift_rho: float
+    drift_p: float
+    drift_ratio: float
+    n_drift: int
+    gap_rho: float
+    gap_p: float
+    gap_first_s: float
+    gap_last_s: float
+    gap_slot_h: float
+    n_gaps: int
+    tail_s: float
+    tail_pct: float
+    tail_idle_slot_h: float
+    peak: int
+    n_timed: int
+    trial_slot_h: float
+
+
+def measure_search(run: Run) -> SearchProfile:
+    """The course of the search. Needs trials."""
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    lives = lifetimes(run.trials)
+    outliers = _outliers(lives)
+    repeats, with_params = _repeats(run)
+    seconds = lives["duration_s"].fillna(0).to_numpy()
+    return SearchProfile(
+        outliers=outliers,
+        stated=_stated(run),
+        n_with_params=int(with_params.sum()),
+        n_duplicates=int(repeats.sum()),
+        duplicate_slot_h=float(seconds[repeats].sum() / 3600),
+        outlier_slot_h=float(outliers["duration_s"].sum() / 3600),
+        **_drift(lives),
+        **_gap_growth(lives),
+        **_tail(lives),
+        n_timed=int(lives["known"].sum()),
+        trial_slot_h=float(seconds.sum() / 3600),
+    )
+
+
+def _outliers(lives: pd.DataFrame) -> pd.DataFrame:
+    parts = []
+    for _, group in lives[lives["duration_s"] > 0].groupby(["study", "state"]):
+        if group["state"].iloc[0] not in ("COMPLETE", "PRUNED") or len(group) < MIN_GROUP:
+            continue
+        logs = np.log(group["duration_s"].to_numpy())
+        low, middle, high = np.quantile(logs, [0.25, 0.5, 0.75])
+        far = (logs > high + IQRS * (high - low)) & (logs > middle + math.log(TIMES_MEDIAN))
+        parts.append(group[far].assign(median_s=math.exp(middle)))
+    columns = ["study", "trial", "state", "duration_s", "median_s"]
+    found = pd.concat(parts)[columns] if parts else lives.assign(median_s=math.nan).iloc[:0][columns]
+    return found.sort_values(["duration_s", "study", "trial"], ascending=[False, True, True], ignore_index=True)
+
+
+def _repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Which trials repeat an earlier one that did not fail, and which have parameters that a search chose.
+
+    A repeat of a failed trial is a retry, which is meant. Tasks of a batch, which has no direction, share parameters.
+    """
+    trials = run.trials
+    searches = run.studies.loc[run.studies["directions"].fillna("") != "", "study"]
+    names = [name for name in trials.columns if str(name).startswith("params.")]
+    frame = trials.reset_index(drop=True)
+    chosen = frame[names].notna().any(axis=1) if names else pd.Series(False, frame.index)
+    with_params = (chosen & frame["study"].isin(searches)).to_numpy()
+    kept = frame[with_params & ~frame["state"].isin(["FAIL", "WAITING"]).to_numpy()].sort_values(["study", "trial"])
+    repeated = kept.assign(**{name: kept[name].astype(object).map(str) for name in names}).duplicated(["study", *names])
+    out = np.zeros(len(frame), bool)
+    out[repeated.index[repeated]] = True
+    return out, with_params
+
+
+def _stated(run: Run) -> pd.DataFrame:
+    counts = run.trials["state"].value_counts()
+    known = {state: int(counts.get(state, 0)) for state in STATES}
+    known |= {"trials": len(run.trials), "n_trials": len(run.trials)}
+    lookup = {name.lower(): value for name, value in known.items()}
+    rows = [
+        (name, float(value), float(lookup[name.lower()]))
+        for name, value in sorted(run.info.stated.items())
+        if name.lower() in lookup
+    ]
+    return pd.DataFrame(rows, columns=["what", "stated", "found"])
+
+
+def _drift(lives: pd.DataFrame) -> dict[str, Any]:
+    done = lives[lives["known"] & (lives["state"] == "COMPLETE")].sort_values(["start", "study", "trial"])
+    seconds = done["duration_s"].to_numpy()
+    rho, p, first, last = _trend(seconds, MIN_DRIFT)
+    ratio = last / first if first > 0 else math.nan
+    return {"drift_rho": rho, "drift_p": p, "drift_ratio": ratio, "n_drift": len(seconds)}
+
+
+def _gap_growth(lives: pd.DataFrame) -> dict[str, Any]:
+    """Each start waits since the latest end that no other start has taken: a worker that left leaves no gap behind."""
+    known = lives[lives["known"]]
+    start, end = np.sort(microseconds(known["start"])), np.sort(microseconds(known["end"]))
+    free: list[int] = []
+    gaps, ended = [], 0
+    for begin in start.tolist():
+        while ended < len(end) and end[ended] <= begin:
+            free.append(int(end[ended]))
+            ended += 1
+        if free:
+            gaps.append((begin - free.pop()) / SECOND_US)
+    rho, p, first, last = _trend(np.array(gaps), MIN_GAPS)
+    return {
+        "gap_rho": rho, "gap_p": p, "gap_first_s": first, "gap_last_s": last,
+        "gap_slot_h": sum(gaps) / 3600, "n_gaps": len(gaps),
+    }  # fmt: skip
+
+
+def _trend(values: np.ndarray, least: int) -> tuple[float, float, float, float]:
+    """Spearman's rho with the order, its two-sided p, and the medians of the first and the last third."""
+    n = len(values)
+    if n < least:
+        return math.nan, math.nan, math.nan, math.nan
+    third = n // 3
+    first, last = float(np.median(values[:third])), float(np.median(values[-third:]))
+    if values.min() == values.max():
+        return 0.0, 1.0, first, last
+    found = stats.spearmanr(np.arange(n), values)
+    return float(found.statistic), float(found.pvalue), first, last
+
+
+def _tail(lives: pd.DataFrame) -> dict[str, Any]:
+    known = lives[lives["known"]]
+    unknown: dict[str, Any] = {
+        "tail_s": math.nan,
+        "tail_pct": math.nan,
+        "tail_idle_slot_h": math.nan,
+        "peak": 0,
+    }
+    if known.empty or lives["state"].eq("RUNNING").any():
+        return unknown
+    start, end = microseconds(known["start"]), microseconds(known["end"])
+    left, right = busy_stretches(start, end)
+    if not len(left):
+        return unknown
+    # From a stretch of work apart from the last one nobody can tell that its end was waited for.
+    inside = (start >= left[-1]) & (end <= right[-1])
+    times = np.sort(np.concatenate([start[inside], end[inside]]))
+    peak = int(
+        max(np.searchsorted(np.sort(start), t, "right") - np.searchsorted(np.sort(end), t, "right") for t in times)
+    )
+    ends = np.sort(end[inside])
+    alone = max(ends[-1] - max(ends[-2], start[inside].max()), 0) if len(ends) > 1 and peak > 1 else 0
+    busy = float((right - left).sum())
+    return {
+        "tail_s": alone / SECOND_US,
+        "tail_pct": 100 * alone / busy,
+        "tail_idle_slot_h": (peak - 1) * alone / SECOND_US / 3600 if peak else 0.0,
+        "peak": peak,
+    }

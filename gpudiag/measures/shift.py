@@ -1,0 +1,97 @@
+"""Lasting changes of a GPU's level over the run (METHODS 8: PELT on block means)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.periodicity import find_period
+from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
+from gpudiag.measures.segments import change_points
+from gpudiag.measures.stamps import SECOND_US, utc
+from gpudiag.measures.work import Work, work_by_gpu, work_coverage_pct
+from gpudiag.run import Run
+
+MAX_BLOCKS = 240
+MIN_BLOCK_S = 60.0
+MIN_BLOCK_SAMPLES = 5
+MIN_SEGMENT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftProfile:
+    """``segments``: gpu, start, end, mean_pct, work_s: stretches of one level, from samples at work with the usual
+    number of trials or more, so that a tail with fewer trials is no shift. ``per_gpu`` (index gpu): n_segments,
+    block_s, first_pct and last_pct (levels of the first and the last segment), fall_pct (how far the last lies below
+    the work-weighted mean of those before it; NaN with one segment), fall_s (work in the last segment), before_s.
+    """
+
+    segments: pd.DataFrame
+    per_gpu: pd.DataFrame
+    coverage_pct: float
+
+
+def measure_shift(run: Run) -> ShiftProfile:
+    """Levels of utilization of each GPU at work. Needs gpu.util_pct."""
+    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    works = work_by_gpu(run)
+    if not works:
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    rows, parts = {}, []
+    for gpu in gpu_order(works):
+        found, block_s = _segments(works[gpu])
+        parts.append(found.assign(gpu=gpu)[["gpu", "start", "end", "mean_pct", "work_s"]])
+        rows[gpu] = _summary(found) | {"block_s": block_s}
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    return ShiftProfile(pd.concat(parts, ignore_index=True), per_gpu, work_coverage_pct(run, works))
+
+
+def _segments(work: Work) -> tuple[pd.DataFrame, float]:
+    """One row a level, and the length of a block."""
+    usual = np.median(work.running[work.at_work]) if work.at_work.any() else 0
+    at = np.flatnonzero(work.at_work & (work.running >= usual))
+    weight = work.weight_s[at]
+    worked = float(weight.sum())
+    period = find_period(work.time_us, np.where(work.at_work, work.util_pct, np.nan))
+    step = float(np.median(np.diff(work.time_us))) / SECOND_US
+    block_s = max(MIN_BLOCK_S, worked / MAX_BLOCKS, MIN_BLOCK_SAMPLES * step, period.period_s if period else 0.0)
+    block = (np.cumsum(weight) - weight / 2) // block_s
+    if not len(at) or block[-1] < 2 * MIN_SEGMENT:
+        return pd.DataFrame(columns=["start", "end", "mean_pct", "work_s"]), block_s
+    number = block.astype(np.int64)
+    total = np.bincount(number, weight)
+    mean = np.bincount(number, weight * work.util_pct[at]) / np.where(total > 0, total, np.nan)
+    filled = np.flatnonzero(total > block_s / 2)
+    cuts = [0, *change_points(mean[filled], MIN_SEGMENT), len(filled)]
+    rows = []
+    for low, high in itertools.pairwise(cuts):
+        own = np.flatnonzero((number >= filled[low]) & (number <= filled[high - 1]))
+        value = float(weight[own] @ work.util_pct[at][own] / weight[own].sum())
+        rows.append((work.time_us[at][own[0]], work.time_us[at][own[-1]], value, float(weight[own].sum())))
+    frame = pd.DataFrame(rows, columns=["start", "end", "mean_pct", "work_s"])
+    return frame.assign(start=utc(frame["start"].to_numpy()), end=utc(frame["end"].to_numpy())), block_s
+
+
+def _summary(found: pd.DataFrame) -> dict[str, float]:
+    if found.empty:
+        return {
+            "n_segments": 0.0,
+            **dict.fromkeys(("first_pct", "last_pct", "fall_pct", "fall_s", "before_s"), math.nan),
+        }
+    before, last = found.iloc[:-1], found.iloc[-1]
+    earlier = float(before["work_s"].sum())
+    level = float(before["mean_pct"] @ before["work_s"]) / earlier if earlier else math.nan
+    return {
+        "n_segments": float(len(found)),
+        "first_pct": float(found["mean_pct"].iloc[0]),
+        "last_pct": float(last["mean_pct"]),
+        "fall_pct": level - float(last["mean_pct"]),
+        "fall_s": float(last["work_s"]) if earlier else math.nan,
+        "before_s": earlier,
+    }

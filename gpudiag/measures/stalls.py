@@ -1,0 +1,93 @@
+"""Waits within the work of a GPU: regular ones with their period, and irregular ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.periodicity import find_period
+from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
+from gpudiag.measures.stamps import SECOND_US
+from gpudiag.measures.timeline import IDLE_PCT
+from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures.work import Work, stretches, work_by_gpu, work_coverage_pct
+from gpudiag.run import Run
+
+LONGEST_S = 600.0
+"""Without trials an idle stretch longer than this lies between jobs and is no stall."""
+NEAR = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class StallsProfile:
+    """``per_gpu`` (index gpu): work_s (observed time at work), p95_pct (utilization at work),
+    stalled_s, stalled_pct (of work_s, at utilization <= 10), n_stalls, longest_stall_s; and of the period:
+    acf (height of the first peak of the autocorrelation, NaN without one), period_s, n_dips, regular_pct (share of
+    the steps from dip to dip within a quarter of the period), depth_pct (points below the level between dips),
+    width_s (median), lost_pct (share of the work that the dips cost).
+    """
+
+    per_gpu: pd.DataFrame
+    coverage_pct: float
+
+
+def measure_stalls(run: Run) -> StallsProfile:
+    """Stalls of each GPU while it was at work. Needs gpu.util_pct."""
+    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    works = work_by_gpu(run)
+    if not works:
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    rows = {gpu: _one_gpu(works[gpu]) for gpu in gpu_order(works)}
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    return StallsProfile(per_gpu, work_coverage_pct(run, works))
+
+
+def _one_gpu(work: Work) -> dict[str, float]:
+    at, weight = work.at_work, work.weight_s
+    worked = float(weight[at].sum())
+    (p95,) = weighted_quantiles(work.util_pct[at], weight[at], (0.95,))
+    return {
+        "work_s": worked,
+        "p95_pct": p95,
+        **_stalls(work, worked),
+        **_dips(work, worked),
+    }
+
+
+def _stalls(work: Work, worked: float) -> dict[str, float]:
+    first, last = stretches(work.at_work & (work.util_pct <= IDLE_PCT), work.start_us, work.end_us)
+    lengths = (work.end_us[last] - work.start_us[first]) / SECOND_US
+    if not work.from_trials:
+        lengths = lengths[lengths <= LONGEST_S]
+    total = float(lengths.sum())
+    return {
+        "stalled_s": total,
+        "stalled_pct": 100 * total / worked if worked else math.nan,
+        "n_stalls": float(len(lengths)),
+        "longest_stall_s": float(lengths.max()) if len(lengths) else 0.0,
+    }
+
+
+def _dips(work: Work, worked: float) -> dict[str, float]:
+    """The period of the utilization and what the dips that repeat with it cost."""
+    names = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct")
+    found = find_period(work.time_us, np.where(work.at_work, work.util_pct, np.nan))
+    if found is None:
+        return dict.fromkeys(names, math.nan)
+    low, high = weighted_quantiles(work.util_pct[work.at_work], work.weight_s[work.at_work], (0.02, 0.75))
+    below = work.at_work & (work.util_pct < (low + high) / 2)
+    first, last = stretches(below, work.start_us, work.end_us)
+    steps = np.diff(work.start_us[first]) / SECOND_US
+    near = np.abs(steps - found.period_s) <= NEAR * found.period_s
+    depth = high - weighted_mean(work.util_pct[below], work.weight_s[below])
+    share = float(work.weight_s[below].sum()) / worked
+    width = np.median(work.end_us[last] - work.start_us[first]) / SECOND_US if len(first) else math.nan
+    values = (found.height, found.period_s, float(len(first)), 100 * float(near.mean()) if len(steps) else math.nan)
+    return dict(
+        zip(names, (*values, depth, float(width), 100 * share * depth / high if high else math.nan), strict=True)
+    )

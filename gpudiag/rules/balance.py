@@ -1,0 +1,91 @@
+"""Does every GPU do its share?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.balance import BalanceProfile, measure_balance
+from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
+from gpudiag.rules.wording import count, gpus
+
+
+@rule(
+    measure=measure_balance,
+    severity="warning",
+    title="The GPUs share the work unevenly",
+    remedy="Look at which GPU each trial was given (CUDA_VISIBLE_DEVICES, device arguments, the list of devices) and "
+    "hand trials to the GPU with the fewest; a fixed assignment by worker leaves GPUs to wait for long trials.",
+    refuted_by="GPUs of different speed, or a job that was meant for some of them only.",
+    explained_by=("gpu-idle-beside-busy", "gpu-unused"),
+)
+def gpu_imbalance(
+    share: BalanceProfile, *, min_jain_ratio: float = 0.8, min_tasks_per_gpu_ratio: float = 2.0
+) -> Evidence | None:
+    """What one GPU does not do the others have to.
+
+    Jain's index of mean utilization below 0.8 (METHODS 8: 90, 90, 90, 10 % give 0.80; two GPUs with 3 and 20 %
+    give 0.65). With fewer than two tasks a GPU an uneven share is expected by chance: then it is a note.
+    """
+    if share.n_gpus < 2:
+        raise NotApplicable("There is only one GPU.")
+    if not share.jain < min_jain_ratio:
+        unknown = share.per_gpu.index[share.per_gpu["mean_pct"].isna()]
+        if len(unknown):
+            raise NotMeasurable(f"{gpus(unknown)} reports no utilization.", "Record utilization of every GPU.")
+        return None
+    mean = share.per_gpu["mean_pct"].dropna()
+    least, most = mean.idxmin(), mean.idxmax()
+    few = share.n_tasks < min_tasks_per_gpu_ratio * share.n_gpus
+    chance = (
+        f"; {count(share.n_tasks, 'task')} on {share.n_gpus} GPUs are uneven by chance (all on one with "
+        f"{share.chance_pct:.0f} % probability)"
+        if few
+        else ""
+    )
+    return Evidence(
+        f"Mean utilization runs from {mean[least]:.0f} % (GPU {least}) to {mean[most]:.0f} % (GPU {most}): Jain's "
+        f"index "
+        f"is {share.jain:.2f}, where even work gives 1{chance}.",
+        {"jain": share.jain, "gini": share.gini, "least_pct": float(mean[least]), "most_pct": float(mean[most])},
+        {"gpu": str(least)},
+        margin=min_jain_ratio - share.jain,
+        severity=Severity.INFO if few else None,
+    )
+
+
+@rule(
+    measure=measure_balance,
+    severity="warning",
+    title="One GPU runs slower than its peers",
+    remedy="Compare temperature, power limit, clocks-event reasons and PCIe link of that GPU with the others; in "
+    "synchronised training the slowest one sets the pace of all.",
+    refuted_by="Clocks or power limits that were set lower on purpose, or lighter kernels on that GPU.",
+    explained_by=("thermal-throttling", "power-throttling", "power-fault-throttling"),
+)
+def gpu_straggler(
+    share: BalanceProfile, *, min_clock_ratio: float = 0.85, min_busy_s: float = 300.0
+) -> Evidence | None:
+    """The lowest utilization is usually the fast GPU that waits, so clocks decide, not utilization.
+
+    Median SM clock while busy (utilization >= 50) below 0.85 times that of the other GPUs of the same name: METHODS 8
+    takes 0.85 of the sustained clock for throttling. Five minutes of busy time are needed (a default
+    without a published source).
+    """
+    if share.n_gpus < 2:
+        raise NotApplicable("There is only one GPU.")
+    table = share.per_gpu
+    slow = table[(table["clock_ratio"] < min_clock_ratio) & (table["busy_s"] >= min_busy_s)]
+    if slow.empty:
+        if not table["clock_ratio"].notna().any():
+            raise NotMeasurable(
+                "No two GPUs of one name have SM clocks while busy.", "Record clocks.sm and the name of every GPU."
+            )
+        return None
+    worst = slow["clock_ratio"].idxmin()
+    row = slow.loc[worst]
+    return Evidence(
+        f"GPU {worst} ran at {row['busy_clock_mhz']:.0f} MHz while busy, {100 * row['clock_ratio']:.0f} % of the clock "
+        "of its peers.",
+        {name: float(row[name]) for name in ("busy_clock_mhz", "clock_ratio", "power_ratio", "busy_s")},
+        {"gpu": ", ".join(slow.index)},
+        margin=float(min_clock_ratio - row["clock_ratio"]),
+    )

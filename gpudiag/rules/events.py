@@ -1,0 +1,79 @@
+"""Did the hardware report errors?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.events import EventsProfile, measure_events
+from gpudiag.rules.engine import Evidence, rule
+from gpudiag.rules.wording import count
+
+
+@rule(
+    measure=measure_events,
+    severity="critical",
+    title="A GPU was lost",
+    remedy="Save the kernel log (journalctl -k), power the machine off and on, and check power cable, riser and "
+    "cooling; a "
+    "card that falls off the bus again should be replaced.",
+    refuted_by="A driver that was reloaded on purpose.",
+)
+def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
+    """A GPU that has left the bus does not come back without a restart, and every trial on it fails.
+
+    "GPU is lost" in the output of nvidia-smi, or Xid 79 in the kernel log (METHODS 6).
+    """
+    if not events.n_lost > max_events:
+        return None
+    found = events.events[events.events["kind"] == "gpu_lost"]
+    return Evidence(
+        f"{count(len(found), 'event')} of a lost GPU{_first(found)}.",
+        {"n_lost": len(found), "detail": str(found["detail"].iloc[0])[:200]},
+        _where(found),
+        margin=events.n_lost - max_events,
+    )
+
+
+@rule(
+    measure=measure_events,
+    severity="critical",
+    title="The kernel log holds hardware errors of a GPU",
+    remedy="Run dcgmi diag -r 3, look at the ECC counters (nvidia-smi -q -d ECC) and at NVLink or PCIe; have a card "
+    "with "
+    "repeated uncorrectable errors replaced.",
+    refuted_by="Xids that a program causes (13, 31): those are no hardware errors and do not count here.",
+    explained_by=("gpu-lost",),
+)
+def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
+    """A card with memory or bus errors gives wrong results before it gives none.
+
+    Xid 48, 63, 64, 74, 79, 94 or 95, or uncorrectable ECC errors (METHODS 6). Without a kernel log nobody can say that
+    there were none.
+    """
+    if events.n_hardware > max_events:
+        table = events.events
+        found = table[(table["kind"] == "ecc") | ((table["xid"] > 0) & ~table["xid"].isin([13, 31]))]
+        numbers = sorted({int(xid) for xid in found["xid"].dropna()})
+        told = f" (Xid {', '.join(map(str, numbers))})" if numbers else ""
+        return Evidence(
+            f"{count(events.n_hardware, 'hardware error')} of a GPU in the logs{told}{_first(found)}.",
+            {"n_hardware": events.n_hardware, "xids": numbers},
+            _where(found),
+            margin=events.n_hardware - max_events,
+        )
+    if not events.has_kernel_log:
+        raise NotMeasurable(
+            "No kernel log is among the inputs.", "Give it with --artifact: journalctl -k | grep -i xid > kernel.log."
+        )
+    return None
+
+
+def _first(found: pd.DataFrame) -> str:
+    first = found["time"].min()
+    return "" if pd.isna(first) else f", the first at {first:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _where(found: pd.DataFrame) -> dict[str, str]:
+    names = sorted(set(found["gpu"].dropna().astype(str))) if "gpu" in found else []
+    return {"gpu": ", ".join(names)} if names else {}

@@ -1,0 +1,184 @@
+"""What did the failed trials die of?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.failures import FailuresProfile, measure_failures
+from gpudiag.rules.engine import Evidence, NotApplicable, rule
+from gpudiag.rules.wording import count, span
+
+STORE_TEXT = (
+    "Store the text of failures: catch the exception in the objective, trial.set_user_attr('error', str(error)), and "
+    "raise it again; or give the training log with --artifact."
+)
+
+
+@rule(
+    measure=measure_failures,
+    severity="warning",
+    title="Trials ran out of GPU memory",
+    remedy="Run fewer trials at once, or bound the parameters that take memory (batch size, model size) and prune such "
+    "combinations before they start; catch torch.OutOfMemoryError and free the cache so that one trial fails and not "
+    "all.",
+    refuted_by="A parameter range that is meant to find the limit.",
+)
+def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
+    """A trial that does not fit costs its time and often that of its neighbours.
+
+    Failure texts or log events of the class out of memory (CUDA out of memory, CUBLAS_STATUS_ALLOC_FAILED and the
+    like, METHODS 6). A device-side assert is another class, and fullness alone is no proof.
+    """
+    return _kind(failures, "oom", "ran out of GPU memory", max_trials)
+
+
+@rule(
+    measure=measure_failures,
+    severity="warning",
+    title="Device-side asserts ended trials",
+    remedy="Run one of these configurations with CUDA_LAUNCH_BLOCKING=1, or on the CPU: an index or label is out of "
+    "range. "
+    "Restart the process after such a failure, as its CUDA context cannot be used again.",
+    refuted_by="A label set or vocabulary that is meant to fail for some configurations.",
+)
+def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
+    """A device-side assert is a logic error and has nothing to do with how full the memory was.
+
+    Failure texts or log events of the class device-side assert (METHODS 0 and 6).
+    """
+    return _kind(failures, "device_assert", "ended in a device-side assert", max_trials)
+
+
+@rule(
+    measure=measure_failures,
+    severity="warning",
+    title="Processes were killed from outside",
+    remedy="Look at host memory and the kernel log (journalctl -k | grep -i oom): each loader worker may hold a copy "
+    "of "
+    "the data set. Fewer workers, or shared memory, cure it.",
+    refuted_by="A scheduler that ended the job at its time limit.",
+)
+def failures_host_killed(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
+    """The host's out-of-memory killer takes the whole process and leaves no exception behind.
+
+    Failure texts or log events such as Killed, exit code 137, oom-kill or MemoryError (METHODS 6).
+    """
+    return _kind(failures, "host_killed", "was killed from outside", max_trials)
+
+
+@rule(
+    measure=measure_failures,
+    severity="warning",
+    title="One failure takes the trials after it along",
+    remedy="Give each trial a process of its own, or end the worker after a CUDA error so that it starts anew.",
+    refuted_by="Trials that fail at once for reasons of their own, such as a wrong path.",
+    explained_by=("failures-device-assert",),
+)
+def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float = 2.0) -> Evidence | None:
+    """A CUDA error leaves the process unusable, and its next trials fail in seconds: that is one event, not many.
+
+    FAIL of at most a tenth of the usual duration, right after a FAIL on the same worker, both of a kind that poisons
+    (assert, illegal access, or without text); more than 2 such followers (a default without a published source).
+    """
+    if not failures.n_fail:
+        raise NotApplicable("No trial failed.")
+    followers = failures.n_fail - failures.n_events
+    if not followers > max_followers_trials:
+        return None
+    return Evidence(
+        f"{failures.n_fail} failed trials are {count(failures.n_events, 'event')}: {followers} failed within seconds "
+        "right after another failure of the same worker.",
+        {"n_fail": failures.n_fail, "n_events": failures.n_events, "followers": followers},
+        margin=followers - max_followers_trials,
+    )
+
+
+@rule(
+    measure=measure_failures,
+    severity="info",
+    title="Memory was fuller before failures than before other ends",
+    remedy="Read the failure texts: only they tell whether memory was the cause. If it was, run fewer trials at once "
+    "or "
+    "bound the parameters that take memory.",
+    refuted_by="Large trials that fail for another reason, such as a numerical one.",
+)
+def failures_after_full_memory(
+    failures: FailuresProfile, *, max_p_pct: float = 1.0, min_before_pct: float = 85.0
+) -> Evidence | None:
+    """An association and no proof: full memory goes with failures here, whatever the cause.
+
+    Greatest memory in use in the 60 s before FAIL against before COMPLETE and PRUNED, one-sided Mann-Whitney below
+    1 % (METHODS 6: power close to 1 for 5 failures at 93 against 75 %), with a median of 85 % or more before
+    failures (a default without a published source).
+    """
+    if not failures.n_fail:
+        raise NotApplicable("No trial failed.")
+    if failures.p_memory < max_p_pct / 100 and failures.fail_before_pct >= min_before_pct:
+        return Evidence(
+            f"In the minute before failures up to {failures.fail_before_pct:.0f} % of the memory was in use (median), "
+            f"before other ends {failures.ok_before_pct:.0f} %; {failures.full_pct:.0f} % of the failures came at 95 % "
+            "or more. This is an association, not a cause.",
+            {
+                "fail_before_pct": failures.fail_before_pct,
+                "ok_before_pct": failures.ok_before_pct,
+                "p_memory": failures.p_memory,
+                "full_pct": failures.full_pct,
+            },
+            margin=failures.fail_before_pct - min_before_pct,
+        )
+    if not failures.p_memory >= 0:
+        raise NotMeasurable(
+            "Fewer than 5 failures, or 5 other ends, have memory readings in the minute before them.",
+            "Record memory.used and memory.total on the trials' clock.",
+        )
+    return None
+
+
+@rule(
+    measure=measure_failures,
+    severity="info",
+    title="Failures fall into a fast and a slow kind",
+    remedy="Look at one of each: the fast ones fail at start (configuration, poisoned process), the slow ones in "
+    "training.",
+    refuted_by="Two models of very different speed.",
+    explained_by=("failures-poisoned",),
+)
+def failures_bimodal(
+    failures: FailuresProfile, *, min_distance_ratio: float = 4.0, min_times_ratio: float = 5.0
+) -> Evidence | None:
+    """Two kinds of failure have two causes, and one cure does not fit both.
+
+    The best split of log durations has groups of three or more that are 4 standard deviations apart (Ashman's D; a
+    normal distribution cut in half gives 2.7) and differ by a factor of 5 (defaults without a published source).
+    """
+    if failures.n_fail < 6:
+        raise NotApplicable(f"Only {count(failures.n_fail, 'trial')} failed.")
+    if not (failures.ashman_d >= min_distance_ratio and failures.long_s >= min_times_ratio * failures.short_s):
+        return None
+    return Evidence(
+        f"{failures.short_n} failures came after about {span(failures.short_s)} and {failures.long_n} after about "
+        f"{span(failures.long_s)}.",
+        {name: getattr(failures, name) for name in ("short_n", "short_s", "long_n", "long_s", "split_s", "ashman_d")},
+        margin=failures.ashman_d - min_distance_ratio,
+    )
+
+
+def _kind(failures: FailuresProfile, kind: str, what: str, limit: float) -> Evidence | None:
+    """The finding that one class of failure occurred."""
+    rows = failures.by_kind[failures.by_kind["kind"] == kind]
+    n, events = (int(rows[name].sum()) for name in ("n", "n_events"))
+    if max(n, events) > limit:
+        own = failures.failures[failures.failures["kind"] == kind]
+        followers = int(own["follows"].sum())
+        told = f"{count(n, 'failed trial')} of {failures.n_fail}" if n else count(events, "log line")
+        taken = f"; {followers} of them only followed another in the same process" if followers else ""
+        return Evidence(
+            f"{told} {what}{taken}.",
+            {"n": n, "n_events": events, "followers": followers, "n_fail": failures.n_fail},
+            {"trial": ", ".join(str(number) for number in own["trial"].head(20))} if n else {},
+            margin=max(n, events) - limit,
+        )
+    if not failures.n_fail:
+        raise NotApplicable("No trial failed.")
+    if not failures.n_told:
+        raise NotMeasurable(f"{count(failures.n_fail, 'trial')} failed and none left a text.", STORE_TEXT)
+    return None

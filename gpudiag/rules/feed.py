@@ -1,0 +1,240 @@
+"""Does the GPU wait for its input, or is the work too small for it?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.feed import FeedProfile, measure_feed
+from gpudiag.rules.engine import Evidence, Severity, rule
+from gpudiag.rules.wording import gpus, span
+
+RECORD_HOST = (
+    "Record CPU per core beside the GPU for ten minutes of work: mpstat -P ALL 5 > cpu.log. One core near 100 % means "
+    "a "
+    "slow feed, no busy core means small work."
+)
+MIN_WORK_S = 60.0
+
+
+@rule(
+    measure=measure_feed,
+    severity="warning",
+    title="The CPU feeds the GPU too slowly",
+    remedy="Give the loader more workers (num_workers), move augmentation to the GPU or do it once beforehand, and "
+    "check "
+    "that no single thread does all the work; the GPU can take more as soon as it is given more.",
+    refuted_by="A hot core that does something else: compare with the process that owns it.",
+)
+def cpu_bound_input(
+    feed: FeedProfile, *, min_starved_pct: float = 50.0, min_soft_pct: float = 50.0, min_host_s: float = 60.0
+) -> Evidence | None:
+    """A GPU cannot be faster than the CPU that prepares its input.
+
+    GPU below 10 % (a warning) or below 50 % (a note) while a core or a process is above 90 %, in half of the work or
+    more: SageMaker CPUBottleneck(50, 10, 90). Never judged from the mean over cores, which hides one hot thread.
+    """
+    table = feed.per_gpu
+    known = table[(table["host_s"] >= min_host_s) & table["starved_pct"].notna()]
+    strict = known[known["starved_pct"] >= min_starved_pct]
+    soft = known[known["soft_starved_pct"] >= min_soft_pct]
+    if len(soft) or len(strict):
+        found, column = (strict, "starved_pct") if len(strict) else (soft, "soft_starved_pct")
+        worst = found[column].idxmax()
+        row = found.loc[worst]
+        return Evidence(
+            f"GPU {worst} was below {'10' if len(strict) else '50'} % while a CPU core or process was above 90 % for "
+            f"{row[column]:.0f} % of its work.",
+            {name: float(row[name]) for name in ("starved_pct", "soft_starved_pct", "hot_pct", "host_s", "mean_pct")},
+            {"gpu": ", ".join(found.index)},
+            lost_gpu_h=float((strict["starved_pct"] / 100 * strict["work_s"]).sum() / 3600) if len(strict) else None,
+            margin=float(row[column] - (min_starved_pct if len(strict) else min_soft_pct)),
+            severity=None if len(strict) else Severity.INFO,
+        )
+    if known.empty:
+        raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
+    return None
+
+
+@rule(
+    measure=measure_feed,
+    severity="warning",
+    title="The GPU waits for storage",
+    remedy="Put the data on a local disk or in memory, read fewer and larger files, or cache what is read each epoch.",
+    refuted_by="Another job on the same storage.",
+)
+def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: float = 60.0) -> Evidence | None:
+    """Waiting for the disk is no lack of CPU, and more loader workers can make it worse.
+
+    GPU below 10 % while I/O wait is above 50 %, in half of the work or more: SageMaker IOBottleneck(50, 10, 50).
+    """
+    table = feed.per_gpu
+    known = table[(table["host_s"] >= min_host_s) & table["io_starved_pct"].notna()]
+    found = known[known["io_starved_pct"] >= min_starved_pct]
+    if found.empty:
+        if known.empty:
+            raise NotMeasurable(
+                "I/O wait was not recorded while the GPU worked.",
+                "Record it beside the GPU for ten minutes of work: vmstat -t 5 > vmstat.log.",
+            )
+        return None
+    worst = found["io_starved_pct"].idxmax()
+    row = found.loc[worst]
+    return Evidence(
+        f"GPU {worst} was below 10 % while I/O wait was above 50 % for {row['io_starved_pct']:.0f} % of its work.",
+        {name: float(row[name]) for name in ("io_starved_pct", "host_s", "mean_pct")},
+        {"gpu": ", ".join(found.index)},
+        lost_gpu_h=float((found["io_starved_pct"] / 100 * found["work_s"]).sum() / 3600),
+        margin=float(row["io_starved_pct"] - min_starved_pct),
+    )
+
+
+@rule(
+    measure=measure_feed,
+    severity="warning",
+    title="The work per step is too small for the GPU",
+    remedy="Try twice the batch size (results change: adapt the learning rate), several trials at once, or a smaller "
+    "GPU; "
+    "the gain is at most the smaller of batch ratio and 1 / utilization, and at least none.",
+    refuted_by="A framework that reserves all memory at start; a CPU that feeds slowly.",
+)
+def batch_or_kernels_small(
+    feed: FeedProfile,
+    *,
+    max_p_util_pct: float = 70.0,
+    max_p_memory_pct: float = 70.0,
+    max_p_cpu_pct: float = 70.0,
+    max_power_ratio: float = 0.35,
+    max_cv_ratio: float = 0.5,
+) -> Evidence | None:
+    """Neither GPU nor CPU nor memory is near its limit: each step is over before it fills the GPU.
+
+    95th percentiles of utilization, memory and CPU below 70 %: SageMaker BatchSize(70, 70, 70); steady (variation
+    below 0.5) and light (power fraction below 0.35, or unknown). With unknown CPU nobody can tell small work from a
+    slow feed.
+    """
+    table = feed.per_gpu[feed.per_gpu["work_s"] >= MIN_WORK_S]
+    light = table[
+        (table["p95_pct"] < max_p_util_pct)
+        & (table["p95_used_pct"] < max_p_memory_pct)
+        & ~(table["power_ratio"] >= max_power_ratio)
+        & (table["cv"] < max_cv_ratio)
+    ]
+    if light.empty:
+        _need_memory(table)
+        return None
+    small = light[light["p95_cpu_pct"] < max_p_cpu_pct]
+    if small.empty:
+        if light["p95_cpu_pct"].isna().any():
+            raise NotMeasurable(
+                f"{gpus(light.index)} did little and steadily (95 % of the time below {light['p95_pct'].max():.0f} % "
+                "utilization): because the work per step is small or because the CPU feeds it slowly, and without CPU "
+                "or "
+                "step times nobody can tell which.",
+                RECORD_HOST,
+            )
+        return None
+    worst = small["p95_pct"].idxmin()
+    row = small.loc[worst]
+    return Evidence(
+        f"GPU {worst} stayed below {row['p95_pct']:.0f} % utilization and {row['p95_used_pct']:.0f} % of its memory "
+        f"for "
+        f"95 % of its work, with no CPU core or process above {row['p95_cpu_pct']:.0f} %.",
+        {name: float(row[name]) for name in ("p95_pct", "p95_used_pct", "p95_cpu_pct", "power_ratio", "cv")},
+        {"gpu": ", ".join(small.index)},
+        margin=float(max_p_util_pct - row["p95_pct"]),
+    )
+
+
+@rule(
+    measure=measure_feed,
+    severity="warning",
+    title="One CPU thread limits the GPU",
+    remedy="Test CUDA graphs or torch.compile, or a larger batch: the thread that launches the kernels is the limit, "
+    "and "
+    "more loader workers do not help it.",
+    refuted_by="A hot process that is not the one that trains.",
+    explained_by=("cpu-bound-input",),
+)
+def launch_bound(
+    feed: FeedProfile,
+    *,
+    min_util_pct: float = 30.0,
+    max_util_pct: float = 90.0,
+    min_hot_pct: float = 80.0,
+    max_power_ratio: float = 0.35,
+    max_cv_ratio: float = 0.3,
+    min_host_s: float = 60.0,
+) -> Evidence | None:
+    """Kernels that are shorter than the time to launch them leave the GPU half empty, steadily.
+
+    Mean utilization of 30 to 90 % with little variation, a core or process above 90 % in four fifths of the work, and
+    a power fraction below 0.35 (METHODS 9; defaults without a published source).
+    """
+    table = feed.per_gpu
+    known = table[(table["host_s"] >= min_host_s) & table["hot_pct"].notna()]
+    found = known[
+        (known["mean_pct"] >= min_util_pct)
+        & (known["mean_pct"] < max_util_pct)
+        & (known["hot_pct"] >= min_hot_pct)
+        & (known["power_ratio"] < max_power_ratio)
+        & (known["cv"] < max_cv_ratio)
+    ]
+    if found.empty:
+        if known.empty:
+            raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
+        return None
+    worst = found["hot_pct"].idxmax()
+    row = found.loc[worst]
+    return Evidence(
+        f"GPU {worst} ran steadily at {row['mean_pct']:.0f} % with {100 * row['power_ratio']:.0f} % of its power range "
+        f"while one core or process was above 90 % for {row['hot_pct']:.0f} % of the work.",
+        {name: float(row[name]) for name in ("mean_pct", "hot_pct", "power_ratio", "cv", "host_s")},
+        {"gpu": ", ".join(found.index)},
+        margin=float(row["hot_pct"] - min_hot_pct),
+    )
+
+
+@rule(
+    measure=measure_feed,
+    severity="info",
+    title="The GPU is busy with light kernels",
+    remedy="Profile one step (nsys or the framework's profiler) for many short kernels; larger batches, fused kernels "
+    "or "
+    "lower precision with tensor cores use the same busy time better.",
+    refuted_by="Work that is bound by memory bandwidth by nature, or a board whose power limit is not the one stated.",
+)
+def gpu_busy_but_light(
+    feed: FeedProfile, *, max_power_ratio: float = 0.35, min_busy_s: float = 300.0, max_sm_pct: float = 50.0
+) -> Evidence | None:
+    """Utilization counts time with any kernel: one small kernel after the other makes 100 %.
+
+    Power fraction (power - idle) / (limit - idle) below 0.35 at utilization of 90 % or more, over 5 minutes
+    (METHODS 1). SM activity below 50 % at the same time makes it a warning ("likely ineffective", DCGM), 50 % or more
+    refutes it.
+    """
+    table = feed.per_gpu
+    busy = table[table["busy_s"] >= min_busy_s]
+    found = busy[(busy["busy_power_ratio"] < max_power_ratio) & ~(busy["busy_sm_pct"] >= max_sm_pct)]
+    if found.empty:
+        if len(busy) and busy["busy_power_ratio"].isna().all():
+            raise NotMeasurable("Power or its limit is unknown.", "Record power.draw and power.limit of every GPU.")
+        return None
+    worst = found["busy_power_ratio"].idxmin()
+    row = found.loc[worst]
+    seen = f" and {row['busy_sm_pct']:.0f} % SM activity" if row["busy_sm_pct"] < max_sm_pct else ""
+    return Evidence(
+        f"GPU {worst} used {100 * row['busy_power_ratio']:.0f} % of its power range{seen} while it was at 90 % "
+        f"utilization "
+        f"or more ({span(row['busy_s'])}).",
+        {name: float(row[name]) for name in ("busy_power_ratio", "busy_sm_pct", "busy_s")},
+        {"gpu": ", ".join(found.index)},
+        margin=float(max_power_ratio - row["busy_power_ratio"]),
+        severity=Severity.WARNING if seen else None,
+    )
+
+
+def _need_memory(table: pd.DataFrame) -> None:
+    unknown = table.index[(table["p95_pct"] < 70) & table["p95_used_pct"].isna()]
+    if len(unknown):
+        raise NotMeasurable(f"How full the memory of {gpus(unknown)} was is unknown.", "Record memory.used and .total.")

@@ -1,0 +1,100 @@
+"""Is a GPU held while nothing runs on it?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
+from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
+from gpudiag.rules.wording import gpus, span
+
+
+@rule(
+    measure=measure_idleness,
+    severity="info",
+    title="The GPU was idle long before its work began",
+    remedy="Prepare on the CPU (download, unpack, preprocess, compile) before the GPU is taken.",
+    refuted_by="A recorder that was started long before the job.",
+)
+def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Evidence | None:
+    """A GPU that is reserved while data are prepared is paid for all the same.
+
+    More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
+    rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning.
+    """
+    return _end(idle, "lead", max_lead_s, "before its first activity")
+
+
+@rule(
+    measure=measure_idleness,
+    severity="info",
+    title="The GPU was idle long after its work ended",
+    remedy="End the job, and release the GPU, when the last trial has ended; look for a process that still holds "
+    "memory.",
+    refuted_by="A recorder that ran on after the job.",
+)
+def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evidence | None:
+    """The end of the work is not the end of the bill.
+
+    More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
+    zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning.
+    """
+    return _end(idle, "trail", max_trail_s, "after its last activity")
+
+
+@rule(
+    measure=measure_idleness,
+    severity="warning",
+    title="Memory was held on a GPU that did nothing",
+    remedy="Look for the process (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a notebook "
+    "kernel, "
+    "a crashed job's child, or a model server without requests; end it or move it.",
+    refuted_by="A server that must answer at once.",
+    explained_by=("idle-before-work", "idle-after-work"),
+)
+def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Evidence | None:
+    """Nobody else can use memory that an idle process holds.
+
+    At least 1 GiB and a tenth of the total in use at 0-1 % utilization for more than 10 minutes without a break:
+    the zombie or notebook signature of METHODS 8.
+    """
+    table = idle.per_gpu
+    found = table[table["longest_allocated_idle_s"] > max_idle_s]
+    if found.empty:
+        unknown = table.index[table["allocated_idle_s"].isna()]
+        if len(unknown):
+            raise NotMeasurable(f"Memory in use on {gpus(unknown)} is unknown.", "Record memory.used of every GPU.")
+        return None
+    worst = found["allocated_idle_s"].idxmax()
+    row = found.loc[worst]
+    return Evidence(
+        f"GPU {worst} held memory at 0-1 % utilization for {span(row['allocated_idle_s'])}, "
+        f"{span(row['longest_allocated_idle_s'])} of it without a break.",
+        {name: float(row[name]) for name in ("allocated_idle_s", "longest_allocated_idle_s", "held_mib")},
+        {"gpu": ", ".join(found.index)},
+        lost_gpu_h=float(found["allocated_idle_s"].sum() / 3600),
+        margin=float(row["longest_allocated_idle_s"] - max_idle_s),
+    )
+
+
+def _end(idle: IdlenessProfile, end: str, limit_s: float, when: str) -> Evidence | None:
+    """The finding about one end of the record."""
+    table = idle.per_gpu
+    seconds = table[f"{end}_s"]
+    if not seconds.notna().any():
+        raise NotApplicable("No GPU was active in this record.")
+    long: pd.DataFrame = table[seconds > limit_s]
+    if long.empty:
+        return None
+    worst = long[f"{end}_s"].idxmax()
+    held = long[long[f"{end}_mib"] >= long["held_mib"]]
+    holding = f", with {held[f'{end}_mib'].max():.0f} MiB held on {gpus(held.index)}" if len(held) else ""
+    return Evidence(
+        f"GPU {worst} was idle for {span(long.at[worst, f'{end}_s'])} {when}{holding}.",
+        {f"{end}_s": float(long.at[worst, f"{end}_s"]), f"{end}_mib": float(long.at[worst, f"{end}_mib"])},
+        {"gpu": ", ".join(long.index)},
+        lost_gpu_h=float(long[f"{end}_s"].sum() / 3600),
+        margin=float(long.at[worst, f"{end}_s"] - limit_s),
+        severity=Severity.WARNING if len(held) else None,
+    )

@@ -1,0 +1,88 @@
+"""Does memory leak, or stay behind?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.leak import LeakProfile, measure_leak
+from gpudiag.rules.engine import Evidence, NotApplicable, rule
+from gpudiag.rules.wording import count, gpus, span
+
+
+@rule(
+    measure=measure_leak,
+    severity="warning",
+    title="GPU memory grows over the run",
+    remedy="Look for tensors that outlive their step (losses summed without .item(), results kept in a list, hooks), "
+    "and "
+    "compare torch.cuda.memory_allocated() at the end of each epoch; start each trial in a process of its own.",
+    refuted_by="A caching allocator that reaches its high-water mark, or trials that grow one after the other.",
+)
+def memory_leak(
+    leak: LeakProfile, *, min_slope_pct: float = 1.0, max_p_pct: float = 1.0, min_rise_pct: float = 5.0
+) -> Evidence | None:
+    """A leak ends in an out-of-memory error, after all the time before it was spent.
+
+    Slope of the minima of 20 blocks (Theil-Sen) above 1 % of the total per hour, Mann-Kendall over the blocks below
+    1 %, and a rise of 5 points or more (METHODS 8; SageMaker GPUMemoryIncrease uses 5 points). Minima of blocks and
+    not raw samples: on those Mann-Kendall gives 57 % false alarms.
+    """
+    table = leak.per_gpu
+    found = table[
+        (table["slope_pct_h"] > min_slope_pct)
+        & (table["p_rise"] < max_p_pct / 100)
+        & (table["rise_pct"] >= min_rise_pct)
+    ]
+    if found.empty:
+        short = table.index[table["slope_pct_h"].isna()]
+        if len(short):
+            raise NotMeasurable(
+                f"{gpus(short)} has too few samples of memory for a trend, or an unknown total.",
+                "Record memory.used and memory.total for longer.",
+            )
+        return None
+    worst = found["rise_pct"].idxmax()
+    row = found.loc[worst]
+    return Evidence(
+        f"The least memory in use on GPU {worst} rose by {row['rise_mib']:.0f} MiB ({row['rise_pct']:.1f} % of the "
+        f"total) in "
+        f"{span(row['span_s'])}, {row['slope_pct_h']:.1f} % an hour.",
+        {name: float(row[name]) for name in ("slope_pct_h", "rise_pct", "rise_mib", "p_rise", "span_s")},
+        {"gpu": ", ".join(found.index)},
+        margin=float(row["rise_pct"] - min_rise_pct),
+    )
+
+
+@rule(
+    measure=measure_leak,
+    severity="warning",
+    title="Memory stays in use after the last trial",
+    remedy="Look for the process that holds it (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a "
+    "worker that did not end, a loader's child, or a notebook.",
+    refuted_by="Another job that started meanwhile, or workers that wait for more trials on purpose.",
+)
+def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Evidence | None:
+    """What stays is missing in the next run, whose first large trial then fails.
+
+    Median memory from 15 s after the last trial's end on, above that before the first trial by 300 MiB or more, as
+    much as a CUDA context takes (300-600 MiB, METHODS 6).
+    """
+    if leak.n_open:
+        raise NotApplicable(f"{count(leak.n_open, 'trial')} may still be running.")
+    if not leak.ended:
+        raise NotMeasurable(
+            "The record ends with the last trial, or has no trials on its clock.",
+            "Let the recorder run on for a minute after the last trial.",
+        )
+    found = leak.per_gpu[leak.per_gpu["residual_mib"] >= max_residual_mib]
+    if found.empty:
+        return None
+    worst = found["residual_mib"].idxmax()
+    row = found.loc[worst]
+    return Evidence(
+        f"GPU {worst} still held {row['after_mib']:.0f} MiB after the last trial, {row['residual_mib']:.0f} MiB more "
+        f"than "
+        f"before the first, for the {span(row['after_s'])} that were recorded.",
+        {name: float(row[name]) for name in ("residual_mib", "after_mib", "before_mib", "after_s")},
+        {"gpu": ", ".join(found.index)},
+        margin=float(row["residual_mib"] - max_residual_mib),
+    )

@@ -1,0 +1,86 @@
+"""Is the input pipeline set up for this host?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.loader import LoaderProfile, measure_loader
+from gpudiag.rules.engine import Evidence, Severity, rule
+from gpudiag.rules.wording import count
+
+LOG = "Give the training log with --artifact; gpudiag reads lines such as 'DataLoader avg: 25.3ms' and '30 batch/s'."
+
+
+@rule(
+    measure=measure_loader,
+    severity="warning",
+    title="Training waits for the data loader",
+    remedy="More loader workers and prefetch (memory permitting), persistent_workers=True, pin_memory=True; then look "
+    "at "
+    "the disk and at augmentation on the CPU.",
+    refuted_by="A loader time that includes the transfer to the GPU or the step itself.",
+    explained_by=("cpu-bound-input", "io-wait"),
+)
+def loader_slow(
+    loader: LoaderProfile, *, max_avg_ms: float = 30.0, max_step_pct: float = 5.0, severe_step_pct: float = 25.0
+) -> Evidence | None:
+    """Each millisecond that a step waits for its batch is a millisecond without training.
+
+    Where the time of a step is known: a mean wait above 5 % of it (PyTorch's TensorBoard plugin), a warning from a
+    quarter on (a default without a published source). Where it is not: a mean wait above 30 ms, the advice printed by
+    the monitors this replaces.
+    """
+    share = loader.of_step_pct
+    if share > max_step_pct or (not share <= max_step_pct and loader.avg_ms > max_avg_ms):
+        of_step = f" of a step of {loader.step_ms:.1f} ms ({min(share, 100):.0f} %)" if share > 0 else " a step"
+        return Evidence(
+            f"The data loader is waited for {loader.avg_ms:.1f} ms{of_step} on average, {loader.worst_ms:.1f} ms in "
+            f"the "
+            f"worst of {count(loader.n_lines, 'report')}.",
+            {
+                "avg_ms": loader.avg_ms,
+                "worst_ms": loader.worst_ms,
+                "step_ms": loader.step_ms,
+                "of_step_pct": share,
+                "n_lines": loader.n_lines,
+            },
+            margin=share - max_step_pct if share > 0 else loader.avg_ms - max_avg_ms,
+            severity=Severity.INFO if share < severe_step_pct else None,
+        )
+    if not loader.n_lines:
+        raise NotMeasurable("No log line states how long the loader is waited for.", LOG)
+    return None
+
+
+@rule(
+    measure=measure_loader,
+    severity="info",
+    title="Loader workers do not fit the number of CPU cores",
+    remedy="Set num_workers x parallel to 0.7-2 times the cores, and measure: more workers help only where the loader "
+    "is "
+    "the limit.",
+    refuted_by="An input that needs no workers (already on the GPU), or a loader that is never waited for.",
+)
+def loader_workers_cores(
+    loader: LoaderProfile, *, min_cores_pct: float = 70.0, max_cores_ratio: float = 2.0
+) -> Evidence | None:
+    """Too few workers leave cores idle, too many fight for them.
+
+    Loader workers times trials at once over cores: SageMaker Dataloader's 70 to 200 %. This is what was configured,
+    not how busy the CPU was.
+    """
+    if loader.of_cores_pct < min_cores_pct or loader.of_cores_pct > 100 * max_cores_ratio:
+        few = loader.of_cores_pct < min_cores_pct
+        return Evidence(
+            f"{loader.workers_per_trial:.0f} loader workers for each of {count(loader.parallel, 'trial')} make "
+            f"{loader.n_workers:.0f} on {loader.cores:.0f} cores: {loader.of_cores_pct:.1f} % configured (not a "
+            f"measured "
+            f"CPU load), {'below' if few else 'above'} the usual 70-200 %.",
+            {"n_workers": loader.n_workers, "cores": loader.cores, "of_cores_pct": loader.of_cores_pct},
+            margin=min_cores_pct - loader.of_cores_pct if few else loader.of_cores_pct - 100 * max_cores_ratio,
+        )
+    if not loader.of_cores_pct >= min_cores_pct:
+        raise NotMeasurable(
+            "Loader workers or CPU cores are unknown.",
+            "State num_workers under [dataloader] and cpu_cores under [settings] in run.toml.",
+        )
+    return None

@@ -1,0 +1,123 @@
+"""Can the record be trusted?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.recorder import RecorderProfile, measure_recorder
+from gpudiag.rules.engine import Evidence, NotApplicable, rule
+from gpudiag.rules.wording import count, gpus, span
+
+
+@rule(
+    measure=measure_recorder,
+    severity="warning",
+    title="The power sensor is stuck",
+    remedy="Leave power and energy of this record out of account; reload the driver, and look whether clocks are low.",
+    refuted_by="Power in such coarse steps that idle and busy read alike.",
+    explained_by=("power-fault-throttling", "power-implausible"),
+)
+def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence | None:
+    """A sensor that reads the same for an idle and a busy GPU does not measure.
+
+    One and the same power reading for more than 60 s and 20 samples (METHODS 8: flat-line), in which the GPU was
+    both idle (10 % or less) and busy (50 % or more) for a tenth of the time each. Readings at the power limit are
+    exempt: a capped GPU is meant to stay there.
+    """
+    table = rec.per_gpu
+    if not table["stuck_s"].notna().any():
+        raise NotMeasurable("There are no power readings.", "Record power.draw of every GPU.")
+    stuck = table[table["stuck_s"] > max_stuck_s]
+    if stuck.empty:
+        return None
+    worst = stuck["stuck_s"].idxmax()
+    return Evidence(
+        f"GPU {worst} reported one and the same power for {span(stuck.at[worst, 'stuck_s'])} while it was idle and "
+        f"busy "
+        "by turns.",
+        {"stuck_s": float(stuck.at[worst, "stuck_s"])},
+        {"gpu": ", ".join(stuck.index)},
+        margin=float(stuck.at[worst, "stuck_s"] - max_stuck_s),
+    )
+
+
+@rule(
+    measure=measure_recorder,
+    severity="info",
+    title="The sampler slows down under load",
+    remedy="Means of this report are weighted by time and not biased by it; averages taken over rows are. Record with "
+    "a "
+    "process of its own at higher priority, or at a lower rate.",
+    refuted_by="A recorder whose rate was set by hand according to load.",
+)
+def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> Evidence | None:
+    """Fewer samples while busy make a busy GPU look idle in every mean over rows.
+
+    The median step between samples while busy is more than 1.3 times that while idle (a default without a published
+    source); METHODS 0 measured a bias of -16 points at a ratio that is common.
+    """
+    table = rec.per_gpu
+    slow = table[table["slow_ratio"] > max_slow_ratio]
+    if slow.empty:
+        if not table["slow_ratio"].notna().any():
+            raise NotApplicable("No GPU was both idle and busy long enough to compare the sampler's steps.")
+        return None
+    worst = slow["slow_ratio"].idxmax()
+    row = slow.loc[worst]
+    return Evidence(
+        f"Samples of GPU {worst} are {row['busy_period_s']:.3g} s apart while it is busy and "
+        f"{row['idle_period_s']:.3g} s while it is idle.",
+        {name: float(row[name]) for name in ("busy_period_s", "idle_period_s", "slow_ratio")},
+        {"gpu": ", ".join(slow.index)},
+        margin=float(row["slow_ratio"] - max_slow_ratio),
+    )
+
+
+@rule(
+    measure=measure_recorder,
+    severity="info",
+    title="A column never changes",
+    remedy="Take the column for missing, and check the recorder: a constant often stands in for a metric that could "
+    "not "
+    "be read.",
+    refuted_by="A quantity that really stood still.",
+)
+def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Evidence | None:
+    """A placeholder looks like a measurement, and every conclusion from it is made up.
+
+    Power, temperature or memory activity of one value throughout although the GPU was idle and busy (a tenth of the
+    samples each), or a CPU load of one value, over 20 samples or more (defaults without a published source).
+    """
+    if not len(rec.constants) > max_columns:
+        return None
+    listed = [f"{row.table}.{row.column} = {row.value:g}" for row in rec.constants.itertuples()]
+    return Evidence(
+        f"{count(len(listed), 'column')} never changed: {', '.join(listed)}.",
+        {"columns": listed},
+        margin=len(listed) - max_columns,
+    )
+
+
+@rule(
+    measure=measure_recorder,
+    severity="warning",
+    title="GPUs changed their identity in the record",
+    remedy="Split the record where the machine or the order of GPUs changed (CUDA_DEVICE_ORDER=PCI_BUS_ID keeps it), "
+    "and "
+    "give each part as a run of its own.",
+    refuted_by="A card that was replaced during the run.",
+)
+def identity_mixed(rec: RecorderProfile, *, max_conflicts: float = 0.0) -> Evidence | None:
+    """One index that stands for two cards mixes two histories into one.
+
+    One uuid or bus id under several indices, several under one index, or a total of memory that changes by more
+    than 2 % (METHODS 1: index order may differ from CUDA's; METHODS 8: memory.total must not vary).
+    """
+    if not len(rec.mixed) > max_conflicts:
+        return None
+    told = [f"{gpus([row.gpu])} {row.what}" for row in rec.mixed.itertuples()]
+    return Evidence(
+        f"{'; '.join(told[:4])}.",
+        {"conflicts": told},
+        {"gpu": ", ".join(rec.mixed["gpu"])},
+        margin=len(told) - max_conflicts,
+    )

@@ -1,0 +1,46 @@
+"""Did the GPU's load change for good during the run?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.shift import ShiftProfile, measure_shift
+from gpudiag.rules.engine import Evidence, rule
+from gpudiag.rules.wording import span
+
+
+@rule(
+    measure=measure_shift,
+    severity="warning",
+    title="GPU utilization fell for good during the run",
+    remedy="See what changed at that time: a worker that died, another job on the host, heat, a cache that was full, "
+    "or "
+    "larger inputs. The start of the last segment is given.",
+    refuted_by="A search that moved to lighter models by itself.",
+    explained_by=("thermal-throttling", "power-throttling", "cpu-bound-input", "io-wait"),
+)
+def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_share_pct: float = 10.0) -> Evidence | None:
+    """A run that slows down half-way through has a cause with a time.
+
+    PELT with l2 cost and penalty 3 log n on block means of utilization at work, segments of 3 blocks or more
+    (METHODS 8); blocks are one period long where there is one, 60 s at least. The last segment must lie 20 points
+    below the mean of what was before it, and hold a tenth of the work (defaults without a published source).
+    """
+    table = shift.per_gpu
+    share = 100 * table["fall_s"] / (table["fall_s"] + table["before_s"])
+    earlier = 100 - share
+    found = table[(table["fall_pct"] >= min_fall_pct) & (share >= min_share_pct) & (earlier >= min_share_pct)]
+    if found.empty:
+        if not (table["n_segments"] > 0).any():
+            raise NotMeasurable("There is too little work to judge its course.", "Judge a longer run.")
+        return None
+    worst = (found["fall_pct"] * found["fall_s"]).idxmax()
+    row = found.loc[worst]
+    last = shift.segments[shift.segments["gpu"] == worst].iloc[-1]
+    return Evidence(
+        f"GPU {worst} fell by {row['fall_pct']:.0f} points to {row['last_pct']:.0f} % utilization and stayed there for "
+        f"its last {span(row['fall_s'])} of work.",
+        {name: float(row[name]) for name in ("fall_pct", "first_pct", "last_pct", "fall_s", "n_segments", "block_s")},
+        {"gpu": ", ".join(found.index), "time": last["start"].isoformat()},
+        lost_gpu_h=float((found["fall_pct"] / 100 * found["fall_s"]).sum() / 3600),
+        margin=float(row["fall_pct"] - min_fall_pct),
+    )

@@ -1,0 +1,176 @@
+"""Do heat, power limits or low clocks hold the GPU back?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.throttle import RECORD_CLOCKS, SLOWDOWN_C, ThrottleProfile, measure_throttle
+from gpudiag.rules.engine import Evidence, NotApplicable, rule
+from gpudiag.rules.wording import gpus, span
+
+MIN_BUSY_S = 60.0
+
+
+@rule(
+    measure=measure_throttle,
+    severity="warning",
+    title="Heat slows the GPU down",
+    remedy="Clean and open the air path, raise the fan curve, move the neighbour card, or lower the power limit a "
+    "little (nvidia-smi -pl): a cooler card at a lower limit is often as fast.",
+    refuted_by="Bits that come up for single samples at changes of the performance state.",
+)
+def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
+    """A GPU that is too hot halves its clocks or worse, and nobody sees it in utilization.
+
+    Thermal slow-down bits (0x20, 0x40 of NVML's clocks-event reasons) in more than 5 % of busy time (METHODS 8);
+    without bits, a clock below 0.85 of the highest seen while within 5 °C of 87 °C, for as large a share.
+    """
+    return _share(t, "thermal_pct", "warm_low_pct", max_share_pct, "was slowed down by heat")
+
+
+@rule(
+    measure=measure_throttle,
+    severity="warning",
+    title="The power limit slows the GPU down",
+    remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER); on laptops check the mains adapter "
+    "and "
+    "the performance mode, in servers the power brake of the chassis.",
+    refuted_by="A limit that was set low on purpose to save energy.",
+    explained_by=("power-fault-throttling",),
+)
+def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
+    """The power cap alone is normal for an efficient job; with clocks far down it costs time.
+
+    Power bits (0x4 cap, 0x80 brake) together with a clock below 0.8 of the highest seen, in more than 5 % of busy
+    time (METHODS 1 and 8).
+    """
+    if t.per_gpu["power_pct"].notna().any() and not t.per_gpu["capped_low_pct"].notna().any():
+        raise NotMeasurable(
+            "The SM clock was not recorded, so nobody can tell what the power cap costs.", RECORD_CLOCKS
+        )
+    return _share(t, "capped_low_pct", None, max_share_pct, "was held below 80 % of its clock by the power limit")
+
+
+@rule(
+    measure=measure_throttle,
+    severity="warning",
+    title="Clocks are low while the GPU is busy",
+    remedy="Look for locked clocks (nvidia-smi -q -d CLOCK; nvidia-smi -rgc resets them), a power-saving profile, or a "
+    "card that fell back to a low performance state.",
+    refuted_by="Clocks that were locked low on purpose, or kernels so short that the card never speeds up.",
+    explained_by=("power-fault-throttling", "thermal-throttling", "power-throttling"),
+)
+def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct: float = 50.0) -> Evidence | None:
+    """Utilization says that kernels run, not how fast: at half the clock they take twice as long.
+
+    The median SM clock of busy time is below 60 % of the highest clock seen, and clocks below 80 % of it fill
+    half of the busy time or more (defaults without a published source; METHODS 8 names the cross-check).
+    """
+    table = _busy(t)
+    if not table["low_pct"].notna().any():
+        raise NotMeasurable("The SM clock was not recorded while a GPU was busy.", RECORD_CLOCKS)
+    ratio = 100 * table["busy_clock_mhz"] / table["max_clock_mhz"]
+    found = table[(ratio < max_clock_pct) & (table["low_pct"] >= min_share_pct)]
+    if found.empty:
+        return None
+    worst = ratio[found.index].idxmin()
+    row = found.loc[worst]
+    return Evidence(
+        f"GPU {worst} ran at {row['busy_clock_mhz']:.0f} MHz (median) while busy, {ratio[worst]:.0f} % of the "
+        f"{row['max_clock_mhz']:.0f} MHz that it reached.",
+        {name: float(row[name]) for name in ("busy_clock_mhz", "max_clock_mhz", "low_pct", "busy_s")},
+        {"gpu": ", ".join(found.index)},
+        margin=float(max_clock_pct - ratio[worst]),
+    )
+
+
+@rule(
+    measure=measure_throttle,
+    severity="warning",
+    title="The GPU is hot",
+    remedy="Improve cooling before clocks fall: air path, fan curve, distance to the next card, power limit.",
+    refuted_by="A board whose slow-down threshold is higher: nvidia-smi -q -d TEMPERATURE prints it.",
+)
+def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence | None:
+    """Near its slow-down threshold a GPU has no reserve, and ages faster.
+
+    At 87 °C or more, where slow-down begins on many boards (87-93 °C, METHODS 8), for more than a minute.
+    """
+    table = t.per_gpu
+    if not table["hot_s"].notna().any():
+        raise NotMeasurable("Temperature was not recorded.", RECORD_CLOCKS)
+    hot = table[table["hot_s"] > max_hot_s]
+    if hot.empty:
+        return None
+    worst = hot["max_temp_c"].idxmax()
+    row = hot.loc[worst]
+    return Evidence(
+        f"GPU {worst} reached {row['max_temp_c']:.0f} °C and was at {SLOWDOWN_C:.0f} °C or more for "
+        f"{span(row['hot_s'])} "
+        f"({row['hot_pct']:.0f} % of the time).",
+        {name: float(row[name]) for name in ("max_temp_c", "hot_s", "hot_pct")},
+        {"gpu": ", ".join(hot.index)},
+        margin=float(row["hot_s"] - max_hot_s),
+    )
+
+
+@rule(
+    measure=measure_throttle,
+    severity="warning",
+    title="Impossible power readings throttle the GPU",
+    remedy="Reboot, or reload the driver, and try another driver version: the fault is known on AD107 laptops "
+    "(NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
+    refuted_by="A power limit in the log or data sheet that is not this board's: state it in run.toml.",
+)
+def power_fault_throttling(t: ThrottleProfile, *, max_frozen_s: float = 60.0) -> Evidence | None:
+    """The driver believes the frozen reading and caps a GPU that draws next to nothing.
+
+    Implausible power together with the software power cap bit and clocks below 80 % of the highest seen, unbroken
+    for more than a minute (METHODS 8). A single spike does no harm and does not count.
+    """
+    table = t.per_gpu
+    frozen = table[table["frozen_cap_s"] > max_frozen_s]
+    if frozen.empty:
+        if not table["power_pct"].notna().any() or not table["max_clock_mhz"].notna().any():
+            raise NotMeasurable("Clocks-event reasons and clocks were not both recorded while busy.", RECORD_CLOCKS)
+        return None
+    worst = frozen["frozen_cap_s"].idxmax()
+    return Evidence(
+        f"GPU {worst} reported power that its board cannot draw for {span(frozen.at[worst, 'frozen_cap_s'])}, with the "
+        "power cap active and low clocks.",
+        {"frozen_cap_s": float(frozen.at[worst, "frozen_cap_s"])},
+        {"gpu": ", ".join(frozen.index)},
+        margin=float(frozen.at[worst, "frozen_cap_s"] - max_frozen_s),
+    )
+
+
+def _busy(t: ThrottleProfile) -> pd.DataFrame:
+    """GPUs that were busy for a minute. Raises NotApplicable where none was."""
+    table = t.per_gpu[t.per_gpu["busy_s"] >= MIN_BUSY_S]
+    if table.empty:
+        raise NotApplicable(f"No GPU was busy (at 50 % or more) for {span(MIN_BUSY_S)}.")
+    return table
+
+
+def _share(t: ThrottleProfile, column: str, other: str | None, limit_pct: float, what: str) -> Evidence | None:
+    """The finding that a share of busy time is above its limit; ``other`` stands in where the bits are unknown."""
+    table = _busy(t)
+    share = table[column].fillna(table[other]) if other else table[column]
+    if not share.notna().any():
+        raise NotMeasurable("Clocks-event reasons were not recorded while a GPU was busy.", RECORD_CLOCKS)
+    found = share[share > limit_pct]
+    if found.empty:
+        silent = share.index[share.isna()]
+        if len(silent):
+            raise NotMeasurable(f"Clocks-event reasons of {gpus(silent)} are unknown.", RECORD_CLOCKS)
+        return None
+    worst = found.idxmax()
+    row = table.loc[worst]
+    clock = f", at {row['busy_clock_mhz']:.0f} of {row['max_clock_mhz']:.0f} MHz" if row["max_clock_mhz"] > 0 else ""
+    return Evidence(
+        f"GPU {worst} {what} for {found[worst]:.0f} % of its busy time{clock}.",
+        {"share_pct": float(found[worst]), "busy_s": float(row["busy_s"]), "max_temp_c": float(row["max_temp_c"])},
+        {"gpu": ", ".join(found.index)},
+        margin=float(found[worst] - limit_pct),
+    )

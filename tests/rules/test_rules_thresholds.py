@@ -1,0 +1,330 @@
+"""Every threshold of the rules on use, feed, hardware and course: a profile just past it, and one just short of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from small_profiles import NAN, PER_GPU, TIMES, profile, verdict
+
+from gpudiag.measures.agreement import AgreementProfile
+from gpudiag.measures.balance import BalanceProfile
+from gpudiag.measures.events import EventsProfile
+from gpudiag.measures.failures import FailuresProfile
+from gpudiag.measures.feed import FeedProfile
+from gpudiag.measures.idleness import IdlenessProfile
+from gpudiag.measures.leak import LeakProfile
+from gpudiag.measures.loader import LoaderProfile
+from gpudiag.measures.recorder import RecorderProfile
+from gpudiag.measures.search import SearchProfile
+from gpudiag.measures.shift import ShiftProfile
+from gpudiag.measures.stalls import StallsProfile
+from gpudiag.measures.throttle import ThrottleProfile
+from gpudiag.rules import RULES
+from gpudiag.rules.engine import Severity, Status
+
+RULE = {rule.id: rule for rule in RULES}
+FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
+CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+
+SEGMENTS = pd.DataFrame({"gpu": ["0"], "start": [TIMES], "end": [TIMES], "mean_pct": [40.0], "work_s": [900.0]})
+ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0, 0, 0], "n_events": [0, 0, 0]})
+FAILED = pd.DataFrame({"trial": [3], "kind": ["oom"], "follows": [False]})
+LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
+FAR = pd.DataFrame({"trial": [9], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
+STATED = pd.DataFrame({"what": ["COMPLETE"], "stated": [10.0], "found": [8.0]})
+
+FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
+    "gpu-imbalance": (BalanceProfile, {"mean_pct": 10.0, "n_gpus": 2, "jain": 0.7, "n_tasks": NAN}, WARNING),
+    "gpu-straggler": (BalanceProfile, {"n_gpus": 2, "clock_ratio": 0.8, "busy_s": 300.0}, WARNING),
+    "stalls-periodic": (
+        StallsProfile,
+        {"work_s": 3600.0, "acf": 0.5, "regular_pct": 60.0, "n_dips": 5.0, "lost_pct": 10.0},
+        WARNING,
+    ),
+    "stalls-aperiodic": (
+        StallsProfile,
+        {"work_s": 3600.0, "stalled_pct": 10.0, "stalled_s": 360.0, "p95_pct": 50.0, "n_stalls": 5.0},
+        WARNING,
+    ),
+    "idle-before-work": (IdlenessProfile, {"lead_s": 1201.0, "held_mib": 2000.0}, INFO),
+    "idle-after-work": (IdlenessProfile, {"trail_s": 601.0, "held_mib": 2000.0}, INFO),
+    "gpu-allocated-idle": (IdlenessProfile, {"allocated_idle_s": 700.0, "longest_allocated_idle_s": 601.0}, WARNING),
+    "gpu-level-shift": (
+        ShiftProfile,
+        {"n_segments": 2.0, "fall_pct": 20.0, "fall_s": 100.0, "before_s": 900.0, "segments": SEGMENTS},
+        WARNING,
+    ),
+    "cpu-bound-input": (
+        FeedProfile,
+        {"work_s": 900.0, "host_s": 60.0, "starved_pct": 50.0, "soft_starved_pct": 50.0},
+        WARNING,
+    ),
+    "io-wait": (FeedProfile, {"work_s": 900.0, "host_s": 60.0, "io_starved_pct": 50.0}, WARNING),
+    "batch-or-kernels-small": (
+        FeedProfile,
+        {"work_s": 60.0, "p95_pct": 69.0, "p95_used_pct": 69.0, "power_ratio": 0.3, "cv": 0.4, "p95_cpu_pct": 69.0},
+        WARNING,
+    ),
+    "launch-bound": (
+        FeedProfile,
+        {"work_s": 900.0, "host_s": 60.0, "mean_pct": 30.0, "hot_pct": 80.0, "power_ratio": 0.3, "cv": 0.2},
+        WARNING,
+    ),
+    "gpu-busy-but-light": (FeedProfile, {"busy_s": 300.0, "busy_power_ratio": 0.34}, INFO),
+    "loader-slow": (LoaderProfile, {"n_lines": 3, "avg_ms": 30.1}, WARNING),
+    "loader-workers-cores": (LoaderProfile, {"of_cores_pct": 69.9}, INFO),
+    "memory-leak": (LeakProfile, {"slope_pct_h": 1.1, "p_rise": 0.009, "rise_pct": 5.0}, WARNING),
+    "memory-residual": (LeakProfile, {"ended": True, "residual_mib": 300.0, "after_s": 60.0}, WARNING),
+    "thermal-throttling": (ThrottleProfile, {"busy_s": 60.0, "thermal_pct": 5.1}, WARNING),
+    "power-throttling": (ThrottleProfile, {"busy_s": 60.0, "capped_low_pct": 5.1, "power_pct": 50.0}, WARNING),
+    "clocks-low": (
+        ThrottleProfile,
+        {"busy_s": 60.0, "busy_clock_mhz": 599.0, "max_clock_mhz": 1000.0, "low_pct": 50.0},
+        WARNING,
+    ),
+    "temperature-high": (ThrottleProfile, {"hot_s": 61.0, "max_temp_c": 90.0}, WARNING),
+    "power-fault-throttling": (
+        ThrottleProfile,
+        {"frozen_cap_s": 61.0, "power_pct": 9.0, "max_clock_mhz": 9.0},
+        WARNING,
+    ),
+    "gpu-lost": (EventsProfile, {"n_lost": 1, "events": LOST}, CRITICAL),
+    "gpu-hardware-errors": (EventsProfile, {"n_hardware": 1, "events": LOST}, CRITICAL),
+    "failures-out-of-memory": (
+        FailuresProfile,
+        {"n_fail": 2, "n_told": 1, "by_kind": ASSERTS.assign(n=[1, 0, 0]), "failures": FAILED},
+        WARNING,
+    ),
+    "failures-device-assert": (
+        FailuresProfile,
+        {"n_fail": 2, "n_told": 1, "by_kind": ASSERTS.assign(n_events=[0, 1, 0]), "failures": FAILED},
+        WARNING,
+    ),
+    "failures-host-killed": (
+        FailuresProfile,
+        {"n_fail": 2, "n_told": 1, "by_kind": ASSERTS.assign(n_events=[0, 0, 2]), "failures": FAILED},
+        WARNING,
+    ),
+    "failures-poisoned": (FailuresProfile, {"n_fail": 5, "n_events": 2}, WARNING),
+    "failures-after-full-memory": (FailuresProfile, {"n_fail": 9, "p_memory": 0.009, "fail_before_pct": 85.0}, INFO),
+    "failures-bimodal": (FailuresProfile, {"n_fail": 6, "ashman_d": 4.0, "short_s": 2.0, "long_s": 10.0}, INFO),
+    "duplicate-trials": (SearchProfile, {"n_with_params": 100, "n_duplicates": 6, "trial_slot_h": 1.0}, INFO),
+    "trial-duration-outliers": (SearchProfile, {"n_timed": 50, "trial_slot_h": 10.0, "outliers": FAR}, INFO),
+    "trial-duration-drift": (
+        SearchProfile,
+        {"n_drift": 20, "drift_p": 0.009, "drift_rho": 0.3, "drift_ratio": 1.2},
+        INFO,
+    ),
+    "trial-gap-growth": (
+        SearchProfile,
+        {"n_gaps": 20, "gap_p": 0.009, "gap_rho": 0.3, "gap_first_s": 2.5, "gap_last_s": 5.1},
+        WARNING,
+    ),
+    "study-tail": (SearchProfile, {"tail_s": 301.0, "tail_pct": 10.1, "peak": 2}, INFO),
+    "stated-counts-differ": (SearchProfile, {"stated": STATED}, INFO),
+    "pruned-too-early": (
+        AgreementProfile,
+        {"n_pruned": 1, "n": 15, "rho": 0.1, "rho_low": -0.2, "rho_high": 0.29},
+        WARNING,
+    ),
+    "sensor-stuck": (RecorderProfile, {"stuck_s": 60.1}, WARNING),
+    "sampler-slows-down": (RecorderProfile, {"slow_ratio": 1.31}, INFO),
+    "placeholder-columns": (
+        RecorderProfile,
+        {"constants": pd.DataFrame({"table": ["host"], "column": ["cpu_pct"], "value": [100.0]})},
+        INFO,
+    ),
+    "identity-mixed": (
+        RecorderProfile,
+        {"mixed": pd.DataFrame({"gpu": ["0, 1"], "what": ["share one uuid"]})},
+        WARNING,
+    ),
+}
+"""A profile by rule that is just past its thresholds; columns of ``per_gpu`` and fields by name."""
+
+SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
+    ("gpu-imbalance", {"jain": 0.8}, CLEAR),
+    ("gpu-imbalance", {"jain": NAN}, CLEAR),
+    ("gpu-imbalance", {"n_tasks": 3.0}, INFO),
+    ("gpu-imbalance", {"n_tasks": 4.0}, WARNING),
+    ("gpu-imbalance", {"n_gpus": 1}, NOT_APPLICABLE),
+    ("gpu-straggler", {"clock_ratio": 0.85}, CLEAR),
+    ("gpu-straggler", {"busy_s": 299.0}, CLEAR),
+    ("gpu-straggler", {"clock_ratio": NAN}, NOT_ASSESSED),
+    ("gpu-straggler", {"n_gpus": 1}, NOT_APPLICABLE),
+    ("stalls-periodic", {"acf": 0.2}, CLEAR),
+    ("stalls-periodic", {"acf": NAN}, CLEAR),
+    ("stalls-periodic", {"regular_pct": 49.9}, CLEAR),
+    ("stalls-periodic", {"n_dips": 4.0}, CLEAR),
+    ("stalls-periodic", {"lost_pct": 9.9}, INFO),
+    ("stalls-periodic", {"lost_pct": 4.9}, CLEAR),
+    ("stalls-periodic", {"work_s": 0.0, "acf": NAN}, NOT_ASSESSED),
+    ("stalls-aperiodic", {"stalled_pct": 9.9}, CLEAR),
+    ("stalls-aperiodic", {"p95_pct": 49.9}, CLEAR),
+    ("stalls-aperiodic", {"n_stalls": 4.0}, CLEAR),
+    ("stalls-aperiodic", {"acf": 0.5, "regular_pct": 50.0}, CLEAR),
+    ("idle-before-work", {"lead_s": 1200.0}, CLEAR),
+    ("idle-before-work", {"lead_mib": 2000.0}, WARNING),
+    ("idle-before-work", {"lead_mib": 1999.0}, INFO),
+    ("idle-before-work", {"lead_s": NAN}, NOT_APPLICABLE),
+    ("idle-after-work", {"trail_s": 600.0}, CLEAR),
+    ("idle-after-work", {"trail_mib": 2000.0}, WARNING),
+    ("gpu-allocated-idle", {"longest_allocated_idle_s": 600.0}, CLEAR),
+    ("gpu-allocated-idle", {"longest_allocated_idle_s": NAN, "allocated_idle_s": NAN}, NOT_ASSESSED),
+    ("gpu-level-shift", {"fall_pct": 19.9}, CLEAR),
+    ("gpu-level-shift", {"fall_s": 99.0}, CLEAR),
+    ("gpu-level-shift", {"before_s": 11.0}, CLEAR),
+    ("gpu-level-shift", {"fall_pct": NAN, "n_segments": 0.0}, NOT_ASSESSED),
+    ("cpu-bound-input", {"starved_pct": 49.9}, INFO),
+    ("cpu-bound-input", {"starved_pct": 49.9, "soft_starved_pct": 49.9}, CLEAR),
+    ("cpu-bound-input", {"host_s": 59.0}, NOT_ASSESSED),
+    ("cpu-bound-input", {"starved_pct": NAN, "soft_starved_pct": NAN}, NOT_ASSESSED),
+    ("io-wait", {"io_starved_pct": 49.9}, CLEAR),
+    ("io-wait", {"io_starved_pct": NAN}, NOT_ASSESSED),
+    ("batch-or-kernels-small", {"p95_pct": 70.0}, CLEAR),
+    ("batch-or-kernels-small", {"p95_used_pct": 70.0}, CLEAR),
+    ("batch-or-kernels-small", {"p95_used_pct": NAN}, NOT_ASSESSED),
+    ("batch-or-kernels-small", {"power_ratio": 0.35}, CLEAR),
+    ("batch-or-kernels-small", {"power_ratio": NAN}, WARNING),
+    ("batch-or-kernels-small", {"cv": 0.5}, CLEAR),
+    ("batch-or-kernels-small", {"p95_cpu_pct": 70.0}, CLEAR),
+    ("batch-or-kernels-small", {"p95_cpu_pct": NAN}, NOT_ASSESSED),
+    ("batch-or-kernels-small", {"work_s": 59.0}, CLEAR),
+    ("launch-bound", {"mean_pct": 29.9}, CLEAR),
+    ("launch-bound", {"mean_pct": 90.0}, CLEAR),
+    ("launch-bound", {"hot_pct": 79.9}, CLEAR),
+    ("launch-bound", {"power_ratio": 0.35}, CLEAR),
+    ("launch-bound", {"cv": 0.3}, CLEAR),
+    ("launch-bound", {"hot_pct": NAN}, NOT_ASSESSED),
+    ("gpu-busy-but-light", {"busy_power_ratio": 0.35}, CLEAR),
+    ("gpu-busy-but-light", {"busy_power_ratio": NAN}, NOT_ASSESSED),
+    ("gpu-busy-but-light", {"busy_s": 299.0}, CLEAR),
+    ("gpu-busy-but-light", {"busy_sm_pct": 49.9}, WARNING),
+    ("gpu-busy-but-light", {"busy_sm_pct": 50.0}, CLEAR),
+    ("loader-slow", {"avg_ms": 30.0}, CLEAR),
+    ("loader-slow", {"of_step_pct": 5.0}, CLEAR),
+    ("loader-slow", {"of_step_pct": 5.1}, INFO),
+    ("loader-slow", {"of_step_pct": 25.0}, WARNING),
+    ("loader-slow", {"n_lines": 0, "avg_ms": NAN}, NOT_ASSESSED),
+    ("loader-workers-cores", {"of_cores_pct": 70.0}, CLEAR),
+    ("loader-workers-cores", {"of_cores_pct": 200.0}, CLEAR),
+    ("loader-workers-cores", {"of_cores_pct": 200.1}, INFO),
+    ("loader-workers-cores", {"of_cores_pct": NAN}, NOT_ASSESSED),
+    ("memory-leak", {"slope_pct_h": 1.0}, CLEAR),
+    ("memory-leak", {"p_rise": 0.01}, CLEAR),
+    ("memory-leak", {"rise_pct": 4.9}, CLEAR),
+    ("memory-leak", {"slope_pct_h": NAN}, NOT_ASSESSED),
+    ("memory-residual", {"residual_mib": 299.0}, CLEAR),
+    ("memory-residual", {"residual_mib": NAN}, CLEAR),
+    ("memory-residual", {"ended": False}, NOT_ASSESSED),
+    ("memory-residual", {"n_open": 1}, NOT_APPLICABLE),
+    ("thermal-throttling", {"thermal_pct": 5.0}, CLEAR),
+    ("thermal-throttling", {"thermal_pct": NAN}, NOT_ASSESSED),
+    ("thermal-throttling", {"thermal_pct": NAN, "warm_low_pct": 5.1}, WARNING),
+    ("thermal-throttling", {"busy_s": 59.0}, NOT_APPLICABLE),
+    ("power-throttling", {"capped_low_pct": 5.0}, CLEAR),
+    ("power-throttling", {"capped_low_pct": NAN}, NOT_ASSESSED),
+    ("clocks-low", {"busy_clock_mhz": 600.0}, CLEAR),
+    ("clocks-low", {"low_pct": 49.9}, CLEAR),
+    ("clocks-low", {"low_pct": NAN}, NOT_ASSESSED),
+    ("temperature-high", {"hot_s": 60.0}, CLEAR),
+    ("temperature-high", {"hot_s": NAN}, NOT_ASSESSED),
+    ("power-fault-throttling", {"frozen_cap_s": 60.0}, CLEAR),
+    ("power-fault-throttling", {"frozen_cap_s": 0.0, "power_pct": NAN}, NOT_ASSESSED),
+    ("gpu-lost", {"n_lost": 0}, CLEAR),
+    ("gpu-hardware-errors", {"n_hardware": 0}, NOT_ASSESSED),
+    ("gpu-hardware-errors", {"n_hardware": 0, "has_kernel_log": True}, CLEAR),
+    ("failures-out-of-memory", {"by_kind": ASSERTS}, CLEAR),
+    ("failures-out-of-memory", {"by_kind": ASSERTS, "n_told": 0}, NOT_ASSESSED),
+    ("failures-out-of-memory", {"by_kind": ASSERTS, "n_fail": 0}, NOT_APPLICABLE),
+    ("failures-out-of-memory", {"by_kind": ASSERTS.assign(n=[0, 9, 9])}, CLEAR),
+    ("failures-device-assert", {"by_kind": ASSERTS.assign(n=[9, 0, 9])}, CLEAR),
+    ("failures-host-killed", {"by_kind": ASSERTS.assign(n=[9, 9, 0])}, CLEAR),
+    ("failures-poisoned", {"n_events": 3}, CLEAR),
+    ("failures-poisoned", {"n_fail": 0, "n_events": 0}, NOT_APPLICABLE),
+    ("failures-after-full-memory", {"p_memory": 0.01}, CLEAR),
+    ("failures-after-full-memory", {"p_memory": NAN}, NOT_ASSESSED),
+    ("failures-after-full-memory", {"fail_before_pct": 84.9}, CLEAR),
+    ("failures-bimodal", {"ashman_d": 3.9}, CLEAR),
+    ("failures-bimodal", {"long_s": 9.9}, CLEAR),
+    ("failures-bimodal", {"ashman_d": NAN}, CLEAR),
+    ("failures-bimodal", {"n_fail": 5}, NOT_APPLICABLE),
+    ("duplicate-trials", {"n_duplicates": 5}, CLEAR),
+    ("duplicate-trials", {"duplicate_slot_h": 0.1}, WARNING),
+    ("duplicate-trials", {"n_with_params": 0}, NOT_APPLICABLE),
+    ("trial-duration-outliers", {"outliers": FAR.iloc[:0]}, CLEAR),
+    ("trial-duration-outliers", {"outlier_slot_h": 2.5}, WARNING),
+    ("trial-duration-outliers", {"n_timed": 0}, NOT_ASSESSED),
+    ("trial-duration-drift", {"drift_p": 0.01}, CLEAR),
+    ("trial-duration-drift", {"drift_rho": 0.29}, CLEAR),
+    ("trial-duration-drift", {"drift_ratio": 1.19}, CLEAR),
+    ("trial-duration-drift", {"drift_ratio": 0.8, "drift_rho": -0.4}, INFO),
+    ("trial-duration-drift", {"n_drift": 19, "drift_p": NAN}, NOT_ASSESSED),
+    ("trial-gap-growth", {"gap_p": 0.01}, CLEAR),
+    ("trial-gap-growth", {"gap_rho": 0.29}, CLEAR),
+    ("trial-gap-growth", {"gap_last_s": 5.0}, CLEAR),
+    ("trial-gap-growth", {"gap_first_s": 2.6}, CLEAR),
+    ("trial-gap-growth", {"gap_p": NAN, "n_gaps": 19}, NOT_ASSESSED),
+    ("study-tail", {"tail_s": 300.0}, CLEAR),
+    ("study-tail", {"tail_pct": 10.0}, CLEAR),
+    ("study-tail", {"tail_s": NAN}, NOT_ASSESSED),
+    ("study-tail", {"peak": 1}, NOT_APPLICABLE),
+    ("stated-counts-differ", {"stated": STATED.assign(found=10.0)}, CLEAR),
+    ("stated-counts-differ", {"stated": STATED.iloc[:0]}, NOT_APPLICABLE),
+    ("pruned-too-early", {"rho_high": 0.3}, NOT_ASSESSED),
+    ("pruned-too-early", {"rho_high": 0.95, "rho_low": 0.71}, CLEAR),
+    ("pruned-too-early", {"rho_high": 0.95, "rho_low": 0.7}, NOT_ASSESSED),
+    ("pruned-too-early", {"n": 14, "rho_high": NAN, "rho_low": NAN}, NOT_ASSESSED),
+    ("pruned-too-early", {"n_pruned": 0}, NOT_APPLICABLE),
+    ("sensor-stuck", {"stuck_s": 60.0}, CLEAR),
+    ("sensor-stuck", {"stuck_s": NAN}, NOT_ASSESSED),
+    ("sampler-slows-down", {"slow_ratio": 1.3}, CLEAR),
+    ("sampler-slows-down", {"slow_ratio": NAN}, NOT_APPLICABLE),
+    ("placeholder-columns", {"constants": pd.DataFrame(columns=["table", "column", "value"])}, CLEAR),
+    ("identity-mixed", {"mixed": pd.DataFrame(columns=["gpu", "what"])}, CLEAR),
+]
+
+
+def made(rule: str, changed: dict[str, Any] | None = None) -> Any:
+    """The faulty profile of that rule with changes."""
+    kind, values, _ = FAULTS[rule]
+    values = {**values, **(changed or {})}
+    columns = {name: value for name, value in values.items() if name in PER_GPU.get(kind, {})}
+    fields = {name: value for name, value in values.items() if name not in columns}
+    return profile(kind, {"0": columns}, **fields) if kind in PER_GPU else profile(kind, **fields)
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_just_past_every_threshold(rule: str) -> None:
+    found = verdict(RULE[rule], made(rule))
+    assert (found.status, found.severity) == (FOUND, FAULTS[rule][2])
+    assert found.summary.endswith(".")
+    assert found.margin is None or found.margin >= 0
+
+
+@pytest.mark.parametrize(("rule", "changed", "expected"), SHORT, ids=lambda x: str(x)[:60])
+def test_just_short_of_a_threshold(rule: str, changed: dict[str, Any], expected: Status | Severity) -> None:
+    one = verdict(RULE[rule], made(rule, changed))
+    if isinstance(expected, Severity):
+        assert (one.status, one.severity) == (FOUND, expected)
+    else:
+        assert one.status is expected
+        assert expected is not NOT_ASSESSED or (one.reason and one.remedy)
+
+
+def test_case_1_workers_are_configured_and_not_measured() -> None:
+    loader = made("loader-workers-cores", {"workers_per_trial": 2.0, "parallel": 4.0, "n_workers": 8.0, "cores": 12.0})
+    found = verdict(RULE["loader-workers-cores"], replace(loader, of_cores_pct=100 * 8 / 12))
+    assert found.summary == (
+        "2 loader workers for each of 4 trials make 8 on 12 cores: 66.7 % configured (not a measured CPU load), below "
+        "the "
+        "usual 70-200 %."
+    )
+
+
+def test_case_5_names_the_command_that_would_tell() -> None:
+    one = verdict(RULE["batch-or-kernels-small"], made("batch-or-kernels-small", {"p95_cpu_pct": NAN}))
+    assert "nobody can tell which" in one.reason and "mpstat" in one.remedy
