@@ -13,6 +13,7 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.optuna_clock import Clocked, to_utc
 from gpudiag.readers.trials.order import checked_ends
 from gpudiag.readers.trials.pivot import floats, pivot_attributes, pivot_params
+from gpudiag.readers.trials.stamped import apply_stamps
 from gpudiag.readers.trials.stored import Stored
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
 
@@ -35,13 +36,14 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     shown = studies[["study", "directions"]].assign(
         source=source, clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]]
     )
+    frame, shown, stamped = apply_stamps(frame, shown)
     reports = _reports(stored.reports, trials, problems)
     return Trials(
         trials=conform(frame, TRIALS) if len(frame) else empty(TRIALS),
         reports=reports,
         studies=conform(shown, STUDIES),
         problems=problems.all,
-        notes=notes,
+        notes=(*notes, *stamped),
         reader=reader,
     )
 
