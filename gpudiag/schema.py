@@ -242,7 +242,7 @@ def dtype(kind: Kind) -> str:
 
 def empty(table: Table) -> pd.DataFrame:
     """No rows and the required columns: what an absent table looks like."""
-    return _empty(table).copy()
+    return _empty(table).copy(deep=False)  # there is no row to share
 
 
 @cache

@@ -23,6 +23,7 @@ from gpudiag.errors import InputError, InputNotFound
 HEAD_BYTES = 256 * 1024
 BLOCK_BYTES = 8 * 1024 * 1024
 _LF = 10
+_TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 9, 10, 12, 13, 27))
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -161,7 +162,7 @@ class Source:
         if self.encoding.startswith("utf-16"):
             return False
         sample = self.head[:8192].replace(b"\0", b"") if self.head.count(0) < 0.3 * len(self.head) else self.head[:8192]
-        odd = sum(byte < 32 and byte not in (7, 8, 9, 10, 12, 13, 27) for byte in sample)
+        odd = len(sample.translate(None, _TEXT_BYTES))
         return odd > 0.02 * max(len(sample), 1)
 
     def sha256(self) -> str:

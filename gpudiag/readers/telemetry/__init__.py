@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import tzinfo
+from functools import lru_cache
 from pathlib import Path
 
 from gpudiag.clock import parse_zone
@@ -67,14 +68,23 @@ _TOOLS: tuple[Reader[Telemetry], ...] = (
 _HOME_MADE: tuple[Reader[Telemetry], ...] = (table_csv.READER, json_lines.READER, prose.READER)
 
 
+@lru_cache(maxsize=4)
+def _of_a_tool(source: Source) -> bool:
+    return any(tool.recognises(source) for tool in _TOOLS)
+
+
 def _unless(reader: Reader[Telemetry], others: tuple[Reader[Telemetry], ...]) -> Reader[Telemetry]:
-    """The reader for what none of the others claims."""
-    return replace(
-        reader, recognises=lambda source: reader.recognises(source) and not any(o.recognises(source) for o in others)
-    )
+    """The reader for what neither a tool nor one of the others claims."""
+
+    def recognises(source: Source) -> bool:
+        if _of_a_tool(source) or not reader.recognises(source):
+            return False
+        return not any(other.recognises(source) for other in others)
+
+    return replace(reader, recognises=recognises)
 
 
-READERS = (*_TOOLS, *(_unless(reader, (*_TOOLS, *_HOME_MADE[:at])) for at, reader in enumerate(_HOME_MADE)))
+READERS = (*_TOOLS, *(_unless(reader, _HOME_MADE[:at]) for at, reader in enumerate(_HOME_MADE)))
 """Logs of known tools first; home-made ones are what no tool is known to write."""
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.corrections import correct
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.finish import Known, finish, nothing_usable
 from gpudiag.readers.telemetry.identity import Face, resolve
 from gpudiag.readers.telemetry.order import (
     blocks,
@@ -24,7 +24,7 @@ from gpudiag.readers.telemetry.order import (
     place_in,
     stamps_from_lines,
 )
-from gpudiag.readers.telemetry.pieces import UNKNOWN, Piece, by_gpu
+from gpudiag.readers.telemetry.pieces import UNKNOWN, Piece, by_gpu, column_of
 from gpudiag.readers.telemetry.sweep import Sweep
 from gpudiag.readers.telemetry.ticks import MIDNIGHT_NOTE, relative_note, relative_time, since_midnight, zone_note
 from gpudiag.readers.telemetry.told_events import told_events
@@ -40,7 +40,7 @@ class _Rows:
     lines: np.ndarray
     code: np.ndarray
     labels: list[str]
-    gpus: pd.DataFrame
+    gpus: list[Known]
     tick: np.ndarray | None = None
 
 
@@ -71,6 +71,8 @@ def assemble(
 
 
 def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
+    if not sweep.marks:
+        return []
     stamps = sweep.layout.stamp.read(pl.Series([stamp for _, stamp, _ in sweep.marks], dtype=pl.String)).to_list()
     return [(line, stamp, text) for (line, _, text), stamp in zip(sweep.marks, stamps, strict=True)]
 
@@ -89,6 +91,7 @@ def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
         edges = np.searchsorted(code, range(len(labels) + 1))
         own += [slice(low, high) for low, high in pairwise(edges)]
         nameless.append(piece.lines[: edges[0]])
+        piece.code = None
     without = np.concatenate(nameless)
     sweep.log.add(NO_GPU, len(without), line=int(without.min()) if len(without) else None, lost=True)
     order = [(piece, own[gpu]) for gpu in range(len(labels)) for piece, own in zip(pieces, cuts, strict=True)]
@@ -100,8 +103,8 @@ def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
 def _recode(piece: Piece, number: dict[Face, int]) -> np.ndarray:
     """The number of the GPU of each row, after the piece has been sorted by it."""
     if piece.code is None:
-        return np.full(len(piece), UNKNOWN, dtype=np.int32)
-    table = np.array([*(number[face] for face in piece.faces), UNKNOWN], dtype=np.int32)
+        return np.full(len(piece), UNKNOWN, dtype=np.int16)
+    table = np.array([*(number[face] for face in piece.faces), UNKNOWN], dtype=np.int16)
     piece.code = table[piece.code]
     if len(set(table)) <= len(piece.faces):  # two faces turned out to be one GPU: its rows back into their order
         order = np.argsort(piece.lines, kind="stable")
@@ -121,22 +124,22 @@ def _columns(order: Sequence[tuple[Piece, slice]]) -> dict[str, np.ndarray]:
     out: dict[str, np.ndarray] = {}
     pieces = list(dict.fromkeys(piece for piece, _ in order))
     for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
-        blank = np.datetime64("NaT", "us") if name == "time" else np.nan
         for piece in pieces:
-            piece.columns.setdefault(name, np.full(len(piece), blank))
-        out[name] = np.concatenate([piece.columns[name][cut] for piece, cut in order])
+            piece.columns[name] = column_of(piece, name)
+        parts = [piece.columns[name][cut] for piece, cut in order]
+        out[name] = np.concatenate(parts, dtype=None if name == "time" else np.float64)
         for piece in pieces:
             del piece.columns[name]
     return out
 
 
-def _described(labels: Sequence[str], faces: Sequence[Face], ids: Sequence[str]) -> pd.DataFrame:
-    """Table ``gpus``: for each id the last thing known of each kind."""
-    told: dict[str, dict[str, str | None]] = {label: {"gpu": label} for label in labels}
+def _described(labels: Sequence[str], faces: Sequence[Face], ids: Sequence[str]) -> list[Known]:
+    """Rows of table ``gpus``: for each id the last thing known of each kind."""
+    told: dict[str, Known] = {label: {"gpu": label} for label in labels}
     for face, label in zip(faces, ids, strict=True):
         kinds = {"uuid": face.uuid, "bus_id": face.bus_id, "name": face.name, "driver": face.driver}
-        told[label] |= {kind: text for kind, text in kinds.items() if text}
-    return pd.DataFrame(list(told.values()))
+        told[label] = {**told[label], **{kind: text for kind, text in kinds.items() if text}}
+    return list(told.values())
 
 
 def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
@@ -152,15 +155,19 @@ def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
         count = gpus_in_blocks(tick, dated=bool(sweep.moments))
         place = place_in(tick)
     if count == 1:
-        gpus = pd.DataFrame({"gpu": ["0"]} | ({"name": names[:1]} if names else {}))
-        return _Rows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], gpus)
+        return _Rows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
     notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
     code = np.minimum(place, count - 1).astype(np.int16)
     order = np.argsort(code, kind="stable")
     labels = [str(number) for number in range(count)]
-    gpus = pd.DataFrame({"gpu": labels} | ({"name": names[:count]} if len(names) >= count else {}))
     columns = {name: values[order] for name, values in columns.items()}
-    return _Rows(columns, lines[order], code[order], labels, gpus, tick[order])
+    return _Rows(columns, lines[order], code[order], labels, _called(labels, names), tick[order])
+
+
+def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:
+    if len(names) < len(labels):
+        return [{"gpu": label} for label in labels]
+    return [{"gpu": label, "name": name} for label, name in zip(labels, names, strict=False)]
 
 
 def _time(rows: _Rows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -15,8 +15,11 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.stamps import FIRST_YEAR
 from gpudiag.readers.telemetry.tidy import DUPLICATE as DUPLICATE
-from gpudiag.readers.telemetry.tidy import Columns, natural, tidy
-from gpudiag.schema import TABLES, conform
+from gpudiag.readers.telemetry.tidy import Columns, frame, natural, tidy
+from gpudiag.schema import TABLES
+
+Known = Mapping[str, Any]
+"""What is known of one GPU: a row of table ``gpus``."""
 
 
 def finish(
@@ -26,7 +29,7 @@ def finish(
     log: ProblemLog,
     *,
     gpu: pd.DataFrame | Columns | None = None,
-    gpus: pd.DataFrame | None = None,
+    gpus: pd.DataFrame | Sequence[Known] | None = None,
     processes: pd.DataFrame | None = None,
     host: pd.DataFrame | None = None,
     events: pd.DataFrame | None = None,
@@ -85,21 +88,28 @@ def nothing_usable(source: Source, reader: str, log: ProblemLog) -> InputError:
     return InputError(f"{source.path}: looks like {reader}, but holds no usable sample{why}.")
 
 
-def describe(gpu: pd.DataFrame, gpus: pd.DataFrame | None) -> pd.DataFrame:
+def describe(gpu: pd.DataFrame, gpus: pd.DataFrame | Sequence[Known] | None) -> pd.DataFrame:
     """Table ``gpus``: what is known of each GPU, with memory size and power limit from its samples."""
     spans = _spans(gpu)
-    known = {row["gpu"]: row for row in gpus.to_dict("records")} if gpus is not None else {}
+    rows = gpus.to_dict("records") if isinstance(gpus, pd.DataFrame) else gpus or ()
+    known = {row["gpu"]: row for row in rows}
     labels = sorted({*known, *spans}, key=natural)
-    columns: dict[str, list[Any]] = {"gpu": labels}
+    columns = {"gpu": np.array(labels, dtype=object)}
     for column in TABLES["gpus"].columns[1:]:
         values = [known.get(label, {}).get(column.name) for label in labels]
         if column.name in gpu:  # sizes and limits: where nothing is told, the last of its samples
             samples = gpu[column.name].to_numpy()
             pairs = zip(labels, values, strict=True)
-            values = [_last(samples[spans[k]]) if pd.isna(v) and k in spans else v for k, v in pairs]
-        if not all(pd.isna(value) or value == "" for value in values):
-            columns[column.name] = values
-    return conform(pd.DataFrame(columns), TABLES["gpus"])
+            values = [_last(samples[spans[k]]) if _unknown(v) and k in spans else v for k, v in pairs]
+        if not all(map(_unknown, values)):
+            text = column.kind == "text"
+            values = [(None if text else np.nan) if _unknown(value) else value for value in values]
+            columns[column.name] = np.array(values, dtype=object if text else float)
+    return frame(TABLES["gpus"], columns)
+
+
+def _unknown(value: Any) -> bool:
+    return value is None or value == "" or value != value
 
 
 def _spans(gpu: pd.DataFrame) -> dict[str, slice]:

@@ -18,6 +18,7 @@ Kind = Literal["skip", "number", "time", "text", "mask", "flag"]
 MISSING = ("N/A", "n/a", "NA", "nan", "NaN", "NAN", "null", "NULL", "None", "-", "--", "?", "", "ERR!", "Unknown Error")
 """Spellings of an unknown cell beside everything in square brackets: ``[N/A]``, ``[GPU is lost]``, ..."""
 
+_FEW_BYTES = 64 * 1024
 _LOST = ("[GPU is lost]", "GPU is lost", "[GPU requires reset]", "GPU requires reset")
 
 
@@ -27,7 +28,8 @@ class Field:
 
     ``target`` is a column of table ``gpu`` or ``host``, one of ``time index uuid bus_id name driver``, or a
     name the reader deals with; empty if the column is not used. ``unit`` is what every cell ends with, blank
-    included; ``prefix`` what it begins with; a value is the number times ``scale``.
+    included; ``prefix`` what it begins with; a value is the number times ``scale``. ``whole`` expects whole
+    numbers, which take half the time and the memory of others; fractions are read all the same.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Field:
     prefix: str = ""
     scale: float = 1.0
     bit: int = 0
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,9 @@ class Parsed:
 
 def split_lines(data: bytes) -> pl.Series:
     """One text per line, null for a blank one; the position is the line number."""
-    if not data:
-        return pl.Series("line", [], dtype=pl.String)
+    if len(data) < _FEW_BYTES:  # a call of read_csv costs as much as a thousand lines
+        lines = data.decode().split("\n")
+        return pl.Series("line", [line or None for line in (lines if lines[-1] else lines[:-1])], dtype=pl.String)
     table = pl.read_csv(data, has_header=False, schema={"line": pl.String}, separator="\0", quote_char=None)
     return table.to_series()
 
@@ -117,10 +121,18 @@ def parse(lines: pl.Series, layout: Layout) -> Parsed:
     cells = lines.str.splitn(layout.separator, size + 1).struct.unnest()
     if layout.tolerant:
         cells = cells.select(pl.all().str.strip_chars())
-    rows = cells.select(_value(pl.col(_cell(place)), field, layout).alias(field.target) for place, field in layout.used)
+    # One column after the other: blocks run in parallel.
+    rows = cells.select_seq(_value(place, field, layout) for place, field in layout.used)
+    fractions = [(place, replace(field, whole=False)) for place, field in layout.used if _falls_short(rows, field)]
+    if fractions:
+        rows = rows.with_columns(cells.select_seq(_value(place, field, layout) for place, field in fractions))
     if "time" in rows.columns:
         rows = rows.with_columns(layout.stamp.read(rows["time"]).alias("time"))
     return Parsed(rows, cells, _bad(rows, cells, layout))
+
+
+def _falls_short(rows: pl.DataFrame, field: Field) -> bool:
+    return field.whole and rows[field.target].null_count() > 0
 
 
 def _bad(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> pl.Series | None:
@@ -177,14 +189,18 @@ def lost(cell: pl.Expr) -> pl.Expr:
     return cell.str.strip_chars().is_in(_LOST)
 
 
-def _value(cell: pl.Expr, field: Field, layout: Layout) -> pl.Expr:
+def _value(place: int, field: Field, layout: Layout) -> pl.Expr:
+    return _typed(pl.col(_cell(place)), field, layout).alias(field.target)
+
+
+def _typed(cell: pl.Expr, field: Field, layout: Layout) -> pl.Expr:
     if field.kind == "number":
         bare = _bare(cell, field)
         if layout.tolerant:
             bare = bare.str.strip_chars()
         if layout.decimal_comma:
             bare = bare.str.replace(",", ".", literal=True)
-        number = bare.cast(pl.Float64, strict=False)
+        number = bare.cast(pl.Int32 if field.whole else pl.Float64, strict=False)
         return number if field.scale == 1.0 else number * field.scale
     if field.kind == "time":
         clock = layout.clock_place

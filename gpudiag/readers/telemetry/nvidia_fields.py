@@ -109,8 +109,12 @@ def _field(written: str) -> Field:
 
 
 def _with_unit(field: Field, cells: Sequence[str], columns: Sequence[Sequence[str]]) -> Field:
-    """The field with the suffix its cells show; without a known cell, the file's habit decides."""
-    if not field.unit or field.kind != "number":
+    """The field with what its cells show of units and fractions; without a known cell, the file's habit decides."""
+    if field.kind != "number":
+        return field
+    whole = bool(cells) and all(cell.removesuffix(f" {field.unit}").isdecimal() for cell in cells)
+    field = replace(field, whole=whole and field.target not in ("index", "pstate"))
+    if not field.unit:
         return field
     suffix = f" {field.unit}"
     shown = cells or [cell for column in columns for cell in column]

@@ -68,7 +68,7 @@ def join(pieces: Sequence[Piece]) -> Piece:
     code = np.concatenate([_shifted(piece, base) for piece, base in zip(pieces, bases, strict=False)])
     known = any(piece.code is not None for piece in pieces)
     return Piece(
-        {name: np.concatenate([_column(piece, name) for piece in pieces])[order] for name in names},
+        {name: np.concatenate([column_of(piece, name) for piece in pieces])[order] for name in names},
         lines[order],
         code[order] if known else None,
         tuple(face for piece in pieces for face in piece.faces),
@@ -83,7 +83,7 @@ def by_gpu(piece: Piece) -> Piece:
     if code is None or (code[1:] >= code[:-1]).all():
         return piece
     # Radix sort needs few bits.
-    order = np.argsort(code.astype(np.int8 if len(piece.faces) < 127 else np.int32), kind="stable")
+    order = np.argsort(code.astype(np.int8 if len(piece.faces) < 127 else np.int16), kind="stable")
     piece.columns = {name: values[order] for name, values in piece.columns.items()}
     piece.lines, piece.code = piece.lines[order], code[order]
     return piece
@@ -91,11 +91,12 @@ def by_gpu(piece: Piece) -> Piece:
 
 def _shifted(piece: Piece, base: int) -> np.ndarray:
     if piece.code is None:
-        return np.full(len(piece), UNKNOWN, dtype=np.int32)
-    return np.where(piece.code == UNKNOWN, UNKNOWN, piece.code + base).astype(np.int32)
+        return np.full(len(piece), UNKNOWN, dtype=np.int16)
+    return np.where(piece.code == UNKNOWN, UNKNOWN, piece.code + base).astype(np.int16)
 
 
-def _column(piece: Piece, name: str) -> np.ndarray:
+def column_of(piece: Piece, name: str) -> np.ndarray:
+    """A column of a piece, unknown throughout if the piece lacks it."""
     if name in piece.columns:
         return piece.columns[name]
     return np.full(len(piece), np.datetime64("NaT", "us") if name == "time" else np.nan)
@@ -139,9 +140,9 @@ def _index_codes(index: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     known = (values >= 0) & (values < _MOST_GPUS)
     whole = np.where(known, values, 0).astype(np.int16)
     met = np.flatnonzero(np.bincount(whole[known] if not known.all() else whole, minlength=1))
-    place = np.zeros(_MOST_GPUS, dtype=np.int32)
+    place = np.zeros(_MOST_GPUS, dtype=np.int16)
     place[met] = np.arange(len(met))
-    code = np.where(known, place[whole], UNKNOWN).astype(np.int32)
+    code = np.where(known, place[whole], UNKNOWN).astype(np.int16)
     return code, np.array([int(np.argmax(code == k)) for k in range(len(met))])
 
 
@@ -153,7 +154,7 @@ def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, n
     first = np.sort(key.arg_unique().to_numpy())
     known = key.gather(first)
     first = first[known.is_not_null().to_numpy()]
-    code = key.cast(pl.Enum(known.drop_nulls())).to_physical().cast(pl.Int32).fill_null(UNKNOWN)
+    code = key.cast(pl.Enum(known.drop_nulls())).to_physical().cast(pl.Int16).fill_null(UNKNOWN)
     return code.to_numpy(), first
 
 

@@ -9,7 +9,6 @@ from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry import nvidia_smi_csv
 from gpudiag.readers.telemetry.aliases import meaning_of
 from gpudiag.readers.telemetry.assemble import assemble
 from gpudiag.readers.telemetry.grid import Layout
@@ -45,7 +44,7 @@ class _Table:
 
 def recognises(source: Source) -> bool:
     """A header whose names are understood, or a table of numbers without one."""
-    if source.is_dir or source.is_binary or nvidia_smi_csv.recognises(source):
+    if source.is_dir or source.is_binary:
         return False
     lines = _top(source)[:_SNIFFED_LINES]
     return find_header(lines) is not None or headless(lines) is not None

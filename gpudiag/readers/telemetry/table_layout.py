@@ -180,7 +180,8 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str]) -> Field:
         unit = shown[0][2]
         told = meaning_of(f"{name} ({unit.strip()})") if not meaning.unit else meaning
         return Field(name, target, "number", unit, scale=told.scale if told.target == meaning.target else meaning.scale)
-    return Field(name, target, "number", prefix=_common_prefix(meaning, cells), scale=meaning.scale)
+    whole = bool(cells) and all(cell.isdecimal() for cell in cells)
+    return Field(name, target, "number", prefix=_common_prefix(meaning, cells), scale=meaning.scale, whole=whole)
 
 
 def _common_prefix(meaning: Meaning, cells: Sequence[str]) -> str:

@@ -70,10 +70,11 @@ def tidy(
                 out[column.name] = values
     if same.any():
         out = _merge(out, same, lines, key, log)
-    return _frame(table, out)
+    return frame(table, out)
 
 
-def _frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
+def frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
+    """Arrays by column as a table: columns in order and of the right dtype."""
     data: dict[str, Any] = {}
     for column in table.columns:
         if column.name in out:
@@ -90,8 +91,8 @@ def _frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
 
 def _events(table: Table, columns: Columns, zone: Any, log: ProblemLog) -> pd.DataFrame:
     columns["time"] = pd.Series(pd.DatetimeIndex(_utc(columns["time"], zone, log), tz="UTC").as_unit("us"))
-    frame = pd.DataFrame({name: _array(values) if name != "time" else values for name, values in columns.items()})
-    return conform(frame.sort_values("time", kind="stable"), table)
+    rows = pd.DataFrame({name: _array(values) if name != "time" else values for name, values in columns.items()})
+    return conform(rows.sort_values("time", kind="stable"), table)
 
 
 def _array(values: Any) -> np.ndarray:
@@ -115,7 +116,7 @@ def _utc(stamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
         log.add("stamp in an hour that a clock change repeats", local.ambiguous)
         log.add("stamp in an hour that a clock change skips", local.nonexistent)
         series = local.time
-    return series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+    return series.to_numpy(dtype="datetime64[us]")  # of zoned stamps: their UTC
 
 
 def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]:

@@ -30,7 +30,7 @@ def long(piece: Piece) -> Piece:
     columns = {name: np.tile(piece.columns[name], len(devices)) for name in shared}
     for metric in metrics:
         columns[metric] = np.concatenate([piece.columns.get(f"{metric}@{device}", blank) for device in devices])
-    code = np.repeat(np.arange(len(devices), dtype=np.int32), size)
+    code = np.repeat(np.arange(len(devices), dtype=np.int16), size)
     faces = tuple(Face(index=device) for device in devices)
     return replace(piece, columns=columns, lines=np.tile(piece.lines, len(devices)), code=code, faces=faces)
 
