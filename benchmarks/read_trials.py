@@ -38,12 +38,12 @@ SPACES = (
 MEASURE = """
 import json, resource, sys, time
 {imports}
-began = time.perf_counter()
+began, began_cpu = time.perf_counter(), time.process_time()
 {read}
-seconds = time.perf_counter() - began
+seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
 # Linux counts in KiB, macOS in bytes.
 mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024 ** 2)
-print(json.dumps([seconds, mib, trials, cells, reports, total]))
+print(json.dumps([seconds, cpu, mib, trials, cells, reports, total]))
 """
 OURS = {
     "imports": "from gpudiag.readers.trials import read_trials",
@@ -113,7 +113,7 @@ def make_study(path: Path, trials: int) -> None:
 
 
 def measure(side: dict[str, str], path: Path, limit_s: float) -> list[float] | None:
-    """Seconds, peak MiB, and what was read; None if the limit was passed."""
+    """Seconds, CPU seconds, peak MiB, and what was read; None if the limit was passed."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", MEASURE.format(**side), str(path)],
@@ -139,16 +139,17 @@ def compare(trials: int, rounds: int, limit_s: float) -> None:
                 found = measure(side, path, limit_s)
                 runs[name] += [found] if found else []
     print(f"\n{trials:,} trials, {trials * PARAMS:,} parameters, {trials * REPORTS:,} values, {size_mib:.0f} MiB\n")
-    print("| | seconds | peak MiB |\n|---|--:|--:|")
+    print("| | seconds | CPU seconds | peak MiB |\n|---|--:|--:|--:|")
     best = {name: min(found) for name, found in runs.items() if found}
     for name in runs:
-        shown = f"{best[name][0]:.2f} | {best[name][1]:.0f}" if name in best else f"more than {limit_s:g} | "
+        shown = "{:.2f} | {:.2f} | {:.0f}".format(*best[name][:3]) if name in best else f"more than {limit_s:g} | | "
         print(f"| {name} | {shown} |")
     if len(best) == 2:
         theirs, ours = best["Optuna"], best["gpudiag"]
-        if theirs[2:5] != ours[2:5] or abs(theirs[5] - ours[5]) > 1e-6 * abs(theirs[5]):
-            raise SystemExit(f"the two sides read different things: {theirs[2:]} and {ours[2:]}")
-        print(f"| ratio | {theirs[0] / ours[0]:.0f} | {theirs[1] / ours[1]:.1f} |")
+        if theirs[3:6] != ours[3:6] or abs(theirs[6] - ours[6]) > 1e-6 * abs(theirs[6]):
+            raise SystemExit(f"the two sides read different things: {theirs[3:]} and {ours[3:]}")
+        ratios = [a / b for a, b in zip(theirs[:3], ours[:3], strict=True)]
+        print("| ratio | {:.0f} | {:.0f} | {:.1f} |".format(*ratios))
 
 
 def main() -> None:
