@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpudiag.report.blocks import Block, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
 from gpudiag.report.document import Document
 from gpudiag.report.format import UNKNOWN, named, percent, quantity, safe, share
 
@@ -51,7 +51,7 @@ def _cells(held: Mapping[str, Any], *, has_trials: bool) -> Table:
         by_cell.setdefault(row["cell"], {})[row["gpu"]] = row["gpu_s"]
     words = CELLS if has_trials else {**CELLS, **ALONE}
     single = [f"GPU {gpu}" for gpu in gpus] if 1 < len(gpus) <= 8 else []
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             name,
             *(Number(quantity(by_cell[cell][gpu] / 3600, "GPU-h")) for gpu in gpus if single),
