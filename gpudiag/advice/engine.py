@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpudiag.advice import REMEDIES
 from gpudiag.advice.corrections import corrections
 from gpudiag.advice.gains import Bounds, Combined, combine
 from gpudiag.advice.ranking import Recommendation, rank
-from gpudiag.advice.remedy import Remedy
+from gpudiag.advice.remedy import Proposal, Remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.rules.engine import Verdict
@@ -82,11 +83,20 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     why = " ".join(now.found[rule].summary for rule in rules) or (
         f"The GPU was {now.bounds.busy_pct:.1f} % busy while trials ran: the rest is idle time that may be filled."
     )
-    gain = proposal.gain
+    proposal, gain = _known(proposal), proposal.gain
     if gain is not None and gain.unit == "x" and gain.source == "idle" and not now.bounds.covered:
         seen = f"Only {now.bounds.coverage_pct:.0f} % of the run was observed, so its utilization is not known well."
         proposal = proposal.doubted(seen)
     return Recommendation(item, proposal, rules, why)
+
+
+def _known(proposal: Proposal) -> Proposal:
+    """Without checks and predictions of numbers that this run does not have."""
+    return replace(
+        proposal,
+        verify=tuple(check for check in proposal.verify if math.isfinite(check.value)),
+        predictions=tuple(p for p in proposal.predictions if p.baseline is not None and math.isfinite(p.baseline)),
+    )
 
 
 def _excluded(one: Recommendation, ready: list[Recommendation]) -> bool:

@@ -20,7 +20,7 @@ LIMITED = ("thermal-throttling", "power-throttling", "power-fault-throttling", "
 )
 def power_and_cooling(now: Situation) -> Proposal | None:
     """Too hot, or capped below its default, a board runs below its clocks; an efficient job at its cap does not."""
-    limit = now.fact("power.gpu.0.limit_w")
+    limit = now.least("power", "limit_w")
     code = "nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE   # note the limits first\nsudo nvidia-smi -pl DEFAULT_WATTS"
     return Proposal(
         (Change("power limit, W", round(limit) if limit > 0 else None, "the board's default", code),),

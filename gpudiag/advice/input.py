@@ -48,7 +48,7 @@ def loader_workers(now: Situation) -> Proposal | None:
     )
     checks, predictions = now.fills(gain.high if gain else math.nan)
     return Proposal(
-        (_loader("num_workers", present, proposed, f"  # {budget}"),),
+        (_loader("num_workers", present, proposed, budget),),
         gain,
         now.unless_unknown(f"{_shown(now)} Workers are bounded by {budget}."),
         checks,
@@ -107,7 +107,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
     gain = fill_gain(now.bounds, _no_wait(now))
     checks, predictions = now.fills(gain.high if gain else math.nan)
     return Proposal(
-        (_loader("prefetch_factor", present, proposed, f"  # queue {workers * present} -> {workers * proposed}"),),
+        (_loader("prefetch_factor", present, proposed, f"queue {workers * present} -> {workers * proposed}"),),
         gain,
         now.unless_unknown("The loader is fast enough on average and only single batches are late."),
         checks,
@@ -199,7 +199,10 @@ def _shown(now: Situation) -> str:
 
 def _steady(now: Situation) -> str:
     """Why late single batches are not what the GPU waits for; empty where they may be."""
-    low, high = now.fact("utilization.gpu.0.p5_pct"), now.fact("utilization.gpu.0.p95_pct")
+    use = now.profiles.get("utilization")
+    if use is None:
+        return ""
+    low, high = use.per_gpu.sort_values("mean_pct")[["p5_pct", "p95_pct"]].iloc[-1]
     if high - low < STEADY_PCT and not now.has("gpu-fluctuating", "stalls-aperiodic"):
         return (
             f"Utilization was steady (p5 {low:.0f} %, p95 {high:.0f} %): nothing shows that single batches were late."
@@ -208,5 +211,6 @@ def _steady(now: Situation) -> str:
 
 
 def _loader(name: str, present: Value | None, proposed: Value, note: str = "") -> Change:
-    was = "" if present is None else f"  # was {present}"
-    return Change(f"DataLoader {name}", present, proposed, f"DataLoader(..., {name}={proposed}){was}{note}")
+    said = "; ".join(filter(None, ("" if present is None else f"was {present}", note)))
+    code = f"DataLoader(..., {name}={proposed})" + (f"  # {said}" if said else "")
+    return Change(f"DataLoader {name}", present, proposed, code)

@@ -24,7 +24,7 @@ POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memor
 )
 def memory_constraint(now: Situation) -> Proposal | None:
     """A trial's memory follows from its parameters (model, batch size); the limit is its share of the GPU."""
-    k, total = safe_level(now.profiles) or now.parallel, now.fact("memory.gpu.0.total_mib")
+    k, total = safe_level(now.profiles) or now.parallel, now.least("memory", "total_mib")
     if not (k and total > 0):
         return None
     limit = int(FULL_PCT / 100 * total / k)
@@ -57,11 +57,12 @@ def memory_constraint(now: Situation) -> Proposal | None:
 def catch_oom(now: Situation) -> Proposal | None:
     """torch.cuda.OutOfMemoryError can be survived; a worker that dies of it leaves its trial RUNNING for ever."""
     code = (
-        "try:\n    return train(trial)\n"
+        "try:                                           # in the objective\n    return train(trial)\n"
         "except torch.cuda.OutOfMemoryError:\n"
         '    trial.set_user_attr("failure", "oom")\n'
-        "    gc.collect(); torch.cuda.empty_cache()\n"
-        "    raise optuna.TrialPruned   # or: return float('nan'), which counts as FAIL"
+        "    raise\n"
+        "finally:\n    gc.collect()\n    torch.cuda.empty_cache()\n"
+        "study.optimize(objective, catch=(torch.cuda.OutOfMemoryError,))  # the trial is FAIL, the worker goes on"
     )
     return Proposal(
         (Change("out of memory", None, "ends one trial", code),),

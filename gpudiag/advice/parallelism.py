@@ -45,7 +45,7 @@ def more_workers(now: Situation) -> Proposal | None:
         (Change("trials at once", k, k + 1, f"--parallel {k + 1}  # was {k}; or start one more worker process"),),
         gain,
         now.unless_unknown("Trials do not slow each other down and the CPU keeps up; else less, down to nothing."),
-        (Check("parallelism.effective", ">", now.fact("parallelism.effective"), "1"), *now.no_new_failures()),
+        (Check("parallelism.effective", ">", round(now.fact("parallelism.effective"), 2), "1"), *now.no_new_failures()),
         (
             *now.busier_by(high),
             *now.memory_predicted(1.0, (k + 1) / k, "An estimate, no bound: the largest trials may coincide."),
@@ -77,7 +77,8 @@ def fewer_workers(now: Situation) -> Proposal | None:
     if k is None or k >= present:
         return None
     most = float(levels.at[k, "max_used_pct"])
-    lost = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0) / now.bounds.trial_gpu_h
+    gone = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0)
+    lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else 0.0
     seen = "; ".join(f"{n} at once: {row['max_used_pct']:.1f} %" for n, row in levels.iterrows())
     failed = now.fact("trials.fail_low_pct")
     return Proposal(

@@ -58,6 +58,11 @@ class Situation:
         value = self._facts.get(measure)
         return float(value) if isinstance(value, int | float) else math.nan
 
+    def least(self, topic: str, column: str) -> float:
+        """The smallest value of a column of ``per_gpu``; NaN unknown."""
+        profile = self.profiles.get(topic)
+        return math.nan if profile is None else float(profile.per_gpu[column].min())
+
     @property
     def worth_filling(self) -> bool:
         """True where filling the idle time of the GPUs at work could bring a tenth or more."""

@@ -44,6 +44,8 @@ def gain(interval: dict[str, Any] | None) -> str:
     """'x1.00 and x1.19', '0 and 0.13 GPU-h'; a dash where nobody can tell."""
     if interval is None:
         return UNKNOWN
+    if interval["unit"] == "x" and interval["low"] == interval["high"] == 1:
+        return "no speed-up"
     if interval["unit"] == "x":
         return f"x{interval['low']:.2f} and x{interval['high']:.2f}"
     return f"{hours(interval['low'])} and {hours(interval['high'])}"
@@ -105,16 +107,20 @@ def _card(one: dict[str, Any]) -> Remedy:
         ("Would be refuted by", one["refute"]),
         ("Way back", one["rollback"]),
         ("Effort", f"{one['effort']}, {one['apply']}"),
-        (
-            "On the predictions",
-            "; ".join(
-                f"{label(p['measure'].rpartition('.')[2])}: {p['note']}" for p in one["predictions"] if p["note"]
-            ),
-        ),
+        ("On the predictions", _limits(one["predictions"])),
     )
     mark = f"{one['safety']}, {gain(one['gain']).replace(' and ', ' to ')}"
     code = "\n".join(change["code"] for change in one["changes"])
     return Remedy(one["id"], one["title"], mark, one["why"], code, tuple((name, text) for name, text in notes if text))
+
+
+def _limits(predictions: list[dict[str, Any]]) -> str:
+    """What the predictions that are intervals rest on, or why they have no end."""
+    return "; ".join(
+        f"{label(p['measure'].rpartition('.')[2])}: {p['note']}"
+        for p in predictions
+        if p["note"] and (p["low"] is None or p["low"] != p["high"])
+    )
 
 
 def _plain(one: dict[str, Any]) -> Note:
