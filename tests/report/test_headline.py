@@ -62,8 +62,8 @@ def test_where_the_time_went() -> None:
     seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0, "foreign": 0.0}
     (where, _, _) = headline(with_ledger(seconds, utilization=use, trials=trials))["sentences"]
     assert where == (
-        "Of 2.78 GPU-h on the GPU, 90 % was busy, 6 % stalled inside trials, 3.8 % was start-up alone; mean utilization "
-        "was 84 %; 200 trials: 8 COMPLETE, 173 PRUNED, 15 FAIL, 4 RUNNING."
+        "Of 2.78 GPU-h on the GPU, 90 % was busy, 6 % stalled inside trials, 3.8 % was start-up alone; "
+        "mean utilization was 84 %; 200 trials: 8 COMPLETE, 173 PRUNED, 15 FAIL, 4 RUNNING."
     )
     idle = with_ledger({"busy": 0.0, "idle_no_trial": 3600.0}, has_trials=False)
     assert headline(idle)["sentences"][0] == "Of 1.00 GPU-h on the GPU, 100 % was idle; mean utilization was 84 %."
