@@ -59,7 +59,7 @@ class CsvSink:
 
     def write(self, rows: Iterable[Row]) -> bool:
         """Append rows. False if the recording has ended because nothing can be written any more."""
-        data = "".join(line(row) for row in rows).encode()
+        data = "".join(line(row) for row in rows).encode("utf-8", "replace")
         if self._limit is not None and self._size + len(data) > self._limit and self._size > len(self._header):
             self._rotate()
         return self._put(data)
