@@ -138,11 +138,10 @@ class Source:
         if len(pairs) > 32 and pairs[1::2].count(0) > 0.8 * len(pairs[1::2]):
             return "utf-16-le"
         try:
-            # A head cut in the middle of a character is not a reason to doubt UTF-8.
-            self.head.decode("utf-8") if len(self.head) < HEAD_BYTES else self.head[:-4].decode("utf-8", "strict")
+            self.head.decode("utf-8")
         except UnicodeDecodeError as error:
-            if error.start < len(self.head) - 8:
-                return "cp1252"
+            # A head cut in the middle of a character is no reason to doubt UTF-8.
+            return "utf-8" if error.reason == "unexpected end of data" else "cp1252"
         return "utf-8"
 
     @cached_property

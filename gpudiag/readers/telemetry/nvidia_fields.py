@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpudiag.readers.telemetry.aliases import meaning_of
 from gpudiag.readers.telemetry.grid import MISSING, Field, Kind, Layout
 
 REASON_BITS = {
@@ -89,6 +90,15 @@ def layout_of(names: Sequence[str], rows: Sequence[str]) -> Layout:
     columns = [[cells[place] for cells in table if not is_missing(cells[place])] for place in range(len(names))]
     fields = [_with_unit(field, cells, columns) for field, cells in zip(fields, columns, strict=True)]
     return Layout(tuple(_preferred(fields, columns)), separator)
+
+
+def own_name(name: str) -> str:
+    """The --query-gpu name of a column that a person named in other words; the name itself if none fits."""
+    if _field(name).target:
+        return name
+    target = meaning_of(name).target
+    target = "mem_util_pct" if target == "mem_pct" else target
+    return next((names.split()[0] for known, _, _, names in _BY_TARGET if known == target), name)
 
 
 def is_missing(cell: str) -> bool:

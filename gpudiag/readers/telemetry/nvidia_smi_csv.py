@@ -11,7 +11,7 @@ from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.assemble import assemble
 from gpudiag.readers.telemetry.grid import Layout
 from gpudiag.readers.telemetry.guess import guess_names, has_units, rows_like
-from gpudiag.readers.telemetry.nvidia_fields import announces, layout_of, legal, split_header
+from gpudiag.readers.telemetry.nvidia_fields import announces, layout_of, legal, own_name, split_header
 from gpudiag.readers.telemetry.sweep import Sweep
 
 NAME = "nvidia-smi-query-csv"
@@ -55,7 +55,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 
 
 def _named(source: Source, names: Sequence[str], lines: Sequence[str]) -> Layout:
-    layout = layout_of(names, lines)
+    layout = layout_of([own_name(name) for name in names], lines)
     if not set(layout.targets) - {"time", "index", "name"}:
         raise ConfigError(
             f"{source.path}: none of the columns given ({', '.join(names)}) is a measurement; expected names of "

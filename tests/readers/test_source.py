@@ -1,0 +1,95 @@
+"""Blocks of whole lines in any encoding, compression and line end; torn archives keep their good part."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpudiag.errors import InputError, InputNotFound
+from gpudiag.readers.source import HEAD_BYTES, Source
+
+TEXT = "".join(f"{k},{k * 0.5}\n" for k in range(40_000))
+ENCODED = {
+    "utf-8": TEXT.encode(),
+    "bom": TEXT.encode("utf-8-sig"),
+    "utf-16": TEXT.encode("utf-16"),
+    "utf-16-le": TEXT.encode("utf-16-le"),
+    "crlf": TEXT.replace("\n", "\r\n").encode(),
+    "cr": TEXT.replace("\n", "\r").encode(),
+    "gzip": gzip.compress(TEXT.encode()),
+    "two-gzip-members": gzip.compress(TEXT[:7000].encode()) + gzip.compress(TEXT[7000:].encode()),
+    "gzip-and-junk": gzip.compress(TEXT.encode()) + b"\0\0junk",
+    "zstd": zstandard.ZstdCompressor().compress(TEXT.encode()),
+}
+
+
+def put(folder: Path, data: bytes) -> Source:
+    (folder / "log").write_bytes(data)
+    return Source.open(folder / "log")
+
+
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("size", [1000, 99_991, 8 << 20])
+def test_blocks_are_the_text_whatever_holds_it(name: str, size: int, tmp_path: Path) -> None:
+    blocks = list(put(tmp_path, ENCODED[name]).blocks(size))
+    assert b"".join(block.data for block in blocks) == TEXT.encode()
+    line = 1
+    for block in blocks:
+        assert block.first_line == line
+        line += block.data.count(b"\n")
+        assert block is blocks[-1] or block.data.endswith(b"\n")
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\r\n\0\ufeff", exclude_categories=["Cs"])), max_size=20),
+    st.integers(1, 50),
+)
+@settings(deadline=None)
+def test_lines_survive_any_block_size(lines: list[str], size: int) -> None:
+    data = "\n".join(lines).encode()
+    source = Source(Path("none"), data)
+    if source.encoding == "utf-8":
+        assert b"".join(block.data for block in source.blocks(size)) == data
+
+
+def test_nul_bytes_are_dropped_and_counted(tmp_path: Path) -> None:
+    blocks = list(put(tmp_path, TEXT.replace("\n7", "\n\0\0\x007").encode()).blocks(100_000))
+    assert b"".join(block.data for block in blocks) == TEXT.encode()
+    assert sum(block.nul_bytes for block in blocks) == 3 * TEXT.count("\n7")
+
+
+def test_bytes_of_no_encoding_become_a_mark(tmp_path: Path) -> None:
+    source = put(tmp_path, TEXT.encode() + b"a\xb0b\n")
+    assert source.encoding == "utf-8", "told from the head"
+    assert list(source.blocks())[-1].data.endswith("a\ufffdb\n".encode())
+    assert put(tmp_path, b"Temp (\xb0C)\n1\n").text == "Temp (°C)\n1\n"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress], ids=["gzip", "zstd"])
+def test_a_torn_archive_keeps_its_good_part(pack: object, tmp_path: Path) -> None:
+    packed = pack(TEXT.encode())  # type: ignore[operator]
+    lengths = []
+    for percent in range(50, 100, 10):
+        part = put(tmp_path, packed[: len(packed) * percent // 100]).read_bytes()
+        assert TEXT.encode().startswith(part)
+        lengths.append(len(part))
+    assert lengths == sorted(lengths) and lengths[-1] > len(TEXT) // 2
+    with pytest.raises(InputError, match="empty or damaged"):
+        put(tmp_path, packed[:5])
+
+
+def test_sniffing_looks_at_the_head_only(tmp_path: Path) -> None:
+    source = put(tmp_path, TEXT.encode())
+    assert len(source.head) == HEAD_BYTES < len(TEXT)
+    assert source.lines[0] == "0,0.0" and TEXT.startswith("\n".join(source.lines))
+    assert not source.is_binary and put(tmp_path, bytes(range(256)) * 40).is_binary
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputNotFound, match="no such file"):
+        Source.open(tmp_path / "gone.csv")
