@@ -169,6 +169,20 @@ def test_a_study_that_optuna_5_goes_on_with_has_two_clocks(zone: str, ahead_h: i
     assert any("the starts run back by" in note for note in clock.notes) == (ahead_h > 0)
 
 
+def test_studies_of_two_clocks_are_aligned_one_by_one() -> None:
+    run, _ = make(6, Pool(hours=6, workers=2))
+    half = len(run.trials) // 2
+    name = np.where(run.trials["trial"] < half, "local", "utc")
+    studies = conform(pd.DataFrame({"study": ["local", "utc"], "directions": "", "clock": ["local", "utc"]}), STUDIES)
+    two = replace(run, trials=run.trials.assign(study=name), studies=studies)
+    wrong = two.trials["study"] == "local"
+    moved = two.trials.copy()
+    moved.loc[wrong, ["start", "end"]] -= pd.Timedelta(hours=8)
+    done = settled(replace(two, trials=moved))
+    assert (done.info.clock.applied_s, done.info.clock.parts) == (8 * HOUR, (("utc", half, 0.0),))
+    pd.testing.assert_frame_equal(done.trials, two.trials)
+
+
 def test_a_clock_change_within_the_study_is_said() -> None:
     run, _ = make(1, Pool(hours=2))
     to_autumn = (pd.Timestamp("2025-10-26 00:00", tz="UTC") - run.trials["start"].min()).total_seconds()

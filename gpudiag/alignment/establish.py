@@ -45,7 +45,8 @@ def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
         return ClockRecord(given, "strong", "given", "Stated as clock_offset_s in run.toml.", applied_s=given)
     if _both_in_utc(run):
         return ClockRecord(0.0, "strong", "utc", "Trials and telemetry both carry their zone in their stamps.")
-    back = [(study, trial) for study, trial, _ in steps_back(run.trials)]
+    foreign = _of_another_clock(run)
+    back = foreign + [(study, trial) for study, trial, _ in steps_back(run.trials)]
     splits = back + [split for split in _silences(run, zone) if split not in back]
     parts = [(split, _correlate(run, samples, _piece(run.trials, split, splits), zone)) for split in splits]
     found = _correlate(run, samples, run.trials[~_from(run.trials, splits)], zone)
@@ -55,7 +56,17 @@ def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
     applied = found.offset_s if found.confidence == "strong" else 0.0
     method = "correlation" if found.candidates else "none"
     record = ClockRecord(found.offset_s, found.confidence, method, found.evidence, applied, found.candidates)
-    return replace(record, parts=tuple(_changes(parts, applied)))
+    return replace(record, parts=tuple(_changes(parts, applied, foreign)))
+
+
+def _of_another_clock(run: Run) -> list[tuple[str, int]]:
+    """(study, first trial) of the studies whose stamps are meant in another way than those of the first study."""
+    if "clock" not in run.studies or run.studies.empty:
+        return []
+    meant = run.studies.drop_duplicates("study").set_index("study")["clock"].fillna("")
+    first = run.trials.groupby("study", sort=False)["trial"].min()
+    reference = meant.get(first.index[0])
+    return [(str(study), int(trial)) for study, trial in first.items() if meant.get(study) != reference]
 
 
 def _silences(run: Run, zone: tzinfo) -> list[tuple[str, int]]:
@@ -70,13 +81,17 @@ def _silences(run: Run, zone: tzinfo) -> list[tuple[str, int]]:
     return list(pauses(run.trials, -0.9 * ahead_s))[:MAX_SPLITS]
 
 
-def _changes(parts: list[tuple[tuple[str, int], Judgement]], applied_s: float) -> Iterator[tuple[str, int, float]]:
-    """Where a study strongly shows another offset than before."""
+def _changes(
+    parts: list[tuple[tuple[str, int], Judgement]], applied_s: float, foreign: list[tuple[str, int]]
+) -> Iterator[tuple[str, int, float]]:
+    """Where a study strongly shows another offset than before; one of another clock starts without any."""
     current: dict[str, float] = {}
     for (study, trial), part in sorted(parts, key=lambda pair: pair[0]):
-        if part.confidence == "strong" and part.offset_s != current.get(study, applied_s):
-            current[study] = part.offset_s
-            yield study, trial, part.offset_s
+        before = current.get(study, applied_s)
+        offset = part.offset_s if part.confidence == "strong" else 0.0 if (study, trial) in foreign else before
+        if offset != before:
+            current[study] = offset
+            yield study, trial, offset
 
 
 def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -> Judgement:
