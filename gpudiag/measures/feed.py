@@ -28,7 +28,8 @@ HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 
 @dataclass(frozen=True, eq=False)
 class FeedProfile:
-    """``per_gpu`` (index gpu), over samples at work: work_s, p95_pct and mean_pct (utilization), cv (its standard
+    """``per_gpu`` (index gpu), over samples with a trial (without trials: from first to last
+    activity): work_s, p95_pct and mean_pct (utilization), cv (its standard
     deviation over its mean), p95_used_pct (memory), power_ratio (mean of (power - idle) / (limit - idle)), busy_s (at
     90 % or more), busy_power_ratio (the same while at 90 % or more), busy_sm_pct (SM activity then); idle power is the
     5th percentile of power at 10 % or less, 0 where it was never idle, which makes the ratio an upper limit.
@@ -69,8 +70,15 @@ def measure_feed(run: Run) -> FeedProfile:
     )
 
 
+def _meant_to_work(work: Work) -> np.ndarray:
+    """Samples with a trial (METHODS 9), start-up and all: a GPU that is starved may never look at work."""
+    if work.from_trials:
+        return work.running > 0
+    return work.at_work if work.at_work.any() else np.ones(len(work.time_us), bool)
+
+
 def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dict[str, float]:
-    at = work.at_work
+    at = _meant_to_work(work)
     util, weight = work.util_pct[at], work.weight_s[at]
     (p95,) = weighted_quantiles(util, weight, (0.95,))
     mean = weighted_mean(util, weight)
@@ -105,13 +113,14 @@ def _host(work: Work, host: pd.DataFrame) -> dict[str, float]:
     """Shares of the observed work that host samples lie near to."""
     names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "p95_cpu_pct")
     known = host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
-    if known.empty or not work.at_work.any():
+    at = _meant_to_work(work)
+    if known.empty or not at.any():
         return dict.fromkeys(names, math.nan)
     stamps = microseconds(known["time"])
     right = np.searchsorted(stamps, work.time_us).clip(1, max(len(stamps) - 1, 1)).clip(max=len(stamps) - 1)
     left = np.maximum(right - 1, 0)
     nearest = np.where(work.time_us - stamps[left] <= stamps[right] - work.time_us, left, right)
-    near = work.at_work & (np.abs(work.time_us - stamps[nearest]) <= NEAREST_S * SECOND_US)
+    near = at & (np.abs(work.time_us - stamps[nearest]) <= NEAREST_S * SECOND_US)
 
     def column(name: str) -> np.ndarray:
         return known[name].to_numpy(float)[nearest] if name in known else np.full(len(nearest), math.nan)

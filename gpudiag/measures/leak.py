@@ -19,7 +19,7 @@ from gpudiag.run import Run
 
 BLOCKS = 20
 MIN_PER_BLOCK = 3
-SETTLE_S = 15.0
+SETTLE_S = 10.0
 MIN_AFTER = 2
 
 
@@ -28,7 +28,7 @@ class LeakProfile:
     """``per_gpu`` (index gpu), of memory in use in the middle 90 % of the samples with trials (of all without):
     slope_pct_h (Theil-Sen, per cent of the total per hour, of the minima of 20 blocks of samples), p_rise (one-sided
     Mann-Kendall over these blocks), rise_pct and rise_mib (slope times the time between first and last block),
-    span_s; NaN with too few samples. After the last trial: after_mib (median of memory from 15 s after its end),
+    span_s; NaN with too few samples. After the last trial: after_mib (median of memory from 10 s after its end),
     before_mib (median before the first trial, else the least of the record), residual_mib (their difference), after_s
     (observed time). ``n_open``: trials without an end, ``ended``: the record goes on after the last trial.
     """

@@ -63,7 +63,7 @@ def memory_leak(
 def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Evidence | None:
     """What stays is missing in the next run, whose first large trial then fails.
 
-    Median memory from 15 s after the last trial's end on, above that before the first trial by 300 MiB or more, as
+    Median memory from 10 s after the last trial's end on, above that before the first trial by 300 MiB or more, as
     much as a CUDA context takes (300-600 MiB, METHODS 6).
     """
     if leak.n_open:

@@ -1,0 +1,217 @@
+"""Stalls, shifts, leaks, failures, searches and agreement, against values worked out by hand or by another method."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from smallruns import at, gpu, gpus, reports, run, study, trials
+
+from gpudiag.measures.agreement import measure_agreement
+from gpudiag.measures.balance import measure_balance
+from gpudiag.measures.failure_text import classify
+from gpudiag.measures.failures import measure_failures
+from gpudiag.measures.feed import measure_feed
+from gpudiag.measures.leak import measure_leak
+from gpudiag.measures.loader import measure_loader
+from gpudiag.measures.periodicity import find_period
+from gpudiag.measures.recorder import measure_recorder
+from gpudiag.measures.search import measure_search
+from gpudiag.measures.segments import PENALTY, change_points
+from gpudiag.measures.stalls import measure_stalls
+from gpudiag.schema import EVENTS, HOST, REPORTS, conform
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(("period", "step"), [(70, 1), (70, 5), (120, 10), (40, 5)])
+def test_the_period_of_dips_is_found(period: int, step: int) -> None:
+    rng = np.random.default_rng(1)
+    stamps = np.arange(0, 3600, step)
+    value = np.where(stamps % period < period / 4, 5.0, 92.0) + rng.normal(0, 3, len(stamps))
+    found = find_period(stamps * 1_000_000, value)
+    assert found and found.period_s == pytest.approx(period, rel=0.05)
+
+
+def test_noise_and_trends_have_no_period() -> None:
+    rng = np.random.default_rng(2)
+    for seed in range(20):
+        noise = np.random.default_rng(seed).normal(90, 5, 90 + 40 * seed)
+        assert find_period(np.arange(len(noise)) * 5_000_000, noise) is None
+    assert find_period(np.arange(500) * 1_000_000, np.arange(500) + rng.normal(0, 1, 500)) is None
+    assert find_period(np.arange(500) * 1_000_000, np.full(500, 7.0)) is None
+
+
+def test_stalls_of_a_periodic_gpu_by_hand() -> None:
+    stamps = np.arange(0.0, 3600, 5)
+    table = gpu(stamps, util_pct=np.where(stamps % 100 < 20, 0.0, 90.0))
+    row = measure_stalls(run(gpu=table, trials=trials([("COMPLETE", -60, 3660)]))).per_gpu.loc["0"]
+    assert row["period_s"] == 100 and row["width_s"] == pytest.approx(20, abs=5)
+    assert row["lost_pct"] == pytest.approx(20, abs=1) and row["depth_pct"] == 90
+
+
+def brute_force(values: np.ndarray, least: int) -> list[int]:
+    """The best of all partitions into up to three segments."""
+    n = len(values)
+    noise = np.median(np.abs(np.diff(values))) / 0.6745 / 2**0.5
+
+    def cost(cuts: list[int]) -> float:
+        edges = [0, *cuts, n]
+        parts = [values[a:b] for a, b in pairwise(edges)]
+        return sum(((p - p.mean()) ** 2).sum() for p in parts) / noise**2 + PENALTY * math.log(n) * len(cuts)
+
+    one = [[i] for i in range(least, n - least + 1)]
+    two = [[i, j] for i in range(least, n) for j in range(i + least, n - least + 1)]
+    return min([[], *one, *two], key=cost)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_change_points_are_the_best_partition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.concatenate([rng.normal(90, 2, 12), rng.normal(60, 2, 9), rng.normal(85, 2, 11)])[: 20 + 2 * seed]
+    found = change_points(values, 3)
+    if len(found) <= 2:
+        assert found == brute_force(values, 3)
+    assert change_points(np.full(30, 4.0), 3) == [] and change_points(values[:5], 3) == []
+
+
+def test_leak_is_the_slope_of_a_straight_line() -> None:
+    stamps = np.arange(0.0, 7200, 10)
+    rising = gpu(stamps, mem_used_mib=4000 + stamps, mem_total_mib=24000.0)
+    row = measure_leak(run(gpu=rising)).per_gpu.loc["0"]
+    assert row["slope_pct_h"] == pytest.approx(100 * 3600 / 24000, rel=1e-6)
+    assert row["p_rise"] == pytest.approx(stats.norm.sf((190 - 1) / math.sqrt(20 * 19 * 45 / 18)), rel=1e-9)
+    flat = gpu(stamps, mem_used_mib=4000.0, mem_total_mib=24000.0)
+    assert measure_leak(run(gpu=flat)).per_gpu.at["0", "p_rise"] == 1.0
+
+
+def test_memory_that_stays_after_the_last_trial() -> None:
+    stamps = np.arange(0.0, 400, 5)
+    used = np.where(stamps < 50, 300.0, np.where(stamps < 300, 9000.0, 2300.0))
+    leak = measure_leak(run(gpu=gpu(stamps, mem_used_mib=used), trials=trials([("COMPLETE", 50, 300)])))
+    assert leak.ended and leak.per_gpu.at["0", "residual_mib"] == 2000.0
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("RuntimeError: CUDA error: device-side assert triggered", "device_assert"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "oom"),
+        ("CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate", "oom"),
+        ("an illegal memory access was encountered", "illegal_access"),
+        ("Killed", "host_killed"),
+        ("worker exited with code 137", "host_killed"),
+        ("NCCL error: unhandled system error", "nccl"),
+        ("GPU is lost", "gpu_lost"),
+        ("ValueError: loss is NaN", "other"),
+        ("skilled workers", "other"),
+        ("", "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_classes_of_failure_are_kept_apart(text: str | None, kind: str) -> None:
+    assert classify(text) == kind
+
+
+def test_a_poisoned_worker_is_one_event() -> None:
+    rows = [("COMPLETE", 0, 300), ("FAIL", 300, 500), ("FAIL", 501, 503), ("FAIL", 504, 506), ("FAIL", 400, 402)]
+    text = [None, *["device-side assert triggered"] * 4]
+    found = measure_failures(run(trials=trials(rows, worker=["a", "a", "a", "a", "b"], detail=text)))
+    assert (found.n_fail, found.n_events) == (4, 2)
+    assert found.failures["follows"].tolist() == [False, True, True, False]
+    alone = measure_failures(run(trials=trials(rows[:4], detail=text[:4])))
+    assert alone.n_events == 1
+
+
+def test_memory_before_failures_agrees_with_mann_whitney() -> None:
+    ends = np.arange(100.0, 2100, 100)
+    states = ["FAIL" if i % 3 == 0 else "COMPLETE" for i in range(20)]
+    stamps = np.arange(0.0, 2200, 5)
+    used = np.array([9600.0 if states[min(int(t // 100), 19)] == "FAIL" else 5000.0 + t for t in stamps - 1])
+    table = gpu(stamps, mem_used_mib=used, mem_total_mib=10000.0)
+    rows = [(state, end - 90, end) for state, end in zip(states, ends, strict=True)]
+    found = measure_failures(run(gpu=table, trials=trials(rows)))
+    assert found.fail_before_pct == pytest.approx(96) and found.full_pct == 100 and found.p_memory < 0.01
+
+
+def test_repeats_drift_and_stated_counts() -> None:
+    rows = [("COMPLETE", 100 * i, 100 * i + 50 + i) for i in range(30)]
+    lr = [0.1, 0.1, *np.linspace(0.2, 0.9, 28)]
+    found = measure_search(run(trials=trials(rows, **{"params.lr": lr}), studies=study("MINIMIZE")))
+    assert (found.n_duplicates, found.n_with_params) == (1, 30)
+    assert found.duplicate_slot_h == pytest.approx(51 / 3600)
+    assert found.drift_rho == 1.0 and found.drift_ratio == pytest.approx((50 + 24.5) / (50 + 4.5))
+    assert measure_search(run(trials=trials(rows, **{"params.lr": lr}))).n_with_params == 0
+
+
+def test_waits_of_workers_that_remain_are_theirs() -> None:
+    four = [("COMPLETE", 100 * k + w, 100 * k + 98 + w) for k in range(5) for w in range(2)]
+    two = [("COMPLETE", 2000 + 100 * k, 2000 + 100 * k + 97) for k in range(25)]
+    found = measure_search(run(trials=trials(four + two)))
+    assert found.gap_last_s == 3.0
+
+
+def test_the_tail_is_the_time_of_the_last_trial_alone() -> None:
+    found = measure_search(run(trials=trials([("COMPLETE", 0, 100), ("COMPLETE", 0, 600)])))
+    assert (found.tail_s, found.peak, found.tail_pct) == (500, 2, pytest.approx(100 * 500 / 600))
+
+
+def test_agreement_is_spearmans() -> None:
+    rng = np.random.default_rng(3)
+    early, last = rng.random(20), rng.random(20)
+    table = pd.concat(
+        [
+            reports({i: [1, 5] for i in range(20)}).assign(value=np.column_stack([early, last]).ravel()),
+            reports({20: [1]}),
+        ]
+    )
+    rows = [("COMPLETE", i, i + 1) for i in range(20)] + [("PRUNED", 20, 21)]
+    found = measure_agreement(run(trials=trials(rows), reports=conform(table, REPORTS)))
+    assert (found.cut_step, found.n) == (1, 20)
+    assert found.rho == pytest.approx(stats.spearmanr(early, last).statistic)
+    assert found.rho_low < found.rho < found.rho_high
+    failed = [("FAIL", 0, 1)] * 6 + rows[6:]
+    few = measure_agreement(run(trials=trials(failed), reports=conform(table, REPORTS)))
+    assert few.n == 14 and math.isnan(few.rho)
+
+
+def test_jain_and_gini_by_hand() -> None:
+    table = pd.concat([gpu(range(100), "0", util_pct=3.0), gpu(range(100), "1", util_pct=20.0)])
+    found = measure_balance(run(gpu=table))
+    assert found.jain == pytest.approx(23**2 / (2 * 409)) and found.gini == pytest.approx(17 / 46)
+
+
+def test_a_starved_gpu_is_seen_even_where_it_never_works() -> None:
+    stamps = np.arange(0.0, 600, 5)
+    host = conform(pd.DataFrame({"time": at(stamps), "cpu_max_core_pct": 99.0, "cpu_pct": 8.0}), HOST)
+    table = gpu(stamps, util_pct=4.0, mem_used_mib=900.0, mem_total_mib=8192.0)
+    row = measure_feed(run(gpu=table, trials=trials([("COMPLETE", 0, 600)]), host=host)).per_gpu.loc["0"]
+    assert row["starved_pct"] == 100 and row["p95_cpu_pct"] == 99
+
+
+def test_loader_lines_are_read_from_events() -> None:
+    told = ["[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms", "time: 11.3min | 30.0 batch/s"]
+    events = conform(pd.DataFrame({"time": at([0, 1]), "kind": "log", "detail": told}), EVENTS)
+    found = measure_loader(run(events=events))
+    assert found.avg_ms == 25.3 and found.of_step_pct == pytest.approx(25.3 * 30 / 10)
+
+
+def test_a_stuck_sensor_and_a_slow_sampler() -> None:
+    steps = np.where(np.arange(400) % 40 < 20, 2.0, 5.0)
+    util = np.where(np.arange(400) % 40 < 20, 0.0, 95.0)
+    table = gpu(np.cumsum(np.roll(steps, 1)), util_pct=util, power_w=55.0, power_limit_w=450.0)
+    row = measure_recorder(run(gpu=table)).per_gpu.loc["0"]
+    assert row["slow_ratio"] == 2.5 and row["stuck_s"] == pytest.approx(400 * 3.5, rel=0.02)
+    assert measure_recorder(run(gpu=table)).constants["column"].tolist() == ["power_w"]
+    noisy = table.assign(power_w=np.where(util > 50, 300.0, 30.0))
+    assert measure_recorder(run(gpu=noisy)).per_gpu.at["0", "stuck_s"] == 0
+
+
+def test_one_card_under_two_indices_is_named() -> None:
+    both = gpus(gpu=["0", "1"], uuid=["GPU-a", "GPU-a"])
+    found = measure_recorder(run(gpu=gpu(range(5), util_pct=5.0), gpus=both))
+    assert found.mixed.to_numpy().tolist() == [["0, 1", "share one uuid"]]
