@@ -23,11 +23,11 @@ def _ceiling(now: Situation) -> str:
 
 def _startup(now: Situation) -> str:
     share, k = now.bounds.startup_pct, now.bounds.parallel
-    if not (share >= START_UP_SHARE_PCT and now.bounds.startup_only_pct < share):
+    if not (share >= START_UP_SHARE_PCT > now.bounds.startup_only_pct):
         return ""
     only, law = now.bounds.startup_only_pct, now.bounds.startup_law_pct
     return (
-        f"Start-up does not dominate: it takes F = {share:.1f} % of the trials' slot time, but with k = {k:.2f} trials "
+        f"Start-up does not dominate GPU time: it takes F = {share:.1f} % of the slots, but with k = {k:.2f} trials "
         f"at once others train meanwhile. Nothing but start-ups were on the GPU for {only:.1f} % of the time "
         f"(F^k = {law:.1f} % if starts were independent). Removing them all brings at most x{now.bounds.startup:.2f}."
     )

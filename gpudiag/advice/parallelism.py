@@ -15,7 +15,7 @@ START_UP_SHARE_PCT = 10.0
 
 @remedy(
     title="Run one more trial at once",
-    answers=(),
+    answers=("startup-dominated",),
     tier=3,
     effort="minutes",
     apply="next study",
@@ -147,7 +147,7 @@ def worker_processes(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Start Python and load the data once a worker, not once a trial",
-    answers=("trial-gaps",),
+    answers=("startup-dominated", "trial-gaps"),
     tier=1,
     effort="hours",
     apply="next study",

@@ -142,7 +142,7 @@ def log_pruner(now: Situation) -> Proposal | None:
     """Optuna does not store the pruner; what a note or run.toml says about it can be wrong."""
     code = 'study.set_user_attr("pruner", repr(vars(study.pruner)))\nprint(study.pruner, vars(study.pruner))'
     return Proposal(
-        (Change("pruner in the record", now.settings.pruner, "as it runs", code),),
+        (Change("pruner in the record", "as stated" if now.settings.pruner else None, "as it runs", code),),
         NOTHING,
         "It shows and does not speed up.",
         (Check("pruning.before_possible", "<=", 0.0, "1"),),

@@ -1,0 +1,42 @@
+"""What to do, as sections show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpudiag.diagnosis import diagnose
+from gpudiag.load import load_run
+from gpudiag.report.advice import advice, gain
+from gpudiag.report.blocks import Note, Number, Remedy, Table
+from gpudiag.run import Run
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (None, "–"),
+        ({"low": 1.0, "high": 1.19, "unit": "x"}, "x1.00 and x1.19"),
+        ({"low": 1.0, "high": 1.0, "unit": "x"}, "no speed-up"),
+        ({"low": 0.0, "high": 0.13, "unit": "GPU-h"}, "0 GPU-h and 0.13 GPU-h"),
+    ],
+)
+def test_gains_in_words(interval: dict[str, object] | None, text: str) -> None:
+    assert gain(interval) == text
+
+
+def test_nothing_to_do_is_one_line() -> None:
+    (note,) = advice(diagnose(Run()).to_dict())
+    assert isinstance(note, Note) and note.text.startswith("Nothing needs to be changed")
+
+
+def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
+    document = diagnose(load_run(samples / "hpo-aggressive-pruning")).to_dict()
+    blocks = advice(document)
+    (table,) = [block for block in blocks if isinstance(block, Table)]
+    assert [row[1][-2] for row in table.rows] == sorted(row[1][-2] for row in table.rows)  # the digit of the tier
+    (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
+    assert row[2:5] == ("DataLoader num_workers: 2 → 3", Number("x1.00 – x1.19"), Number("75.5 %"))
+    cards = [block.id for block in blocks if isinstance(block, Remedy)]
+    assert cards == [one["id"] for one in document["recommendations"] if "tier" in one]
