@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -122,5 +123,15 @@ def refuse(source: Source, expected: str) -> UnknownInput:
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")
+    if names := _column_names(first):
+        return UnknownInput(f"{path}: none of its columns is known ({names}); expected {expected}.")
     shown = first if len(first) <= 100 else first[:97] + "..."
     return UnknownInput(f"{path}: no reader recognises it; expected {expected}; its first line is {shown!r}.")
+
+
+def _column_names(line: str) -> str:
+    """The names in a line that can only be the header of a table; empty for any other line."""
+    names = [cell.strip(' "') for cell in line.split(max(",;\t", key=line.count))]
+    if len(names) < 2 or not all(re.fullmatch(r"[^\W\d][\w .%()\[\]/°-]{0,39}", name) for name in names):
+        return ""
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
