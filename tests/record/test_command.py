@@ -74,6 +74,7 @@ def test_signals_are_passed_on(number: signal.Signals, tmp_path: Path) -> None:
     assert (returned, out) == (5, b"got\n")
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_ctrl_c_of_a_terminal_reaches_the_command_once(tmp_path: Path) -> None:
     """The terminal sends it to the whole group: the command counts how often it comes."""
     pty = pytest.importorskip("pty")

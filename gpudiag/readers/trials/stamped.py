@@ -22,26 +22,22 @@ def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFr
     """
     if PREFIX + "start_utc" not in trials:
         return trials, studies, ()
-    trials, studies = trials.copy(), studies.copy()
     start, end = _times(trials, "start_utc"), _times(trials, "end_utc")
-    offset = _quarters(start - trials["start"])
+    shift = _quarters(start - trials["start"])
+    clock = list(studies["clock"])
     notes = []
-    for at in studies.index:
-        own = trials["study"] == studies.loc[at, "study"]
-        stamped = own & start.notna()
-        if not stamped.any():
+    for at, study in enumerate(studies["study"]):
+        own = trials["study"] == study
+        stamped = int((own & start.notna()).sum())
+        if not stamped:
             continue
-        moved = offset[stamped].fillna(_common(offset[stamped]))
-        unstamped = own & ~start.notna()
-        shift = pd.concat([moved, pd.Series(_common(moved), index=trials.index[unstamped])])
-        exact = bool(shift.notna().all())
-        shift = shift.fillna(pd.Timedelta(0))
-        trials.loc[own, "end"] = end[own].fillna(trials.loc[own, "end"] + shift.reindex(trials.index[own]))
-        trials.loc[own, "start"] = start[own].fillna(trials.loc[own, "start"] + shift.reindex(trials.index[own]))
-        if exact:
-            studies.loc[at, "clock"] = "utc"
-        notes.append(_note(str(studies.loc[at, "study"]), int(stamped.sum()), int(own.sum()), exact))
-    return _located(trials), studies, tuple(notes)
+        shift = shift.where(~own | shift.notna(), _common(shift[own]))
+        exact = bool(shift[own].notna().all())
+        clock[at] = "utc" if exact else clock[at]
+        notes.append(_note(str(study), stamped, int(own.sum()), exact))
+    moved = shift.fillna(pd.Timedelta(0))
+    out = trials.assign(start=start.fillna(trials["start"] + moved), end=end.fillna(trials["end"] + moved))
+    return _located(out), studies.assign(clock=clock), tuple(notes)
 
 
 def _times(trials: pd.DataFrame, name: str) -> pd.Series:
@@ -65,7 +61,7 @@ def _common(offset: pd.Series) -> pd.Timedelta:
 
 
 def _located(trials: pd.DataFrame) -> pd.DataFrame:
-    """GPU, process and host from the stamps where nothing else tells them."""
+    """GPU, process and host from the stamps where nothing else tells them; changes its own copy."""
     for column, name in (("gpu", "gpu_uuid"), ("host", "host")):
         if PREFIX + name in trials:
             said = trials[PREFIX + name].astype("object")

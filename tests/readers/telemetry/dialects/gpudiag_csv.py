@@ -7,6 +7,7 @@ from pathlib import Path
 
 from telemetry_sample import Sample
 
+from gpudiag.record.parquet import convert
 from gpudiag.record.readings import Device, Row
 from gpudiag.record.sink import CsvSink
 
@@ -46,10 +47,17 @@ def recorded(ticks: int, gpus: int, *, sessions: int = 1, processes: bool = Fals
         return path.read_text(encoding="utf-8")
 
 
+def as_parquet(text: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Path(folder, "metrics.journal.csv")
+        journal.write_text(text, encoding="utf-8")
+        return convert(journal, Path(folder, "metrics.parquet")).read_bytes()
+
+
+EVERYTHING = recorded(6, 2, sessions=2, processes=True, host=True)
 SAMPLES = (
     Sample(READER, "one-gpu", recorded(20, 1), 20, ("0",)),
-    Sample(
-        READER, "everything-and-two-sessions", recorded(6, 2, sessions=2, processes=True, host=True), 24, ("0", "1")
-    ),
+    Sample(READER, "everything-and-two-sessions", EVERYTHING, 24, ("0", "1")),
     Sample(READER, "host-alone", recorded(12, 0, host=True), 12, (), table="host"),
+    Sample("gpudiag-record-parquet", "everything-and-two-sessions", as_parquet(EVERYTHING), 24, ("0", "1")),
 )
