@@ -12,6 +12,7 @@ from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.measures.concurrency import fifo_slots
 from gpudiag.measures.energy import EnergyCurve, energy_curves
 from gpudiag.measures.gpu_time import GpuTime, gpu_time
+from gpudiag.measures.own_process import own_process
 from gpudiag.measures.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
 from gpudiag.measures.stamps import SECOND_US, utc
 from gpudiag.measures.startup import startups
@@ -32,7 +33,8 @@ class CostsProfile:
     duration_s, gpu_s (its GPU time, split evenly with the trials beside it), busy_gpu_s (the same of utilization x
     time), share_error_pct (median error of its busy_gpu_s), alone_pct (share of its GPU time that it had alone),
     mean_util_pct and peak_mem_mib (only where it was alone for 90 % of it; a shared device tells nothing of one
-    trial), process_mem_mib (greatest of its own process), energy_kwh, startup_s, startup_method ('solo', 'memory', '').
+    trial), process_mem_mib and process_busy_gpu_s (greatest memory and SM time of its own process, where processes
+    were recorded), energy_kwh, startup_s, startup_method ('solo', 'memory', '').
     ``slots``: outcome, n_trials, slot_s, share_pct: end - start of the trials, and ``gap`` between those of a slot.
     ``phases``: phase (startup, after_startup), slot_s, share_pct: start-ups that were not seen count as the
     median of those that were, or as the trial's whole life if that is shorter.
@@ -79,8 +81,9 @@ def measure_costs(run: Run) -> CostsProfile:
         raise NotMeasurable("No trial has a start and an end.", "Record start and end of each trial.")
     curves = energy_curves(run)
     kwh = {gpu: _kwh(time, curves, gpu) for gpu in time.timelines}
-    trials = _trials(run, time, kwh)
-    outcomes = _outcomes(run, time, kwh, trials)
+    shares = {gpu: trial_shares(time.timelines[gpu], time.lives(gpu), kwh[gpu]) for gpu in time.places}
+    trials = _trials(run, time, shares)
+    outcomes = _outcomes(run, time, kwh, shares)
     slots = _slots(time.trials)
     median_s = float(trials["startup_s"].median())
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
@@ -89,7 +92,7 @@ def measure_costs(run: Run) -> CostsProfile:
     share = float(spent.sum(skipna=False) / slot_s) if slot_s else float("nan")
     parallel = _parallel(time)
     by_cell = sum((timeline.seconds() for timeline in time.timelines.values()), np.zeros(len(CELLS)))
-    waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum())
+    waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
     return CostsProfile(
         trials=trials,
         slots=slots,
@@ -120,19 +123,17 @@ def _kwh(time: GpuTime, curves: dict[str, EnergyCurve], gpu: str) -> np.ndarray 
     return curves[gpu].between(timeline.start_us, timeline.end_us) if gpu in curves else None
 
 
-def _trials(run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None]) -> pd.DataFrame:
+def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """One row a timed trial, in the order of ``run.trials``."""
     out = time.trials.rows[["study", "trial", "outcome"]].reset_index(drop=True)
-    parts, seen = [], _Traces(len(out))
+    seen = _Traces(len(out))
     memory = samples_by_gpu(run, "mem_used_mib")
     for gpu, places in time.places.items():
-        lives = time.lives(gpu)
-        parts.append(trial_shares(time.timelines[gpu], lives, kwh[gpu]).set_axis(places))
-        of_gpu = memory.get(gpu, Samples.none())
+        lives, of_gpu = time.lives(gpu), memory.get(gpu, Samples.none())
         begun = startups(time.samples.get(gpu, Samples.none()), of_gpu, lives)
         seen.add(places, peak_while(of_gpu, lives), begun.seconds, begun.method)
-    shares = pd.concat(parts).groupby(level=0).sum(min_count=1) if parts else pd.DataFrame(columns=list(COLUMNS))
-    shares = shares.reindex(out.index).astype(float)
+    parts = [part.set_axis(time.places[gpu]) for gpu, part in by_gpu.items()] or [pd.DataFrame(columns=list(COLUMNS))]
+    shares = pd.concat(parts).groupby(level=0).sum(min_count=1).reindex(out.index).astype(float)
     if time.where is not None:
         known = time.where.trials.iloc[time.trials.rows.index].reset_index(drop=True)
         out[["gpu", "method", "confidence"]] = known[["gpu", "method", "confidence"]]
@@ -147,7 +148,7 @@ def _trials(run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None]) -> pd.Da
         100 * shares["alone_util_s"] / shares["alone_seen_s"].where(shares["alone_seen_s"] > 0)
     ).where(alone)
     out["peak_mem_mib"] = pd.Series(seen.peak).where(alone)
-    out["process_mem_mib"] = _process_peaks(run, time.trials)
+    out["process_mem_mib"], out["process_busy_gpu_s"] = own_process(run, time.trials)
     out["energy_kwh"] = shares["energy_kwh"]
     out["startup_s"], out["startup_method"] = seen.startup, seen.method
     return out
@@ -167,22 +168,12 @@ class _Traces:
         self.startup[places[sooner]], self.method[places[sooner]] = startup[sooner], method[sooner]
 
 
-def _process_peaks(run: Run, trials: TimedTrials) -> np.ndarray:
-    """Greatest memory of each trial's own process while the trial ran; NaN where it was not recorded."""
-    out = np.full(len(trials.rows), np.nan)
-    if "pid" not in run.trials or "mem_used_mib" not in run.processes or not run.info.clock.joined:
-        return out
-    own = run.trials.iloc[trials.rows.index][["pid", "start", "end"]].reset_index(drop=True).rename_axis("place")
-    both = own[own["pid"].notna()].reset_index().merge(run.processes[["pid", "time", "mem_used_mib"]], on="pid")
-    during = both[(both["time"] >= both["start"]) & ~(both["time"] > both["end"])]
-    peak = during.groupby("place")["mem_used_mib"].max()
-    out[peak.index] = peak
-    return out
-
-
-def _outcomes(run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], trials: pd.DataFrame) -> pd.DataFrame:
+def _outcomes(
+    run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], by_gpu: dict[str, pd.DataFrame]
+) -> pd.DataFrame:
     """All GPU time by outcome: each piece split evenly among the trials that run in it, the rest to no trial."""
     rows = {name: np.zeros(3) for name in (*OUTCOMES, NO_TRIAL)}
+    outcomes = time.trials.rows["outcome"].to_numpy()
     for gpu, timeline in time.timelines.items():
         energy = kwh[gpu]
         used = energy if energy is not None else np.full(len(timeline.cell), np.nan)
@@ -190,11 +181,10 @@ def _outcomes(run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], trials
         free = timeline.running == 0
         if time.joined:
             rows[NO_TRIAL] += [timeline.length_s[free].sum(), busy[free].sum(), np.nansum(used[free])]
-        shares = trial_shares(timeline, time.lives(gpu), energy)
-        outcome = time.trials.rows["outcome"].to_numpy()[time.places.get(gpu, np.zeros(0, np.int64))]
-        for name in np.unique(outcome):
-            own = shares[outcome == name]
-            rows[name] += [own["gpu_s"].sum(), own["busy_gpu_s"].sum(), own["energy_kwh"].sum()]
+    for gpu, shares in by_gpu.items():
+        sums = shares.groupby(outcomes[time.places[gpu]])[["gpu_s", "busy_gpu_s", "energy_kwh"]].sum()
+        for name, own in sums.iterrows():
+            rows[str(name)] += own.to_numpy()
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["gpu_s", "busy_gpu_s", "energy_kwh"])
     if not time.joined or not time.timelines:
         frame[:] = np.nan
@@ -202,7 +192,7 @@ def _outcomes(run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], trials
         frame["energy_kwh"] = np.nan
     if not any(len(part.time_us) for part in time.samples.values()):
         frame["busy_gpu_s"] = np.nan
-    counts = trials["outcome"].value_counts().reindex(frame.index, fill_value=0)
+    counts = pd.Series(outcomes).value_counts().reindex(frame.index, fill_value=0)
     frame.insert(0, "n_trials", counts)
     frame.insert(2, "share_pct", 100 * frame["gpu_s"] / frame["gpu_s"].sum(min_count=1))
     price = run.info.settings.price_per_gpu_h

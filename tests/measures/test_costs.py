@@ -107,12 +107,19 @@ def test_a_trial_on_two_gpus_pays_for_both() -> None:
     assert p.trials["gpu_s"].tolist() == [160] and p.trials["energy_kwh"].tolist() == [pytest.approx(160 * 100 / 3.6e6)]
 
 
-def test_its_own_process_tells_its_memory() -> None:
-    seen = pd.DataFrame({"time": at([20, 30, 95]), "gpu": "0", "pid": 7, "mem_used_mib": [900.0, 2000.0, 5000.0]})
+def test_its_own_process_tells_its_memory_and_its_sm_time() -> None:
+    seen = pd.DataFrame(
+        {
+            "time": at([20, 30, 40, 95, 40]), "gpu": "0", "pid": [7, 7, 7, 7, 9],
+            "mem_used_mib": [900.0, 2000.0, 1000.0, 5000.0, 1.0], "sm_pct": [50.0, NAN, 20.0, 90.0, 99.0],
+        }
+    )  # fmt: skip
     log = gpu(range(100), util_pct=60.0, mem_used_mib=9000.0)
     two = trials([("COMPLETE", 10, 90), ("COMPLETE", 10, 90)], pid=[7, 8])
     p = measure_costs(run(gpu=log, trials=two, processes=conform(seen, PROCESSES)))
     assert p.trials["process_mem_mib"].fillna(-1).tolist() == [2000, -1] and p.trials["peak_mem_mib"].isna().all()
+    # Ticks every 10 s, then one at 95 s: the first stands for 10 s, the third for 5 s and half of the cap of 30 s.
+    assert p.trials["process_busy_gpu_s"].fillna(-1).tolist() == [0.5 * 10 + 0.2 * 20, -1]
 
 
 def test_the_counter_goes_before_power_and_survives_a_reload() -> None:
