@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
-from gpudiag.measures.concurrency import busy_stretches
+from gpudiag.measures.concurrency import busy_stretches, count_at
 from gpudiag.measures.lifetimes import lifetimes
 from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
@@ -184,10 +184,7 @@ def _tail(lives: pd.DataFrame) -> dict[str, Any]:
         return unknown
     # From a stretch of work apart from the last one nobody can tell that its end was waited for.
     inside = (start >= left[-1]) & (end <= right[-1])
-    times = np.sort(np.concatenate([start[inside], end[inside]]))
-    peak = int(
-        max(np.searchsorted(np.sort(start), t, "right") - np.searchsorted(np.sort(end), t, "right") for t in times)
-    )
+    peak = int(count_at(start[inside], start[inside], end[inside]).max(initial=0))
     ends = np.sort(end[inside])
     alone = max(ends[-1] - max(ends[-2], start[inside].max()), 0) if len(ends) > 1 and peak > 1 else 0
     busy = float((right - left).sum())

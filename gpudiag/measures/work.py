@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -35,8 +36,20 @@ class Work:
         return (self.end_us - self.start_us) / SECOND_US
 
 
+_MADE: WeakKeyDictionary[Run, dict[str, Work]] = WeakKeyDictionary()
+
+
 def work_by_gpu(run: Run) -> dict[str, Work]:
-    """:class:`Work` of every GPU with at least two samples of its utilization."""
+    """:class:`Work` of every GPU with at least two samples of its utilization.
+
+    Several measures need it and a run does not change, so it is made once for each run.
+    """
+    if run not in _MADE:
+        _MADE[run] = _made(run)
+    return _MADE[run]
+
+
+def _made(run: Run) -> dict[str, Work]:
     time = gpu_time(run)
     return {
         gpu: _work(samples, time.timelines.get(gpu) if time.joined else None)
