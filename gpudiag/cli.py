@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +35,8 @@ Trials = Annotated[str | None, typer.Option("--trials", metavar="URL|FILE", help
 Artifacts = Annotated[list[str] | None, typer.Option("--artifacts", metavar="FILE...", help="task and training logs")]
 Study = Annotated[str | None, typer.Option("--study", help="the one study to read")]
 Timezone = Annotated[str | None, typer.Option("--timezone", help="zone of stamps that carry none, e.g. Asia/Taipei")]
+Columns = Annotated[str, typer.Option("--columns", metavar="NAMES", help="names for a file without header")]
+Period = Annotated[float | None, typer.Option("--period", help="seconds between samples without stamps")]
 SetThreshold = Annotated[
     list[str] | None, typer.Option("--set", metavar="RULE.THRESHOLD=VALUE", help="override a threshold; repeatable")
 ]
@@ -121,8 +125,8 @@ def inspect(
     format_: Annotated[str, typer.Option("--format", help="text or json")] = "text",
     timezone: Timezone = None,
     study: Study = None,
-    columns: Annotated[str, typer.Option("--columns", metavar="NAMES", help="names for a file without header")] = "",
-    period: Annotated[float | None, typer.Option("--period", help="seconds between samples without stamps")] = None,
+    columns: Columns = "",
+    period: Period = None,
 ) -> None:
     """Say how each input was read, and nothing more."""
     import json
@@ -132,17 +136,33 @@ def inspect(
     from gpudiag.report.inspection import lines
 
     _one_of("--format", format_, ("text", "json"))
-    names = tuple(name.strip() for name in columns.split(",") if name.strip())
-    records = inspect_paths(paths, timezone=timezone, study=study, columns=names, period_s=period)
-    entries = []
-    for record in records:
-        entries.append(to_json(record))
-        if format_ == "text":
-            typer.echo("\n".join(lines(entries[-1])))
+    options: dict[str, Any] = {"timezone": timezone, "study": study, "columns": _names(columns), "period_s": period}
+    with _reading(_console(stderr=True)) as progress:  # takes standard output on a terminal: printed is afterwards
+        entries = [to_json(record) for record in inspect_paths(paths, **options, progress=progress)]
     if format_ == "json":
         typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(line for entry in entries for line in lines(entry)))
     if not any(entry["error"] is None for entry in entries) or _named_failed(paths, entries):
         raise typer.Exit(2)
+
+
+@app.command()
+def convert(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="logs of GPU metrics, of one run")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="NAME.parquet")],
+    timezone: Timezone = None,
+    columns: Columns = "",
+    period: Period = None,
+) -> None:
+    """Write logs of GPU metrics, read as one, into a Parquet file that is read as an input like any other."""
+    from gpudiag.convert import convert as convert_files
+
+    with _reading(_console(stderr=True)) as progress:
+        data = convert_files(
+            files, output, timezone=timezone, columns=_names(columns), period_s=period, progress=progress
+        )
+    typer.echo(f"{output}: {data.rows} rows of {len(data.gpus)} GPUs written.")
 
 
 @app.command()
@@ -163,8 +183,9 @@ def record(
     from gpudiag.record.recorder import Recorder
     from gpudiag.record.session import record_command, record_until_interrupt
 
-    names = tuple(name.strip() for name in gpus.split(",") if name.strip())
-    recorder = Recorder(output, interval_s=interval, gpus=names, processes=processes, host=host, rotate_mb=rotate_mb)
+    recorder = Recorder(
+        output, interval_s=interval, gpus=_names(gpus), processes=processes, host=host, rotate_mb=rotate_mb
+    )
     if command:
         raise typer.Exit(record_command(recorder, command))
     record_until_interrupt(recorder, interval, sys.stderr if sys.stderr.isatty() else None)
@@ -243,6 +264,10 @@ def _one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
         raise ConfigError(f"{option} must be one of {', '.join(legal)}, but got '{value}'; {nearest(value, legal)}")
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _named_failed(paths: list[str], entries: list[dict[str, Any]]) -> bool:
     """True if a path that was named itself, not found in a folder, could not be read."""
     return any(entry["error"] is not None and entry["path"] in paths for entry in entries)
@@ -263,6 +288,18 @@ def _status(console: Console, what: str) -> Any:
     from contextlib import nullcontext
 
     return console.status(f"{what} ...") if console.is_terminal else nullcontext()
+
+
+@contextmanager
+def _reading(console: Console) -> Iterator[Callable[[str], None]]:
+    """What to call with each path before it is read: a terminal shows it, a pipe stays quiet."""
+    if not console.is_terminal:
+        yield lambda path: None
+        return
+    from rich.markup import escape
+
+    with console.status("reading ...") as status:
+        yield lambda path: status.update(f"reading {escape(path)} ...")
 
 
 def expand(arguments: list[str]) -> list[str]:

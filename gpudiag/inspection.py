@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import tzinfo
 from pathlib import Path
@@ -12,7 +12,7 @@ from gpudiag.clock import parse_zone
 from gpudiag.intake import try_take
 from gpudiag.load import walk
 from gpudiag.readers.base import ReadOptions
-from gpudiag.readers.trials import is_url
+from gpudiag.readers.trials import is_url, show_url
 from gpudiag.run import InputRecord
 
 
@@ -23,17 +23,21 @@ def inspect(
     study: str | None = None,
     columns: tuple[str, ...] = (),
     period_s: float | None = None,
+    progress: Callable[[str], None] = lambda path: None,
 ) -> Iterator[InputRecord]:
     """One record per input, in order; a folder that is no input itself gives one per file below it.
 
-    An input that cannot be read gives a record of kind ``unknown`` with ``error`` set.
+    An input that cannot be read gives a record of kind ``unknown`` with ``error`` set. ``progress`` is told each
+    path before it is read.
     """
     options = ReadOptions(parse_zone(timezone), columns, period_s, study)
     for path in paths:
         if is_url(path) or not Path(path).is_dir():
+            progress(show_url(str(path)) if is_url(path) else str(path))
             yield try_take(path, options).record
         else:
             for found, _ in walk(Path(path)):
+                progress(str(found))
                 yield try_take(found, options).record
 
 

@@ -13,7 +13,7 @@ LAYERS = (
     ("errors", "schema"),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "alignment", "intake", "load", "inspection"),
+    ("run", "alignment", "intake", "load", "inspection", "convert"),
     ("measures", "simulation"),
     ("rules", "plots", "advice"),
     ("report", "record"),

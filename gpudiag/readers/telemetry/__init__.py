@@ -27,6 +27,7 @@ from gpudiag.readers.telemetry import (
     nvidia_smi_table,
     nvidia_smi_xml,
     nvitop,
+    parquet,
     prometheus_json,
     prometheus_text,
     prose,
@@ -42,6 +43,7 @@ EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with util
 _TOOLS: tuple[Reader[Telemetry], ...] = (
     gpudiag_csv.READER,
     gpudiag_parquet.READER,
+    parquet.READER,
     nvidia_smi_csv.READER,
     nvidia_smi_dmon.READER,
     nvidia_smi_pmon.READER,

@@ -6,42 +6,35 @@ import json
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.readers.parquet_file import schema_of, table_of, unreadable
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.record_format import PARQUET_KEY
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.gpudiag_csv import Session, tables
 
 NAME = "gpudiag-record-parquet"
-MAGIC = b"PAR1"
 
 
 def recognises(source: Source) -> bool:
     """A Parquet file whose footer, at its end, holds the recorder's headers."""
-    if not source.head.startswith(MAGIC):
-        return False
-    try:
-        return PARQUET_KEY in (pq.read_schema(source.path).metadata or {})
-    except (pa.ArrowException, OSError):
-        return False
+    schema = schema_of(source)
+    return schema is not None and PARQUET_KEY in (schema.metadata or {})
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every session; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
+    table = table_of(source)
     try:
-        table = pq.read_table(source.path)
         headers: list[dict[str, Any]] = json.loads(table.schema.metadata[PARQUET_KEY])
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{source.path}: is no readable recording in Parquet ({error}).") from error
-    frame = pl.DataFrame(table)
-    found = [
-        Session(header["about"], header["gpus"], rows=[frame.filter(pl.col("session") == at).drop("session")])
-        for at, header in enumerate(headers)
-    ]
+        frame = pl.DataFrame(table)
+        found = [
+            Session(header["about"], header["gpus"], rows=[frame.filter(pl.col("session") == at).drop("session")])
+            for at, header in enumerate(headers)
+        ]
+    except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
+        raise unreadable(source, error) from error
     return tables(source, NAME, options, found, ProblemLog())
 
 

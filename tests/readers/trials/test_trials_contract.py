@@ -293,11 +293,11 @@ def test_an_empty_file_belongs_to_nobody(kind: str, tmp_path: Path) -> None:
 
 
 @kinds
-def test_text_files_through_gzip(kind: str, whole: dict[str, Path], tmp_path: Path) -> None:
+def test_files_through_gzip(kind: str, whole: dict[str, Path], tmp_path: Path) -> None:
     path = tmp_path / kind
     path.write_bytes(gzip.compress(whole[kind].read_bytes()))
-    if kind in ("optuna-sqlite", "optuna-trials-parquet"):
-        with pytest.raises(InputError, match="unpack it first" if kind == "optuna-sqlite" else "binary file"):
+    if kind == "optuna-sqlite":
+        with pytest.raises(InputError, match="unpack it first"):
             read_trials(path)
         return
     pd.testing.assert_frame_equal(read(kind, path).trials, read(kind, whole[kind]).trials)
