@@ -213,11 +213,11 @@ def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> No
     script = tmp_path.parent / f"{tmp_path.name}-search.py"
     script.write_text(SEARCH)
     pids = tmp_path.parent / f"{tmp_path.name}-pids"
-    shell = " & ".join(f"{sys.executable} {script} {url} {seed} & echo $! >> {pids}" for seed in range(3))
+    shell = "".join(f"{sys.executable} {script} {url} {seed} & echo $! >> {pids}; " for seed in range(3))
     recording = [sys.executable, "-m", "gpudiag", "record", "--host", "--interval", "0.2", "-o"]
     began = datetime.now(UTC)
     subprocess.run(
-        [*recording, str(tmp_path / "metrics.csv"), "--", "sh", "-c", shell.replace("& &", "&") + "; wait"],
+        [*recording, str(tmp_path / "metrics.csv"), "--", "sh", "-c", shell + "wait"],
         check=True,
         env=os.environ | {"TZ": "America/New_York"},
         timeout=240,
