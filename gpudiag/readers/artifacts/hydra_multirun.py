@@ -74,7 +74,7 @@ def _overrides(path: Path, problems: ProblemLog) -> dict[str, Any]:
 
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         problems.add("overrides.yaml that is no plain YAML", example=path.parent.parent.name)
         return {}
     out = {}
@@ -83,7 +83,7 @@ def _overrides(path: Path, problems: ProblemLog) -> dict[str, Any]:
         if equals:
             try:
                 out[name.lstrip("+~")] = yaml.safe_load(value)
-            except yaml.YAMLError:
+            except (yaml.YAMLError, ValueError, RecursionError):
                 out[name.lstrip("+~")] = value
     return out
 

@@ -110,7 +110,8 @@ def _hparams(source: Source, problems: ProblemLog) -> dict[str, Any]:
         return {}
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
-    except yaml.YAMLError:  # a Python object is written with a tag that only running code could read
+    # A Python object is written with a tag that only running code could read.
+    except (yaml.YAMLError, ValueError, RecursionError):
         problems.add("hparams.yaml that is no plain YAML")
         return {}
     return {f"params.{key}": value for key, value in found.items()} if isinstance(found, dict) else {}

@@ -164,9 +164,9 @@ def meaning_of(name: str) -> Meaning:
 def _without_device(words: list[str]) -> tuple[list[str], str]:
     """The words less the number of a GPU: one after the word GPU, or one at the very end."""
     for at, word in enumerate(words[:-1]):
-        if word in ("gpu", "cuda", "nvidia", "card", "device") and words[at + 1].isdigit():
+        if word in ("gpu", "cuda", "nvidia", "card", "device") and words[at + 1].isdecimal():
             return [*words[: at + 1], *words[at + 2 :]], words[at + 1]
-    if len(words) > 1 and words[-1].isdigit():
+    if len(words) > 1 and words[-1].isdecimal():
         return words[:-1], words[-1]
     return words, ""
 

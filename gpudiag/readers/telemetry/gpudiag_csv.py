@@ -24,7 +24,9 @@ STEP_US = 1_000_000
 """A jump of the wall clock against the monotonic one that is no slewing."""
 _SNIFFED_LINES = 100
 _ENDS = tuple(f",{kind}" for kind in KINDS)
-_FLOATS = ("mono_s", *NUMBERS, "trial")
+_NEEDED = {"time", "gpu", "pid", "name", "kind", "detail", "record"}
+_WHOLE = ("pid", "throttle_reasons", "pstate", "trial")
+_FLOATS = ("mono_s", *(name for name in NUMBERS if name not in _WHOLE))
 
 
 @dataclass(eq=False)
@@ -75,6 +77,7 @@ def sessions(source: Source, log: ProblemLog) -> list[Session]:
 def tables(source: Source, name: str, options: ReadOptions, found: Sequence[Session], log: ProblemLog) -> Telemetry:
     """The tables of the schema from all sessions; a GPU is one GPU in all of them, told by its uuid."""
     names, notes = _common_names(found)
+    notes += [f"Recorded while running: {command}." for command in _commands(found)]
     frames = [session.frame() for session in found]
     stepped = sum(frame["stepped"].any() for frame in frames if "stepped" in frame.columns)
     if stepped:
@@ -102,7 +105,7 @@ def tables(source: Source, name: str, options: ReadOptions, found: Sequence[Sess
 
 def _about(line: str, number: int, source: Source, log: ProblemLog) -> dict[str, Any]:
     version, _, text = line.removeprefix(MAGIC).partition(" ")
-    if version.isdigit() and int(version) > VERSION:
+    if version.isdecimal() and len(version) < 9 and int(version) > VERSION:
         raise InputError(
             f"{source.path}, line {number}: written in version {version} of the recorder's format; this gpudiag reads "
             f"version {VERSION}. Install a newer gpudiag."
@@ -128,7 +131,11 @@ def _other(line: str, number: int, found: list[Session], log: ProblemLog) -> Non
         if isinstance(gpu.get("gpu"), str):
             found[-1].gpus.append(gpu)
     elif line.startswith("time,") and line.endswith(",record") and found:
-        found[-1].columns = tuple(line.split(","))
+        names = tuple(line.split(","))
+        if len(set(names)) == len(names) and set(names) >= _NEEDED:
+            found[-1].columns = names
+        else:
+            log.add("damaged header line", line=number, example=line)
     else:
         torn = line[:4].isdigit() and "," in line
         log.add("torn row" if torn else "line that is no row", line=number, example=line, lost=torn)
@@ -144,8 +151,7 @@ def _take(rows: list[tuple[int, str]], found: list[Session], log: ProblemLog) ->
     good = list(_whole(rows, len(columns), log))
     if not good:
         return
-    text = "\n".join(line for _, line in good).encode()
-    frame = pl.read_csv(text, has_header=False, new_columns=list(columns), infer_schema=False)
+    frame = _cells([line for _, line in good], columns)
     found[-1].rows.append(_typed(frame, [number for number, _ in good], log))
 
 
@@ -158,9 +164,20 @@ def _whole(rows: Iterable[tuple[int, str]], width: int, log: ProblemLog) -> Iter
             log.add("torn row", line=number, example=line, lost=True)
 
 
+def _cells(lines: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+    try:
+        text = "\n".join(lines).encode()
+        return pl.read_csv(text, has_header=False, new_columns=list(columns), infer_schema=False)
+    except pl.exceptions.ComputeError:  # damaged quoting, which the csv module takes as it comes
+        rows = [[cell or None for cell in next(csv.reader([line]))] for line in lines]
+        return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+
+
 def _typed(frame: pl.DataFrame, lines: Sequence[int], log: ProblemLog) -> pl.DataFrame:
     """Text as times and numbers; a cell that is neither is unknown and counted."""
     casts = [pl.col("time").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", strict=False)]
+    wholes = [pl.col(name).cast(pl.Int64, strict=False) for name in frame.columns if name in _WHOLE]
+    casts += [column.cast(pl.Float64) for column in wholes]
     casts += [pl.col(name).cast(pl.Float64, strict=False) for name in frame.columns if name in _FLOATS]
     out = frame.select(*casts, *(name for name in frame.columns if name in (*TEXTS, "record")))
     for name in out.columns:
@@ -179,7 +196,7 @@ def unstepped(rows: pl.DataFrame) -> pl.DataFrame:
     """
     if "stepped" in rows.columns or "mono_s" not in rows.columns:
         return rows
-    ahead = pl.col("time").dt.epoch("us") - (pl.col("mono_s") * 1e6).round().cast(pl.Int64)
+    ahead = pl.col("time").dt.epoch("us") - (pl.col("mono_s") * 1e6).round().cast(pl.Int64, strict=False)
     step = ahead.forward_fill().diff().fill_null(0)
     jump = pl.when(step.abs() > STEP_US).then(step).otherwise(0)
     later = jump.sum() - jump.cum_sum()
@@ -194,6 +211,11 @@ def _common_names(found: Sequence[Session]) -> tuple[list[dict[str, str]], list[
     ids, notes = resolve([face for own in faces for face in own])
     left = iter(ids)
     return [{face.index: next(left) for face in own} for own in faces], notes
+
+
+def _commands(found: Sequence[Session]) -> list[str]:
+    texts = [str(session.about.get("command", "")) for session in found]
+    return [text if len(text) <= 200 else text[:197] + "..." for text in dict.fromkeys(texts) if text]
 
 
 def _face(gpu: dict[str, Any]) -> Face:

@@ -92,7 +92,7 @@ def _bare(columns: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[
     """Bare whole numbers: a small one that comes early is the index, one in the range of temperatures is that."""
     named: dict[str, int] = {}
     for place, cells in enumerate(columns):
-        if names[place] != "unknown" or not cells or not all(cell.isdigit() for cell in cells):
+        if names[place] != "unknown" or not cells or not all(cell.isdecimal() for cell in cells):
             continue
         values = [int(cell) for cell in cells]
         if place <= 2 and max(values) <= _MOST_INDEX:

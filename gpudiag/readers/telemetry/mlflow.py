@@ -20,6 +20,7 @@ from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
+from gpudiag.readers.telemetry.ticks import is_epoch
 from gpudiag.readers.telemetry.wandb_metrics import whole_of
 from gpudiag.readers.trials.sqlite_file import MAGIC, open_readonly
 
@@ -79,8 +80,8 @@ def read_database(source: Source, options: ReadOptions) -> Telemetry:
             found = [(str(key).removeprefix("system/"), at, value) for key, at, value in connection.execute(sql)]
     except sqlite3.Error as error:
         raise InputError(f"{source.path}: cannot be read as MLflow's database ({error}).") from error
-    good = [(key, int(at), float(value)) for key, at, value in found if _is_number(at) and _is_number(value)]
-    log.add("value that is no number", len(found) - len(good), lost=True)
+    good = [(key, int(at), float(value)) for key, at, value in found if _is_moment(at) and _is_number(value)]
+    log.add("row without a time or a number", len(found) - len(good), lost=True)
     return _telemetry(good, source, DATABASE_NAME, options, log)
 
 
@@ -100,6 +101,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
+def _is_moment(at: object) -> bool:
+    return isinstance(at, int | float) and is_epoch(at // 1000)  # whole: a count may be too large for a float
+
+
 def _of_files(source: Source, log: ProblemLog) -> Iterator[Value]:
     """One file a metric, one line ``epoch_ms value step`` a value."""
     for path in sorted((source.path / _FOLDER).iterdir()):
@@ -108,8 +113,12 @@ def _of_files(source: Source, log: ProblemLog) -> Iterator[Value]:
         for line, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
             try:
                 stamp, value, _ = text.split()
-                yield path.name, int(stamp), float(value)
+                at, reading = int(stamp), float(value)
             except ValueError:
+                at, reading = 0, 0.0
+            if _is_moment(at):
+                yield path.name, at, reading
+            else:
                 log.add("torn line", line=line, example=f"{path.name}: {text}", lost=True)
 
 

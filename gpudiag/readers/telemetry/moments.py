@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from gpudiag.readers.telemetry.stamps import STAMP, parts_order
+from gpudiag.readers.telemetry.stamps import FIRST_YEAR, LAST_YEAR, STAMP, parts_order
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ def _named_moment(match: re.Match[str]) -> Moment | None:
 
 
 def _moment(year: int, month: int, day: int, clock: str, half: str | None, zone: str = "") -> Moment | None:
+    if not FIRST_YEAR <= year < LAST_YEAR:
+        return None
     hours, minutes, *rest = clock.replace(",", ".").split(":")
     hour = int(hours)
     if half:

@@ -13,7 +13,7 @@ from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry import smi_table, ticks
-from gpudiag.readers.telemetry.finish import finish
+from gpudiag.readers.telemetry.finish import finish, nothing_usable
 from gpudiag.readers.telemetry.identity import Face, resolve, short_bus_id
 from gpudiag.readers.telemetry.lines import is_screen, numbered_lines, screen_refused
 from gpudiag.readers.telemetry.moments import Moment, read_moment
@@ -54,7 +54,10 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
                 host, text = "", line
             if text:
                 writers.setdefault(host, _Writer(log)).take(number, text)
-    return _tables(source, options, log, {host: writer for host, writer in writers.items() if writer.snapshots})
+    writers = {host: writer for host, writer in writers.items() if writer.snapshots}
+    if not writers:
+        raise nothing_usable(source, NAME, log)
+    return _tables(source, options, log, writers)
 
 
 def _host(line: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ _MOST_INDEX = 15
 
 def bare_row(line: str) -> list[float] | None:
     """The numbers of a line that holds nothing else but commas."""
-    return [float(cell) for cell in line.split(",")] if _ROW.fullmatch(line) else None
+    return [float(cell.strip()) for cell in line.split(",")] if _ROW.fullmatch(line) else None
 
 
 def columns_of(

@@ -78,7 +78,7 @@ class StampForm:
         rest = cell.str.slice(19)
         if self.zone:
             rest = pl.when(rest.str.ends_with(self.zone)).then(rest.str.strip_suffix(self.zone))
-        fraction_us = (rest.cast(pl.Float64, strict=False) * _SECOND_US).round().cast(pl.Int64)
+        fraction_us = (rest.cast(pl.Float64, strict=False) * _SECOND_US).round().cast(pl.Int64, strict=False)
         return (second.cast(pl.Int64) + fraction_us).cast(pl.Datetime("us"))
 
     def _any(self, cell: pl.Expr) -> pl.Expr:
@@ -94,7 +94,8 @@ NVIDIA = StampForm("text", "%Y/%m/%d %H:%M:%S%.f")
 
 def _sane(stamps: pl.Series) -> pl.Series:
     low, high = datetime(FIRST_YEAR, 1, 1), datetime(LAST_YEAR, 1, 1)
-    if len(stamps) == stamps.null_count() or (stamps.min() >= low and stamps.max() <= high):
+    us = stamps.to_physical()  # years that Python's datetime does not have
+    if len(us) == us.null_count() or (us.min() >= _epoch_us(FIRST_YEAR) and us.max() <= _epoch_us(LAST_YEAR)):
         return stamps
     return stamps.to_frame("").select(pl.when(pl.col("").is_between(low, high)).then(pl.col(""))).to_series()
 
@@ -173,9 +174,9 @@ def parts_order(match: re.Match[str]) -> str:
 
 def _date_format(dates: Sequence[str], *, american: bool) -> tuple[str, bool]:
     """The chrono format of a date, and whether day and month could be the other way round."""
-    if dates[0].isdigit():
+    if dates[0].isdecimal():
         return "%Y%m%d", False
-    mark = next(char for char in dates[0] if not char.isdigit())
+    mark = next(char for char in dates[0] if not char.isdecimal())
     parts = [[int(part) for part in re.split(r"\D", date)] for date in dates]
     if parts[0][0] > 31:
         return f"%Y{mark}%m{mark}%d", False

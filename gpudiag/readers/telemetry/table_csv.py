@@ -98,7 +98,8 @@ def _laid_out(source: Source, header: Header, below: Sequence[str]) -> _Table:
     elif header.separator == "," and (numbers := _decimals(header.names, rows)):
         steps.append(join_decimals(len(header.names), numbers))
         text = "\n".join(",".join(row) for row in rows)
-        rows = [row.split(",") for row in join_decimals(len(header.names), numbers)(text.encode()).decode().split("\n")]
+        joined = join_decimals(len(header.names), numbers)(text.encode()).decode()
+        rows = rows_under(joined.split("\n"), ",", len(header.names))
     layout = layout_of(header.names, rows, header.separator)
     layout, notes = _wide_named(source, header, layout, rows)
     if not any(meaning_of(name).gpu for name in header.names):

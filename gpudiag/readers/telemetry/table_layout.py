@@ -126,7 +126,7 @@ def _aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     extra = (len(rows[0]) if rows else len(names)) - len(names)
     if extra <= 0:
         return list(names)
-    counts = [row[0] for row in rows if row[0].isdigit()]
+    counts = [row[0] for row in rows if row[0].isdecimal()]
     numbered = len(counts) == len(rows) and [int(c) for c in counts] == list(
         range(int(counts[0]), int(counts[0]) + len(rows))
     )
@@ -190,7 +190,7 @@ def _common_prefix(meaning: Meaning, cells: Sequence[str]) -> str:
 
 def _index(name: str, cells: Sequence[str]) -> Field:
     """A column that numbers or names the GPU, told from its cells; one that counts rows is not used."""
-    if cells and all(cell.isdigit() for cell in cells):
+    if cells and all(cell.isdecimal() for cell in cells):
         values = [int(cell) for cell in cells]
         counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > 15
         return Field(name) if counting or max(values) >= _MOST_GPUS else Field(name, "index", "number")

@@ -9,7 +9,7 @@ from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.wandb_metrics import Tick, joined, plain_name, tables
+from gpudiag.readers.telemetry.wandb_metrics import Tick, is_number, joined, plain_name, tables
 from gpudiag.readers.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, Message, epoch_us, inner, records, text
 
 NAME = "W&B run file"
@@ -52,7 +52,7 @@ def _values(stats: Message) -> Iterator[tuple[str, float]]:
             value = json.loads(text(item, VALUE_JSON))
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             yield plain_name(text(item, KEY)), float(value)
 
 

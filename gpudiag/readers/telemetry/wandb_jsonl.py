@@ -11,7 +11,8 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.finish import finish, nothing_usable
 from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.wandb_metrics import Tick, joined, plain_name, tables
+from gpudiag.readers.telemetry.ticks import is_epoch
+from gpudiag.readers.telemetry.wandb_metrics import Tick, is_number, joined, plain_name, tables
 
 NAME = "W&B events"
 
@@ -47,14 +48,14 @@ def _tick(line: str, number: int) -> Tick | None:
         found: Any = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("_timestamp"), int | float):
+    if not isinstance(found, dict) or not is_number(found.get("_timestamp")) or not is_epoch(found["_timestamp"]):
         return None
     values = {plain_name(key): float(value) for key, value in found.items() if _is_metric(key, value)}
     return Tick(round(found["_timestamp"] * 1e6), values, number) if values else None
 
 
 def _is_metric(key: str, value: object) -> bool:
-    return plain_name(key) != key and isinstance(value, int | float) and not isinstance(value, bool)
+    return plain_name(key) != key and is_number(value)
 
 
 READER = Reader(NAME, recognises, read)

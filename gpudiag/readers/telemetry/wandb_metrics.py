@@ -7,8 +7,10 @@ exports. See https://docs.wandb.ai/ref/python/experiments/system-metrics
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -52,6 +54,11 @@ class Tables:
     gpu: pd.DataFrame | None
     host: pd.DataFrame | None
     notes: tuple[str, ...]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """True for a number that a float holds; JSON knows larger integers."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def plain_name(key: str) -> str:

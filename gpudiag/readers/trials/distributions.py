@@ -41,5 +41,5 @@ def parse_distribution(text: str) -> Distribution | None:
             return Distribution(kind) if kind else None
         choices = stored["attributes"]["choices"] if "attributes" in stored else stored["choices"]
         return Distribution("choice", tuple(choices))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

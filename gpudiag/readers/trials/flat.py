@@ -38,6 +38,8 @@ def from_columns(columns: Columns, source: Source, options: ReadOptions, reader:
 
     The export names no study: it is called as the caller says, else like the file.
     """
+    if "number" not in columns:
+        raise InputError(f"{source.path}: expected a column 'number', got {', '.join(map(str, columns))[:100]!r}.")
     keep = _good_rows(columns, problems)
     count = len(next(iter(columns.values()), ()))
     if count and not keep.any():

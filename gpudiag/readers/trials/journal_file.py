@@ -22,7 +22,7 @@ def recognises(source: Source) -> bool:
         return False
     try:
         operation = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(operation.get("op_code"), int) and "worker_id" in operation
 
@@ -36,7 +36,7 @@ def _operations(source: Source, problems: ProblemLog) -> Iterator[Operation]:
                 return
             try:
                 operation = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 operation = None
             if isinstance(operation, dict):
                 yield operation

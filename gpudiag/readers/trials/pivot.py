@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,8 @@ def column(cells: np.ndarray, row: np.ndarray, rows: int) -> pd.Series:
     if kinds == {int} and max(map(abs, cells)) < 2**63:
         return _scatter(cells.astype("int64"), row, rows)
     if kinds <= {int, float}:
-        return _scatter(cells.astype(float), row, rows)
+        with suppress(OverflowError):  # an integer too large for a float stays what it is
+            return _scatter(cells.astype(float), row, rows)
     out = np.full(rows, None, dtype=object)
     out[row] = cells
     if kinds == {bool}:

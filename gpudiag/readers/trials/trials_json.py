@@ -88,7 +88,7 @@ def _items(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
     for part in _NEXT_ITEM.split(text.strip()):
         try:
             found = yaml.safe_load(part)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):
             found = None
         if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
             yield found[0]

@@ -1,0 +1,111 @@
+"""Damage that once broke a reader: each case gives tables or one InputError, and what is good is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpudiag.clock import parse_zone
+from gpudiag.errors import InputError
+from gpudiag.readers.base import ReadOptions, Telemetry, Trials
+from gpudiag.readers.identify import identify
+from gpudiag.readers.source import Source
+
+OPTIONS = ReadOptions(parse_zone("Asia/Taipei"))
+HUGE = "9" * 400
+RECORD = (
+    '# gpudiag-record 1 {"host": "n"}\n# gpu {"gpu": "0"}\ntime,mono_s,gpu,pid,util_pct,name,kind,detail,record\n'
+    "2026-03-01T10:00:00Z,5,0,,50,,,,gpu\n2026-03-01T10:00:01Z,6,0,,51,,,,gpu\n"
+)
+QUERY = "timestamp, index, utilization.gpu [%]\n2026/03/01 10:00:00.000, 0, 5 %\n2026/03/01 10:00:01.000, 0, 7 %\n"
+MADE = "time,util_pct,mem_used_mb\n"
+ROWS = "".join(f"2026-03-01 10:00:{second:02d},5{second % 10},900\n" for second in range(20))
+YAML = "- number: 0\n  state: COMPLETE\n  value: 1\n  datetime_start: '2026-03-01 10:00:00'\n"
+
+
+def read(folder: Path, text: str) -> Telemetry | Trials:
+    path = folder / "input.dat"
+    path.write_text(text, encoding="utf-8")
+    source = Source.open(path)
+    found = identify(source)
+    assert found is not None, "the damage is beyond the head by which it is recognised"
+    return found[1].read(source, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        pytest.param(QUERY + "2026/03/01 10:00:02.1e29, 0, 5 %\n", 2, id="fraction of a second beyond an integer"),
+        pytest.param(QUERY + "2026/03/01 10:00:02inf, 0, 5 %\n", 2, id="infinite fraction of a second"),
+        pytest.param(QUERY + "0000/03/01 10:00:02.000, 0, 5 %\n", 2, id="year 0"),
+        pytest.param(MADE + ROWS + "0000-01-01T00:00:00,5,6\n", 20, id="year 0 in a home-made table"),
+        pytest.param(RECORD + "2026-03-01T10:00:02Z,inf,0,,52,,,,gpu\n", 3, id="infinite monotonic clock"),
+        pytest.param(RECORD + '"2026-03-01T10:00:02Z"x,7,0,,52,,"a"b"",,gpu\n', 2, id="damaged quotes"),
+        pytest.param(RECORD + "time,util_pct,record\n2026-03-01T10:00:02Z,7,0,,52,,,,gpu\n", 3, id="damaged header"),
+        pytest.param("index,time,util_pct\n" + "".join(f"²,{row}" for row in ROWS.splitlines(True)), 20, id="²"),
+    ],
+)
+def test_good_rows_are_kept(tmp_path: Path, text: str, rows: int) -> None:
+    data = read(tmp_path, text)
+    assert isinstance(data, Telemetry)
+    assert len(data.gpu) == rows
+
+
+def test_dates_that_no_sample_can_have_are_no_moments(tmp_path: Path) -> None:
+    data = read(
+        tmp_path,
+        "[0210-04-01 @ 13:32:00] > Temp: 50C  Power: 70/250 W  Utilization: 7%  Memory: 90/11019 MiB\n"
+        "[2021-04-01 @ 13:32:01] > Temp: 50C  Power: 70/250 W  Utilization: 8%  Memory: 91/11019 MiB\n"
+        "[2021-04-01 @ 13:32:02] > Temp: 50C  Power: 70/250 W  Utilization: 9%  Memory: 92/11019 MiB\n",
+    )
+    assert isinstance(data, Telemetry)
+    assert set(data.gpu["time"].dt.year) <= {1970, 2021}
+
+
+def test_a_huge_integer_in_wandb_events_is_no_reading(tmp_path: Path) -> None:
+    line = '{"system.gpu.0.gpu": %s, "system.gpu.0.temp": 41.0, "_timestamp": %s, "_runtime": 1}\n'
+    data = read(tmp_path, line % (50, 1772359200) + line % (HUGE, 1772359210) + line % (52, "1e400"))
+    assert isinstance(data, Telemetry)
+    assert data.gpu["temp_c"].tolist() == [41.0, 41.0] and data.gpu["util_pct"].isna().tolist() == [False, True]
+
+
+def test_yaml_of_trials_with_impossible_dates_and_huge_numbers(tmp_path: Path) -> None:
+    data = read(
+        tmp_path, YAML + YAML.replace("'2026-03-01 10:00:00'", "0000-01-01 00:00:00").replace("number: 0", "number: 1")
+    )
+    assert isinstance(data, Trials)
+    assert data.trials["trial"].tolist() == [0] and any(problem.lost for problem in data.problems)
+    data = read(
+        tmp_path,
+        YAML + f"  params: {{depth: {HUGE}}}\n" + YAML.replace("number: 0", "number: 1") + "  params: {depth: 0.5}\n",
+    )
+    assert isinstance(data, Trials)
+    assert data.trials["params.depth"].tolist() == [int(HUGE), 0.5]
+
+
+def test_stamps_of_mlflow_beyond_any_time(tmp_path: Path) -> None:
+    folder = tmp_path / "run" / "metrics" / "system"
+    folder.mkdir(parents=True)
+    (tmp_path / "run" / "meta.yaml").write_text("run_id: a\n")
+    (folder / "gpu_0_utilization_percentage").write_text(f"1772359200000 50.0 0\n{HUGE} 51.0 1\n1772359210000 52.0 2\n")
+    source = Source.open(tmp_path / "run")
+    found = identify(source)
+    assert found is not None
+    data = found[1].read(source, OPTIONS)
+    assert isinstance(data, Telemetry)
+    assert data.gpu["util_pct"].tolist() == [50.0, 52.0]
+    assert [(problem.kind, problem.count) for problem in data.problems] == [("torn line", 1)]
+
+
+def test_a_header_of_trials_that_loses_its_number(tmp_path: Path) -> None:
+    """Two columns of one name look like a multi-index frame, whose second header renames columns."""
+    with pytest.raises(InputError, match="expected a column 'number'"):
+        read(tmp_path, ",number,value,value,datetime_start,state\n0,0,1.0,1.0,2026-03-01 10:00:00,COMPLETE\n")
+
+
+def test_a_frame_of_a_table_without_a_table(tmp_path: Path) -> None:
+    frame = "| NVIDIA-SMI 570.86.15    Driver Version: 570.86.15    CUDA Version: 12.8 |\n"
+    bar = "+" + "-" * 73 + "+\n"
+    with pytest.raises(InputError, match="no usable sample"):
+        read(tmp_path, bar + "frozen\n" + frame.replace("|", "\x1d|", 1))

@@ -1,0 +1,233 @@
+"""Damaged inputs: every reader of every registry gives tables or one InputError, never anything else.
+
+Every file starts as a good sample and is changed in a few places: odd tokens for numbers and stamps, cells and lines
+lost, doubled or swapped, bytes flipped. The changes are seeded, so that a failure is found again.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gpudiag.clock import parse_zone
+from gpudiag.errors import InputError
+from gpudiag.readers import artifacts, telemetry, trials
+from gpudiag.readers.base import ReadOptions
+from gpudiag.readers.identify import identify
+from gpudiag.readers.source import Source
+
+HERE = Path(__file__).resolve().parent
+OPTIONS = ReadOptions(parse_zone("Asia/Taipei"))
+ROUNDS = 4
+Content = bytes | Mapping[str, bytes]
+
+ODD = (
+    *(
+        "",
+        "-",
+        "nan",
+        "inf",
+        "-inf",
+        "1e29",
+        "-1e400",
+        "99999999999999999999",
+        "0x1F",
+        "²",
+        "٣",
+        "1_000",
+        "1,5",
+        "NULL",
+    ),
+    *("[N/A]", "true", "-1", "0", "1e-320", "\0", '"', "'", "{}", "[]", ":", "\u2028", "9" * 400),
+    *("0000-00-00 00:00:00", "9999-12-31T23:59:59Z", "99999/01/01 00:00:00", "2026-02-30 25:61:61", "1969-12-31"),
+)
+TOKEN = re.compile(rb"[-+]?\d+(?:\.\d+)?")
+
+ARTIFACTS: dict[str, Content] = {
+    "task-jsonl": b"".join(
+        json.dumps({"task": f"t{k}", "status": "ok", "start": 1761645600 + k, "end": 1761645700.5, "gpu": k}).encode()
+        + b"\n"
+        for k in range(6)
+    ),
+    "task-csv": b"Task,Status,Start Time,End-Time,GPU,depth\n"
+    + b"a,ok,2026-03-01 10:00:00,2026-03-01 10:01:40,1,9\nb,FAILED,2026-03-01 10:00:10,2026-03-01 10:00:20,0,7\n",
+    "slurm-sacct": b"JobID|JobName|State|ExitCode|Start|End|Elapsed|AllocTRES|MaxRSS|NodeList\n"
+    + b"7|train|FAILED|0:0|2026-01-15T19:00:00|2026-01-15T20:00:00|1-01:00:00|billing=4,gres/gpu:a100=2|| gpu3\n"
+    + b"7.0|python|OUT_OF_MEMORY|0:125||||cpu=1|1.5G|gpu3\n8_1|b|RUNNING|0:0|2026-01-15T19:00:00|Unknown|00:10:00|||\n",
+    "lightning-csv": b"train_loss,epoch,step,val_loss\n0.9,0,9,\n,0,9,0.8\n0.7,1,19,\n,1,19,0.6\n",
+    "training-log": b"2026-03-01 10:00:00 Trial 3 using GPU 3\nEpoch 3/100 train loss 0.51 time: 91.17 s\n"
+    + b"[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms\nepoch 2 took 1:31\n[trial #4] device=cuda:1\n"
+    + b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\nexitcode  : -9 (pid: 812)\n",
+    "ray-tune": {
+        "t_0_x=1_2020-09-10_19-23-55/params.json": b'{"x": 0.5, "kind": "a"}',
+        "t_0_x=1_2020-09-10_19-23-55/result.json": b"".join(
+            b'{"training_iteration": %d, "loss": 0.%d, "timestamp": %d, "time_total_s": %d.5, "trial_id": "a_1", '
+            b'"pid": 7, "done": false, "experiment_tag": "0", "config": {"x": 1}, "hostname": "n", "node_ip": "1"}\n'
+            % (step, step, 1599758635 + step, step)
+            for step in range(1, 5)
+        ),
+        "experiment_state-2020-09-10_19-23-55.json": b'{"checkpoints": [{"trial_id": "a_1", "status": "TERMINATED", '
+        b'"config": {"x": 1}, "start_time": 1599758635.2, "last_update_time": 1599758699}], "runner_data": {}}',
+    },
+    "wandb-run": {
+        "wandb/run-20260301_100000-ab12cd34/files/wandb-metadata.json": b'{"startedAt": "2026-03-01T10:00:00.5Z", '
+        b'"gpu_count": 2, "gpu_nvidia": [{"name": "NVIDIA H200", "memoryTotal": "150754820096"}], "host": "n"}',
+        "wandb/run-20260301_100000-ab12cd34/files/wandb-summary.json": b'{"loss": 0.25, "_runtime": 99, '
+        b'"_timestamp": 1772359300.5, "_wandb": {"runtime": 99}}',
+        "wandb/run-20260301_100000-ab12cd34/files/config.yaml": b"lr:\n  value: 0.1\n",
+    },
+    "hydra-multirun": {
+        "0/.hydra/overrides.yaml": b"- lr=0.1\n- model=big\n",
+        "0/main.log": b"[2026-03-01 10:00:00,123][main][INFO] - start\n[2026-03-01 10:10:00,000][main][INFO] - end\n",
+        "1/.hydra/overrides.yaml": b"- lr=0.2\n- model=big\n",
+        "multirun.yaml": b"hydra:\n  job: {name: main}\n  sweep: {dir: multirun}\n",
+    },
+}
+
+
+def _module(path: Path) -> ModuleType:
+    """A module of tests, wherever it lies."""
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec = importlib.util.spec_from_file_location(f"fuzz_{path.stem}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _contents(folder: Path) -> dict[str, Content]:
+    """A few good inputs of every reader, by its name and theirs; trial files are written below ``folder``."""
+    out: dict[str, Content] = {}
+    for sample in _module(HERE / "telemetry" / "test_contract.py").SAMPLES:
+        content = sample.content
+        if isinstance(content, Mapping):
+            out[sample.id] = {name: text.encode() for name, text in content.items()}
+        else:
+            out[sample.id] = content.encode() if isinstance(content, str) else content
+    contract = _module(HERE / "trials" / "test_trials_contract.py")
+    for kind, write in contract.WRITERS.items():
+        write(folder / kind, contract.usual())
+        out[f"{kind}:usual"] = (folder / kind).read_bytes()
+    return out | {f"{name}:small": content for name, content in ARTIFACTS.items()}
+
+
+def mutate(rng: random.Random, data: bytes) -> bytes:
+    """``data`` with one to four changes."""
+    for _ in range(rng.randint(1, 4)):
+        data = rng.choice((_token, _token, _token, _lines, _cell, _noise, _cut))(rng, data)
+    return data
+
+
+def _token(rng: random.Random, data: bytes) -> bytes:
+    """An odd token in place of a number, and once in a while of all numbers of its spelling."""
+    found = list(TOKEN.finditer(data, 0, 1 << 16))
+    if not found:
+        return _noise(rng, data)
+    odd = rng.choice(ODD).encode()
+    match = rng.choice(found)
+    if rng.random() < 0.2:
+        return data.replace(match[0], odd)
+    return data[: match.start()] + odd + data[match.end() :]
+
+
+def _lines(rng: random.Random, data: bytes) -> bytes:
+    lines = data.split(b"\n")
+    a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
+    what = rng.randrange(4)
+    if what == 0:
+        lines[a], lines[b] = lines[b], lines[a]
+    elif what == 1:
+        lines.insert(a, lines[b])
+    elif what == 2:
+        del lines[a]
+    else:
+        lines[a] = lines[a] + lines[b]
+    return b"\n".join(lines)
+
+
+def _cell(rng: random.Random, data: bytes) -> bytes:
+    """A cell of a line doubled, emptied or put in place of another; with the header, for instance, a name."""
+    lines = data.split(b"\n")
+    at = rng.choice((0, rng.randrange(len(lines))))
+    mark = rng.choice((b",", b" ", b"|", b'"', b"\t", b";"))
+    cells = lines[at].split(mark)
+    a, b = rng.randrange(len(cells)), rng.randrange(len(cells))
+    what = rng.randrange(3)
+    if what == 0:
+        cells[a] = cells[b]
+    elif what == 1:
+        cells.insert(a, cells[b])
+    else:
+        cells[a] = b""
+    lines[at] = mark.join(cells)
+    return b"\n".join(lines)
+
+
+def _noise(rng: random.Random, data: bytes) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 5, 50)) if data else 0):
+        changed[rng.randrange(len(data))] = rng.randrange(256)
+    return bytes(changed)
+
+
+def _cut(rng: random.Random, data: bytes) -> bytes:
+    low, high = sorted((rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)))
+    return data[:high] if rng.random() < 0.5 else data[:low] + data[high:]
+
+
+def put(content: Content, folder: Path) -> Path:
+    path = folder / "input.dat"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+        return path
+    for name, data in content.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(data)
+    return path
+
+
+def read(path: Path) -> None:
+    """Read the path, and everything in it where it is a folder, as an inspection would."""
+    for one in (path, *(sorted(path.rglob("*")) if path.is_dir() else ())):
+        try:
+            source = Source.open(one)
+            found = identify(source)
+            if found is not None:
+                found[1].read(source, OPTIONS)
+        except InputError as error:
+            assert "claimed by several" not in str(error), error
+            assert "\n" not in str(error)
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Content]:
+    return _contents(tmp_path_factory.mktemp("whole"))
+
+
+READERS = (*telemetry.READERS, *trials.READERS, *artifacts.READERS)
+
+
+@pytest.mark.parametrize("name", sorted({reader.name for reader in READERS if not reader.refuses}))
+def test_only_input_errors_escape(name: str, contents: dict[str, Content], tmp_path: Path) -> None:
+    rng = random.Random(name)
+    own = [content for key, content in contents.items() if key.startswith(f"{name}:")]
+    assert own, f"no good sample of {name} to start from"
+    for at in range(ROUNDS):
+        for number, content in enumerate(own[:3]):
+            (tmp_path / f"{at}.{number}").mkdir()
+            if isinstance(content, bytes):
+                changed: Content = mutate(rng, content)
+            else:
+                changed = {key: mutate(rng, data) for key, data in content.items()}
+            read(put(changed, tmp_path / f"{at}.{number}"))
