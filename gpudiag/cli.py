@@ -184,7 +184,13 @@ def record(
     from gpudiag.record.session import record_command, record_until_interrupt
 
     recorder = Recorder(
-        output, interval_s=interval, gpus=_names(gpus), processes=processes, host=host, rotate_mb=rotate_mb
+        output,
+        interval_s=interval,
+        gpus=_names(gpus),
+        processes=processes,
+        host=host,
+        rotate_mb=rotate_mb,
+        warn=not command,
     )
     if command:
         raise typer.Exit(record_command(recorder, command))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -44,6 +45,8 @@ class Recorder:
         mode: ``thread`` samples in this process; ``process`` starts another, which Python's lock cannot delay.
         rotate_mb: begin a new file after that many megabytes (CSV only).
         settings: present values such as ``{"batch_size": 32, "num_workers": 4}``, repeated in warnings.
+        warn: say on stderr when a GPU in use stays below 30 % for a minute.
+        adapter: where readings of GPUs come from; default: NVML. Only for ``mode="thread"``.
 
     Raises:
         NoDriver: on entry, where there is no NVIDIA driver and the host is not recorded.
@@ -61,6 +64,7 @@ class Recorder:
         mode: Literal["thread", "process"] = "thread",
         rotate_mb: float | None = None,
         settings: Mapping[str, object] | None = None,
+        warn: bool = True,
         adapter: Adapter | None = None,
     ) -> None:
         self.path = Path(path)
@@ -72,14 +76,14 @@ class Recorder:
         self._file = parquet.journal_of(self.path) if self._parquet else self.path
         self._options = Options(interval_s, tuple(gpus), processes, str(machine_zone()))
         self._wanted: dict[str, Any] = {"host": host, "rotate_mb": rotate_mb}
-        self._board = Board(say, settings)
+        self._board = Board(say if warn else lambda text: None, settings)
         self._worker = ProcessWorker() if mode == "process" else ThreadWorker(adapter)
         self._owner = 0
 
-    def open(self) -> None:
-        """Find the GPUs and begin the file; :meth:`start` does this where it has not been done."""
+    def open(self, command: str = "") -> None:
+        """Find the GPUs and begin the file, whose header names ``command``; else :meth:`start` does this."""
         self._owner = os.getpid()
-        self._worker.open(self._file, self._options, self._wanted, self._board)
+        self._worker.open(self._file, replace(self._options, command=command), self._wanted, self._board)
 
     def start(self) -> Recorder:
         """Begin to sample."""

@@ -42,12 +42,16 @@ class Clock:
 
 @dataclass(frozen=True)
 class Options:
-    """What is sampled. ``gpus``: indices or uuids (beginnings will do), empty for all; ``zone`` is the machine's."""
+    """What is sampled. ``gpus``: indices or uuids (beginnings will do), empty for all.
+
+    ``zone`` (the machine's) and ``command`` (what is run meanwhile) go into the header.
+    """
 
     interval_s: float = 1.0
     gpus: tuple[str, ...] = ()
     processes: bool = False
     zone: str = ""
+    command: str = ""
 
     def __post_init__(self) -> None:
         if not 0.01 <= self.interval_s <= 3600:
@@ -149,6 +153,8 @@ class Sampler:
             "driver": self._driver,
             "interval_s": self._options.interval_s,
         }
+        if self._options.command:
+            about["command"] = self._options.command
         if self._options.processes and sees_other_pids():
             about["pids"] = "of the host: this container has its own"
         self._sink.begin(about, self._devices)

@@ -18,10 +18,10 @@ def record_command(recorder: Recorder, arguments: list[str]) -> int:
     command = Command(arguments)
     command.hold()
     try:
-        recorder.open()
+        recorder.open(command.text)
         try:
             command.start()
-            recorder.mark("command_start", f"pid {command.pid}: {command.text}")
+            recorder.mark("command_start", f"pid {command.pid}")
             recorder.start()
             code = command.wait()
             recorder.mark(*ended(code))

@@ -45,7 +45,8 @@ def test_the_exit_code_passes(code: int, tmp_path: Path) -> None:
     returned, out, _ = finish(start(tmp_path / "a.csv", "sh", "-c", f"echo to out; exit {code}"))
     assert (returned, out) == (code, b"to out\n")
     told = events(tmp_path / "a.csv")
-    assert told["command_end"] == f"exit code {code}" and "exit" in told["command_start"]
+    assert told["command_end"] == f"exit code {code}" and told["command_start"].startswith("pid ")
+    assert read_telemetry(tmp_path / "a.csv").notes == (f"Recorded while running: sh -c 'echo to out; exit {code}'.",)
     assert "record_end" in told
 
 

@@ -18,7 +18,8 @@ def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFr
 
     ``start`` and ``end`` of a stamped trial are its stamps; an end without one, and trials of the study
     without any, are moved by the offset that its stamped trials show, if they all show one. Then the clock of
-    the study is ``utc``. Columns ``gpu`` (a uuid), ``pid`` and ``host`` are filled where they are unknown.
+    the study is ``utc``. Columns ``gpu`` (a uuid), ``pid``, ``host`` and a failure's ``detail`` (the class of its
+    exception) are filled where they are unknown.
     """
     if PREFIX + "start_utc" not in trials:
         return trials, studies, ()
@@ -61,10 +62,11 @@ def _common(offset: pd.Series) -> pd.Timedelta:
 
 
 def _located(trials: pd.DataFrame) -> pd.DataFrame:
-    """GPU, process and host from the stamps where nothing else tells them; changes its own copy."""
-    for column, name in (("gpu", "gpu_uuid"), ("host", "host")):
+    """GPU, process, host and class of failure from the stamps where nothing else tells them; changes its own copy."""
+    for column, name in (("gpu", "gpu_uuid"), ("host", "host"), ("detail", "exception")):
         if PREFIX + name in trials:
             said = trials[PREFIX + name].astype("object")
+            said = said.where((trials["state"] == "FAIL") | (column != "detail"))
             known = trials[column].astype("object") if column in trials else pd.Series(None, trials.index, dtype=object)
             trials[column] = known.where(known.notna(), said).astype(text_dtype())
     if PREFIX + "pid" in trials:

@@ -108,3 +108,11 @@ def test_place_is_filled_where_nothing_else_tells() -> None:
     out, _, _ = apply_stamps(frame, studies("s"))
     assert out["gpu"].tolist() == ["3", "GPU-1", "x"]
     assert out["pid"].tolist() == [7, pd.NA, 8] and out["host"].isna().tolist() == [False, True, False]
+
+
+def test_a_failure_is_told_by_the_class_of_its_exception() -> None:
+    frame = stamp(table(3), [0, 1, 2]).assign(
+        state=["FAIL", "PRUNED", "FAIL"], **{PREFIX + "exception": ["MemoryError", "TrialPruned", None]}
+    )
+    out, _, _ = apply_stamps(frame, studies("s"))
+    assert out["detail"].where(out["detail"].notna(), "").tolist() == ["MemoryError", "", ""]
