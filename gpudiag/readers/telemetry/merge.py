@@ -33,7 +33,8 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
     }
     twice = sum(problem.count for problem in log.all if problem.kind == DUPLICATE)
     if twice:
-        notes.append(f"{twice} samples stand in more than one log; each was counted once.")
+        what = "1 sample stands" if twice == 1 else f"{twice} samples stand"
+        notes.append(f"{what} in more than one log; each was counted once.")
     clocks = {part.clock for part in parts}
     known = _stacked(parts, "gpus", names)
     return Telemetry(

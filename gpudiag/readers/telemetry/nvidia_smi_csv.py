@@ -11,6 +11,7 @@ from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.assemble import assemble
 from gpudiag.readers.telemetry.grid import Layout
 from gpudiag.readers.telemetry.guess import guess_names, has_units, rows_like
+from gpudiag.readers.telemetry.moments import read_moment
 from gpudiag.readers.telemetry.nvidia_fields import announces, layout_of, legal, own_name, split_header
 from gpudiag.readers.telemetry.sweep import Sweep
 
@@ -26,8 +27,8 @@ def recognises(source: Source) -> bool:
     lines = _top(source)
     if any(legal(split_header(line)) for line in lines):
         return True
-    told = [line for line in lines if line.strip()]
-    rows = rows_like(told)
+    rows = rows_like(lines)
+    told = [line for line in lines if line.strip() and not read_moment(line)] if rows else []
     if not rows or 2 * len(rows) < len(told):
         return False
     first = split_header(told[0])  # a header in other words is another dialect's

@@ -148,7 +148,7 @@ class Sweep:
 
     def _count(self, first_line: int, left: np.ndarray, texts: Sequence[str]) -> None:
         for place, text in zip((first_line + left).tolist(), texts, strict=True):
-            if moment := read_moment(text):
+            if moment := self._moment(text):
                 self.moments.append((place, moment))
             elif not text.strip():
                 continue
@@ -159,6 +159,11 @@ class Sweep:
             else:
                 self.others.append((place, text))
                 self.log.add(OTHER, line=place, example=text)
+
+    def _moment(self, text: str) -> Moment | None:
+        """The time a line states; a line of several cells is a torn row where rows have a time of their own."""
+        cells = "time" in self.layout.targets and self.layout.separator.strip() in text
+        return None if cells else read_moment(text)
 
     def _mark(self, text: str) -> tuple[str, str] | None:
         """Stamp and text of a row whose numbers are all blank but for one cell of text."""

@@ -43,7 +43,7 @@ def metric_of_numbers(columns: Sequence[Sequence[str]]) -> str:
     """
     values = np.array([float(cell) for cells in columns for cell in cells])
     whole = bool(np.all(values == np.round(values)))
-    if not len(values) or values.min() < 0:
+    if not len(values) or not np.isfinite(values).all() or values.min() < 0:
         return ""
     if not whole and _LEAST_SURE_W < values.max() <= _MOST_W:
         return "power_w"
@@ -55,6 +55,6 @@ def metric_of_numbers(columns: Sequence[Sequence[str]]) -> str:
 def with_metric(layout: Layout, places: Sequence[int], devices: Sequence[str], metric: str) -> Layout:
     """The layout with the bare columns of GPUs holding that metric."""
     fields = list(layout.fields)
-    for place, device in zip(places, devices, strict=True):
+    for device, place in {device: place for place, device in reversed([*zip(places, devices, strict=True)])}.items():
         fields[place] = Field(fields[place].name, f"{metric}@{device}", "number")
     return replace(layout, fields=tuple(fields))

@@ -1,0 +1,90 @@
+"""One GPU over several logs: by uuid, then bus id, then index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpudiag.readers.base import Telemetry
+from gpudiag.readers.telemetry.identity import Face, resolve, short_bus_id
+from gpudiag.readers.telemetry.merge import merge
+from gpudiag.schema import TABLES, conform
+
+A, B = "GPU-aaaaaaaa", "GPU-bbbbbbbb"
+
+
+def part(
+    seconds: list[int], gpu: str = "0", reader: str = "x", values: dict[str, list[Any]] | None = None, **known: str
+) -> Telemetry:
+    time = pd.to_datetime(seconds, unit="s", utc=True).astype("datetime64[us, UTC]")
+    frame = pd.DataFrame(
+        {"time": time, "gpu": [gpu] * len(seconds), **(values or {"util_pct": [float(s) for s in seconds]})}
+    )
+    gpus = pd.DataFrame({"gpu": [gpu], **{key: [value] for key, value in known.items()}})
+    return Telemetry(gpu=conform(frame, TABLES["gpu"]), gpus=conform(gpus, TABLES["gpus"]), reader=reader, clock="utc")
+
+
+@pytest.mark.parametrize(
+    ("faces", "ids"),
+    [
+        ([Face("0", A), Face("0", A)], ["0", "0"]),
+        ([Face("0", A), Face("1", A)], ["0", "0"]),
+        ([Face("0", A), Face("0", B)], ["0", "0b"]),
+        ([Face("0"), Face("0", A)], ["0", "0"]),
+        ([Face("0", A), Face("0", B), Face("0")], ["0", "0b", "0"]),
+        ([Face("0", bus_id="00000000:01:00.0"), Face("3", bus_id="0000:01:00.0")], ["0", "0"]),
+        ([Face("0", A, "0000:01:00.0"), Face("0", B, "0000:01:00.0")], ["0", "0b"]),
+        ([Face(uuid=A), Face(uuid=B)], ["0", "1"]),
+        ([Face("1", A), Face(uuid=B)], ["1", "0"]),
+        ([Face("10"), Face("2")], ["10", "2"]),
+    ],
+)
+def test_which_faces_are_one_gpu(faces: list[Face], ids: list[str]) -> None:
+    found, notes = resolve(faces)
+    assert found == ids
+    assert len(notes) == len({label for label in ids if label[-1] == "b"})
+
+
+def test_bus_ids_of_both_lengths_are_equal() -> None:
+    assert short_bus_id("00000000:3B:00.0") == short_bus_id("0000:3b:00.0") != short_bus_id("00000001:3B:00.0")
+
+
+def test_samples_in_two_logs_count_once() -> None:
+    merged = merge([part([1, 2, 3]), part([3, 4])])
+    assert merged.gpu["util_pct"].tolist() == [1, 2, 3, 4]
+    assert [(p.kind, p.count) for p in merged.problems] == [("duplicate sample", 1)]
+    assert any("1 sample stands in more than one log" in note for note in merged.notes)
+
+
+def test_logs_complete_each_other() -> None:
+    merged = merge([part([1, 2]), part([2, 3], values={"power_w": [20.0, 30.0]})])
+    assert merged.gpu[["util_pct", "power_w"]].fillna(-1).to_numpy().tolist() == [[1, -1], [2, 20], [-1, 30]]
+
+
+def test_another_board_at_the_same_index_is_another_gpu() -> None:
+    merged = merge([part([1, 2], uuid=A), part([1, 2], uuid=B)])
+    assert merged.gpus[["gpu", "uuid"]].to_numpy().tolist() == [["0", A], ["0b", B]]
+    assert merged.gpu["gpu"].tolist() == ["0", "0", "0b", "0b"] and any("index 0" in note for note in merged.notes)
+
+
+def test_ten_comes_after_two() -> None:
+    merged = merge([part([1], gpu="10"), part([1], gpu="2")])
+    assert merged.gpu["gpu"].tolist() == merged.gpus["gpu"].tolist() == ["2", "10"]
+
+
+def test_one_log_stays_and_none_is_empty() -> None:
+    one = part([1])
+    assert merge([one]) is one and merge([]).rows == 0
+
+
+@given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True), min_size=2, max_size=4))
+def test_merging_is_a_sorted_union(logs: list[list[int]]) -> None:
+    merged = merge([part(sorted(log)) for log in logs])
+    assert merged.gpu["time"].is_monotonic_increasing
+    assert merged.gpu["util_pct"].tolist() == sorted({second for log in logs for second in log})
+    counted = sum(p.count for p in merged.problems if p.kind == "duplicate sample")
+    assert counted == sum(map(len, logs)) - len(merged.gpu)

@@ -1,0 +1,254 @@
+"""nvidia-smi --query-gpu CSV: what each form means, and what torn and mixed logs keep."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from gpudiag.errors import ConfigError, InputError
+from gpudiag.readers.base import Telemetry
+from gpudiag.readers.telemetry import read_telemetry
+
+HEAD = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W]"
+
+
+def row(second: int, gpu: int = 0, util: str = "5 %", used: str = "100 MiB", power: str = "70.25 W") -> str:
+    return f"2026/02/15 06:12:{second:02d}.455, {gpu}, {util}, {used}, 40960 MiB, {power}"
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def read(*lines: str, **options: Any) -> Telemetry:
+        (tmp_path / "gpu.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return read_telemetry(tmp_path / "gpu.csv", **({"timezone": "UTC"} | options))
+
+    return read
+
+
+def problems(telemetry: Telemetry) -> dict[str, tuple[int, int | None]]:
+    return {problem.kind: (problem.count, problem.line) for problem in telemetry.problems}
+
+
+def test_values_and_utc(read: Any) -> None:
+    gpu = read(HEAD, row(1), row(2, util="100 %"), timezone="Asia/Taipei").gpu
+    assert gpu["time"].iloc[0] == pd.Timestamp("2026-02-14 22:12:01.455", tz="UTC")
+    assert gpu.loc[1, ["util_pct", "mem_used_mib", "mem_total_mib", "power_w"]].tolist() == [100, 100, 40960, 70.25]
+
+
+@pytest.mark.parametrize(
+    "cell", ["[N/A]", "N/A", "[Not Supported]", "[Unknown Error]", "ERR!", "", "-", "[Requested functionality ...]"]
+)
+def test_an_unknown_cell_is_missing_never_zero(cell: str, read: Any) -> None:
+    telemetry = read(HEAD, row(1, util=cell), row(2))
+    assert math.isnan(telemetry.gpu["util_pct"].iloc[0]) and telemetry.gpu["util_pct"].iloc[1] == 5
+    assert not telemetry.problems
+
+
+def test_a_column_unknown_throughout_is_absent(read: Any) -> None:
+    assert "util_pct" not in read(HEAD, row(1, util="[N/A]"), row(2, util="[N/A]")).gpu
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        "2026/02/15 06:12:05.455, 0, 5 %, 100 MiB, 409",
+        "2026/02/15 06:12:05.455, 0, 5 %, 100 MiB, 40960 MiB, 70.2",
+        "26/02/15 06:12:05.455, 0, 5 %, 100 MiB, 40960 MiB, 70.25 W",
+        "2026/02/15 06:12:05.455, 0, 5, 100 MiB, 40960 MiB, 70.25 W",
+        "2026/02/15 06:12:05.455, 0, 5 %, 100 MiB, 40960 MiB, 70.25 W, 7",
+        "00 MiB, 40960 MiB, 70.25 W",
+    ],
+)
+def test_a_torn_row_is_dropped_and_counted_with_its_line(torn: str, read: Any) -> None:
+    telemetry = read(HEAD, row(1), row(2), torn, row(6))
+    assert len(telemetry.gpu) == 3 and problems(telemetry) == {"torn row": (1, 4)}
+    assert telemetry.problems[0].lost
+
+
+def test_of_two_rows_run_together_the_whole_one_is_kept(read: Any) -> None:
+    telemetry = read(HEAD, row(1), row(2)[:40] + row(3, util="77 %"), row(4))
+    assert telemetry.gpu["util_pct"].tolist() == [5, 77, 5]
+
+
+def test_a_value_out_of_bounds_is_unknown_and_an_odd_one_stays(read: Any) -> None:
+    telemetry = read(HEAD, row(1, util="101 %"), row(2, power="590.00 W"))
+    assert telemetry.gpu["util_pct"].isna().tolist() == [True, False]
+    assert telemetry.gpu["power_w"].tolist() == [70.25, 590], "590 W on a laptop is odd, not impossible"
+    assert problems(telemetry) == {"util_pct out of bounds": (1, 2)}
+
+
+def test_prose_prompts_and_separators_between_rows(read: Any) -> None:
+    noise = ["Begin time .....", "====", "", "C:\\> nvidia-smi --query-gpu=index", "Done: 3, 4"]
+    telemetry = read("hello", "", HEAD, row(1), *noise, row(2))
+    assert len(telemetry.gpu) == 2
+    assert problems(telemetry)["line that is no sample"] == (4, 1)
+
+
+def test_two_writers_with_other_columns(read: Any) -> None:
+    """Rows of a second process, whose header stands once, between rows of the first."""
+    second = "timestamp, index, power.draw [W]"
+    lines = [HEAD, row(1), second]
+    for k in range(2, 10):
+        lines += [row(k), f"2026/02/15 06:12:{k:02d}.700, 0, {k}.00 W"]
+    telemetry = read(*lines)
+    assert len(telemetry.gpu) == 17 and not any(problem.lost for problem in telemetry.problems)
+    assert telemetry.gpu["util_pct"].notna().sum() == 9
+
+
+def test_swapped_columns_of_a_restart_are_read_by_their_new_header(read: Any) -> None:
+    first = "timestamp, utilization.gpu [%], utilization.memory [%]"
+    second = "timestamp, utilization.memory [%], utilization.gpu [%]"
+    cells = "2026/02/15 06:12:{:02d}.455, 90 %, 10 %"
+    gpu = read(first, cells.format(1), second, cells.format(2), first, cells.format(3)).gpu
+    assert gpu["util_pct"].tolist() == [90, 10, 90] and gpu["mem_util_pct"].tolist() == [10, 90, 10]
+
+
+def test_time_going_back_is_sorted_and_told(read: Any) -> None:
+    telemetry = read(HEAD, row(5), row(6), row(1), row(2))
+    assert telemetry.gpu["time"].is_monotonic_increasing
+    assert problems(telemetry) == {"time goes back": (1, 4)}
+
+
+def test_duplicates_keep_the_last_known_value(read: Any) -> None:
+    telemetry = read(HEAD, row(1, util="7 %", power="1.00 W"), row(1, util="[N/A]", power="2.00 W"))
+    assert telemetry.gpu[["util_pct", "power_w"]].to_numpy().tolist() == [[7, 2]]
+    assert problems(telemetry) == {"duplicate sample": (1, 3), "duplicate sample with other values": (1, None)}
+
+
+def test_gpus_of_one_tick_are_not_aligned(read: Any) -> None:
+    lines = [f"2026/02/15 06:12:0{t}.{455 + g}, {g}, 5 %, 1 MiB, 2 MiB, 3.00 W" for t in range(4) for g in range(3)]
+    gpu = read(HEAD, *lines).gpu
+    assert sorted(set(gpu["time"].dt.microsecond)) == [455_000, 456_000, 457_000]
+
+
+def test_reasons_from_flags_and_from_counters(read: Any) -> None:
+    names = "timestamp, clocks_event_reasons.sw_power_cap, clocks_event_reasons.hw_thermal_slowdown"
+    stamp = "2026/02/15 06:12:0{}.455"
+    flags = read(names, f"{stamp.format(1)}, Active, Active", f"{stamp.format(2)}, Not Active, [N/A]").gpu
+    assert flags["throttle_reasons"].tolist() == [0x44, 0]
+    names = "timestamp, index, clocks_event_reasons_counters.sw_power_cap [us]"
+    rows = [f"{stamp.format(k)}, {g}, {us} us" for k, us in enumerate([7, 7, 9]) for g in range(2)]
+    telemetry = read(names, *rows)
+    assert telemetry.gpu["throttle_reasons"].tolist() == [pd.NA, 0, 4, pd.NA, 0, 4]
+    assert any("counters" in note for note in telemetry.notes)
+
+
+def test_the_better_of_several_columns_is_read(read: Any) -> None:
+    names = "timestamp, power.draw [W], power.draw.instant [W], power.limit [W], enforced.power.limit [W]"
+    cells = "2026/02/15 06:12:01.455, [N/A], 61.00 W, 450.00 W, 400.00 W"
+    gpu = read(names, cells).gpu
+    assert gpu.loc[0, ["power_w", "power_limit_w"]].tolist() == [61, 400]
+
+
+def test_one_gpu_by_uuid_whatever_its_index(read: Any) -> None:
+    names = "timestamp, index, uuid, utilization.gpu [%]"
+    uuid = "GPU-{0}{0}{0}{0}{0}{0}{0}{0}-1111-2222-3333-444444444444"
+    stamp = "2026/02/15 06:12:0{}.455"
+    moved = read(
+        names, f"{stamp.format(1)}, 0, {uuid.format('a')}, 1 %", f"{stamp.format(2)}, 1, {uuid.format('a')}, 2 %"
+    )
+    assert moved.gpu["gpu"].tolist() == ["0", "0"]
+    other = read(
+        names, f"{stamp.format(1)}, 0, {uuid.format('a')}, 1 %", f"{stamp.format(1)}, 0, {uuid.format('b')}, 2 %"
+    )
+    assert other.gpus["gpu"].tolist() == ["0", "0b"] and len(other.gpu) == 2
+    assert any("index 0" in note for note in other.notes)
+
+
+def test_a_masked_uuid_is_none(read: Any) -> None:
+    names = "timestamp, index, uuid, utilization.gpu [%]"
+    masked = "GPU-00000000-0000-0000-0000-000000000000"
+    telemetry = read(names, *(f"2026/02/15 06:12:01.455, {g}, {masked}, {g} %" for g in range(2)))
+    assert telemetry.gpus["gpu"].tolist() == ["0", "1"] and "uuid" not in telemetry.gpus
+
+
+def test_a_lost_gpu_is_an_event(read: Any) -> None:
+    lost = row(3, util="[GPU is lost]", used="[GPU is lost]")
+    telemetry = read(HEAD, row(1), row(2), lost, lost.replace("12:03", "12:04"), "GPU 0000:01:00.0: GPU is lost")
+    event = telemetry.events.iloc[0]
+    assert (event["kind"], event["gpu"], event["line"]) == ("gpu_lost", "0", 4)
+    assert event["time"] == pd.Timestamp("2026-02-15 06:12:03.455", tz="UTC")
+    assert len(telemetry.events) == 2 and len(telemetry.gpu) == 4
+
+
+def test_samples_without_time_count_from_1970(read: Any) -> None:
+    names = "index, utilization.gpu [%]"
+    rows = [f"{g}, {k} %" for k in range(3) for g in range(2)]
+    assumed, told = read(names, *rows), read(names, *rows, period_s=5, timezone="Asia/Taipei")
+    assert assumed.gpu["time"].iloc[2] == pd.Timestamp(2, unit="s", tz="UTC") and "assumed" in assumed.notes[0]
+    assert told.gpu["time"].iloc[2] == pd.Timestamp(10, unit="s", tz="UTC") and "5 s" in told.notes[0]
+    assert told.clock == "local", "such stamps prove nothing"
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_gpus_told_by_their_order_in_a_block(count: int, read: Any) -> None:
+    lines = [
+        line for k in range(6) for line in (f"2025-09-21 16:12:{k:02d}", *(f"{g} %, {k} MiB" for g in range(count)))
+    ]
+    telemetry = read(*lines)
+    assert telemetry.gpus["gpu"].tolist() == [str(g) for g in range(count)]
+    assert telemetry.gpu.groupby("gpu")["util_pct"].first().tolist() == list(range(count))
+    assert telemetry.gpu["time"].max() == pd.Timestamp("2025-09-21 16:12:05", tz="UTC")
+
+
+def test_windows_prompt_writes_day_and_time_apart(read: Any) -> None:
+    lines = [line for k in range(4) for line in ("Mon 09/28/2020 ", f"12:1{k} AM", f"{k} %, 588 MiB", "")]
+    assert read(*lines).gpu["time"].tolist() == [
+        pd.Timestamp(f"2020-09-28 00:1{k}", tz="UTC") for k in range(4)
+    ]  # fmt: skip
+
+
+def test_zones_of_date_lines(read: Any) -> None:
+    lines = ["Wed Feb 26 01:50:18 PM {} 2025", "0 %, 7042 MiB"]
+    assert read(lines[0].format("EST"), lines[1]).gpu["time"].iloc[0] == pd.Timestamp("2025-02-26 18:50:18", tz="UTC")
+    unclear = read(lines[0].format("CST"), lines[1], timezone="Asia/Shanghai")
+    assert unclear.gpu["time"].iloc[0] == pd.Timestamp("2025-02-26 05:50:18", tz="UTC")
+    assert any("CST" in note for note in unclear.notes)
+
+
+def test_no_header_and_no_units_asks_for_names(read: Any) -> None:
+    line = "2026/02/15 06:12:01.455, NVIDIA GeForce RTX 3080 Ti, 3, 0, 12288, 12043, 2"
+    with pytest.raises(InputError, match="--columns"):
+        read(line)
+    names = ("timestamp", "name", "gpu_util", "-", "memory.total", "memory.free", "memory.used")
+    telemetry = read(line, columns=names)
+    assert telemetry.gpu.loc[0, ["util_pct", "mem_total_mib", "mem_used_mib"]].tolist() == [3, 12288, 2]
+    with pytest.raises(ConfigError, match="none of the columns given"):
+        read(line, columns=("a", "b"))
+
+
+def test_a_header_alone_is_told(read: Any) -> None:
+    with pytest.raises(InputError, match="no usable sample"):
+        read(HEAD)
+
+
+def test_many_blocks_are_one_log(read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Blocks of a few rows, dirt in some of them, a new header in the middle: the same as read in one piece."""
+    start = pd.Timestamp("2026-02-15 06:12:00.455")
+    stamps = [(start + pd.Timedelta(seconds=k)).strftime("%Y/%m/%d %H:%M:%S.%f")[:-3] for k in range(3000)]
+    lines = [HEAD]
+    for k, stamp in enumerate(stamps):
+        if k == 2000:
+            lines.append("timestamp, index, power.draw [W]")
+        lines.append(
+            f"{stamp}, {k % 3}, {k % 100} %, {k} MiB, 9 MiB, 1.50 W" if k < 2000 else f"{stamp}, {k % 3}, {k}.00 W"
+        )
+        lines += ["--- new run ---"] if k % 700 == 0 else []
+    whole = read(*lines)
+    monkeypatch.setattr("gpudiag.readers.source.HEAD_BYTES", 2000)
+    monkeypatch.setattr("gpudiag.readers.source.Source.blocks", _small_blocks)
+    pieces = read(*lines)
+    pd.testing.assert_frame_equal(whole.gpu, pieces.gpu)
+    assert len(whole.gpu) == 3000 and problems(whole) == problems(pieces)
+
+
+def _small_blocks(self: Any) -> Any:
+    from gpudiag.readers.source import Block
+
+    text = self.path.read_bytes().split(b"\n")[:-1]
+    for at in range(0, len(text), 37):
+        yield Block(b"\n".join(text[at : at + 37]) + b"\n", at + 1)

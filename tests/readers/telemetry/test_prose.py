@@ -1,0 +1,96 @@
+"""Prose and JSON: what is taken from a sentence or an object, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from gpudiag.errors import UnknownInput
+from gpudiag.readers.base import Telemetry
+from gpudiag.readers.telemetry import read_telemetry
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def read(text: str, **options: Any) -> Telemetry:
+        (tmp_path / "log").write_text(text, encoding="utf-8")
+        return read_telemetry(tmp_path / "log", timezone="UTC", **options)
+
+    return read
+
+
+def test_values_units_and_limits(read: Any) -> None:
+    line = "[2021-03-25 @ 13:32:39] >  Temp: 58C  Power: 100/250 W  Fan: 3%  Utilization: 7%  Memory: 12/11019 MiB\n"
+    row = read(line).gpu.iloc[0]
+    wanted = {"temp_c": 58, "power_w": 100, "power_limit_w": 250, "fan_pct": 3, "util_pct": 7, "mem_used_mib": 12}
+    assert {name: row[name] for name in wanted} == wanted and row["mem_total_mib"] == 11019
+    assert row["time"] == pd.Timestamp("2021-03-25 13:32:39", tz="UTC")
+
+
+def test_free_memory_and_names(read: Any) -> None:
+    text = "=== 2024-11-19 19:40:10.2 ===\ncuda:1 NVIDIA A100 80GB PCIe: 56153 MiB free out of 81050 MiB total\n"
+    telemetry = read(text)
+    assert telemetry.gpu.loc[0, ["mem_used_mib", "mem_total_mib"]].tolist() == [81050 - 56153, 81050]
+    assert telemetry.gpus.loc[0, ["gpu", "name"]].tolist() == ["1", "NVIDIA A100 80GB PCIe"]
+
+
+def test_bare_rows_are_named_by_the_user_or_by_what_sentences_say(read: Any) -> None:
+    said = "[2025-10-15 16:12:00] GPU 0: NVIDIA GeForce RTX 3090 - Memory: 8595MB/ 24576MB - Utilization: 45%\n"
+    rows = "".join(f"[2025-10-15 16:12:{k:02d}] GPU Status:\n0, {k}, {8442 + k}, 24576, 49\n" for k in range(1, 6))
+    told = read(said + rows)
+    assert told.gpu["util_pct"].tolist() == [45, 1, 2, 3, 4, 5] and told.gpu["temp_c"].max() == 49
+    assert any("by their values" in note for note in told.notes)
+    unsaid = said.replace("24576", "24000") + rows
+    lost = read(unsaid)
+    assert [(p.kind, p.count, p.line, p.lost) for p in lost.problems] == [("row of numbers without names", 5, 3, True)]
+    assert any("--columns" in note for note in lost.notes)
+    named = read(unsaid, columns=("index", "gpu_util", "memory_used", "memory_total", "temp"))
+    assert len(named.gpu) == 6 and not any(p.lost for p in named.problems)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2025-10-15 16:12:26] epoch: 3 loss: 0.25 acc: 0.9 gpu_mem: 3456 MB",
+        "[I 2025-10-15 16:12:26,123] Trial 3 finished with value: 0.25 and parameters: {'lr': 0.1, 'gpu': 0}.",
+        "2025-10-15 16:12:26 INFO starting on cuda:0",
+        "Power: 12 W and no time at all",
+    ],
+)
+def test_prose_of_other_things_is_not_claimed(line: str, read: Any) -> None:
+    with pytest.raises(UnknownInput):
+        read((line + "\n") * 5)
+
+
+def test_json_in_each_shape(read: Any) -> None:
+    flat = [{"timestamp": 1736203508 + k, "gpu": 0, "gpu_util": k, "memory_used_mb": 100 + k} for k in range(4)]
+    nested = [
+        {"timestamp": 1736203508 + k, "gpus": [{"index": 0, "util": k, "memory_used_mb": 100 + k}]} for k in range(4)
+    ]
+    shapes = [
+        "\n".join(map(json.dumps, flat)),
+        json.dumps(flat, indent=2),
+        "\n".join(map(json.dumps, nested)),
+        json.dumps({"samples": flat}),
+    ]
+    frames = [read(text).gpu for text in shapes]
+    for frame in frames[1:]:
+        pd.testing.assert_frame_equal(frame, frames[0])
+    assert frames[0]["util_pct"].tolist() == [0, 1, 2, 3]
+
+
+def test_a_damaged_json_line_costs_itself(read: Any) -> None:
+    lines = [json.dumps({"timestamp": 1736203508 + k, "gpu": 0, "gpu_util": k}) for k in range(6)]
+    lines[3] = lines[3][:20]
+    telemetry = read("\n".join(lines) + "\n")
+    assert telemetry.gpu["util_pct"].tolist() == [0, 1, 2, 4, 5]
+    assert [(p.count, p.line, p.lost) for p in telemetry.problems] == [(1, 4, True)]
+
+
+def test_json_of_other_things_is_not_claimed(read: Any) -> None:
+    with pytest.raises(UnknownInput):
+        read("\n".join(json.dumps({"task": k, "status": "ok", "gpu": 0, "start": 1736203508}) for k in range(4)))

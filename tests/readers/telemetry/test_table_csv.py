@@ -1,0 +1,195 @@
+"""Home-made tables: what is decided from the numbers, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from gpudiag.errors import ConfigError, InputError, UnknownInput
+from gpudiag.readers.base import Telemetry
+from gpudiag.readers.telemetry import read_telemetry
+
+EPOCH_S = 1_736_203_508
+START = pd.Timestamp(EPOCH_S, unit="s", tz="UTC")
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Any:
+    def read(header: str, row: Callable[[int], str], rows: int = 6, **options: Any) -> Telemetry:
+        text = "\n".join([header, *map(row, range(rows))]) + "\n"
+        (tmp_path / "gpu.csv").write_text(text, encoding="utf-8")
+        return read_telemetry(tmp_path / "gpu.csv", **({"timezone": "UTC"} | options))
+
+    return read
+
+
+@pytest.mark.parametrize("factor", [1, 1000, 10**6, 10**9])
+def test_epochs_are_told_by_magnitude(factor: int, read: Any) -> None:
+    telemetry = read("time,gpu_util", lambda k: f"{(EPOCH_S + k) * factor},{k}", timezone="Asia/Taipei")
+    assert telemetry.gpu["time"].tolist() == [START + pd.Timedelta(seconds=k) for k in range(6)]
+    assert telemetry.clock == "utc"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "utc"),
+    [
+        ("2025-09-24T03:48:33.493Z", "2025-09-24 03:48:33.493"),
+        ("2025-09-24T03:48:33.493123+00:00", "2025-09-24 03:48:33.493123"),
+        ("2025-09-24 11:48:33+08:00", "2025-09-24 03:48:33"),
+        ("2025-09-24T11:48:33", "2025-09-24 03:48:33"),
+        ("2025/09/24 11:48:33.5", "2025-09-24 03:48:33.5"),
+        ("2025-09-24_11:48:33", "2025-09-24 03:48:33"),
+        ("2025-09-24 11:48", "2025-09-24 03:48:00"),
+        ("24-09-2025 11:48:33", "2025-09-24 03:48:33"),
+        ("9/24/2025 11:48:33 AM", "2025-09-24 03:48:33"),
+        ("20250924 11:48:33", "2025-09-24 03:48:33"),
+    ],
+)
+def test_stamps(stamp: str, utc: str, read: Any) -> None:
+    telemetry = read("time,gpu_util", lambda k: f"{stamp},{k}", rows=1, timezone="Asia/Taipei")
+    assert telemetry.gpu["time"].tolist() == [pd.Timestamp(utc, tz="UTC")]
+
+
+def test_fractions_come_and_go(read: Any) -> None:
+    """Python's isoformat leaves a fraction of zero out."""
+    gpu = read("time,gpu_util", lambda k: f"2025-09-24T03:48:0{k}{'' if k == 2 else '.250000'},{k}").gpu
+    assert gpu["time"].dt.microsecond.tolist() == [250_000, 250_000, 0, 250_000, 250_000, 250_000]
+
+
+def test_day_and_month_are_told_by_the_days(read: Any) -> None:
+    later = read("Date,Time,GPU Util", lambda k: f"{k + 9:02d}-03-2021,13:32:39,{k}")
+    assert later.gpu["time"].iloc[-1] == pd.Timestamp("2021-03-14 13:32:39", tz="UTC")
+    us = read("Date,Time,GPU Util", lambda k: f"03-{k + 9:02d}-2021,13:32:39,{k}")
+    assert us.gpu["time"].iloc[-1] == pd.Timestamp("2021-03-14 13:32:39", tz="UTC")
+    unclear = read("Date,Time,GPU Util", lambda k: f"04-03-2021,13:32:3{k},{k}")
+    assert any("day first was assumed" in note for note in unclear.notes)
+
+
+def test_day_and_month_are_told_beyond_the_head(read: Any) -> None:
+    """The first hundred rows leave both readings open; later ones do not."""
+    gpu = read(
+        "time,gpu_util", lambda k: f"04/{1 + k // 100:02d}/2021 13:{k % 60:02d}:{k // 60:02d},{k % 100}", rows=2000
+    ).gpu
+    assert gpu["time"].max() == pd.Timestamp("2021-04-20 13:59:32", tz="UTC") and len(gpu) == 2000
+
+
+def test_memory_share_that_equals_used_over_total_is_fullness(read: Any) -> None:
+    telemetry = read(
+        "time,gpu_mem_util,memory_used_mb,memory_total_mb", lambda k: f"{EPOCH_S + k},{10 * k},{k * 100},1000"
+    )
+    assert "mem_util_pct" not in telemetry.gpu and any("how full" in note for note in telemetry.notes)
+
+
+def test_memory_share_that_differs_is_nvml_utilization(read: Any) -> None:
+    telemetry = read("time,gpu_mem_util,memory_used_mb,memory_total_mb", lambda k: f"{EPOCH_S + k},{k},900,1000")
+    assert telemetry.gpu["mem_util_pct"].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_memory_share_alone(read: Any) -> None:
+    whole = read("time,gpu_mem_util", lambda k: f"{EPOCH_S + k},{k}")
+    assert whole.gpu["mem_util_pct"].max() == 5 and any("NVML" in note for note in whole.notes)
+    filled = read("time,gpu_util,gpu_mem_percent,gpu_memory_total", lambda k: f"{EPOCH_S + k},{k},{k}.5,1000")
+    assert filled.gpu["mem_used_mib"].tolist() == [5, 15, 25, 35, 45, 55]
+
+
+def test_milliwatts_labelled_watts(read: Any) -> None:
+    telemetry = read("time,gpu_power_w", lambda k: f"{EPOCH_S + k},{4939 + k}.00")
+    assert telemetry.gpu["power_w"].iloc[0] == 4.939 and any("milliwatts" in note for note in telemetry.notes)
+
+
+def test_utilization_from_0_to_1(read: Any) -> None:
+    telemetry = read("time,gpu_load", lambda k: f"{EPOCH_S + k},0.{k}")
+    assert telemetry.gpu["util_pct"].tolist() == pytest.approx([0, 10, 20, 30, 40, 50])
+    idle = read("time,gpu_util", lambda k: f"{EPOCH_S + k},{k % 2}")
+    assert idle.gpu["util_pct"].max() == 1, "whole numbers are per cent"
+
+
+def test_energy_that_falls_is_no_counter(read: Any) -> None:
+    counter = read("time,gpu_power_w,gpu_energy_j", lambda k: f"{EPOCH_S + k},5.5,{100 * k}")
+    single = read("time,gpu_power_w,gpu_energy_j", lambda k: f"{EPOCH_S + k},5.5,{k % 2}")
+    assert counter.gpu["energy_j"].max() == 500 and "energy_j" not in single.gpu
+
+
+def test_host_columns_beside_gpu_columns(read: Any) -> None:
+    header = "time,total_memory_mb,used_memory_mb,gpu_memory_mb,cpu_usage_percent,gpu_usage_percent"
+    telemetry = read(header, lambda k: f"{EPOCH_S + k},32051,{4000 + k},77,{k},50")
+    assert telemetry.gpu["mem_used_mib"].tolist() == [77] * 6 and "mem_total_mib" not in telemetry.gpu
+    host = telemetry.host
+    assert (host["ram_used_mib"].max(), host["ram_total_mib"].max(), host["cpu_pct"].max()) == (4005, 32051, 5)
+
+
+def test_event_rows_among_samples(read: Any) -> None:
+    short = read(
+        "timestamp_ms,gpu_util,gpu_memory_mb,context",
+        lambda k: f'{k * 1000},,"EVENT: s, t"' if k == 2 else f"{k * 1000},{k},7,run",
+    )
+    full = read(
+        "timestamp_ms,gpu_util,gpu_memory_mb,context",
+        lambda k: f'{k * 1000},,,"EVENT: s, t"' if k == 2 else f"{k * 1000},{k},7,run",
+    )
+    for telemetry in (short, full):
+        assert len(telemetry.gpu) == 5 and telemetry.events["detail"].tolist() == ["EVENT: s; t"]
+        assert telemetry.events["time"].tolist() == [pd.Timestamp(2, unit="s", tz="UTC")]
+
+
+def test_a_gpu_column_that_holds_names(read: Any) -> None:
+    telemetry = read("Time,GPU,Util (%)", lambda k: f"{EPOCH_S + k},NVIDIA GeForce RTX 3070 Laptop GPU,{k}")
+    assert telemetry.gpus["name"].tolist() == ["NVIDIA GeForce RTX 3070 Laptop GPU"]
+
+
+def test_an_index_that_counts_rows_is_no_gpu(read: Any) -> None:
+    assert read("index,time,gpu_util", lambda k: f"{k},{EPOCH_S + k},{k}", rows=40).gpus["gpu"].tolist() == ["0"]
+    assert read("index,time,gpu_util", lambda k: f"{k % 3},{EPOCH_S + k // 3},{k}", rows=39).gpus["gpu"].tolist() == [
+        "0",
+        "1",
+        "2",
+    ]
+
+
+def test_line_breaks_in_cells(read: Any) -> None:
+    telemetry = read("elapsed_sec,gpu_util_pct,power_w", lambda k: f'{k}.25,{k},"26.1{k}\n0"')
+    assert telemetry.gpu["power_w"].tolist() == [26.10, 26.11, 26.12, 26.13, 26.14, 26.15]
+    assert any("line breaks" in note for note in telemetry.notes)
+
+
+def test_numbers_of_bare_columns_decide_or_ask(read: Any) -> None:
+    watts = read("timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k},{199.5 + k},{256.5 + k}")
+    util = read("timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k},{20 * k},{100 - k}")
+    assert watts.gpu["power_w"].iloc[0] == 199.5 and util.gpu["util_pct"].max() == 100
+    assert any("GPU0, GPU1" in note for note in watts.notes)
+    with pytest.raises(InputError, match="--columns timestamp,gpu0_power_w"):
+        read("timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k},{k}.5,{k}.25")
+    named = read(
+        "timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k},{k}.5,{k}.25", columns=("time", "gpu0_power_w", "gpu1_power_w")
+    )
+    assert named.gpu.groupby("gpu")["power_w"].max().tolist() == [5.5, 5.25]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["timestamp,n1_watts,n2_watts", "time,value", "epoch,loss,gpu_mem_mb,acc,lr", "time,temperature,humidity",
+     "time,cpu_percent,memory_used_mb", "number,state,params_x", "metric,gpu_index,value,unit"],
+)  # fmt: skip
+def test_what_is_no_gpu_log_is_not_claimed(header: str, read: Any) -> None:
+    with pytest.raises(UnknownInput, match=header.split(",")[1]):
+        read(header, lambda k: ",".join([str(EPOCH_S + k), *(str(k) for _ in header.split(",")[1:])]))
+
+
+def test_no_header_asks_for_names(read: Any) -> None:
+    with pytest.raises(InputError, match="--columns"):
+        read("22.50, 41", lambda k: f"{k}.5, 4{k}")
+    with pytest.raises(ConfigError, match="none of the columns given"):
+        read("22.50, 41", lambda k: f"{k}.5, 4{k}", columns=("a", "b"))
+    assert len(read("22.50, 41", lambda k: f"{k}.5, 4{k}", columns=("power_w", "temp_c")).gpu) == 7
+
+
+def test_torn_rows_are_counted(read: Any) -> None:
+    telemetry = read(
+        "time,gpu,gpu_util,power_w", lambda k: f"{EPOCH_S + k},0,{k},1.5" if k != 3 else f"{EPOCH_S + k},0"
+    )
+    assert len(telemetry.gpu) == 5
+    assert [(p.kind, p.count, p.line) for p in telemetry.problems] == [("torn row", 1, 5)]
