@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
-from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.base import Measure
-from gpudiag.measures.clock import measure_clock
-from gpudiag.measures.costs import measure_costs
-from gpudiag.measures.ledger import measure_ledger
-from gpudiag.measures.memory import measure_memory
-from gpudiag.measures.parallelism import measure_parallelism
-from gpudiag.measures.power import measure_power
-from gpudiag.measures.pruning import measure_pruning
-from gpudiag.measures.sampling import measure_sampling
-from gpudiag.measures.trials import measure_trials
-from gpudiag.measures.utilization import measure_utilization
+from gpudiag.measures import MEASURES
 from gpudiag.plots import PLOTS, Picture, draw
 from gpudiag.report import document as documents
 from gpudiag.report import pages
@@ -32,20 +21,6 @@ from gpudiag.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-MEASURES: tuple[Measure, ...] = (
-    measure_utilization,
-    measure_memory,
-    measure_power,
-    measure_trials,
-    measure_pruning,
-    measure_parallelism,
-    measure_sampling,
-    measure_clock,
-    measure_attribution,
-    measure_ledger,
-    measure_costs,
-)
 
 Thresholds = Mapping[str, Mapping[str, float]]
 
