@@ -36,9 +36,9 @@ def inspect(
             progress(show_url(str(path)) if is_url(path) else str(path))
             yield try_take(path, options).record
         else:
-            for found, _ in walk(Path(path)):
-                progress(str(found))
-                yield try_take(found, options).record
+            for source, _ in walk(Path(path)):
+                progress(str(source.path))
+                yield try_take(source, options).record
 
 
 def to_json(record: InputRecord) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
@@ -15,6 +16,7 @@ from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
 from gpudiag.readers.identify import EXPECTED, identify
 from gpudiag.readers.source import Source
 from gpudiag.run import InputRecord
+from gpudiag.schema import FINISHED
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,21 +27,21 @@ class Intake:
     data: Telemetry | Trials | None
 
 
-def take(path: str | Path, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
+def take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
     """Read one file, folder-shaped input or storage URL with the reader that recognises it.
 
     Raises InputError (UnknownInput if no reader recognises it) with one sentence.
     """
-    if trial_readers.is_url(path):
-        data = trial_readers.read_url(str(path), options)
-        return Intake(_describe_trials(data, trial_readers.show_url(str(path)), "trials", ""), data)
-    source = Source.open(path)
+    if not isinstance(given, Source) and trial_readers.is_url(given):
+        data = trial_readers.read_url(str(given), options)
+        return Intake(_describe_trials(data, trial_readers.show_url(str(given)), "trials", ""), data)
+    source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
     if found is None:
         raise refuse(source, EXPECTED)
     kind, reader = found
     data = reader.read(source, options)
-    name = shown_as or str(path)
+    name = shown_as or str(source.path)
     if isinstance(data, Telemetry):
         return Intake(_describe_telemetry(data, name, source.sha256()), data)
     return Intake(_describe_trials(data, name, kind, source.sha256()), data)
@@ -53,12 +55,13 @@ def take_trials(trials: object, options: ReadOptions) -> Intake:
     return Intake(_describe_trials(data, f"<{type(trials).__name__}>", "trials", ""), data)
 
 
-def try_take(path: str | Path, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
+def try_take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
     """Like :func:`take`, with the error kept in the record instead of raised."""
     try:
-        return take(path, options, shown_as=shown_as)
+        return take(given, options, shown_as=shown_as)
     except InputError as error:
-        return Intake(InputRecord(shown_as or str(path), "unknown", error=str(error)), None)
+        name = shown_as or str(given.path if isinstance(given, Source) else given)
+        return Intake(InputRecord(name, "unknown", error=str(error)), None)
 
 
 def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
@@ -101,21 +104,40 @@ def _describe_trials(data: Trials, path: str, kind: str, sha256: str) -> InputRe
 
 def _study(row: Mapping[Any, Any], data: Trials) -> dict[str, Any]:
     name = row["study"]
-    states = data.trials.loc[data.trials["study"] == name, "state"].value_counts()
+    trials = data.trials[data.trials["study"] == name]
     return {
         "name": name,
         "directions": [d for d in str(row["directions"]).split(",") if d],
-        "states": {str(state): int(n) for state, n in sorted(states.items())},
+        "states": {str(state): int(n) for state, n in sorted(trials["state"].value_counts().items())},
         "reports": int((data.reports["study"] == name).sum()),
+        "start": _iso(trials["start"].min()),
+        "end": _iso(trials["end"].max()),
+        "max_concurrent": _max_concurrent(trials),
     }
+
+
+def _max_concurrent(trials: pd.DataFrame) -> int | None:
+    """Most finished trials that ran at one instant; None where none has both stamps.
+
+    Of equal stamps an end comes before a start, so that a worker which goes on to its next trial counts once.
+    """
+    done = trials[trials["start"].notna() & trials["end"].notna() & trials["state"].isin(FINISHED)]
+    if not len(done):
+        return None
+    edges = np.concatenate([done["end"].to_numpy("datetime64[us]"), done["start"].to_numpy("datetime64[us]")])
+    steps = np.repeat([-1, 1], len(done))
+    return max(int(np.cumsum(steps[np.lexsort((steps, edges))]).max()), 0)
 
 
 def _median_period_s(frame: pd.DataFrame) -> float | None:
     if len(frame) < 2:
         return None
-    by_gpu = frame.groupby("gpu", sort=False)["time"] if "gpu" in frame else [("", frame["time"])]
-    steps = pd.concat([times.drop_duplicates().diff().dropna() for _, times in by_gpu])
-    return round(steps.median().total_seconds(), 6) if len(steps) else None
+    stamps_us = frame["time"].to_numpy("datetime64[us]")
+    gpu = pd.factorize(frame["gpu"])[0] if "gpu" in frame else np.zeros(len(frame), dtype=np.int64)
+    order = np.lexsort((stamps_us, gpu))
+    steps_us = np.diff(stamps_us[order])[np.diff(gpu[order]) == 0].astype("timedelta64[us]")
+    steps_us = steps_us[steps_us > np.timedelta64(0)]  # false for steps to an unknown stamp
+    return round(float(np.median(steps_us.astype(np.int64))) / 1e6, 6) if len(steps_us) else None
 
 
 def _iso(stamp: pd.Timestamp) -> str | None:

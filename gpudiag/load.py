@@ -71,7 +71,16 @@ def load_run(
         return _from_manifest(read_manifest(path), path.parent, study, timezone)
     if (path / MANIFEST).is_file():
         return _from_manifest(read_manifest(path / MANIFEST), path, study, timezone)
+    _refuse_several_runs(path)
     return _from_manifest(Manifest(), path, study, timezone)
+
+
+def _refuse_several_runs(folder: Path) -> None:
+    """A folder of runs is not a run: mixing them would give numbers of neither."""
+    below = sorted(str(found.parent.relative_to(folder)) for found in folder.glob(f"*/{MANIFEST}"))
+    if below:
+        what = f"holds {len(below)} runs" if len(below) > 1 else "holds a run"
+        raise InputError(f"{folder}: {what}, each with its own {MANIFEST} ({_some(below)}); name one of them.")
 
 
 def from_files(
@@ -132,10 +141,10 @@ def _search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]
     """Every input below the folder that some reader recognises by content, and a note on the other files."""
     intakes: list[Intake] = []
     others: list[str] = []
-    for path, recognised in walk(folder):
-        name = str(path.relative_to(folder)) if path != folder else folder.name
+    for source, recognised in walk(folder):
+        name = str(source.path.relative_to(folder)) if source.path != folder else folder.name
         if recognised:
-            intakes.append(try_take(path, options, shown_as=name))
+            intakes.append(try_take(source, options, shown_as=name))
         else:
             others.append(name)
     if not any(intake.data is not None for intake in intakes):
@@ -156,11 +165,12 @@ def _nothing(folder: Path, others: list[str], intakes: list[Intake]) -> InputErr
     return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
 
 
-def walk(folder: Path) -> Iterator[tuple[Path, bool]]:
+def walk(folder: Path) -> Iterator[tuple[Source, bool]]:
     """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them."""
-    found = identify(Source.open(folder))
+    whole = Source.open(folder)
+    found = identify(whole)
     if found is not None:
-        yield folder, True
+        yield whole, True
         if not found[1].descends:
             return
     pending = [(folder, found and found[1])]
@@ -172,15 +182,18 @@ def walk(folder: Path) -> Iterator[tuple[Path, bool]]:
                 continue
             if path.is_symlink() and path.resolve().is_relative_to(folder.resolve()):
                 continue  # such as W&B's latest-run: what it points to is met anyway
+            if not (path.is_file() or path.is_dir()):
+                continue  # a link to nowhere, a pipe, a socket
             count += 1
             if count > MAX_FILES:
                 raise InputError(f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml.")
-            found = identify(Source.open(path))
+            source = Source.open(path)
+            found = identify(source)
             reader = found[1] if found is not None and (found[1] is not above or path.is_file()) else None
             if path.is_dir() and (reader is None or reader.descends):
                 pending.append((path, reader or above))
             if reader is not None or path.is_file():
-                yield path, reader is not None
+                yield source, reader is not None
 
 
 def _assemble(intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from gpudiag.errors import InputError
@@ -11,9 +12,14 @@ from gpudiag.readers.source import Source
 
 Kind = Literal["telemetry", "trials", "artifacts"]
 
-EXPECTED = "GPU telemetry, an Optuna study, a trial table or a task log"
+EXPECTED = (
+    "a log of GPU metrics (of nvidia-smi, nvitop, gpustat, DCGM, Prometheus, AMD, W&B, MLflow or home-made), an Optuna "
+    "study, a table of trials (CSV, JSON, YAML, Parquet), or what a batch leaves (task list, training log, Ray Tune, "
+    "Hydra, Lightning, W&B or Slurm output)"
+)
 
 
+@lru_cache(maxsize=2)  # a walk through a folder asks before the file is read, and reading asks again
 def identify(source: Source) -> tuple[Kind, Reader] | None:
     """The kind of input and its reader, or None if no reader of any kind recognises it.
 

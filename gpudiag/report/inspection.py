@@ -34,7 +34,12 @@ def _study(study: Mapping[str, Any]) -> str:
     states = " ".join(f"{state} {n}" for state, n in study["states"].items()) or "no trials"
     directions = ", ".join(d.lower() for d in study["directions"])
     reports = f", {study['reports']} reports" if study["reports"] else ""
-    return states + (f"; {directions}" if directions else "") + reports
+    parts = [states + reports, directions]
+    if study["start"] and study["end"]:
+        parts.append(_span(study["start"], study["end"]))
+    if study["max_concurrent"]:
+        parts.append(f"at most {study['max_concurrent']} at once")
+    return "; ".join(part for part in parts if part)
 
 
 def _span(start: str, end: str) -> str:

@@ -38,39 +38,52 @@ from gpudiag.readers.telemetry import (
     wandb_jsonl,
 )
 
-EXPECTED = "a log of GPU metrics (nvidia-smi --query-gpu CSV, or a CSV with utilization, memory or power columns)"
+EXPECTED = (
+    "a log of GPU metrics (of gpudiag record, nvidia-smi, nvitop, gpustat, GPUtil, DCGM, Prometheus, rocm-smi, "
+    "amd-smi, W&B or MLflow, or a home-made table, JSON or text with utilization, memory or power)"
+)
 
-_TOOLS: tuple[Reader[Telemetry], ...] = (
-    gpudiag_csv.READER,
-    gpudiag_parquet.READER,
-    parquet.READER,
-    nvidia_smi_csv.READER,
-    nvidia_smi_dmon.READER,
-    nvidia_smi_pmon.READER,
-    nvidia_smi_table.READER,
-    nvidia_smi_xml.READER,
-    gpustat.READER,
-    gpustat_json.READER,
-    nvitop.READER,
-    gputil.READER,
-    dcgmi.READER,
-    prometheus_text.READER,
-    prometheus_json.READER,
-    rocm_smi.READER,
-    amd_smi.READER,
-    npu_smi.READER,
-    wandb_binary.READER,
-    wandb_jsonl.READER,
-    mlflow.READER,
-    mlflow.DATABASE,
-    smi_messages.READER,
+
+def _asked_once(reader: Reader[Telemetry]) -> Reader[Telemetry]:
+    """The reader with its last answers kept: for itself, and for those who take what no tool claims."""
+    return replace(reader, recognises=lru_cache(maxsize=2)(reader.recognises))
+
+
+_TOOLS: tuple[Reader[Telemetry], ...] = tuple(
+    map(
+        _asked_once,
+        (
+            gpudiag_csv.READER,
+            gpudiag_parquet.READER,
+            parquet.READER,
+            nvidia_smi_csv.READER,
+            nvidia_smi_dmon.READER,
+            nvidia_smi_pmon.READER,
+            nvidia_smi_table.READER,
+            nvidia_smi_xml.READER,
+            gpustat.READER,
+            gpustat_json.READER,
+            nvitop.READER,
+            gputil.READER,
+            dcgmi.READER,
+            prometheus_text.READER,
+            prometheus_json.READER,
+            rocm_smi.READER,
+            amd_smi.READER,
+            npu_smi.READER,
+            wandb_binary.READER,
+            wandb_jsonl.READER,
+            mlflow.READER,
+            mlflow.DATABASE,
+            smi_messages.READER,
+        ),
+    )
 )
 
 
 _HOME_MADE: tuple[Reader[Telemetry], ...] = (table_csv.READER, json_lines.READER, prose.READER)
 
 
-@lru_cache(maxsize=4)
 def _of_a_tool(source: Source) -> bool:
     return any(tool.recognises(source) for tool in _TOOLS)
 

@@ -92,7 +92,7 @@ def test_a_folder_of_runs_is_one_study_and_its_metrics_are_telemetry(tmp_path: P
 
 def test_a_run_folder_itself(tmp_path: Path, wandb_bytes: ModuleType) -> None:
     run = make(tmp_path, "abc", content(wandb_bytes, 0))
-    found = [(path.name, recognised) for path, recognised in walk(run)]
+    found = [(source.path.name, recognised) for source, recognised in walk(run)]
     assert found == [
         (run.name, True), ("run-abc.wandb", True), ("wandb-metadata.json", False), ("wandb-summary.json", False),
     ]  # fmt: skip

@@ -1,0 +1,67 @@
+"""What an input is described by: studies with their span and concurrency, and the period of samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpudiag.inspection import inspect
+from gpudiag.intake import _max_concurrent, _median_period_s
+from gpudiag.report.inspection import lines
+
+HEADER = ",number,value,datetime_start,datetime_complete,duration,state\n"
+
+
+def study(*spans: tuple[int, int | None], states: tuple[str, ...] = ()) -> pd.DataFrame:
+    origin = pd.Timestamp("2026-03-01", tz="UTC")
+    end = [pd.NaT if high is None else origin + pd.Timedelta(high, "s") for _, high in spans]
+    start = [origin + pd.Timedelta(low, "s") for low, _ in spans]
+    frame = pd.DataFrame({"start": start, "end": pd.to_datetime(end, utc=True)})
+    return frame.assign(state=states or ["COMPLETE"] * len(spans)).astype({"start": "datetime64[us, UTC]"})
+
+
+def test_a_worker_that_goes_on_at_the_same_stamp_counts_once() -> None:
+    assert _max_concurrent(study((0, 10), (10, 20), (20, 30))) == 1
+    assert _max_concurrent(study((0, 10), (9, 20), (10, 30))) == 2
+
+
+def test_only_finished_trials_count() -> None:
+    assert _max_concurrent(study((0, None), (0, 10), states=("RUNNING", "PRUNED"))) == 1
+    assert _max_concurrent(study((0, None), states=("RUNNING",))) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), min_size=1, max_size=30))
+def test_most_at_once_is_the_count_at_the_fullest_second(found: list[tuple[int, int]]) -> None:
+    at_each = [sum(low <= second < low + size for low, size in found) for second in range(80)]
+    assert _max_concurrent(study(*((low, low + size) for low, size in found))) == max(at_each)
+
+
+@given(st.lists(st.tuples(st.sampled_from("012"), st.integers(0, 300)), min_size=2, max_size=40))
+def test_median_period_is_that_between_different_instants_of_one_gpu(found: list[tuple[str, int]]) -> None:
+    frame = pd.DataFrame({"gpu": [gpu for gpu, _ in found], "time": [at for _, at in found]})
+    frame["time"] = pd.to_datetime(frame["time"], unit="s", utc=True).astype("datetime64[us, UTC]")
+    steps = [step for gpu in "012" for step in np.diff(sorted({at for own, at in found if own == gpu})).tolist()]
+    assert _median_period_s(frame) == (float(np.median(steps)) if steps else None)
+
+
+def test_events_without_a_time_have_no_period() -> None:
+    frame = pd.DataFrame({"time": pd.to_datetime([None, None, "2026-03-01"], utc=True)})
+    assert _median_period_s(frame) is None
+
+
+def test_the_text_shows_span_and_concurrency(tmp_path: Path) -> None:
+    rows = [
+        f"{k},{k},0.5,2026-03-01 10:00:{k:02d},2026-03-01 10:01:{k:02d},0 days 00:01:00,COMPLETE\n" for k in range(3)
+    ]
+    (tmp_path / "trials.csv").write_text(HEADER + "".join(rows))
+    (record,) = inspect([tmp_path / "trials.csv"], timezone="UTC")
+    (entry,) = record.studies
+    assert entry["start"] == "2026-03-01T10:00:00+00:00" and entry["end"] == "2026-03-01T10:01:02+00:00"
+    from gpudiag.inspection import to_json
+
+    shown = lines(to_json(record))[1]
+    assert shown == "    study trials: COMPLETE 3; 2026-03-01 10:00:00 to 10:01:02 UTC; at most 3 at once"
