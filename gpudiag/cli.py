@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,7 +80,8 @@ def report(
     check_parameters(find_notebook(notebook), parameters)
     with _status(console, "reading the run"):
         diagnosis = run_diagnosis(load_run(**inputs), thresholds=limits)
-    folder = output or Path("reports") / diagnosis.run.info.name
+    folder = output or Path("reports") / _folder_name(diagnosis.run.info.name)
+    _check_output(folder)
     files = run_notebook(notebook, folder, parameters, progress=console.is_terminal)
     typer.echo(headline(diagnosis.to_dict(), width=_console().width))
     for path in files:
@@ -239,6 +241,20 @@ def demo(
     typer.echo(f"{folder}: written. Next: gpudiag report {folder}")
 
 
+def _folder_name(name: str) -> str:
+    """A run's name as the name of one folder, whatever characters it has."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+
+
+def _check_output(folder: Path) -> None:
+    """Raise ConfigError before any work is done if nothing can be written there."""
+    there = next(part for part in (folder, *folder.absolute().parents) if part.exists())
+    if not there.is_dir():
+        raise ConfigError(f"{folder}: cannot be written to, because {there} is not a folder; choose another -o.")
+    if not os.access(there, os.W_OK):
+        raise ConfigError(f"{folder}: cannot be written to, because {there} is read-only; choose another -o.")
+
+
 def _inputs(
     run: Path | None,
     telemetry: list[str] | None,
@@ -336,3 +352,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"gpudiag: {where}{error.strerror or error}; check the path and the room on the disk.\n")
+        sys.exit(2)

@@ -10,7 +10,8 @@ from typing import Any
 
 from gpudiag.clock import parse_zone
 from gpudiag.intake import try_take
-from gpudiag.load import walk
+from gpudiag.load import MANIFEST, walk
+from gpudiag.manifest import read_manifest
 from gpudiag.readers.base import ReadOptions
 from gpudiag.readers.trials import is_url, show_url
 from gpudiag.run import InputRecord
@@ -27,18 +28,34 @@ def inspect(
 ) -> Iterator[InputRecord]:
     """One record per input, in order; a folder that is no input itself gives one per file below it.
 
+    A folder's run.toml says how its files are to be read, where the arguments do not.
+
     An input that cannot be read gives a record of kind ``unknown`` with ``error`` set. ``progress`` is told each
     path before it is read.
     """
-    options = ReadOptions(parse_zone(timezone), columns, period_s, study)
+    given = ReadOptions(parse_zone(timezone), columns, period_s, study)
     for path in paths:
         if is_url(path) or not Path(path).is_dir():
             progress(show_url(str(path)) if is_url(path) else str(path))
-            yield try_take(path, options).record
+            yield try_take(path, given).record
         else:
+            options = given if timezone else _as_its_manifest_says(Path(path), given)
             for source, _ in walk(Path(path)):
-                progress(str(source.path))
-                yield try_take(source, options).record
+                if source.path.name != MANIFEST:
+                    progress(str(source.path))
+                    yield try_take(source, options).record
+
+
+def _as_its_manifest_says(folder: Path, given: ReadOptions) -> ReadOptions:
+    if not (folder / MANIFEST).is_file():
+        return given
+    manifest = read_manifest(folder / MANIFEST)
+    return ReadOptions(
+        parse_zone(manifest.timezone),
+        given.columns or manifest.columns,
+        given.period_s or manifest.period_s,
+        given.study,
+    )
 
 
 def to_json(record: InputRecord) -> dict[str, Any]:

@@ -207,3 +207,26 @@ def test_expand_repeats_options_that_take_many() -> None:
         "report", "--telemetry", "a", "--telemetry", "b", "--trials", "t", "x",
     ]  # fmt: skip
     assert expand(["diagnose", "run"]) == ["diagnose", "run"]
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_any_work(gpudiag, samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x")
+    code, out, err = gpudiag("report", samples / "tiny-batch-laptop", "-o", tmp_path / "taken" / "deep")
+    assert (code, out) == (2, "")
+    assert "is not a folder; choose another -o" in err and err.count("\n") == 1
+
+
+def test_a_report_stays_in_its_folder_whatever_the_run_is_called() -> None:
+    from gpudiag.cli import _folder_name
+
+    assert _folder_name("../../etc/x") == "etc-x"
+    assert _folder_name("lr search 3") == "lr-search-3"
+    assert _folder_name("//") == "run"
+
+
+def test_inspect_reads_a_folder_as_its_run_toml_says(gpudiag, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "gpu.csv").write_text(CSV)
+    (tmp_path / "run" / "run.toml").write_text('timezone = "Asia/Taipei"\n')
+    code, out, _ = gpudiag("inspect", tmp_path / "run")
+    assert code == 0 and "02:00:00 to 02:00:10 UTC" in out and "run.toml" not in out

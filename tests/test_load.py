@@ -108,3 +108,21 @@ def test_a_file_that_fails_beside_good_ones_is_named(tmp_path: Path, samples: Pa
     assert len(run.gpu) == 3
     told = [*(record.path for record in run.info.inputs if record.error or record.problems), *run.info.notes]
     assert any("torn.db" in text for text in told)
+
+
+def test_a_folder_of_runs_is_not_a_run(samples: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"holds 2 runs, each .* \(baseline, experiment\); name one"
+    ):
+        gd.load_run(samples / "idle-second-gpu")
+
+
+def test_links_to_nowhere_and_pipes_are_passed_over(tmp_path: Path) -> None:
+    import os
+
+    log(tmp_path / "gpu.csv", range(3))
+    (tmp_path / "latest-run").symlink_to(tmp_path / "gone")
+    os.mkfifo(tmp_path / "pipe")
+    assert len(gd.load_run(tmp_path, timezone="UTC").gpu) == 3
+    with pytest.raises(InputError, match="is a pipe or a device"):
+        gd.read_telemetry(tmp_path / "pipe")

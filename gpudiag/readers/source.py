@@ -55,6 +55,8 @@ class Source:
             raise InputNotFound(f"{path}: no such file or folder; check the path.")
         if path.is_dir():
             return cls(path, b"", is_dir=True)
+        if not path.is_file():
+            raise InputError(f"{path}: is a pipe or a device, which can be read only once; save it to a file first.")
         try:
             with path.open("rb") as raw:
                 magic = raw.read(4)
