@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,10 @@ def lines(entry: Mapping[str, Any]) -> list[str]:
     """The lines for one entry of the inspect document."""
     path = entry["path"]
     if entry["error"] is not None:
-        reason = str(entry["error"]).removeprefix(f"{path}: ")
+        # What a file could have been is said where it is named alone; a folder's listing stays short.
+        reason = re.sub(
+            r"; expected .*; its first line", "; its first line", str(entry["error"]).removeprefix(f"{path}: ")
+        )
         return [f"{path}: not read: {reason}"]
     parts = [entry["reader"], f"{entry['rows']:,} rows".replace(",", " ")]
     if entry["gpus"]:

@@ -1,0 +1,95 @@
+"""README says what is true today: its commands run, its outputs are real, its keys and links exist."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gpudiag.manifest import check_manifest
+
+
+@pytest.fixture(scope="module")
+def readme(root: Path) -> str:
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def elsewhere(root: Path, tmp_path: Path) -> Path:
+    """A folder laid out as the repository is for a reader, in which commands may write."""
+    for name in ("data", "notebooks"):
+        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "reports").mkdir()
+    return tmp_path
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_console_sessions_are_real(readme: str, elsewhere: Path) -> None:
+    sessions = blocks(readme, "console")
+    assert sessions
+    for session in sessions:
+        for part in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            result = run(shlex.split(command), elsewhere)
+            assert result.returncode == 0, result.stderr
+            for line in shown.strip().splitlines():
+                if line.strip() != "...":
+                    assert line.rstrip() in result.stdout, f"$ {command} no longer prints: {line}"
+
+
+@pytest.mark.slow
+def test_the_python_lines_run(readme: str, elsewhere: Path) -> None:
+    (code,) = blocks(readme, "python")
+    result = run([sys.executable, "-W", "error", "-c", code], elsewhere)
+    assert result.returncode == 0, result.stderr
+    assert (elsewhere / "reports" / "mine.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_with_plain_papermill(readme: str, elsewhere: Path) -> None:
+    (command,) = [c for block in blocks(readme, "sh") for c in block.splitlines() if c.startswith("papermill ")]
+    result = run([sys.executable, "-m", *shlex.split(command)], elsewhere)
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert (elsewhere / "out.ipynb").exists()
+
+
+def test_run_toml_keys_are_legal(readme: str) -> None:
+    for block in blocks(readme, "toml"):
+        check_manifest(tomllib.loads(block), "README.md")
+
+
+def test_commands_named_exist(readme: str, elsewhere: Path) -> None:
+    named = set(re.findall(r"(?:^|`|\$ )gpudiag ([a-z]+)", readme, flags=re.MULTILINE))
+    for name in sorted(named):
+        result = run(["gpudiag", name, "--help"], elsewhere)
+        assert result.returncode == 0, f"gpudiag {name}: {result.stderr}"
+
+
+def test_links_lead_somewhere(readme: str, root: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", readme):
+        if "://" not in target:
+            assert (root / target).exists(), target
+
+
+def test_make_targets_exist(root: Path) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("no make")
+    for target in ("report", "test", "check", "lab", "samples", "docs"):
+        result = subprocess.run(["make", "-n", target], cwd=root, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
