@@ -14,7 +14,7 @@ from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.failure_text import CLASSES, classify, failure_classes
-from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes
+from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes, trial_names
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
@@ -30,13 +30,13 @@ MIN_GROUP = 3
 
 @dataclass(frozen=True, eq=False)
 class FailuresProfile:
-    """``failures``: study, trial, kind (of CLASSES), duration_s, follows (True for a short FAIL right after another one
-    on the same worker: the same poisoned process), before_pct (greatest memory in use in the 60 s before the end).
-    ``by_kind``: kind, n, n_events (log events of that kind; with those of trials, not beside them).
+    """``failures``: study, trial, name, kind (of CLASSES), duration_s, follows (True for a short FAIL right after
+    another one on the same worker: the same poisoned process), before_pct (greatest memory in use in the 60 s before
+    the end). ``by_kind``: kind, n, n_events (log events of that kind; with those of trials, not beside them).
     ``n_events``: failures less those that follow. Memory: fail_before_pct and ok_before_pct (medians of before_pct for
-    FAIL that follow none, and for COMPLETE and PRUNED), p_memory (one-sided Mann-Whitney; NaN below 5 of
-    either), full_pct (share of these FAIL at 95 % or more). Durations of FAIL: split_s (between two groups), short_n,
-    long_n, short_s, long_s (geometric means), ashman_d (distance in standard deviations, Ashman 1994).
+    FAIL that follow none, and for COMPLETE and PRUNED), p_memory (one-sided Mann-Whitney; NaN below 5 of either),
+    full_pct (share of these FAIL at 95 % or more). Durations of FAIL: split_s (between two groups), short_n, long_n,
+    short_s, long_s (geometric means), ashman_d (distance in standard deviations, Ashman 1994).
     """
 
     failures: pd.DataFrame
@@ -61,6 +61,7 @@ def measure_failures(run: Run) -> FailuresProfile:
     """Failures of the run. Needs trials."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     lives = lifetimes(run.trials)
+    lives["name"] = trial_names(lives)
     lives["kind"] = failure_classes(run.trials).to_numpy()
     lives["follows"] = _follows(run, lives)
     lives["before_pct"] = _before(run, lives)
@@ -68,10 +69,9 @@ def measure_failures(run: Run) -> FailuresProfile:
     first = lives[failed & ~lives["follows"]]
     fine = lives[lives["state"].isin(("COMPLETE", "PRUNED"))]
     bad_pct, ok_pct = first["before_pct"].dropna().to_numpy(), fine["before_pct"].dropna().to_numpy()
+    columns = ["study", "trial", "name", "kind", "duration_s", "follows", "before_pct"]
     return FailuresProfile(
-        failures=lives.loc[failed, ["study", "trial", "kind", "duration_s", "follows", "before_pct"]].reset_index(
-            drop=True
-        ),
+        failures=lives.loc[failed, columns].reset_index(drop=True),
         by_kind=_by_kind(lives.loc[failed, "kind"], run.events),
         n_finished=int(lives["state"].isin(FINISHED).sum()),
         n_fail=int(failed.sum()),

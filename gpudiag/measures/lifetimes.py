@@ -19,7 +19,7 @@ IDLE_S = 600.0
 VANISHED_S = 60.0
 SIGNS = {
     "end": "nothing shows that it ended; counted to the last stamp of the run",
-    "stale": f"older than {STALE_FACTOR} times the longest finished trial",
+    "stale": f"older than {STALE_FACTOR} times the longest finished trial of its study",
     "reused": "its worker started another trial",
     "vanished": "its process left the GPU",
     "idle": f"no GPU was active in the last {IDLE_S / 60:.0f} minutes or more of the telemetry",
@@ -43,8 +43,18 @@ def lifetimes(trials: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
+def trial_names(trials: pd.DataFrame) -> pd.Series:
+    """What to call each trial: its number, with its study before it where there are several ("study/7")."""
+    several = trials["study"].nunique() > 1
+    names = [
+        f"{study}/{trial}" if several else str(trial)
+        for study, trial in zip(trials["study"], trials["trial"], strict=True)
+    ]
+    return pd.Series(names, trials.index, dtype=object)
+
+
 def open_trials(run: Run) -> pd.DataFrame:
-    """study, trial, state, start, last_evidence, horizon, reason, orphan of every trial with a start and no end.
+    """study, trial, name, state, start, last_evidence, horizon, reason, orphan of every trial with a start and no end.
 
     It lived at least until ``last_evidence`` (its start, or its last report where reports carry times)
     and at most until ``horizon``: the last stamp of the run, or earlier where its worker took another trial,
@@ -58,7 +68,7 @@ def open_trials(run: Run) -> pd.DataFrame:
     start = microseconds(rows["start"])
     signs = {
         "end": np.full(len(rows), _last_stamp(run, lives)),
-        "stale": _stale(lives, start),
+        "stale": _stale(lives, rows, start),
         "reused": _next_on_worker(run.trials, lives)[is_open.to_numpy()],
         "vanished": _vanished(run, rows),
         "idle": np.full(len(rows), _idle_since(run)),
@@ -67,7 +77,9 @@ def open_trials(run: Run) -> pd.DataFrame:
     at = np.column_stack([np.where(stamps >= start, stamps, NEVER) for stamps in signs.values()])
     which = at.argmin(axis=1)
     horizon = at[np.arange(len(rows)), which]
-    out = rows[["study", "trial", "state", "start"]].reset_index(drop=True)
+    out = rows.assign(name=trial_names(lives)[is_open])[["study", "trial", "name", "state", "start"]].reset_index(
+        drop=True
+    )
     out["last_evidence"] = utc(np.minimum(_last_report(run, rows), horizon))
     out["horizon"] = utc(horizon)
     out["reason"] = pd.Series([SIGNS[list(signs)[i]] for i in which], dtype=object)
@@ -86,9 +98,13 @@ def _last_stamp(run: Run, lives: pd.DataFrame) -> int:
     return NEVER if pd.isna(last) else int(microseconds(pd.Series([last]))[0])
 
 
-def _stale(lives: pd.DataFrame, start: np.ndarray) -> np.ndarray:
-    longest = lives.loc[lives["known"], "duration_s"].max()
-    return start + int(STALE_FACTOR * longest * SECOND_US) if longest > 0 else np.full(len(start), NEVER)
+def _stale(lives: pd.DataFrame, rows: pd.DataFrame, start: np.ndarray) -> np.ndarray:
+    """When each open trial is too old, by the finished trials of its own study; NEVER where it has none."""
+    longest = lives[lives["known"]].groupby("study")["duration_s"].max()
+    own = rows["study"].map(longest).to_numpy(float)
+    out = np.full(len(rows), NEVER)
+    out[own > 0] = start[own > 0] + (STALE_FACTOR * own[own > 0] * SECOND_US).astype(np.int64)
+    return out
 
 
 def _next_on_worker(trials: pd.DataFrame, lives: pd.DataFrame) -> np.ndarray:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.measures.concurrency import busy_stretches, count_at
-from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.lifetimes import lifetimes, trial_names
 from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
 from gpudiag.schema import STATES
@@ -26,15 +26,17 @@ MIN_GAPS = 20
 
 @dataclass(frozen=True, eq=False)
 class SearchProfile:
-    """``outliers``: study, trial, state, duration_s, median_s: COMPLETE or PRUNED trials (10 or more of the state)
-    longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians. ``stated``: what,
-    stated, found. ``n_duplicates``: trials whose parameters equal those of an earlier trial of the study that did not
-    fail; duplicate_slot_h the time they took, n_with_params how many trials have parameters. ``drift_rho``, ``drift_p``
-    (Spearman of start order and duration of COMPLETE trials, 20 or more), ``drift_ratio`` (median of the last third
-    over that of the first); ``gap_rho``, ``gap_p``, ``gap_first_s``, ``gap_last_s`` (gaps between trials of a slot
-    against their order, 20 or more; medians of the first and the last third), gap_slot_h. ``tail_s``: time at the end
-    in which one trial ran alone though more had run at once before; ``tail_pct`` of the time with trials,
-    ``tail_idle_slot_h`` what the other slots lost. ``n_timed``: trials with start and end, trial_slot_h their time.
+    """``outliers``: study, trial, name, state, duration_s, median_s: COMPLETE or PRUNED trials (10 or more of the
+    state) longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians. ``stated``:
+    what, stated, found. ``n_duplicates``: trials whose parameters equal those of an earlier trial of the study that did
+    not fail; duplicate_slot_h the time they took, n_with_params how many trials have parameters. ``drift_rho``,
+    ``drift_p`` (Spearman of start order and duration of COMPLETE trials of a study, 20 or more; p times the number of
+    such studies), ``drift_ratio`` (median of the last third over that of the first), n_drift trials: of the study with
+    the smallest p, ``drift_study`` where there are several; ``gap_rho``, ``gap_p``, ``gap_first_s``, ``gap_last_s``
+    (gaps between trials of a slot against their order, 20 or more; medians of the first and the last third),
+    gap_slot_h. ``tail_s``: time at the end in which one trial ran alone though more had run at once before;
+    ``tail_pct`` of the time with trials, ``tail_idle_slot_h`` what the other slots lost. ``n_timed``: trials with start
+    and end, trial_slot_h their time.
     """
 
     outliers: pd.DataFrame
@@ -47,6 +49,7 @@ class SearchProfile:
     drift_p: float
     drift_ratio: float
     n_drift: int
+    drift_study: str
     gap_rho: float
     gap_p: float
     gap_first_s: float
@@ -92,8 +95,9 @@ def _outliers(lives: pd.DataFrame) -> pd.DataFrame:
         low, middle, high = np.quantile(logs, [0.25, 0.5, 0.75])
         far = (logs > high + IQRS * (high - low)) & (logs > middle + math.log(TIMES_MEDIAN))
         parts.append(group[far].assign(median_s=math.exp(middle)))
-    columns = ["study", "trial", "state", "duration_s", "median_s"]
-    found = pd.concat(parts)[columns] if parts else lives.assign(median_s=math.nan).iloc[:0][columns]
+    columns = ["study", "trial", "name", "state", "duration_s", "median_s"]
+    found = pd.concat(parts) if parts else lives.assign(median_s=math.nan).iloc[:0]
+    found = found.assign(name=trial_names(lives).loc[found.index])[columns]
     return found.sort_values(["duration_s", "study", "trial"], ascending=[False, True, True], ignore_index=True)
 
 
@@ -129,11 +133,21 @@ def _stated(run: Run) -> pd.DataFrame:
 
 
 def _drift(lives: pd.DataFrame) -> dict[str, Any]:
+    """Of the study that drifts most surely: studies differ in length, which is no drift."""
     done = lives[lives["known"] & (lives["state"] == "COMPLETE")].sort_values(["start", "study", "trial"])
-    seconds = done["duration_s"].to_numpy()
-    rho, p, first, last = _trend(seconds, MIN_DRIFT)
-    ratio = last / first if first > 0 else math.nan
-    return {"drift_rho": rho, "drift_p": p, "drift_ratio": ratio, "n_drift": len(seconds)}
+    courses = {str(study): group["duration_s"].to_numpy() for study, group in done.groupby("study")}
+    trends = {study: _trend(seconds, MIN_DRIFT) for study, seconds in courses.items() if len(seconds) >= MIN_DRIFT}
+    if not trends:
+        n = max(map(len, courses.values()), default=0)
+        return {"drift_rho": math.nan, "drift_p": math.nan, "drift_ratio": math.nan, "n_drift": n, "drift_study": ""}
+    study, (rho, p, first, last) = min(trends.items(), key=lambda item: item[1][1])
+    return {
+        "drift_rho": rho,
+        "drift_p": min(p * len(trends), 1.0),  # Bonferroni: the best of many studies is chosen
+        "drift_ratio": last / first if first > 0 else math.nan,
+        "n_drift": len(courses[study]),
+        "drift_study": study if lives["study"].nunique() > 1 else "",
+    }
 
 
 def _gap_growth(lives: pd.DataFrame) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def _kind(failures: FailuresProfile, kind: str, what: str, limit: float) -> Evid
         return Evidence(
             f"{told} {what}{taken}.",
             {"n": n, "n_events": events, "followers": followers, "n_fail": failures.n_fail},
-            {"trial": ", ".join(str(number) for number in own["trial"].head(20))} if n else {},
+            {"trial": ", ".join(own["name"].head(20))} if n else {},
             margin=max(n, events) - limit,
         )
     if not failures.n_fail:

@@ -64,12 +64,12 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     cost = 100 * search.outlier_slot_h / search.trial_slot_h
     worst = far.iloc[0]
     return Evidence(
-        f"{count(len(far), 'trial')} took far longer than the others of the same state: trial {worst['trial']} "
+        f"{count(len(far), 'trial')} took far longer than the others of the same state: trial {worst['name']} "
         f"({worst['state']}) {span(worst['duration_s'])}, where {span(worst['median_s'])} is usual; {cost:.0f} % of "
         f"the "
         "trial time in all.",
         {"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},
-        {"trial": ", ".join(str(number) for number in far["trial"].head(20))},
+        {"trial": ", ".join(far["name"].head(20))},
         margin=float(worst["duration_s"] - worst["median_s"]),
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
     )
@@ -89,19 +89,19 @@ def trial_duration_drift(
 ) -> Evidence | None:
     """A forecast from all trials is wrong where they change: METHODS 10 measured 23 % error at 50 % drift.
 
-    Spearman correlation of start order and duration of COMPLETE trials beyond 0.3 at p below 1 %, and medians of the
-    first and last third that differ by a fifth (defaults without a published source).
+    Spearman correlation of start order and duration of a study's COMPLETE trials beyond 0.3 at p below 1 %, and medians
+    of the first and last third that differ by a fifth (defaults without a published source).
     """
     ratio = search.drift_ratio
+    of_study = f" of study {search.drift_study}" if search.drift_study else ""
     if (
         search.drift_p < max_p_pct / 100
         and abs(search.drift_rho) >= min_rho_ratio
         and max(ratio, 1 / ratio) >= min_change_ratio
     ):
         return Evidence(
-            f"The last third of {search.n_drift} COMPLETE trials takes {ratio:.2f} times as long as the first "
-            f"(Spearman "
-            f"{search.drift_rho:.2f}).",
+            f"The last third of {search.n_drift} COMPLETE trials{of_study} takes {ratio:.2f} times as long as "
+            f"the first (Spearman {search.drift_rho:.2f}).",
             {"drift_ratio": ratio, "drift_rho": search.drift_rho, "drift_p": search.drift_p, "n": search.n_drift},
             margin=abs(search.drift_rho) - min_rho_ratio,
         )

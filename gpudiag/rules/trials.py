@@ -67,20 +67,22 @@ def trials_orphaned(trials: TrialsProfile, *, max_orphans: float = 0.0) -> Evide
 
     Dead by the evidence of METHODS 4: its worker took another trial, its process left the GPU, the GPUs
     went idle for good, more trials run than workers were configured, or it is older than 5 times the longest finished
-    trial, Optuna's own rule (optuna/visualization/_timeline.py).
+    trial of its study, Optuna's own rule (optuna/visualization/_timeline.py).
     """
     if not trials.n_running:
         return None
     if trials.orphans > max_orphans:
         dead = trials.open_trials[trials.open_trials["orphan"]]
         reasons = dead["reason"].value_counts()
+        several = dead["name"].str.contains("/", regex=False).any()
+        named = f" ({', '.join(dead['name'].head(3))}{', ...' if len(dead) > 3 else ''})" if several else ""
         crowded = CROWDED in reasons.index
         return Evidence(
             f"{'At least ' if crowded else ''}{trials.orphans} of {count(trials.n_running, 'RUNNING trial')} "
             f"{'is' if trials.orphans == 1 else 'are'} dead{', unless another worker ran' if crowded else ''}: "
-            f"{'; '.join(reasons.index)}.",
+            f"{'; '.join(reasons.index)}{named}.",
             {"orphans": trials.orphans, "n_running": trials.n_running},
-            {"trial": ", ".join(str(number) for number in dead["trial"].head(20))},
+            {"trial": ", ".join(dead["name"].head(20))},
             margin=trials.orphans - max_orphans,
         )
     if trials.n_running > len(trials.open_trials):

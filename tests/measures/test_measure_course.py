@@ -148,6 +148,30 @@ def test_repeats_drift_and_stated_counts() -> None:
     assert measure_search(run(trials=trials(rows, **{"params.lr": lr}))).n_with_params == 0
 
 
+def test_studies_of_different_length_are_no_drift() -> None:
+    slow = trials([("COMPLETE", 600 * i, 600 * i + 590) for i in range(30)], study="slow")
+    fast = trials([("COMPLETE", 20000 + 60 * i, 20000 + 60 * i + 58) for i in range(30)], study="fast")
+    found = measure_search(run(trials=pd.concat([slow, fast], ignore_index=True)))
+    assert (found.drift_rho, found.drift_p, found.drift_ratio, found.n_drift) == (0.0, 1.0, 1.0, 30)
+
+
+def test_the_study_that_drifts_is_named_and_pays_for_the_choice() -> None:
+    noise = np.random.default_rng(5).normal(0, 4, 30)
+    rising = [("COMPLETE", 100 * i, 100 * i + 50 + i + noise[i]) for i in range(30)]
+    steady = trials([("COMPLETE", 100 * i, 100 * i + 50) for i in range(30)], study="steady")
+    found = measure_search(run(trials=pd.concat([steady, trials(rising, study="rising")], ignore_index=True)))
+    alone = stats.spearmanr(range(30), [end - start for _, start, end in rising])
+    assert found.drift_study == "rising" and found.drift_p == pytest.approx(2 * alone.pvalue)
+    assert found.drift_rho == pytest.approx(alone.statistic)
+
+
+def test_outliers_are_named_with_their_study_where_there_are_several() -> None:
+    rows = [("COMPLETE", 100 * i, 100 * i + 50) for i in range(20)] + [("COMPLETE", 0, 9000)]
+    alone = measure_search(run(trials=trials(rows))).outliers
+    both = measure_search(run(trials=pd.concat([trials(rows, "a"), trials(rows[:3], "b")], ignore_index=True))).outliers
+    assert alone["name"].tolist() == ["20"] and both["name"].tolist() == ["a/20"]
+
+
 def test_waits_of_workers_that_remain_are_theirs() -> None:
     four = [("COMPLETE", 100 * k + w, 100 * k + 98 + w) for k in range(5) for w in range(2)]
     two = [("COMPLETE", 2000 + 100 * k, 2000 + 100 * k + 97) for k in range(25)]

@@ -83,13 +83,13 @@ PER_GPU: dict[type, dict[str, Any]] = {
 }  # fmt: skip
 FRAMES = {
     "gaps": ["gpu", "start", "end", "gap_s", "trials_ended", "share_pct"],
-    "open_trials": ["trial", "reason", "orphan"],
+    "open_trials": ["trial", "name", "reason", "orphan"],
     "segments": ["gpu", "start", "end", "mean_pct", "work_s"],
     "constants": ["table", "column", "value"],
     "mixed": ["gpu", "what"],
     "by_kind": ["kind", "n", "n_events"],
-    "failures": ["trial", "kind", "follows"],
-    "outliers": ["trial", "state", "duration_s", "median_s"],
+    "failures": ["trial", "name", "kind", "follows"],
+    "outliers": ["trial", "name", "state", "duration_s", "median_s"],
     "stated": ["what", "stated", "found"],
     "events": ["time", "kind", "xid", "detail"],
 }

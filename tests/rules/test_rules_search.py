@@ -74,7 +74,8 @@ def test_nothing_finished_is_not_assessed() -> None:
 
 
 def running(n: int, reasons: list[str], orphan: list[bool]) -> TrialsProfile:
-    opens = pd.DataFrame({"trial": range(7, 7 + len(reasons)), "reason": reasons, "orphan": orphan})
+    names = pd.Series([str(number) for number in range(7, 7 + len(reasons))], dtype=object)
+    opens = pd.DataFrame({"name": names, "reason": reasons, "orphan": orphan})
     return profile(TrialsProfile, n_running=n, orphans=sum(orphan), open_trials=opens)
 
 
@@ -86,6 +87,12 @@ def test_orphans() -> None:
     alive = verdict(trials_orphaned, running(2, ["?", "?"], [False, False]))
     assert alive.status is NOT_ASSESSED and "heartbeat" in alive.remedy
     assert "without a start" in verdict(trials_orphaned, running(3, ["?"], [False])).reason
+
+
+def test_orphans_of_several_studies_are_named_with_theirs() -> None:
+    opens = pd.DataFrame({"name": ["a/7", "b/7"], "reason": ["its process left the GPU", "?"], "orphan": [True, False]})
+    found = verdict(trials_orphaned, profile(TrialsProfile, n_running=2, orphans=1, open_trials=opens))
+    assert found.summary.endswith("its process left the GPU (a/7).") and found.where == {"trial": "a/7"}
 
 
 def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:

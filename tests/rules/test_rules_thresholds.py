@@ -31,9 +31,9 @@ CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 
 SEGMENTS = pd.DataFrame({"gpu": ["0"], "start": [TIMES], "end": [TIMES], "mean_pct": [40.0], "work_s": [900.0]})
 ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0, 0, 0], "n_events": [0, 0, 0]})
-FAILED = pd.DataFrame({"trial": [3], "kind": ["oom"], "follows": [False]})
+FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
-FAR = pd.DataFrame({"trial": [9], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
+FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
 STATED = pd.DataFrame({"what": ["COMPLETE"], "stated": [10.0], "found": [8.0]})
 
 FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
