@@ -2,7 +2,7 @@
 # make check    formatting, types, architecture         make ci      everything that CI runs
 # make test-slow the slow tests
 # make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
-# make docs     regenerate docs/*.md from the code
+# make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done)
 CASE ?= hpo-aggressive-pruning
@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 
-.PHONY: report test test-slow check ci lab samples docs clean
+.PHONY: report test test-slow check ci lab samples docs accuracy bench clean
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml constraints.txt
@@ -45,6 +45,15 @@ docs: $(READY)
 
 test-slow: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 -m "slow" $(ARGS)
+
+accuracy: $(READY)
+	@$(BIN)/python benchmarks/accuracy_ledger.py
+	@$(BIN)/python benchmarks/rules.py
+
+bench: $(READY)
+	@$(BIN)/python benchmarks/read_telemetry.py
+	@$(BIN)/python benchmarks/read_trials.py
+	@$(BIN)/python benchmarks/record.py
 
 ci:
 	@bash .ci/run
