@@ -9,7 +9,11 @@ from gpudiag.report.document import Document
 from gpudiag.report.format import UNKNOWN, hours, label, number, quantity
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
-RESOURCES = (("Memory", "max_used_pct"), ("Utilization", "utilization.mean_pct"), ("Trial time", ".median_s"))
+RESOURCES = (
+    ("memory of the fullest GPU", "max_used_pct"),
+    ("mean utilization", "utilization.mean_pct"),
+    ("median trial time", ".median_s"),
+)
 
 
 def advice(document: Document) -> list[Block]:
@@ -55,20 +59,17 @@ def _options(remedies: list[dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             Named(one["title"], one["id"]),
-            f"{one['safety']} (tier {one['tier']})",
+            f"{one['safety']} (tier {one['tier']}){', verify first' if one['verify_first'] else ''}",
             _change(one["changes"][0]),
             Number(gain(one["gain"]).replace(" and ", " – ")),
-            *(Number(_after(one, name)) for _, name in RESOURCES),
-            f"{one['apply']}{'; verify first' if one['verify_first'] else ''}",
         )
         for one in sorted(remedies, key=lambda one: one["tier"])
     ]
-    columns = ("Option", "Safety", "Change", "Gain", *(title for title, _ in RESOURCES), "When")
     caption = (
-        "Options, the safest first. Memory (of the fullest GPU), utilization and median trial time are predicted for "
-        "after the change, at least to at most; a dash where nothing is."
+        "Options, the safest first; the gain is at least to at most, a dash where nobody can tell. The card of each "
+        "says what is predicted, what it assumes and how to take it back."
     )
-    return Table(columns, tuple(rows), caption)
+    return Table(("Option", "Safety", "Change", "Gain"), tuple(rows), caption)
 
 
 def _change(change: dict[str, Any]) -> str:
@@ -80,6 +81,11 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value)
     return number(value) if isinstance(value, int | float) else str(value)
+
+
+def _predicted(one: dict[str, Any]) -> str:
+    known = [(title, after) for title, name in RESOURCES if (after := _after(one, name)) != UNKNOWN]
+    return "; ".join(f"{title} {after}" for title, after in known)
 
 
 def _after(one: dict[str, Any], name: str) -> str:
@@ -107,6 +113,7 @@ def _card(one: dict[str, Any]) -> Remedy:
         ("Would be refuted by", one["refute"]),
         ("Way back", one["rollback"]),
         ("Effort", f"{one['effort']}, {one['apply']}"),
+        ("Predicted for after the change", _predicted(one)),
         ("On the predictions", _limits(one["predictions"])),
     )
     mark = f"{one['safety']}, {gain(one['gain']).replace(' and ', ' to ')}"

@@ -152,19 +152,28 @@ def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
 
 
 def _table(table: Table) -> str:
-    """A table in a box of its own that scrolls sideways; the box can be reached with the keyboard."""
+    """A table in a box of its own that scrolls sideways; the box can be reached with the keyboard.
+
+    With two or more columns of words, each row is a block of its own on a narrow screen, labelled by its columns.
+    """
     if not table.rows:
         return ""
+    columns = list(zip(*table.rows, strict=True))
     head = "".join(
-        f'<th scope="col"{_side([row[i] for row in table.rows])}>{inline(name)}</th>'
-        for i, name in enumerate(table.columns)
+        f'<th scope="col"{_side(cells)}>{inline(name)}</th>' for name, cells in zip(table.columns, columns, strict=True)
     )
-    body = "\n".join("<tr>" + "".join(_cell(cell) for cell in row) + "</tr>" for row in table.rows)
+    stacks = sum(not _side(cells) for cells in columns) > 1
+    labels = [f' data-column="{escape(safe(name))}"' if stacks else "" for name in table.columns]
+    body = "\n".join(
+        "<tr>" + "".join(_cell(cell, label) for cell, label in zip(row, labels, strict=True)) + "</tr>"
+        for row in table.rows
+    )
+    kind = ' class="gd-stack"' if stacks else ""
     named = escape(safe(table.caption or ", ".join(table.columns)))
     caption = f"<caption>{inline(table.caption)}</caption>" if table.caption else ""
     return (
         f'<div class="gd-scroll" role="region" tabindex="0" aria-label="{named}">'
-        f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+        f"<table{kind}>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
     )
 
 
@@ -172,16 +181,16 @@ def _side(cells: Iterable[Cell]) -> str:
     return ' class="gd-number"' if all(isinstance(cell, Number) for cell in cells) else ""
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell, label: str) -> str:
     match cell:
         case Chip():
-            return f"<td>{chip(cell)}</td>"
+            return f"<td{label}>{chip(cell)}</td>"
         case Number(text):
-            return f'<td class="gd-number">{inline(text)}</td>'
+            return f'<td class="gd-number"{label}>{inline(text)}</td>'
         case Named(text, id):
-            return f'<td class="gd-named">{inline(text)}<small><code>{escape(id)}</code></small></td>'
+            return f'<td class="gd-named"{label}>{inline(text)}<small><code>{escape(id)}</code></small></td>'
         case str():
-            return f"<td{_width(cell)}>{inline(cell)}</td>"
+            return f"<td{_width(cell)}{label}>{inline(cell)}</td>"
 
 
 def _width(text: str) -> str:

@@ -68,6 +68,14 @@ def test_no_part_of_the_page_is_wider_than_the_screen(page) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
+def test_tables_of_words_need_no_scrolling(page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    wide = """[...document.querySelectorAll('.gd-scroll:has(.gd-stack)')]
+        .filter(box => box.scrollWidth > box.clientWidth).map(box => box.ariaLabel)"""
+    assert page.viewport_size["width"] == 820 or page.evaluate(wide) == []
+    assert page.evaluate("[...document.querySelectorAll('.gd-pan')].every(box => box.scrollWidth <= box.clientWidth)")
+
+
 def test_text_from_inputs_stays_text(page) -> None:
     assert page.locator("h1").inner_text() == " ".join(EVIL.split())
     assert page.title() == EVIL

@@ -126,6 +126,14 @@ def test_numbers_stand_to_the_right_and_keep_their_unit() -> None:
     assert fragments.inline("GPU 0: 9 min 11 s, 12 windows") == "GPU&nbsp;0: 9&nbsp;min 11&nbsp;s, 12 windows"
 
 
+def test_only_tables_of_words_stack_on_narrow_screens() -> None:
+    words = Table(("fault", "why"), (("a", "b"), ("c", Number("3"))))
+    html = fragments.render([words])
+    assert '<table class="gd-stack">' in html and html.count('data-column="why"') == 2
+    numbers = fragments.render([Table(("what", "share"), (("a", Number("3 %")),))])
+    assert "gd-stack" not in numbers and "data-column" not in numbers
+
+
 def test_markdown_of_a_finding() -> None:
     finding = Finding("gpu-unused", "critical", "A GPU was never used", "GPU 1 slept.", "cost 2.08 GPU-h",
                       (("GPU", "1"),), (("max_util_pct", "1 %"),), "Use `it`.", "", "It is paid for.")  # fmt: skip
