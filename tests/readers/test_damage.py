@@ -109,3 +109,10 @@ def test_a_frame_of_a_table_without_a_table(tmp_path: Path) -> None:
     bar = "+" + "-" * 73 + "+\n"
     with pytest.raises(InputError, match="no usable sample"):
         read(tmp_path, bar + "frozen\n" + frame.replace("|", "\x1d|", 1))
+
+
+@pytest.mark.parametrize("count", ["inf", "1e29", "-inf"])
+def test_steps_and_epochs_of_lightning_that_are_no_counts(tmp_path: Path, count: str) -> None:
+    data = read(tmp_path, f"train_loss,epoch,step\n0.9,0,9\n0.8,{count},19\n0.7,1,{count}\n")
+    assert isinstance(data, Trials)
+    assert data.reports["step"].tolist() == [9, 19] and data.trials["user_attrs.epochs"].tolist() == [2]

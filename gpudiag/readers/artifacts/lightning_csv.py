@@ -15,6 +15,8 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 
 NAME = "lightning-csv"
+_MOST = 2**53
+"""A count from here on is none: a float does not hold it exactly."""
 
 _NOT_METRICS = ("epoch", "step", "created_at", "")
 _TIMES = ("time", "timestamp", "date", "elapsed", "created_at")
@@ -54,6 +56,8 @@ def read(source: Source, options: ReadOptions) -> Trials:
     problems = ProblemLog()
     table = _table(source, problems)
     names = [name for name in _metrics(list(table)) if table[name].notna().any()]
+    counts = ["step", "epoch"]
+    table[counts] = table[counts].where(table[counts].abs() < _MOST)
     steps = table["step"].notna() if names else pd.Series(dtype=bool)
     if not steps.any():
         raise InputError(f"{source.path}: holds no metric; expected rows of CSVLogger (a step and metrics).")
