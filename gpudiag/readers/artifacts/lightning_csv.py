@@ -56,7 +56,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     problems = ProblemLog()
     table = _table(source, problems)
     names = [name for name in _metrics(list(table)) if table[name].notna().any()]
-    counts = ["step", "epoch"]
+    counts = [name for name in ("step", "epoch") if name in table]
     table[counts] = table[counts].where(table[counts].abs() < _MOST)
     steps = table["step"].notna() if names else pd.Series(dtype=bool)
     if not steps.any():
