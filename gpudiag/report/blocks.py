@@ -138,5 +138,13 @@ class Figure:
     name: str
 
 
-Block = Masthead | Banner | Finding | Remedy | Table | Tiles | Note | Heading | Figure
+@dataclass(frozen=True)
+class Folded:
+    """Blocks that open on demand; ``summary`` says what they hold."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+
+
+Block = Masthead | Banner | Finding | Remedy | Table | Tiles | Note | Heading | Figure | Folded
 Blocks = Sequence[Block]

@@ -16,6 +16,7 @@ from gpudiag.report.blocks import (
     Chip,
     Figure,
     Finding,
+    Folded,
     Heading,
     Masthead,
     Named,
@@ -92,6 +93,8 @@ def _render(block: Block) -> str:
             return f'<p class="gd-note">{mark}{inline(text)}</p>'
         case Heading(text):
             return f"<h3>{inline(text)}</h3>"
+        case Folded(summary, blocks):
+            return f'<details class="gd-folded"><summary>{inline(summary)}</summary>\n{render(blocks)}\n</details>'
         case Figure():
             return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
 
 from gpudiag.report.blocks import (
     MARKS,
@@ -13,6 +14,7 @@ from gpudiag.report.blocks import (
     Chip,
     Figure,
     Finding,
+    Folded,
     Heading,
     Masthead,
     Named,
@@ -61,6 +63,9 @@ def _render(block: Block) -> str:
             return f"*{inline(text)}*" if level and "`" not in text else inline(text)
         case Heading(text):
             return f"### {inline(text)}"
+        case Folded(summary, blocks):
+            said = escape(safe(summary).replace("`", "")).replace("$", "&#36;")
+            return f"<details>\n<summary>{said}</summary>\n\n{render(blocks)}\n\n</details>"
         case Figure():
             return ""
 

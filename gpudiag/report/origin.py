@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.report.blocks import Block, Chip, Figure, Heading, Note, Number, Table
-from gpudiag.report.document import Document, of_status
+from gpudiag.report.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, Table
+from gpudiag.report.document import Document
 from gpudiag.report.format import named, plural, quantity, safe, span, zone
 
 
 def data_quality(document: Document) -> list[Block]:
-    """Inputs and their oddities, coverage, the clock, and what could not be assessed."""
+    """Inputs and their oddities, coverage and the clock."""
     blocks: list[Block] = [
         *_inputs(document),
         *_problems(document),
@@ -18,7 +18,7 @@ def data_quality(document: Document) -> list[Block]:
         _clock(document),
         Figure("clock"),
     ]
-    return [*blocks, *_notes(document), *_open_checks(document)]
+    return [*blocks, *_notes(document)]
 
 
 def _inputs(document: Document) -> list[Block]:
@@ -88,17 +88,6 @@ def _notes(document: Document) -> list[Block]:
     return [Heading("Notes"), *(Note(safe(note)) for note in dict.fromkeys(notes))] if notes else []
 
 
-def _open_checks(document: Document) -> list[Block]:
-    """What could not be assessed, by what would make it assessable."""
-    wanted: dict[tuple[str, str], list[str]] = {}
-    for verdict in of_status(document, "NOT_ASSESSED"):
-        wanted.setdefault((verdict["reason"], verdict["remedy"]), []).append(verdict["title"])
-    if not wanted:
-        return []
-    rows = tuple(("; ".join(titles), reason, remedy or "–") for (reason, remedy), titles in wanted.items())
-    return [Heading("Not assessed"), Table(("Fault looked for", "Why not", "What would tell"), rows)]
-
-
 def provenance(document: Document) -> list[Block]:
     """Hashes, versions, settings and the thresholds in force."""
     run = document["run"]
@@ -133,7 +122,9 @@ def _thresholds(document: Document) -> list[Block]:
         for v in sorted(document["verdicts"], key=lambda verdict: verdict["rule"])
         if v["thresholds"]
     )
-    return [Table(("Rule", "Limits"), rows)] if rows else [Note("No rule has a threshold.")]
+    if not rows:
+        return [Note("No rule has a threshold.")]
+    return [Folded(f"Limits of {plural(len(rows), 'rule')}", (Table(("Rule", "Limits"), rows),))]
 
 
 def _versions(document: Document) -> Table:

@@ -16,6 +16,7 @@ from gpudiag.report.blocks import (
     Block,
     Chip,
     Finding,
+    Folded,
     Masthead,
     Named,
     Note,
@@ -93,20 +94,50 @@ def _finding(verdict: dict[str, Any]) -> Finding:
 
 
 def checks(document: Document) -> list[Block]:
-    """Every check and how it came out, the worst first."""
-    order = list(MARKS)
-    rows = [
-        (_status(v), Named(v["title"], v["rule"]), v["summary"] or v["reason"] or _passed(v))
-        for v in document["verdicts"]
-    ]
-    rows.sort(key=lambda row: order.index(row[0].level))
-    if not rows:
+    """Every check: what was found, what could not be assessed and why, and, folded, what gave no cause."""
+    if not document["verdicts"]:
         return [Note("No check was run.")]
-    return [Table(("Result", "Fault looked for", "What the data say"), tuple(rows))]
+    order = list(MARKS)
+    found = sorted(of_status(document, "FOUND"), key=lambda verdict: order.index(verdict["severity"]))
+    blocks: list[Block] = [table for table in (_results(found), _open(document)) if table.rows]
+    clear, absent = of_status(document, "CLEAR"), of_status(document, "NOT_APPLICABLE")
+    if clear or absent:
+        summary = f"{plural(len(clear), 'check')} clear, {len(absent)} not applicable"
+        blocks.append(Folded(summary, (_results([*clear, *absent]),)))
+    return blocks
+
+
+def _results(verdicts: list[dict[str, Any]]) -> Table:
+    rows = tuple(
+        (_status(v), Named(v["title"], v["rule"]), v["summary"] or v["reason"] or _passed(v)) for v in verdicts
+    )
+    return Table(("Result", "Fault looked for", "What the data say"), rows)
+
+
+def unassessed(document: Document) -> dict[str, list[dict[str, Any]]]:
+    """The verdicts that could not be assessed, by their reason; the reason of most checks first."""
+    reasons: dict[str, list[dict[str, Any]]] = {}
+    for verdict in of_status(document, "NOT_ASSESSED"):
+        reasons.setdefault(verdict["reason"], []).append(verdict)
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
+
+
+def _open(document: Document) -> Table:
+    """What could not be assessed: a row a reason."""
+    rows = tuple(
+        (
+            Chip("unknown", f"{len(verdicts)} not assessed"),
+            reason,
+            " ".join(dict.fromkeys(v["remedy"] for v in verdicts if v["remedy"])) or "–",
+            ", ".join(f"`{v['rule']}`" for v in verdicts),
+        )
+        for reason, verdicts in unassessed(document).items()
+    )
+    return Table(("Result", "Why not", "What would tell", "Checks"), rows)
 
 
 def _status(verdict: dict[str, Any]) -> Chip:
-    levels = {"CLEAR": "clear", "NOT_ASSESSED": "unknown", "NOT_APPLICABLE": "none"}
+    levels = {"CLEAR": "clear", "NOT_APPLICABLE": "none"}
     return Chip(levels.get(verdict["status"], verdict["severity"]))
 
 

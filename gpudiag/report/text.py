@@ -6,8 +6,8 @@ import textwrap
 
 from gpudiag.report.blocks import MARKS, NAMES
 from gpudiag.report.document import Document
-from gpudiag.report.format import label, named, quantity, safe
-from gpudiag.report.sections import QUESTIONS
+from gpudiag.report.format import label, named, plural, quantity, safe
+from gpudiag.report.sections import QUESTIONS, unassessed
 
 _COLORS = {"critical": "1;31", "warning": "33", "info": "36", "clear": "32", "unknown": "35", "none": "2"}
 _LEVELS = {"CLEAR": "clear", "NOT_ASSESSED": "unknown", "NOT_APPLICABLE": "none"}
@@ -47,15 +47,22 @@ def _finding(verdict: dict, width: int, color: bool) -> list[str]:
 
 
 def _table(document: Document, width: int, color: bool) -> list[str]:
-    """One line a check; the reason of an open one below it."""
+    """One line a check; those that could not be assessed together, by the reason."""
     lines = ["All checks, by the fault looked for"]
     for verdict in document["verdicts"]:
         level = _LEVELS.get(verdict["status"], verdict["severity"])
+        if level == "unknown":
+            continue
         mark = _paint(f"{MARKS[level]} {NAMES[level]:<14}", level, color)
         title = textwrap.shorten(safe(verdict["title"]), max(width - 20, 20), placeholder=" ...")
         lines.append(f"  {mark}  {title}")
-        if verdict["status"] == "NOT_ASSESSED":
-            lines += _wrap(f"{_plain(verdict['reason'])} {_plain(verdict['remedy'])}", width, " " * 20, " " * 20)
+    for reason, verdicts in unassessed(document).items():
+        mark = _paint(f"{MARKS['unknown']} {NAMES['unknown']:<14}", "unknown", color)
+        lines.append(f"  {mark}  {plural(len(verdicts), 'check')}")
+        remedies = dict.fromkeys(verdict["remedy"] for verdict in verdicts)
+        titles = "; ".join(verdict["title"] for verdict in verdicts)
+        for text in (" ".join((reason, *remedies)), titles):
+            lines += _wrap(_plain(text), width, " " * 20, " " * 20)
     return lines
 
 

@@ -18,6 +18,7 @@ from gpudiag.report.blocks import (
     Chip,
     Figure,
     Finding,
+    Folded,
     Heading,
     Masthead,
     Named,
@@ -39,6 +40,7 @@ ONE_OF_EACH: tuple[Block, ...] = (
     Note(EVIL, "unknown"),
     Heading(EVIL),
     Figure("timeline"),
+    Folded(EVIL, (Note(EVIL), Table((EVIL,), ((EVIL,),)))),
 )
 SECTIONING = {
     "header",

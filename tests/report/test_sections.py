@@ -9,7 +9,7 @@ from toyrun import TOY_RULES, toy_run
 
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.plots import PLOTS
-from gpudiag.report.blocks import Chip, Figure, Finding, Note, Table
+from gpudiag.report.blocks import Chip, Figure, Finding, Folded, Note, Table
 from gpudiag.report.markdown import render
 from gpudiag.report.sections import SECTIONS
 from gpudiag.run import Run, RunInfo
@@ -60,10 +60,23 @@ def test_a_changed_limit_says_so() -> None:
     assert "`max_cracks` 5 (changed for this run)" in markdown("provenance", document)
 
 
-def test_checks_list_every_rule_once(document: dict[str, Any]) -> None:
+def test_checks_list_every_rule_once_and_fold_the_quiet_ones(document: dict[str, Any]) -> None:
+    found, quiet = SECTIONS["checks"](document)
+    assert isinstance(found, Table) and [row[0] for row in found.rows] == [Chip("critical"), Chip("info")]
+    assert isinstance(quiet, Folded) and quiet.summary == "1 check clear, 1 not applicable"
+    (table,) = quiet.blocks
+    assert isinstance(table, Table) and [row[0] for row in table.rows] == [Chip("clear"), Chip("none")]
+
+
+def test_open_checks_are_a_row_a_reason(document: dict[str, Any]) -> None:
+    for verdict, reason in zip(document["verdicts"], ("No log.", "No clock.", "No log.", "No log."), strict=True):
+        verdict |= {"status": "NOT_ASSESSED", "reason": reason, "remedy": "Record it."}
     (table,) = SECTIONS["checks"](document)
     assert isinstance(table, Table)
-    assert [row[0] for row in table.rows] == [Chip("critical"), Chip("info"), Chip("clear"), Chip("none")]
+    ids = [verdict["rule"] for verdict in document["verdicts"]]
+    assert [row[0] for row in table.rows] == [Chip("unknown", "3 not assessed"), Chip("unknown", "1 not assessed")]
+    assert [row[1:3] for row in table.rows] == [("No log.", "Record it."), ("No clock.", "Record it.")]
+    assert [row[3] for row in table.rows] == [f"`{ids[0]}`, `{ids[2]}`, `{ids[3]}`", f"`{ids[1]}`"]
 
 
 def test_nothing_found_is_said(toy: Diagnosis) -> None:

@@ -29,7 +29,16 @@ def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> No
 
 def test_an_open_check_says_what_would_settle_it(document: dict[str, Any]) -> None:
     document["verdicts"][2] |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
-    assert "? not assessed    The toy is old\n" + " " * 20 + "No log. Record one." in text.render(document)
+    margin = "\n" + " " * 20
+    assert f"? not assessed    1 check{margin}No log. Record one.{margin}The toy is old\n" in text.render(document)
+
+
+def test_open_checks_of_one_reason_stand_together(document: dict[str, Any]) -> None:
+    for verdict in document["verdicts"][1:]:
+        verdict |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
+    out = text.render(document)
+    assert out.count("No log. Record one.") == 1 and "? not assessed    3 checks" in out
+    assert all(verdict["title"] in " ".join(out.split()) for verdict in document["verdicts"])
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 132])
