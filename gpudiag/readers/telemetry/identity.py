@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 _SUFFIXES = "bcdefghijklmnopqrstuvwxyz"
+_VENDORS = frozenset(["nvidia", "geforce", "tesla", "quadro", "amd", "radeon", "instinct", "graphics", "gpu"])
 
 
 @dataclass(frozen=True)
@@ -20,21 +21,33 @@ class Face:
     driver: str = ""
 
 
-def resolve(faces: Sequence[Face]) -> tuple[list[str], list[str]]:
+def _never(_one: int, _other: int) -> str:
+    return ""
+
+
+def resolve(faces: Sequence[Face], apart: Callable[[int, int], str] = _never) -> tuple[list[str], list[str]]:
     """The id of the GPU behind each face, and a note for each id that had to be made up.
 
     Faces are one GPU if their uuids are equal, or their bus ids, or their indices where nothing above
     contradicts. A second GPU at an index already taken gets a letter: 0, 0b, 0c.
+
+    Args:
+        faces: what each log says of each of its GPUs.
+        apart: why two faces (by position) of one index are different GPUs all the same; empty if nothing says so.
     """
     gpus: list[dict[str, set[str]]] = []
     owner: list[int] = [-1] * len(faces)
+    why: dict[int, str] = {}
     # Faces that say more come first, so that a bare index joins the GPU that has it.
     for at in sorted(range(len(faces)), key=lambda k: (not faces[k].uuid, not faces[k].bus_id, k)):
-        owner[at] = _owner(faces[at], gpus)
+        reasons = _reasons(at, faces, owner, apart)
+        owner[at] = _owner(faces[at], gpus, reasons)
+        if reasons:
+            why.setdefault(owner[at], next(iter(reasons.values())))
         known = gpus[owner[at]]
         for kind, value in _keys(faces[at]):
             known[kind].add(value)
-    labels, notes = _labels(faces, owner, len(gpus))
+    labels, notes = _labels(faces, owner, len(gpus), why)
     return [labels[gpu] for gpu in owner], notes
 
 
@@ -48,10 +61,38 @@ def short_bus_id(text: str) -> str:
     return re.sub(r"^0*([0-9a-f]*):", r"\1:", text.strip().lower())
 
 
-def _owner(face: Face, gpus: list[dict[str, set[str]]]) -> int:
+def same_model(one: str, other: str) -> bool:
+    """False if two names are those of different products; vendors, word order and what one leaves out do not count."""
+    words, others = _model(one), _model(other)
+    return not words or not others or words <= others or others <= words
+
+
+def _model(name: str) -> frozenset[str]:
+    """The letters and numbers that tell a product; a number that nvidia-smi cut off with dots tells nothing."""
+    text = name.strip().lower()
+    if text.startswith("0x"):  # a device id, as rocm-smi prints for boards it cannot name
+        return frozenset()
+    words = re.findall(r"[a-z]+|\d+", text)
+    return frozenset(words[:-1] if text.endswith("..") else words) - _VENDORS
+
+
+def _reasons(at: int, faces: Sequence[Face], owner: Sequence[int], apart: Callable[[int, int], str]) -> dict[int, str]:
+    """For each GPU met so far that cannot be this face's by its index alone, why."""
+    found: dict[int, str] = {}
+    for other, gpu in enumerate(owner):
+        if gpu >= 0 and gpu not in found and faces[other].index == faces[at].index != "":
+            reason = apart(other, at)
+            if reason:
+                found[gpu] = reason
+    return found
+
+
+def _owner(face: Face, gpus: list[dict[str, set[str]]], apart: Container[int]) -> int:
     keys = _keys(face)
     for rank, (kind, value) in enumerate(keys):
         for at, gpu in enumerate(gpus):
+            if kind == "index" and at in apart:
+                continue
             if value in gpu[kind] and not any(gpu[above] and other not in gpu[above] for above, other in keys[:rank]):
                 return at
     if not keys and gpus:
@@ -60,7 +101,9 @@ def _owner(face: Face, gpus: list[dict[str, set[str]]]) -> int:
     return len(gpus) - 1
 
 
-def _labels(faces: Sequence[Face], owner: Sequence[int], count: int) -> tuple[list[str], list[str]]:
+def _labels(
+    faces: Sequence[Face], owner: Sequence[int], count: int, why: Mapping[int, str]
+) -> tuple[list[str], list[str]]:
     """An id for each GPU: the index it is first seen with, else the lowest free number."""
     wanted = [""] * count
     for face, gpu in zip(faces, owner, strict=True):
@@ -73,7 +116,8 @@ def _labels(faces: Sequence[Face], owner: Sequence[int], count: int) -> tuple[li
         label = wanted[gpu] or next(str(n) for n in range(count + len(taken) + 1) if str(n) not in taken)
         if label in taken:
             index, label = label, next(label + letter for letter in _SUFFIXES if label + letter not in taken)
-            notes.append(f"Two different GPUs have index {index}; the one seen later is called {label}.")
+            reason = f" ({why[gpu]})" if gpu in why else ""
+            notes.append(f"Two different GPUs have index {index}{reason}; the one seen later is called {label}.")
         taken.add(label)
         labels[gpu] = label
     return labels, notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpudiag.readers.base import Telemetry
-from gpudiag.readers.telemetry.identity import Face, resolve, short_bus_id
+from gpudiag.readers.telemetry.identity import Face, resolve, same_model, short_bus_id
 from gpudiag.readers.telemetry.merge import merge
 from gpudiag.schema import TABLES, conform
 
@@ -69,6 +70,48 @@ def test_another_board_at_the_same_index_is_another_gpu() -> None:
     merged = merge([part([1, 2], uuid=A), part([1, 2], uuid=B)])
     assert merged.gpus[["gpu", "uuid"]].to_numpy().tolist() == [["0", A], ["0b", B]]
     assert merged.gpu["gpu"].tolist() == ["0", "0", "0b", "0b"] and any("index 0" in note for note in merged.notes)
+
+
+def test_two_machines_of_other_boards_stay_two_gpus() -> None:
+    busy = part([1, 2, 3], values={"util_pct": [95.0] * 3}, name="NVIDIA A100-SXM4-40GB")
+    idle = part([2, 3, 4], values={"util_pct": [5.0] * 3}, name="NVIDIA GeForce RTX 4090")
+    merged = merge([busy, idle])
+    assert merged.gpu.groupby("gpu")["util_pct"].agg(["count", "mean"]).to_numpy().tolist() == [[3, 95], [3, 5]]
+    assert merged.gpus["gpu"].tolist() == ["0", "0b"]
+    assert any("index 0 (NVIDIA A100-SXM4-40GB and NVIDIA GeForce RTX 4090)" in note for note in merged.notes)
+
+
+@pytest.mark.parametrize(("totals", "gpus"), [((40960.0, 24564.0), ["0", "0b"]), ((40960.0, 40537.0), ["0"])])
+def test_boards_of_other_sizes_are_two_gpus(totals: tuple[float, float], gpus: list[str]) -> None:
+    parts = [part([k], values={"mem_total_mib": [total]}) for k, total in enumerate(totals)]
+    parts = [replace(one, gpus=one.gpus.assign(mem_total_mib=total)) for one, total in zip(parts, totals, strict=True)]
+    assert merge(parts).gpus["gpu"].tolist() == gpus
+
+
+def test_logs_that_differ_at_the_same_instants_are_of_two_gpus() -> None:
+    merged = merge([part([*range(10)], values={"util_pct": [u] * 10}) for u in (95.0, 5.0)])
+    assert merged.gpu["gpu"].value_counts().to_dict() == {"0": 10, "0b": 10} and not merged.problems
+    assert any("differ in 10 of the 10 samples" in note for note in merged.notes)
+
+
+def test_logs_of_one_gpu_that_take_turns_stay_one() -> None:
+    merged = merge([part([*range(k, 20, 2)], values={"util_pct": [u] * 10}) for k, u in enumerate((95.0, 5.0))])
+    assert merged.gpu["gpu"].tolist() == ["0"] * 20 and merged.gpu["util_pct"].tolist() == [95.0, 5.0] * 10
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("NVIDIA A100 80GB PCIe", "A100-PCIE-80GB", True),
+        ("GeForce RTX 208...", "NVIDIA GeForce RTX 2080 Ti", True),
+        ("Tesla V100-SXM2-16GB", "V100", True),
+        ("", "RTX 4090", True),
+        ("A10", "A100", False),
+        ("RTX 3090", "RTX 4090", False),
+    ],
+)
+def test_names_of_one_product(one: str, other: str, same: bool) -> None:
+    assert same_model(one, other) is same_model(other, one) is same
 
 
 def test_ten_comes_after_two() -> None:
