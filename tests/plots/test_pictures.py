@@ -62,6 +62,7 @@ def test_all_but_the_impossible_are_drawn(kind: str, pictures: dict[str, Picture
     assert set(pictures) == {name for name in PLOTS if (name, kind) not in NEVER_DRAWN}
 
 
+@pytest.mark.slow
 def test_equal_bytes_and_nothing_changed(profiles: dict[str, Any], pictures: dict[str, Picture]) -> None:
     before = {key: frame.copy() for key, frame in frames(profiles).items()}
     settings = dict(matplotlib.rcParams)
@@ -109,6 +110,7 @@ def test_legends_lie_above_the_data_and_within_their_share_of_the_card(pictures:
             assert not any(box.overlaps(other.get_window_extent()) for other in others), name
 
 
+@pytest.mark.slow
 def test_a_report_of_the_largest_run_stays_small_and_quick() -> None:
     profiles = toy_profiles(Size(trials=10_000, slots=16, gpus=16))
     start = time.perf_counter()
