@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -42,9 +42,12 @@ class Diagnosis:
 
     @property
     def findings(self) -> tuple[Verdict, ...]:
-        """What was found: by GPU-hours lost, then severity, then the order of the rules."""
+        """What was found: by severity, then GPU-hours lost, then the order of the rules.
+
+        A symptom stands directly after its cause, and a cause where the worst of its symptoms would stand.
+        """
         found = [verdict for verdict in self.verdicts if verdict.status is Status.FOUND]
-        return tuple(sorted(found, key=lambda v: (-(v.lost_gpu_h or 0.0), v.severity.rank)))
+        return _symptoms_after_causes(sorted(found, key=lambda v: (v.severity.rank, -(v.lost_gpu_h or 0.0))))
 
     @property
     def ledger(self) -> Any | None:
@@ -155,6 +158,26 @@ class Diagnosis:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
         show = self.show if pictures else Show(self._document, lambda name: None)
         return pages.filled("run_report", show)
+
+
+def _symptoms_after_causes(found: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    by_rule = {verdict.rule: verdict for verdict in found}
+    placed: dict[str, Verdict] = {}
+
+    def place(verdict: Verdict) -> None:
+        placed[verdict.rule] = verdict
+        for symptom in found:
+            if symptom.caused_by == verdict.rule and symptom.rule not in placed:
+                place(symptom)
+
+    for verdict in found:
+        root, seen = verdict, {verdict.rule}
+        while root.caused_by in by_rule and root.caused_by not in seen:
+            root = by_rule[root.caused_by]
+            seen.add(root.rule)
+        if root.rule not in placed:
+            place(root)
+    return tuple(placed.values())
 
 
 @dataclass(frozen=True, eq=False)

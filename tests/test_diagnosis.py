@@ -17,7 +17,7 @@ from gpudiag.diagnosis import MEASURES, Diagnosis, diagnose, parse_thresholds
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.report.document import schema
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Status
+from gpudiag.rules.engine import Severity, Status, Verdict
 from gpudiag.run import Run
 
 
@@ -58,11 +58,11 @@ def test_to_dict_gives_a_copy(toy: Diagnosis) -> None:
     assert len(toy.to_dict()["verdicts"]) == 4
 
 
-def test_findings_are_ranked_by_what_they_cost(toy: Diagnosis) -> None:
-    assert [finding.rule for finding in toy.findings] == ["toy-dear", "toy-broken"]
+def test_findings_are_ranked_by_severity(toy: Diagnosis) -> None:
+    assert [finding.rule for finding in toy.findings] == ["toy-broken", "toy-dear"]
     assert [v.rule for v in toy.verdicts] == [rule.id for rule in TOY_RULES]
-    assert [r["rule"] for r in toy.recommendations] == ["toy-dear", "toy-broken"]
-    assert toy.recommendations[1] == {
+    assert [r["rule"] for r in toy.recommendations] == ["toy-broken", "toy-dear"]
+    assert toy.recommendations[0] == {
         "id": "remedy-toy-broken",
         "title": "The toy is broken",
         "rule": "toy-broken",
@@ -70,9 +70,28 @@ def test_findings_are_ranked_by_what_they_cost(toy: Diagnosis) -> None:
     }
 
 
+def test_symptoms_follow_their_cause(toy: Diagnosis) -> None:
+    def found(rule: str, severity: str, lost: float | None = None, cause: str | None = None) -> Verdict:
+        return Verdict(rule, rule, Status.FOUND, Severity(severity), lost_gpu_h=lost, caused_by=cause)
+
+    verdicts = (
+        found("note", "info", 50.0),
+        found("cheap", "warning", 1.0),
+        found("dear", "warning", 9.0),
+        found("symptom", "critical", 2.0, "cause"),
+        found("cause", "warning", 0.5),
+        found("of-absent", "info", None, "not-found"),
+        found("of-symptom", "info", None, "symptom"),
+    )
+    order = [v.rule for v in replace(toy, verdicts=verdicts).findings]
+    assert order == ["cause", "symptom", "of-symptom", "dear", "cheap", "note", "of-absent"]
+    circle = (found("a", "info", None, "b"), found("b", "warning", None, "a"))
+    assert sorted(v.rule for v in replace(toy, verdicts=circle).findings) == ["a", "b"]
+
+
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
     assert toy.headline.startswith("Of 1.99 GPU-h on 2 GPUs, 49.3 % was busy")
-    assert "7 cracks were seen. It cost about 0.50 GPU-h. Mend" in toy.headline
+    assert "7 cracks were seen. It cost at least 0.50 GPU-h. Mend" in toy.headline
     assert [toy.fails(level) for level in ("critical", "warning", "info", "never")] == [True, True, True, False]
     mild = diagnose(toy_run(), rules=TOY_RULES[1:])
     assert [mild.fails(level) for level in ("critical", "warning", "info", "never")] == [False, False, True, False]
@@ -95,7 +114,7 @@ def test_thresholds_of_run_toml_are_changed_by_the_argument() -> None:
     over = diagnose(stated, rules=TOY_RULES, thresholds="toy-broken.max_cracks=2")
     assert over.thresholds["toy-broken"] == {"max_cracks": 2.0}
     assert {v.rule: v.status for v in over.verdicts}["toy-broken"] is Status.FOUND
-    assert diagnose(stated, rules=TOY_RULES).findings[0].rule == "toy-dear"
+    assert diagnose(stated, rules=TOY_RULES).findings[0].thresholds == {"max_cracks": 9.0}
 
 
 @pytest.mark.parametrize(

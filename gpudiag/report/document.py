@@ -169,6 +169,7 @@ def _verdict(verdict: Verdict, rule: Rule) -> dict[str, Any]:
         "where": _plain(verdict.where),
         "lost_gpu_h": clean(verdict.lost_gpu_h),
         "margin": clean(verdict.margin),
+        "caused_by": verdict.caused_by,
         "remedy": verdict.remedy,
         "refuted_by": rule.refuted_by,
         "why": rule.why,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpudiag.report.format import percent, plural, quantity, safe
@@ -113,25 +113,33 @@ def _outcomes(document: Mapping[str, Any]) -> str:
 
 
 def _worst(document: Mapping[str, Any], counts: Mapping[str, int]) -> str:
-    """The first finding that is more than a note, else what was checked."""
+    """The first finding that is more than a note, or its cause, else what was checked."""
     findings = [v for v in document["verdicts"] if v["status"] == "FOUND"]
-    serious = [v for v in findings if v["severity"] != "info"] or findings
-    if serious:
-        first = serious[0]
+    if first := _first(findings):
         cost = first["lost_gpu_h"]
-        price = f" It cost about {quantity(cost, 'GPU-h')}." if cost else ""
+        price = f" It cost at least {quantity(cost, 'GPU-h')}." if cost else ""
         return _sentence(first["summary"] or first["title"]) + price
     if counts["clear"]:
         return f"No fault was found in {plural(counts['clear'], 'check')}."
     return "Nothing can be said about faults: the data that the checks need are missing."
 
 
+def _first(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The first finding that is more than a note, or else the first; of a symptom the cause, where that was found."""
+    by_rule = {v["rule"]: v for v in findings}
+    first = next((v for v in findings if v["severity"] != "info"), findings[0] if findings else None)
+    seen = set()
+    while first and first["caused_by"] in by_rule and first["rule"] not in seen:
+        seen.add(first["rule"])
+        first = by_rule[first["caused_by"]]
+    return first
+
+
 def _next(document: Mapping[str, Any]) -> str:
     """The remedy of the finding named, else the data that would settle most open checks."""
     findings = [v for v in document["verdicts"] if v["status"] == "FOUND" and v["remedy"]]
-    serious = [v for v in findings if v["severity"] != "info"] or findings
-    if serious:
-        return _sentence(serious[0]["remedy"])
+    if first := _first(findings):
+        return _sentence(first["remedy"])
     wanted: dict[str, int] = {}
     for verdict in document["verdicts"]:
         if verdict["status"] == "NOT_ASSESSED" and verdict["remedy"]:

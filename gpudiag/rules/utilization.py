@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import IDLE_PCT, UtilizationProfile, measure_utilization
 from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import gpus, span
+from gpudiag.rules.wording import gpu_hours, gpus, span
 
 UNUSED_PCT = 1.0
 MIN_PERIODS = 10.0
@@ -152,12 +152,14 @@ def gpu_low_utilization(
     worst = low["mean_pct"].idxmin()
     mean, seconds = float(low.at[worst, "mean_pct"]), float(low.at[worst, "seconds"])
     short = seconds < min_run_s
+    idle_gpu_h = float(low["idle_gpu_h"].sum())
+    idle = f", at least {gpu_hours(idle_gpu_h)} of it fully idle" if idle_gpu_h > 0 else ""
     return Evidence(
-        f"GPU {worst} was {mean:.1f} % busy on average over {span(seconds)}{when}"
+        f"GPU {worst} was {mean:.1f} % busy on average over {span(seconds)}{when}{idle}"
         f"{', which is short: judge a longer run' if short else ''}.",
-        {"mean_pct": mean, "observed_s": seconds, "idle_gpu_h": float(low["idle_gpu_h"].sum())},
+        {"mean_pct": mean, "observed_s": seconds, "idle_gpu_h": idle_gpu_h},
         {"gpu": ", ".join(low.index)},
-        lost_gpu_h=float(low["idle_gpu_h"].sum()),
+        lost_gpu_h=idle_gpu_h,
         margin=below_par_pct - mean,
         severity=_level(mean, very_low_pct, low_pct) if not short else Severity.INFO,
     )

@@ -21,3 +21,8 @@ def gpus(names: Iterable[object]) -> str:
 def count(n: float, noun: str) -> str:
     """``1 trial``, ``3 trials``."""
     return f"{n:.0f} {noun}{'' if n == 1 else 's'}"
+
+
+def gpu_hours(hours: float) -> str:
+    """``0.12 GPU-h``; below a hundredth of an hour ``20 GPU-s``."""
+    return f"{hours:.2f} GPU-h" if hours >= 0.01 else f"{hours * 3600:.0f} GPU-s"

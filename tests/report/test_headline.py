@@ -10,7 +10,15 @@ from gpudiag.report.headline import headline
 
 
 def verdict(status: str, severity: str = "warning", **more: Any) -> dict[str, Any]:
-    blank = {"rule": "r", "title": "A title", "summary": "", "reason": "", "remedy": "", "lost_gpu_h": None}
+    blank = {
+        "rule": "r",
+        "title": "A title",
+        "summary": "",
+        "reason": "",
+        "remedy": "",
+        "lost_gpu_h": None,
+        "caused_by": None,
+    }
     return {**blank, "status": status, "severity": severity, **more}
 
 
@@ -81,9 +89,18 @@ def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
     note = verdict("FOUND", "info", summary="A note", remedy="Smile", lost_gpu_h=9.0)
     fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
     _, worst, then = headline(document(note, fault))["sentences"]
-    assert worst == "GPU 1 was idle. It cost about 2.08 GPU-h." and then == "Use it."
+    assert worst == "GPU 1 was idle. It cost at least 2.08 GPU-h." and then == "Use it."
     _, worst, then = headline(document(note))["sentences"]
     assert worst.startswith("A note.") and then == "Smile."
+
+
+def test_the_worst_is_a_cause_and_no_symptom() -> None:
+    symptom = verdict("FOUND", "critical", rule="low", summary="GPU 0 was 9 % busy", remedy="Look", caused_by="feed")
+    cause = verdict("FOUND", "warning", rule="feed", summary="The CPU is the limit", remedy="More workers")
+    for order in ((symptom, cause), (cause, symptom)):
+        assert headline(document(*order))["sentences"][1:] == ["The CPU is the limit.", "More workers."]
+    alone = verdict("FOUND", "critical", rule="low", summary="GPU 0 was 9 % busy", caused_by="absent")
+    assert headline(document(alone))["sentences"][1] == "GPU 0 was 9 % busy."
 
 
 def test_the_next_step_without_findings_is_the_record_that_settles_most() -> None:

@@ -46,7 +46,7 @@ def test_masthead(document: dict[str, Any]) -> None:
 
 
 def test_findings_carry_evidence_limits_and_advice(document: dict[str, Any]) -> None:
-    dear, broken = SECTIONS["findings"](document)
+    broken, dear = SECTIONS["findings"](document)
     assert isinstance(dear, Finding) and isinstance(broken, Finding)
     assert (dear.id, dear.cost) == ("toy-dear", "cost 2.00 GPU-h")
     assert broken.facts == (("GPU", "1"), ("cracks", "7"), ("crack", "12.3 %"))
@@ -77,6 +77,10 @@ def test_open_checks_are_a_row_a_reason(document: dict[str, Any]) -> None:
     assert [row[0] for row in table.rows] == [Chip("unknown", "3 not assessed"), Chip("unknown", "1 not assessed")]
     assert [row[1:3] for row in table.rows] == [("No log.", "Record it."), ("No clock.", "Record it.")]
     assert [row[3] for row in table.rows] == [f"`{ids[0]}`, `{ids[2]}`, `{ids[3]}`", f"`{ids[1]}`"]
+
+
+def test_the_sections_do_not_print_the_document(toy: Diagnosis) -> None:
+    assert len(repr(toy.show)) < 100
 
 
 def test_nothing_found_is_said(toy: Diagnosis) -> None:

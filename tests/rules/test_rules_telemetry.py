@@ -80,6 +80,7 @@ def test_low_utilization(mean: float, seconds: float, expected: Severity | None)
     if expected:
         assert found.severity is expected and found.lost_gpu_h == 0.25
         assert ("short" in found.summary) is (seconds < 1800)
+        assert ", at least 0.25 GPU-h of it fully idle" in found.summary
 
 
 def test_low_utilization_is_judged_while_trials_ran() -> None:
