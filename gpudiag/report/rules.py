@@ -28,12 +28,20 @@ def rule_text(rule: Rule) -> str:
     paragraphs.append(textwrap.fill(f"What to do: {rule.remedy}", 100))
     if rule.refuted_by:
         paragraphs.append(textwrap.fill(f"What would refute it: {rule.refuted_by}", 100))
+    if "METHODS" in rule.why:
+        paragraphs.append("METHODS n is section n of docs/methods.md.")
     return "\n".join(paragraphs)
 
 
 def rules_markdown(rules: Sequence[Rule]) -> str:
     """The rule catalogue, docs/rules.md."""
-    out = ["# Rules", "", "Printed by `gpudiag rules list --format md`; the code is the only source.", ""]
+    out = [
+        "# Rules",
+        "",
+        "Printed by `gpudiag rules list --format md`; the code is the only source. METHODS n is section n of",
+        "[methods.md](methods.md).",
+        "",
+    ]
     for rule in rules:
         out += [f"## {rule.id}", "", f"{rule.title} ({rule.severity.value}, topic {rule.topic}).", "", rule.why, ""]
         if rule.thresholds:

@@ -10,7 +10,7 @@ from gpudiag.readers.base import refuse
 from gpudiag.readers.source import Source
 
 CASES = {
-    "timestamp,n1_watts,total_watts\n2026-05-05T19:14:51,1,2\n": "none of its columns is known (timestamp, n1_watts, to",
+    "timestamp,n1_watts,total_watts\n2026-05-05T19:14:51,1,2\n": "none of its columns is known (timestamp, n1_watts, ",
     "a;b;c\n1;2;3\n": "none of its columns is known (a, b, c)",
     "": "is empty (0 bytes)",
     "Hello, this is prose. It goes on: and on.\n": "its first line is 'Hello",
