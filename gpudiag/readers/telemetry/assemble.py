@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -45,9 +45,18 @@ class _Rows:
 
 
 def assemble(
-    source: Source, reader: str, options: ReadOptions, sweep: Sweep, notes: Sequence[str], *, guessed: bool = False
+    source: Source,
+    reader: str,
+    options: ReadOptions,
+    sweep: Sweep,
+    notes: Sequence[str],
+    *,
+    guessed: bool = False,
+    unitless: Collection[str] = (),
 ) -> Telemetry:
-    """Tables from the good rows of a sweep; ``guessed`` tells that its columns were named by their units alone.
+    """Tables from the good rows of a sweep.
+
+    ``guessed`` tells that its columns were named by their units alone, ``unitless`` which have no unit.
 
     Raises InputError if there is no good row.
     """
@@ -61,7 +70,7 @@ def assemble(
     named = any(piece.code is not None for piece in pieces)
     rows = _named(pieces, sweep, said) if named else _in_order(pieces, sweep, said)
     stamps = _time(rows, sweep, options, said)
-    said += correct(rows.columns, rows.code, guessed=guessed)
+    said += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
     host = _host(rows.columns, stamps)
     gpu = pd.Categorical.from_codes(rows.code, rows.labels)
     events = told_events(stamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Collection, MutableMapping, Sequence
 
 import numpy as np
 
@@ -10,21 +10,49 @@ from gpudiag.readers.telemetry.nvidia_fields import COUNTER
 
 _MOST_BOARD_W = 2500.0
 """No board draws this much: a log whose typical "W" is above it holds milliwatts (Jetson, NVML's own unit)."""
+_MOST_BOARD_MIB = 1e7
+"""No GPU holds 10 TB: "MiB" above it are KiB or bytes."""
+_KIB_BOARD = 310 * 2.0**20
+"""A total of up to 310 GiB as KiB is a board's; the same number as bytes would be a board of less than 310 MiB."""
+_MEMORY = ("mem_total_mib", "mem_used_mib", "mem_free_mib", "mem_reserved_mib")
+_ASSUMED = {"_mib": "MiB", "_w": "W", "_mhz": "MHz"}
 _CLOSE_PCT = 1.5
 _AGREE = 0.95
 
 
-def correct(columns: MutableMapping[str, np.ndarray], code: np.ndarray, *, guessed: bool = False) -> list[str]:
+def correct(
+    columns: MutableMapping[str, np.ndarray], code: np.ndarray, *, guessed: bool = False, unitless: Collection[str] = ()
+) -> list[str]:
     """Correct the columns of one file in place; returns a sentence for each correction.
 
     Args:
         columns: arrays by column; rows of one GPU stand together, in the order of the file.
         code: which GPU each row speaks of.
         guessed: the columns were named by their units alone.
+        unitless: the columns for which neither a name nor a cell tells a unit.
     """
-    notes = _free_taken_for_total(columns, code) if guessed else []
+    notes = _unitless(columns, [name for name in columns if name in unitless])
+    notes += _free_taken_for_total(columns, code) if guessed else []
     notes += [*_milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
     return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
+
+
+def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
+    """Sizes without a unit share one: MiB, unless the numbers are too large for it."""
+    sizes = [name for name in _MEMORY if name in names]
+    most = {name: float(np.nanmax(columns[name], initial=0.0)) for name in sizes}
+    notes = []
+    if sizes and max(most.values()) > _MOST_BOARD_MIB:
+        kib = most.get("mem_total_mib", 0.0) > _MOST_BOARD_MIB and max(most.values()) <= _KIB_BOARD
+        if most.get("mem_total_mib", 0.0) <= _MOST_BOARD_MIB:  # no board is that small in bytes: its total is in MiB
+            sizes = [name for name in sizes if name != "mem_total_mib"]
+        for name in sizes:
+            columns[name] = columns[name] / (2**10 if kib else 2**20)
+        unit = "KiB" if kib else "bytes"
+        notes.append(f"The log gives no unit for {', '.join(sizes)}: by their size its numbers were taken as {unit}.")
+        names = [name for name in names if name not in sizes]
+    assumed = [f"{name} in {unit}" for name in names for ending, unit in _ASSUMED.items() if name.endswith(ending)]
+    return [*notes, f"The log gives no unit for some columns; assumed: {', '.join(assumed)}."] if assumed else notes
 
 
 def _free_taken_for_total(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:

@@ -193,3 +193,30 @@ def test_torn_rows_are_counted(read: Any) -> None:
     )
     assert len(telemetry.gpu) == 5
     assert [(p.kind, p.count, p.line) for p in telemetry.problems] == [("torn row", 1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("used", "total", "mib", "unit"),
+    [
+        (20_500_000_000, None, 20_500_000_000 / 2**20, "taken as bytes"),
+        (20_500_000_000, 25_769_803_776, 20_500_000_000 / 2**20, "taken as bytes"),
+        (20_500_000_000, 24_576, 20_500_000_000 / 2**20, "mem_total_mib in MiB"),
+        (4_000_000, 25_769_803_776, 4_000_000 / 2**20, "taken as bytes"),
+        (20_019_531, 25_165_824, 20_019_531 / 2**10, "taken as KiB"),
+        (20_000, 24_576, 20_000.0, "mem_used_mib in MiB"),
+    ],
+)
+def test_memory_without_a_unit_is_told_by_its_size(
+    used: int, total: int | None, mib: float, unit: str, read: Any
+) -> None:
+    names, more = ("", "") if total is None else (",gpu_memory_total", f",{total}")
+    telemetry = read(f"time,gpu_util,gpu_memory_used{names}", lambda k: f"{EPOCH_S + k},{k},{used}{more}")
+    assert telemetry.gpu["mem_used_mib"].tolist() == pytest.approx([mib] * 6)
+    assert any(unit in note for note in telemetry.notes)
+    if total is not None:
+        assert telemetry.gpu["mem_total_mib"].tolist() == pytest.approx([24_576.0] * 6)
+
+
+def test_a_unit_in_the_name_is_taken_at_its_word(read: Any) -> None:
+    telemetry = read("time,gpu_util,gpu_memory_mb,power_w", lambda k: f"{EPOCH_S + k},{k},{k},100")
+    assert not any("unit" in note for note in telemetry.notes)
