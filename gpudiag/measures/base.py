@@ -49,15 +49,25 @@ def facts(profile: Profile) -> dict[str, dict[str, Any]]:
     for spec in dataclasses.fields(profile):
         value = getattr(profile, spec.name)
         if isinstance(value, bool | int | float | str) or value is None:
-            out[spec.name] = {"value": clean(value), "unit": unit_of(spec.name)}
+            out[spec.name] = _fact(spec.name, value)
     for kind, field in (("gpu", "per_gpu"), ("state", "by_state")):
         frame = getattr(profile, field, None)
         if frame is not None:
             for row in frame.reset_index(names=kind).to_dict("records"):
                 key = row.pop(kind)
                 for name, value in row.items():
-                    out[f"{kind}.{key}.{name}"] = {"value": clean(value), "unit": unit_of(str(name))}
+                    out[f"{kind}.{key}.{name}"] = _fact(str(name), value)
     return out
+
+
+def _fact(name: str, value: Any) -> dict[str, Any]:
+    """A value and its unit: '' for text and yes or no, 'UTC' for a stamp."""
+    plain = clean(value)
+    if hasattr(value, "tzinfo"):
+        unit = "UTC"
+    else:
+        unit = "" if isinstance(plain, bool | str) else unit_of(name)
+    return {"value": plain, "unit": unit}
 
 
 def clean(value: Any) -> Any:
