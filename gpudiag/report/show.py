@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,8 @@ Output = tuple[dict[str, str], dict[str, Any]]
 class Show:
     """One attribute a section; ``dir()`` lists them in the order of a report."""
 
-    document: Document
-    draw: Draw
+    document: Document = field(repr=False)
+    draw: Draw = field(repr=False)
 
     def __getattr__(self, name: str) -> Display:
         if name not in SECTIONS:
