@@ -42,7 +42,8 @@ def measure_loader(run: Run) -> LoaderProfile:
     if waits.empty and math.isnan(workers):
         raise NotMeasurable(
             "Neither loader times nor loader workers are known.",
-            "Give the training log with --artifact, or state num_workers under [dataloader] in run.toml.",
+            "Put the training log into the run folder (or give it with --artifacts), or state num_workers under "
+            "[dataloader] in run.toml.",
         )
     average = float(waits.median()) if len(waits) else math.nan
     step = 1000 / float(rates.median()) if len(rates) and rates.median() > 0 else math.nan

@@ -64,7 +64,8 @@ def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Ev
         )
     if not events.has_kernel_log:
         raise NotMeasurable(
-            "No kernel log is among the inputs.", "Give it with --artifact: journalctl -k | grep -i xid > kernel.log."
+            "No kernel log is among the inputs.",
+            "Put it into the run folder (or give it with --artifacts): journalctl -k | grep -i xid > kernel.log.",
         )
     return None
 

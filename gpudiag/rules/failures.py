@@ -9,7 +9,7 @@ from gpudiag.rules.wording import count, span
 
 STORE_TEXT = (
     "Store the text of failures: catch the exception in the objective, trial.set_user_attr('error', str(error)), and "
-    "raise it again; or give the training log with --artifact."
+    "raise it again; or put the training log into the run folder (or give it with --artifacts)."
 )
 
 

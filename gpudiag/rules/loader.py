@@ -7,7 +7,10 @@ from gpudiag.measures.loader import LoaderProfile, measure_loader
 from gpudiag.rules.engine import Evidence, Severity, rule
 from gpudiag.rules.wording import count
 
-LOG = "Give the training log with --artifact; gpudiag reads lines such as 'DataLoader avg: 25.3ms' and '30 batch/s'."
+LOG = (
+    "Put the training log into the run folder (or give it with --artifacts); gpudiag reads lines such as "
+    "'DataLoader avg: 25.3ms' and '30 batch/s'."
+)
 
 
 @rule(

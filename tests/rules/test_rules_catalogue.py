@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from small_profiles import MEASURE_OF, profile, verdict
 
+import gpudiag
 from gpudiag.measures import MEASURES
 from gpudiag.rules import RULES, TOPICS, catalogue
 from gpudiag.rules.engine import Profiles, Rule, Status, check_thresholds, judge_all
@@ -51,3 +53,9 @@ def test_nothing_known_finds_nothing(rule: Rule) -> None:
 def test_an_empty_run_is_not_assessed(rule: Rule) -> None:
     (one,) = judge_all((rule,), Profiles(Run()), check_thresholds((rule,), {}))
     assert one.status is Status.NOT_ASSESSED and one.reason and one.remedy
+
+
+def test_options_that_advice_names_exist() -> None:
+    package = Path(gpudiag.__file__).parent
+    wrong = [path for path in package.rglob("*.py") if re.search(r"--artifact\b", path.read_text(encoding="utf-8"))]
+    assert not wrong, "the option is --artifacts"
