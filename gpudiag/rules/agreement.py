@@ -34,8 +34,7 @@ def pruned_too_early(
     if agreement.rho_high < too_early_ratio:
         return Evidence(
             f"At step {agreement.cut_step:.0f}, where the first trials are cut, the ranks of {agreement.n} COMPLETE "
-            f"trials "
-            f"agree with their final ones by only {agreement.rho:.2f} (95 % interval {agreement.rho_low:.2f} to "
+            f"trials agree with their final ones by only {agreement.rho:.2f} (95 % interval {agreement.rho_low:.2f} to "
             f"{agreement.rho_high:.2f}).",
             {
                 "rho": agreement.rho,

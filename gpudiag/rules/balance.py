@@ -43,8 +43,7 @@ def gpu_imbalance(
     )
     return Evidence(
         f"Mean utilization runs from {mean[least]:.0f} % (GPU {least}) to {mean[most]:.0f} % (GPU {most}): Jain's "
-        f"index "
-        f"is {share.jain:.2f}, where even work gives 1{chance}.",
+        f"index is {share.jain:.2f}, where even work gives 1{chance}.",
         {"jain": share.jain, "gini": share.gini, "least_pct": float(mean[least]), "most_pct": float(mean[most])},
         {"gpu": str(least)},
         margin=min_jain_ratio - share.jain,

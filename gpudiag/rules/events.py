@@ -40,8 +40,7 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
     severity="critical",
     title="The kernel log holds hardware errors of a GPU",
     remedy="Run dcgmi diag -r 3, look at the ECC counters (nvidia-smi -q -d ECC) and at NVLink or PCIe; have a card "
-    "with "
-    "repeated uncorrectable errors replaced.",
+    "with repeated uncorrectable errors replaced.",
     refuted_by="Xids that a program causes (13, 31): those are no hardware errors and do not count here.",
     explained_by=("gpu-lost",),
 )

@@ -36,8 +36,7 @@ def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0
     severity="warning",
     title="Device-side asserts ended trials",
     remedy="Run one of these configurations with CUDA_LAUNCH_BLOCKING=1, or on the CPU: an index or label is out of "
-    "range. "
-    "Restart the process after such a failure, as its CUDA context cannot be used again.",
+    "range. Restart the process after such a failure, as its CUDA context cannot be used again.",
     refuted_by="A label set or vocabulary that is meant to fail for some configurations.",
 )
 def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
@@ -53,8 +52,7 @@ def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0
     severity="warning",
     title="Processes were killed from outside",
     remedy="Look at host memory and the kernel log (journalctl -k | grep -i oom): each loader worker may hold a copy "
-    "of "
-    "the data set. Fewer workers, or shared memory, cure it.",
+    "of the data set. Fewer workers, or shared memory, cure it.",
     refuted_by="A scheduler that ended the job at its time limit.",
 )
 def failures_host_killed(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
@@ -97,8 +95,7 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
     severity="info",
     title="Memory was fuller before failures than before other ends",
     remedy="Read the failure texts: only they tell whether memory was the cause. If it was, run fewer trials at once "
-    "or "
-    "bound the parameters that take memory.",
+    "or bound the parameters that take memory.",
     refuted_by="Large trials that fail for another reason, such as a numerical one.",
 )
 def failures_after_full_memory(

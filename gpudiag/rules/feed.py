@@ -11,8 +11,7 @@ from gpudiag.rules.wording import gpus, span
 
 RECORD_HOST = (
     "Record CPU per core beside the GPU for ten minutes of work: mpstat -P ALL 5 > cpu.log. One core near 100 % means "
-    "a "
-    "slow feed, no busy core means small work."
+    "a slow feed, no busy core means small work."
 )
 MIN_WORK_S = 60.0
 
@@ -22,8 +21,7 @@ MIN_WORK_S = 60.0
     severity="warning",
     title="The CPU feeds the GPU too slowly",
     remedy="Give the loader more workers (num_workers), move augmentation to the GPU or do it once beforehand, and "
-    "check "
-    "that no single thread does all the work; the GPU can take more as soon as it is given more.",
+    "check that no single thread does all the work; the GPU can take more as soon as it is given more.",
     refuted_by="A hot core that does something else: compare with the process that owns it.",
 )
 def cpu_bound_input(
@@ -94,8 +92,7 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
     severity="warning",
     title="The work per step is too small for the GPU",
     remedy="Try twice the batch size (results change: adapt the learning rate), several trials at once, or a smaller "
-    "GPU; "
-    "the gain is at most the smaller of batch ratio and 1 / utilization, and at least none.",
+    "GPU; the gain is at most the smaller of batch ratio and 1 / utilization, and at least none.",
     refuted_by="A framework that reserves all memory at start; a CPU that feeds slowly.",
 )
 def batch_or_kernels_small(
@@ -129,8 +126,7 @@ def batch_or_kernels_small(
             raise NotMeasurable(
                 f"{gpus(light.index)} did little and steadily (95 % of the time below {light['p95_pct'].max():.0f} % "
                 "utilization): because the work per step is small or because the CPU feeds it slowly, and without CPU "
-                "or "
-                "step times nobody can tell which.",
+                "or step times nobody can tell which.",
                 RECORD_HOST,
             )
         return None
@@ -138,8 +134,7 @@ def batch_or_kernels_small(
     row = small.loc[worst]
     return Evidence(
         f"GPU {worst} stayed below {row['p95_pct']:.0f} % utilization and {row['p95_used_pct']:.0f} % of its memory "
-        f"for "
-        f"95 % of its work, with no CPU core or process above {row['p95_cpu_pct']:.0f} %.",
+        f"for 95 % of its work, with no CPU core or process above {row['p95_cpu_pct']:.0f} %.",
         {name: float(row[name]) for name in ("p95_pct", "p95_used_pct", "p95_cpu_pct", "power_ratio", "cv")},
         {"gpu": ", ".join(small.index)},
         margin=float(max_p_util_pct - row["p95_pct"]),
@@ -151,8 +146,7 @@ def batch_or_kernels_small(
     severity="warning",
     title="One CPU thread limits the GPU",
     remedy="Test CUDA graphs or torch.compile, or a larger batch: the thread that launches the kernels is the limit, "
-    "and "
-    "more loader workers do not help it.",
+    "and more loader workers do not help it.",
     refuted_by="A hot process that is not the one that trains.",
     explained_by=("cpu-bound-input",),
 )
@@ -200,8 +194,7 @@ def launch_bound(
     severity="info",
     title="The GPU is busy with light kernels",
     remedy="Profile one step (nsys or the framework's profiler) for many short kernels; larger batches, fused kernels "
-    "or "
-    "lower precision with tensor cores use the same busy time better.",
+    "or lower precision with tensor cores use the same busy time better.",
     refuted_by="Work that is bound by memory bandwidth by nature, or a board whose power limit is not the one stated.",
 )
 def gpu_busy_but_light(
@@ -225,8 +218,7 @@ def gpu_busy_but_light(
     seen = f" and {row['busy_sm_pct']:.0f} % SM activity" if row["busy_sm_pct"] < max_sm_pct else ""
     return Evidence(
         f"GPU {worst} used {100 * row['busy_power_ratio']:.0f} % of its power range{seen} while it was at 90 % "
-        f"utilization "
-        f"or more ({span(row['busy_s'])}).",
+        f"utilization or more ({span(row['busy_s'])}).",
         {name: float(row[name]) for name in ("busy_power_ratio", "busy_sm_pct", "busy_s")},
         {"gpu": ", ".join(found.index)},
         margin=float(max_power_ratio - row["busy_power_ratio"]),

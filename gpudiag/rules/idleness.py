@@ -48,8 +48,7 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     severity="warning",
     title="Memory was held on a GPU that did nothing",
     remedy="Look for the process (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a notebook "
-    "kernel, "
-    "a crashed job's child, or a model server without requests; end it or move it.",
+    "kernel, a crashed job's child, or a model server without requests; end it or move it.",
     refuted_by="A server that must answer at once.",
     explained_by=("idle-before-work", "idle-after-work"),
 )

@@ -13,8 +13,7 @@ from gpudiag.rules.wording import count, gpus, span
     severity="warning",
     title="GPU memory grows over the run",
     remedy="Look for tensors that outlive their step (losses summed without .item(), results kept in a list, hooks), "
-    "and "
-    "compare torch.cuda.memory_allocated() at the end of each epoch; start each trial in a process of its own.",
+    "and compare torch.cuda.memory_allocated() at the end of each epoch; start each trial in a process of its own.",
     refuted_by="A caching allocator that reaches its high-water mark, or trials that grow one after the other.",
 )
 def memory_leak(
@@ -80,8 +79,7 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
     row = found.loc[worst]
     return Evidence(
         f"GPU {worst} still held {row['after_mib']:.0f} MiB after the last trial, {row['residual_mib']:.0f} MiB more "
-        f"than "
-        f"before the first, for the {span(row['after_s'])} that were recorded.",
+        f"than before the first, for the {span(row['after_s'])} that were recorded.",
         {name: float(row[name]) for name in ("residual_mib", "after_mib", "before_mib", "after_s")},
         {"gpu": ", ".join(found.index)},
         margin=float(row["residual_mib"] - max_residual_mib),

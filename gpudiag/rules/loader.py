@@ -18,8 +18,7 @@ LOG = (
     severity="warning",
     title="Training waits for the data loader",
     remedy="More loader workers and prefetch (memory permitting), persistent_workers=True, pin_memory=True; then look "
-    "at "
-    "the disk and at augmentation on the CPU.",
+    "at the disk and at augmentation on the CPU.",
     refuted_by="A loader time that includes the transfer to the GPU or the step itself.",
     explained_by=("cpu-bound-input", "io-wait"),
 )
@@ -37,8 +36,7 @@ def loader_slow(
         of_step = f" of a step of {loader.step_ms:.1f} ms ({min(share, 100):.0f} %)" if share > 0 else " a step"
         return Evidence(
             f"The data loader is waited for {loader.avg_ms:.1f} ms{of_step} on average, {loader.worst_ms:.1f} ms in "
-            f"the "
-            f"worst of {count(loader.n_lines, 'report')}.",
+            f"the worst of {count(loader.n_lines, 'report')}.",
             {
                 "avg_ms": loader.avg_ms,
                 "worst_ms": loader.worst_ms,
@@ -59,8 +57,7 @@ def loader_slow(
     severity="info",
     title="Loader workers do not fit the number of CPU cores",
     remedy="Set num_workers x parallel to 0.7-2 times the cores, and measure: more workers help only where the loader "
-    "is "
-    "the limit.",
+    "is the limit.",
     refuted_by="An input that needs no workers (already on the GPU), or a loader that is never waited for.",
 )
 def loader_workers_cores(
@@ -76,8 +73,7 @@ def loader_workers_cores(
         return Evidence(
             f"{loader.workers_per_trial:.0f} loader workers for each of {count(loader.parallel, 'trial')} make "
             f"{loader.n_workers:.0f} on {loader.cores:.0f} cores: {loader.of_cores_pct:.1f} % configured (not a "
-            f"measured "
-            f"CPU load), {'below' if few else 'above'} the usual 70-200 %.",
+            f"measured CPU load), {'below' if few else 'above'} the usual 70-200 %.",
             {"n_workers": loader.n_workers, "cores": loader.cores, "of_cores_pct": loader.of_cores_pct},
             margin=min_cores_pct - loader.of_cores_pct if few else loader.of_cores_pct - 100 * max_cores_ratio,
         )

@@ -32,8 +32,7 @@ def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence
     worst = stuck["stuck_s"].idxmax()
     return Evidence(
         f"GPU {worst} reported one and the same power for {span(stuck.at[worst, 'stuck_s'])} while it was idle and "
-        f"busy "
-        "by turns.",
+        "busy by turns.",
         {"stuck_s": float(stuck.at[worst, "stuck_s"])},
         {"gpu": ", ".join(stuck.index)},
         margin=float(stuck.at[worst, "stuck_s"] - max_stuck_s),
@@ -45,8 +44,7 @@ def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence
     severity="info",
     title="The sampler slows down under load",
     remedy="Means of this report are weighted by time and not biased by it; averages taken over rows are. Record with "
-    "a "
-    "process of its own at higher priority, or at a lower rate.",
+    "a process of its own at higher priority, or at a lower rate.",
     refuted_by="A recorder whose rate was set by hand according to load.",
 )
 def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> Evidence | None:
@@ -77,8 +75,7 @@ def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> 
     severity="info",
     title="A column never changes",
     remedy="Take the column for missing, and check the recorder: a constant often stands in for a metric that could "
-    "not "
-    "be read.",
+    "not be read.",
     refuted_by="A quantity that really stood still.",
 )
 def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Evidence | None:
@@ -102,8 +99,7 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
     severity="warning",
     title="GPUs changed their identity in the record",
     remedy="Split the record where the machine or the order of GPUs changed (CUDA_DEVICE_ORDER=PCI_BUS_ID keeps it), "
-    "and "
-    "give each part as a run of its own.",
+    "and give each part as a run of its own.",
     refuted_by="A card that was replaced during the run.",
 )
 def identity_mixed(rec: RecorderProfile, *, max_conflicts: float = 0.0) -> Evidence | None:

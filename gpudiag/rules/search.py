@@ -66,8 +66,7 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     return Evidence(
         f"{count(len(far), 'trial')} took far longer than the others of the same state: trial {worst['name']} "
         f"({worst['state']}) {span(worst['duration_s'])}, where {span(worst['median_s'])} is usual; {cost:.0f} % of "
-        f"the "
-        "trial time in all.",
+        "the trial time in all.",
         {"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},
         {"trial": ", ".join(far["name"].head(20))},
         margin=float(worst["duration_s"] - worst["median_s"]),
@@ -80,8 +79,7 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     severity="info",
     title="Trials grow longer or shorter over the search",
     remedy="Judge speed and predict the rest from the last third of the trials; look whether the sampler moves to "
-    "larger "
-    "models, or whether the machine slows down (clocks, memory, storage).",
+    "larger models, or whether the machine slows down (clocks, memory, storage).",
     refuted_by="Workers that were added or removed on the way.",
 )
 def trial_duration_drift(
@@ -118,8 +116,7 @@ def trial_duration_drift(
     severity="warning",
     title="The wait between trials grows with their number",
     remedy="The sampler's time grows with the number of trials (TPE looks at all of them), and so does a storage "
-    "without "
-    "an index: use a server storage, fewer parameters at once, or a cheaper sampler for the second half.",
+    "without an index: use a server storage, fewer parameters at once, or a cheaper sampler for the second half.",
     refuted_by="Workers that were started or stopped on the way.",
     explained_by=("parallelism-below-configured",),
 )
@@ -161,8 +158,7 @@ def trial_gap_growth(
     severity="info",
     title="The last trial ran alone while the other workers waited",
     remedy="Start the longest trials first, or give the last ones a time limit; with several studies let them share "
-    "the "
-    "workers.",
+    "the workers.",
     refuted_by="A study that goes on after this record.",
 )
 def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s: float = 300.0) -> Evidence | None:

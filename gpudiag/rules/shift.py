@@ -13,8 +13,7 @@ from gpudiag.rules.wording import span
     severity="warning",
     title="GPU utilization fell for good during the run",
     remedy="See what changed at that time: a worker that died, another job on the host, heat, a cache that was full, "
-    "or "
-    "larger inputs. The start of the last segment is given.",
+    "or larger inputs. The start of the last segment is given.",
     refuted_by="A search that moved to lighter models by itself.",
     explained_by=("thermal-throttling", "power-throttling", "cpu-bound-input", "io-wait"),
 )

@@ -34,8 +34,7 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     severity="warning",
     title="The power limit slows the GPU down",
     remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER); on laptops check the mains adapter "
-    "and "
-    "the performance mode, in servers the power brake of the chassis.",
+    "and the performance mode, in servers the power brake of the chassis.",
     refuted_by="A limit that was set low on purpose to save energy.",
     explained_by=("power-fault-throttling",),
 )
@@ -107,8 +106,7 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
     row = hot.loc[worst]
     return Evidence(
         f"GPU {worst} reached {row['max_temp_c']:.0f} °C and was at {SLOWDOWN_C:.0f} °C or more for "
-        f"{span(row['hot_s'])} "
-        f"({row['hot_pct']:.0f} % of the time).",
+        f"{span(row['hot_s'])} ({row['hot_pct']:.0f} % of the time).",
         {name: float(row[name]) for name in ("max_temp_c", "hot_s", "hot_pct")},
         {"gpu": ", ".join(hot.index)},
         margin=float(row["hot_s"] - max_hot_s),
