@@ -73,6 +73,7 @@ def log_failures(now: Situation) -> Proposal | None:
 def checkpoint(now: Situation) -> Proposal | None:
     """Only worth it where trials fail late: the time of the failed trials is all that can come back."""
     usual, failed = now.fact(now.usual_duration() or "trials.none"), now.fact("trials.state.FAIL.median_s")
+    total = now.fact("trials.state.FAIL.total_slot_s")
     if not failed >= usual / 2:
         return None
     code = (
@@ -81,7 +82,7 @@ def checkpoint(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("checkpoints", None, "every epoch", code + 'os.replace(path + ".tmp", path)'),),
         saved_gain(now.bounds, "failures"),
-        f"Failed trials lived {failed:.0f} s (median); at most that time comes back.",
+        f"Failed trials lived {total / 3600:.1f} h in all, {failed:.0f} s in the median; at most that comes back.",
     )
 
 

@@ -15,7 +15,7 @@ from gpudiag.measures.concurrency import busy_stretches, count_at
 from gpudiag.measures.lifetimes import lifetimes, trial_names
 from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
-from gpudiag.schema import STATES
+from gpudiag.schema import FINISHED, STATES
 
 IQRS = 3.0
 TIMES_MEDIAN = 3.0
@@ -27,16 +27,17 @@ MIN_GAPS = 20
 @dataclass(frozen=True, eq=False)
 class SearchProfile:
     """``outliers``: study, trial, name, state, duration_s, median_s: COMPLETE or PRUNED trials (10 or more of the
-    state) longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians. ``stated``:
-    what, stated, found. ``n_duplicates``: trials whose parameters equal those of an earlier trial of the study that did
-    not fail; duplicate_slot_h the time they took, n_with_params how many trials have parameters. ``drift_rho``,
-    ``drift_p`` (Spearman of start order and duration of COMPLETE trials of a study, 20 or more; p times the number of
-    such studies), ``drift_ratio`` (median of the last third over that of the first), n_drift trials: of the study with
-    the smallest p, ``drift_study`` where there are several; ``gap_rho``, ``gap_p``, ``gap_first_s``, ``gap_last_s``
-    (gaps between trials of a slot against their order, 20 or more; medians of the first and the last third),
-    gap_slot_h. ``tail_s``: time at the end in which one trial ran alone though more had run at once before;
-    ``tail_pct`` of the time with trials, ``tail_idle_slot_h`` what the other slots lost. ``n_timed``: trials with start
-    and end, trial_slot_h their time.
+    state) longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians; FAIL against
+    all finished trials of the study, and longer than 3 medians of COMPLETE. ``stated``: what, stated, found.
+    ``n_duplicates``: trials whose parameters equal those of an earlier trial of the study that did not fail;
+    duplicate_slot_h the time they took, n_with_params how many trials have parameters. ``drift_rho``, ``drift_p``
+    (Spearman of start order and duration of COMPLETE trials of a study, 20 or more; p times the number of such
+    studies), ``drift_ratio`` (median of the last third over that of the first), n_drift trials: of the study with the
+    smallest p, ``drift_study`` where there are several; ``gap_rho``, ``gap_p``, ``gap_first_s``, ``gap_last_s`` (gaps
+    between trials of a slot against their order, 20 or more; medians of the first and the last third), gap_slot_h.
+    ``tail_s``: time at the end in which one trial ran alone though more had run at once before; ``tail_pct`` of the
+    time with trials, ``tail_idle_slot_h`` what the other slots lost. ``n_timed``: trials with start and end,
+    trial_slot_h their time.
     """
 
     outliers: pd.DataFrame
@@ -87,13 +88,17 @@ def measure_search(run: Run) -> SearchProfile:
 
 
 def _outliers(lives: pd.DataFrame) -> pd.DataFrame:
+    """Failures come early or late, so that theirs are held against all finished trials of the study."""
     parts = []
-    for _, group in lives[lives["duration_s"] > 0].groupby(["study", "state"]):
-        if group["state"].iloc[0] not in ("COMPLETE", "PRUNED") or len(group) < MIN_GROUP:
+    finished = lives[(lives["duration_s"] > 0) & lives["state"].isin(FINISHED)]
+    for (study, state), group in finished.groupby(["study", "state"]):
+        others = finished[finished["study"] == study] if state == "FAIL" else group
+        if len(others) < MIN_GROUP:
             continue
-        logs = np.log(group["duration_s"].to_numpy())
-        low, middle, high = np.quantile(logs, [0.25, 0.5, 0.75])
-        far = (logs > high + IQRS * (high - low)) & (logs > middle + math.log(TIMES_MEDIAN))
+        low, middle, high = np.quantile(np.log(others["duration_s"].to_numpy()), [0.25, 0.5, 0.75])
+        least = max(high + IQRS * (high - low), middle + math.log(TIMES_MEDIAN))
+        full = others.loc[others["state"] == "COMPLETE", "duration_s"].median()
+        far = (np.log(group["duration_s"]) > least) & ~(group["duration_s"] <= TIMES_MEDIAN * full)
         parts.append(group[far].assign(median_s=math.exp(middle)))
     columns = ["study", "trial", "name", "state", "duration_s", "median_s"]
     found = pd.concat(parts) if parts else lives.assign(median_s=math.nan).iloc[:0]

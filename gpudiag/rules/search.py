@@ -52,9 +52,9 @@ def duplicate_trials(
 def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 25.0) -> Evidence | None:
     """One trial that hangs costs as much as many.
 
-    Longer than the third quartile of the log durations of its state plus 3 interquartile ranges (Tukey's far out)
-    and than 3 times its median. A warning where such trials took a quarter of the trial time (a default without a
-    published source).
+    Longer than the third quartile of the log durations of its state plus 3 interquartile ranges (Tukey's far out) and
+    than 3 times its median; for FAIL, of all finished trials, and than 3 times the median of COMPLETE. A warning where
+    such trials took a quarter of the trial time (a default without a published source).
     """
     if not search.n_timed:
         raise NotMeasurable("No trial has a known duration.", "Record start and end of each trial.")
@@ -64,7 +64,7 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     cost = 100 * search.outlier_slot_h / search.trial_slot_h
     worst = far.iloc[0]
     return Evidence(
-        f"{count(len(far), 'trial')} took far longer than the others of the same state: trial {worst['name']} "
+        f"{count(len(far), 'trial')} took far longer than the others: trial {worst['name']} "
         f"({worst['state']}) {span(worst['duration_s'])}, where {span(worst['median_s'])} is usual; {cost:.0f} % of "
         "the trial time in all.",
         {"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},

@@ -172,6 +172,14 @@ def test_outliers_are_named_with_their_study_where_there_are_several() -> None:
     assert alone["name"].tolist() == ["20"] and both["name"].tolist() == ["a/20"]
 
 
+def test_a_failure_that_hung_is_an_outlier_and_one_of_usual_length_is_none() -> None:
+    pruned = [("PRUNED", 100 * i, 100 * i + 10 + i % 3) for i in range(40)]
+    rows = [*pruned, ("COMPLETE", 0, 900), ("COMPLETE", 0, 1000), ("FAIL", 0, 950), ("FAIL", 0, 46 * 3600)]
+    found = measure_search(run(trials=trials(rows))).outliers
+    assert found[["trial", "state", "duration_s"]].to_numpy().tolist() == [[43, "FAIL", 46 * 3600.0]]
+    assert found["median_s"].tolist() == [pytest.approx(np.median([end - start for _, start, end in rows]), rel=0.1)]
+
+
 def test_waits_of_workers_that_remain_are_theirs() -> None:
     four = [("COMPLETE", 100 * k + w, 100 * k + 98 + w) for k in range(5) for w in range(2)]
     two = [("COMPLETE", 2000 + 100 * k, 2000 + 100 * k + 97) for k in range(25)]
