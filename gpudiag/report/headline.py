@@ -18,13 +18,17 @@ WENT = {
     "foreign": "was busy without a trial",
     "unobserved": "was not observed",
 }
+UTILIZATION = ("gpu-low-utilization", "gpu-unused")
+"""Without a word of one of these nobody can call a run healthy."""
+ENOUGH = 1 / 3
+"""Nor with less than this part of the checks that apply."""
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 
 
 def headline(document: Mapping[str, Any]) -> dict[str, Any]:
     """``level`` (of LEVELS), ``verdict`` (one line), ``counts`` and ``sentences`` (exactly three)."""
     counts = _counts(document)
-    level = _level(counts)
+    level = _level(document, counts)
     return {
         "level": level,
         "verdict": _verdict(level, counts),
@@ -41,11 +45,13 @@ def _counts(document: Mapping[str, Any]) -> dict[str, int]:
     return counts
 
 
-def _level(counts: Mapping[str, int]) -> str:
+def _level(document: Mapping[str, Any], counts: Mapping[str, int]) -> str:
     for severity in ("critical", "warning", "info"):
         if counts[severity]:
             return severity
-    return "clear" if counts["clear"] else "unknown"
+    seen = any(v["rule"] in UTILIZATION and v["status"] == "CLEAR" for v in document["verdicts"])
+    enough = counts["clear"] >= ENOUGH * (counts["clear"] + counts["not_assessed"])
+    return "clear" if seen and enough else "unknown"
 
 
 def _verdict(level: str, counts: Mapping[str, int]) -> str:
@@ -58,6 +64,8 @@ def _verdict(level: str, counts: Mapping[str, int]) -> str:
         return f"NOT HEALTHY: {present}{unsure}."
     if level == "warning":
         return f"NEEDS ATTENTION: {present}{unsure}."
+    if level == "unknown" and counts["clear"]:
+        return f"NOT ENOUGH DATA: nothing was found in {plural(counts['clear'], 'check')}{unsure}."
     if level == "unknown":
         return f"NOT ASSESSED: no check had the data it needs ({plural(open_checks, 'check')})."
     if level == "info":

@@ -9,9 +9,9 @@ import pytest
 from gpudiag.report.headline import headline
 
 
-def verdict(status: str, severity: str = "warning", **more: Any) -> dict[str, Any]:
+def verdict(status: str, severity: str = "warning", rule: str = "r", **more: Any) -> dict[str, Any]:
     blank = {
-        "rule": "r",
+        "rule": rule,
         "title": "A title",
         "summary": "",
         "reason": "",
@@ -35,13 +35,19 @@ def with_ledger(seconds: dict[str, float], *, has_trials: bool = True, **measure
     return {**out, "ledger": {"total_gpu_s": total, "cells": cells}}
 
 
+BUSY = "CLEAR warning gpu-low-utilization"
 OPEN = "1 check could not be assessed."
 CASES = {
     "NOT HEALTHY: 1 critical finding and 1 warning.": ("critical", "FOUND critical, FOUND warning, CLEAR"),
     f"NEEDS ATTENTION: 2 warnings; {OPEN}": ("warning", "FOUND warning, FOUND warning, NOT_ASSESSED"),
     "NO SERIOUS FINDING: 1 note.": ("info", "FOUND info, CLEAR"),
-    f"HEALTHY AS FAR AS SEEN: nothing was found in 1 check; {OPEN}": ("clear", "CLEAR, NOT_ASSESSED"),
-    "HEALTHY: nothing was found in 2 checks.": ("clear", "CLEAR, CLEAR, NOT_APPLICABLE"),
+    f"HEALTHY AS FAR AS SEEN: nothing was found in 1 check; {OPEN}": ("clear", f"{BUSY}, NOT_ASSESSED"),
+    "HEALTHY: nothing was found in 2 checks.": ("clear", f"{BUSY}, CLEAR, NOT_APPLICABLE"),
+    f"NOT ENOUGH DATA: nothing was found in 3 checks; {OPEN}": ("unknown", "CLEAR, CLEAR, CLEAR, NOT_ASSESSED"),
+    "NOT ENOUGH DATA: nothing was found in 1 check; 3 checks could not be assessed.": (
+        "unknown",
+        f"{BUSY}, NOT_ASSESSED, NOT_ASSESSED, NOT_ASSESSED, NOT_APPLICABLE",
+    ),
     "NOT ASSESSED: no check had the data it needs (1 check).": ("unknown", "NOT_ASSESSED, NOT_APPLICABLE"),
     "NOT ASSESSED: no check had the data it needs (0 checks).": ("unknown", ""),
 }
