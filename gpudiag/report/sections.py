@@ -126,14 +126,14 @@ def _open(document: Document) -> Table:
     """What could not be assessed: a row a reason."""
     rows = tuple(
         (
-            Chip("unknown", f"{len(verdicts)} not assessed"),
+            Chip("unknown", plural(len(verdicts), "check")),
             reason,
             " ".join(dict.fromkeys(v["remedy"] for v in verdicts if v["remedy"])) or "–",
             ", ".join(f"`{v['rule']}`" for v in verdicts),
         )
         for reason, verdicts in unassessed(document).items()
     )
-    return Table(("Result", "Why not", "What would tell", "Checks"), rows)
+    return Table(("Not assessed", "Why not", "What would tell", "Checks"), rows)
 
 
 def _status(verdict: dict[str, Any]) -> Chip:

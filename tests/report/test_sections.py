@@ -74,7 +74,7 @@ def test_open_checks_are_a_row_a_reason(document: dict[str, Any]) -> None:
     (table,) = SECTIONS["checks"](document)
     assert isinstance(table, Table)
     ids = [verdict["rule"] for verdict in document["verdicts"]]
-    assert [row[0] for row in table.rows] == [Chip("unknown", "3 not assessed"), Chip("unknown", "1 not assessed")]
+    assert [row[0] for row in table.rows] == [Chip("unknown", "3 checks"), Chip("unknown", "1 check")]
     assert [row[1:3] for row in table.rows] == [("No log.", "Record it."), ("No clock.", "Record it.")]
     assert [row[3] for row in table.rows] == [f"`{ids[0]}`, `{ids[2]}`, `{ids[3]}`", f"`{ids[1]}`"]
 
