@@ -63,11 +63,8 @@ def facts(profile: Profile) -> dict[str, dict[str, Any]]:
 def _fact(name: str, value: Any) -> dict[str, Any]:
     """A value and its unit: '' for text and yes or no, 'UTC' for a stamp."""
     plain = clean(value)
-    if hasattr(value, "tzinfo"):
-        unit = "UTC"
-    else:
-        unit = "" if isinstance(plain, bool | str) else unit_of(name)
-    return {"value": plain, "unit": unit}
+    unit = "" if isinstance(plain, bool | str) else unit_of(name)
+    return {"value": plain, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
 
 
 def clean(value: Any) -> Any:
