@@ -144,10 +144,10 @@ def _first(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _next(document: Mapping[str, Any]) -> str:
-    """The remedy of the finding named, else the data that would settle most open checks."""
+    """What is recommended for the finding named, else its remedy, else the data that would settle most open checks."""
     findings = [v for v in document["verdicts"] if v["status"] == "FOUND" and v["remedy"]]
     if first := _first(findings):
-        return _sentence(first["remedy"])
+        return _sentence(_recommended(document, first["rule"]) or first["remedy"])
     wanted: dict[str, int] = {}
     for verdict in document["verdicts"]:
         if verdict["status"] == "NOT_ASSESSED" and verdict["remedy"]:
@@ -156,6 +156,17 @@ def _next(document: Mapping[str, Any]) -> str:
         return "Nothing needs to be changed."
     remedy, n = max(wanted.items(), key=lambda item: item[1])
     return f"To settle {plural(n, 'more check')}: {_sentence(remedy)}"
+
+
+def _recommended(document: Mapping[str, Any], rule: str) -> str:
+    """Title and change of the best recommendation that answers the rule; '' where there is none."""
+    one = next((r for r in document.get("recommendations", ()) if "changes" in r and rule in r["rules"]), None)
+    if one is None:
+        return ""
+    change = one["changes"][0]
+    present = "not stated" if change["present"] is None else change["present"]
+    first = "; verify first" if one["verify_first"] else ""
+    return f"{one['title']} ({change['what']}: {present} → {change['proposed']}{first})"
 
 
 def _values(document: Mapping[str, Any], topic: str) -> dict[str, Any]:

@@ -116,3 +116,13 @@ def test_the_next_step_without_findings_is_the_record_that_settles_most() -> Non
         "No fault was found in 1 check.",
         "Nothing needs to be changed.",
     ]
+
+
+def test_the_next_step_is_the_recommendation_for_the_finding_named() -> None:
+    change = {"what": "num_workers", "present": 2, "proposed": 3}
+    best = {"title": "Start more workers", "rules": ["feed"], "changes": [change], "verify_first": ""}
+    advised = {"recommendations": [{"title": "Other", "rules": ["feed"]}, {**best, "rules": ["x"]}, best]}
+    fault = document(verdict("FOUND", rule="feed", remedy="Look"))
+    assert headline({**fault, **advised})["sentences"][2] == "Start more workers (num_workers: 2 → 3)."
+    doubted = {**best, "verify_first": "Count the cores."}
+    assert headline({**fault, "recommendations": [doubted]})["sentences"][2].endswith("2 → 3; verify first).")
