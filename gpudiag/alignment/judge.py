@@ -14,9 +14,9 @@ QUARTER_S = 900.0
 TOLERANCE_S = 60.0
 LOBE_S = 150.0
 CLEAR_OF_ALL = 0.8
-CLEAR_OF_QUARTERS = 0.55
+CLEAR_OF_QUARTERS = 0.6
 """An offset is strong if every other offset, whole quarters of an hour or not, fits at most 0.8 times as
-well, or every other whole quarter at most 0.55 times. Measured: no wrong one in 2,000 runs (benchmarks/accuracy.md)."""
+well, or every other whole quarter at most 0.6 times. Measured: no wrong one in 2,000 runs (benchmarks/accuracy.md)."""
 LEADS = 0.95
 MIN_COVERAGE = 1 / 3
 """All quarters of an hour are searched only where telemetry covers a third of the study (METHODS 2)."""
