@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 MIN_COVERAGE_PCT = 80.0
 """Part of the data can prove a fault, never health: CLEAR needs this coverage (jobstats' practice)."""
+MIN_OBSERVED_S = 60.0
+MIN_SAMPLES = 10
+"""Nor can a glance: CLEAR on telemetry needs this much of some GPU (defaults without a published source)."""
 
 
 class Status(str, Enum):
@@ -237,6 +240,8 @@ def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verd
             lost_gpu_h=evidence.lost_gpu_h,
             margin=evidence.margin,
         )
+    if short := _too_short(profile, profiles):
+        return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy="Record for longer.")
     coverage = getattr(profile, "coverage_pct", 100.0)
     if not coverage >= MIN_COVERAGE_PCT:
         seen = "an unknown part" if math.isnan(coverage) else f"only {coverage:.0f} %"
@@ -248,3 +253,18 @@ def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verd
             remedy="Record the whole run without gaps.",
         )
     return blank
+
+
+def _too_short(profile: Any, profiles: Profiles) -> str:
+    """Why a profile of the GPUs holds too little to say that nothing is wrong; empty where it holds enough."""
+    from gpudiag.measures.sampling import measure_sampling
+
+    sampling = profiles.get(measure_sampling) if hasattr(profile, "per_gpu") else None
+    if sampling is None:
+        return ""
+    seconds, n = sampling.per_gpu.reindex(columns=["observed_s", "n_samples"]).astype(float).max()
+    if seconds < MIN_OBSERVED_S:
+        return f"Nothing was found, but only {seconds:.3g} s were observed; {MIN_OBSERVED_S:.0f} s are needed."
+    if n < MIN_SAMPLES:
+        return f"Nothing was found, but only {n:.0f} samples were observed; {MIN_SAMPLES} are needed."
+    return ""

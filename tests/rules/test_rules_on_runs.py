@@ -133,3 +133,15 @@ def test_mig_is_not_assessed() -> None:
     two = healthy(("0", "1"))
     partly = gpu_with(two, util_pct=two.gpu["util_pct"].where(two.gpu["gpu"] == "0"))
     assert "GPU 1 reports no utilization" in judged(healthy(gpu=partly))["gpu-low-utilization"].reason
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n", "told"), [(3, 4, "only 4 s were observed"), (180, 6, "only 6 samples"), (180, 40, "")]
+)
+def test_a_glance_at_a_gpu_proves_no_health(seconds: float, n: int, told: str) -> None:
+    stamps = pd.date_range("2026-01-01", periods=n, freq=pd.Timedelta(seconds=seconds / (n - 1)), tz="UTC")
+    frame = pd.DataFrame({"time": stamps, "gpu": "0", "util_pct": 95.0, "mem_used_mib": 100.0, "mem_total_mib": 1000.0})
+    verdicts = judge_all(RULES, Profiles(Run(gpu=conform(frame, GPU))), check_thresholds(RULES, {}))
+    found = {v.rule: v for v in verdicts}
+    for rule in ("gpu-low-utilization", "memory-near-limit"):
+        assert found[rule].status is (Status.NOT_ASSESSED if told else Status.CLEAR) and told in found[rule].reason
