@@ -38,9 +38,9 @@ def _plan(entry: dict[str, Any]) -> str:
     ids = ", ".join(f"`{name}`" for name in entry["plan"])
     clipped = f", clipped at 1/u = x{entry['ceiling']:.2f}" if combined["clipped"] else ""
     saved = f" Up to {hours(entry['saved_gpu_h'])} of this run need not be spent again." if entry["saved_gpu_h"] else ""
+    together = gain(combined) if gain(combined) == "no speed-up" else f"between {gain(combined)}"
     return (
-        f"The plan: {ids}. Together they bring between {gain(combined)}{clipped}, as far as the ledger of this run can "
-        f"tell.{saved}"
+        f"The plan: {ids}. Together they bring {together}{clipped}, as far as the ledger of this run can tell.{saved}"
     )
 
 

@@ -30,7 +30,7 @@ def gpu_imbalance(
     if not share.jain < min_jain_ratio:
         unknown = share.per_gpu.index[share.per_gpu["mean_pct"].isna()]
         if len(unknown):
-            raise NotMeasurable(f"{gpus(unknown)} reports no utilization.", "Record utilization of every GPU.")
+            raise NotMeasurable(f"Utilization of {gpus(unknown)} is not reported.", "Record utilization of every GPU.")
         return None
     mean = share.per_gpu["mean_pct"].dropna()
     least, most = mean.idxmin(), mean.idxmax()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import span
+from gpudiag.rules.wording import count, span
 
 MIN_SEEN = 3
 
@@ -45,7 +45,7 @@ def startup_dominated(
         )
     if costs.n_startups < MIN_SEEN:
         raise NotMeasurable(
-            f"The start-up of {costs.n_startups} trials could be seen; {MIN_SEEN} are needed.",
+            f"Start-ups were seen in {count(costs.n_startups, 'trial')}; {MIN_SEEN} are needed.",
             "Log when training begins, or record memory.used every 5 s or faster.",
         )
     return None

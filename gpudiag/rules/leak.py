@@ -35,7 +35,7 @@ def memory_leak(
         short = table.index[table["slope_pct_h"].isna()]
         if len(short):
             raise NotMeasurable(
-                f"{gpus(short)} has too few samples of memory for a trend, or an unknown total.",
+                f"Memory of {gpus(short)} has too few samples for a trend, or an unknown total.",
                 "Record memory.used and memory.total for longer.",
             )
         return None

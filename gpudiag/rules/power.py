@@ -72,7 +72,7 @@ def _need_limit(table: pd.DataFrame) -> None:
     """Nothing found is no health where a GPU's power or limit is unknown."""
     silent = table.index[table["max_all_w"].isna()]
     if len(silent):
-        raise NotMeasurable(f"{gpus(silent)} has no power readings.", "Record power.draw of every GPU.")
+        raise NotMeasurable(f"Power of {gpus(silent)} was not recorded.", "Record power.draw of every GPU.")
     unknown = table.index[table["limit_w"].isna()]
     if len(unknown):
         raise NotMeasurable(

@@ -192,9 +192,10 @@ def gpu_fluctuating(
         return None
     worst = uneven["idle_gpu_h"].idxmax()
     row = uneven.loc[worst]
+    above = "" if row["p95_pct"] >= 99.5 else " or above"
     idle_pct = 100 * row["idle_gpu_h"] * 3600 / row["seconds"]
     return Evidence(
-        f"GPU {worst} reached {row['p95_pct']:.0f} % or more in a twentieth of the time{when}, yet was idle "
+        f"GPU {worst} was at {row['p95_pct']:.0f} %{above} for a twentieth of the time{when}, yet was idle "
         f"(at most 10 %) for {idle_pct:.0f} % of it.",
         {"p95_pct": float(row["p95_pct"]), "p5_pct": float(row["p5_pct"]), "idle_pct": float(idle_pct)},
         {"gpu": ", ".join(uneven.index)},
@@ -233,4 +234,5 @@ def _need_utilization(table: pd.DataFrame) -> None:
     """Nothing found is no health where a GPU does not say how busy it was."""
     unknown = table.index[table["mean_pct"].isna()]
     if len(unknown):
-        raise NotMeasurable(f"{gpus(unknown)} reports no utilization (N/A throughout, as under MIG).", NO_UTILIZATION)
+        reason = f"Utilization of {gpus(unknown)} is not reported (N/A throughout, as under MIG)."
+        raise NotMeasurable(reason, NO_UTILIZATION)

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 
 def span(seconds: float) -> str:
-    """A length of time in the unit that a person would use: 45 s, 6.5 min, 2.3 h."""
+    """A length of time in the unit that a person would use: 45 s, 6.5 min, 2.3 h, 3.1 days."""
     if seconds < 90:
         return f"{seconds:.3g} s"
-    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h" if seconds <= 48 * 3600 else f"{seconds / 86400:.1f} days"
 
 
 def gpus(names: Iterable[object]) -> str:

@@ -16,6 +16,7 @@ from gpudiag.rules.engine import (
     judge_all,
     rule,
 )
+from gpudiag.rules.wording import span
 from gpudiag.run import Run
 
 
@@ -152,3 +153,13 @@ def test_a_symptom_names_its_cause_where_both_were_found_at_one_place() -> None:
 
     assert causes(Load(51)) == ["load-high", None, None]
     assert causes(Load(45)) == [None, None, None]
+
+
+def test_spans_in_the_unit_of_a_person() -> None:
+    assert [span(s) for s in (45, 390, 8280, 46 * 3600, 72 * 3600)] == [
+        "45 s",
+        "6.5 min",
+        "2.3 h",
+        "46.0 h",
+        "3.0 days",
+    ]

@@ -132,7 +132,7 @@ def test_mig_is_not_assessed() -> None:
     assert judged(run)["gpu-unused"].status is Status.NOT_ASSESSED
     two = healthy(("0", "1"))
     partly = gpu_with(two, util_pct=two.gpu["util_pct"].where(two.gpu["gpu"] == "0"))
-    assert "GPU 1 reports no utilization" in judged(healthy(gpu=partly))["gpu-low-utilization"].reason
+    assert "Utilization of GPU 1 is not reported" in judged(healthy(gpu=partly))["gpu-low-utilization"].reason
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_sustained_power_over_the_limit(share: float, status: Status) -> None:
 def test_power_without_a_limit_is_not_assessed() -> None:
     found = verdict(power_implausible, power(limit_w=NAN, plausible_w=NAN, max_all_w=100.0))
     assert found.status is NOT_ASSESSED and "power_limit_w under [gpus.0]" in found.remedy
-    assert "no power readings" in verdict(power_implausible, power()).reason
+    assert "Power of GPU 0 was not recorded" in verdict(power_implausible, power()).reason
 
 
 @pytest.mark.parametrize(("coverage", "status"), [(79.9, FOUND), (80.0, CLEAR)])
