@@ -84,6 +84,10 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
         f"The GPU was {now.bounds.busy_pct:.1f} % busy while trials ran: the rest is idle time that may be filled."
     )
     proposal, gain = _known(proposal), proposal.gain
+    if not rules:
+        proposal = proposal.doubted(
+            "No finding of this run asks for it, only the idle time: measure what a trial waits for."
+        )
     if gain is not None and gain.unit == "x" and gain.source == "idle" and not now.bounds.covered:
         seen = f"Only {now.bounds.coverage_pct:.0f} % of the run was observed, so its utilization is not known well."
         proposal = proposal.doubted(seen)

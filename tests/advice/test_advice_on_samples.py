@@ -88,6 +88,11 @@ def test_plan_holds_nothing_that_must_be_verified_first(name: str) -> None:
     assert all(not remedies[one]["verify_first"] for one in document(name)["advice"]["plan"])
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_what_answers_no_finding_must_be_verified_first(name: str) -> None:
+    assert all(one["rules"] or one["verify_first"] for one in advised(name).values())
+
+
 def test_healthy_needs_nothing() -> None:
     found = [v for v in document("healthy")["verdicts"] if v["status"] == "FOUND" and v["severity"] != "info"]
     assert not found and not advised("healthy")
@@ -97,7 +102,10 @@ def test_healthy_needs_nothing() -> None:
 def test_case_1_fills_at_most_a_fifth_whatever_is_combined() -> None:
     entry = document("hpo-aggressive-pruning")["advice"]
     assert entry["combined"]["high"] == pytest.approx(entry["ceiling"]) == pytest.approx(1.2, abs=0.02)
-    assert entry["combined"]["low"] == 1.0 and entry["combined"]["clipped"]
+    assert entry["combined"]["low"] == 1.0
+    advice = diagnosed("hpo-aggressive-pruning").advice
+    everything = advice.combined(advice.recommendations)
+    assert everything is not None and everything.clipped and everything.high == pytest.approx(entry["ceiling"])
 
 
 def test_case_1_corrects_that_start_up_dominates() -> None:
