@@ -4,7 +4,7 @@
 # make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
 # make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done)
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done 2>/dev/null)
 CASE ?= hpo-aggressive-pruning
 BIN := .venv/bin
 READY := .venv/ready
