@@ -111,9 +111,7 @@ def test_a_file_that_fails_beside_good_ones_is_named(tmp_path: Path, samples: Pa
 
 
 def test_a_folder_of_runs_is_not_a_run(samples: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"holds 2 runs, each .* \(baseline, experiment\); name one"
-    ):
+    with pytest.raises(InputError, match=r"holds 2 runs, each .* \(baseline, experiment\); name one"):
         gd.load_run(samples / "idle-second-gpu")
 
 
