@@ -21,7 +21,7 @@ import numpy as np
 from gpudiag.errors import InputError, InputNotFound
 
 HEAD_BYTES = 256 * 1024
-BLOCK_BYTES = 8 * 1024 * 1024
+BLOCK_BYTES = 4 * 1024 * 1024
 _LF = 10
 _TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 9, 10, 12, 13, 27))
 _GZIP = b"\x1f\x8b"

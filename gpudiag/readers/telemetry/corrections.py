@@ -77,10 +77,9 @@ def _fractions(columns: MutableMapping[str, np.ndarray]) -> list[str]:
     """Utilization from 0 to 1 as per cent: the driver knows only whole per cents."""
     notes = []
     for name in ("util_pct", "mem_pct"):
-        values = columns.get(name)
-        if values is None or not (values > 0).any() or np.nanmax(values) > 1 or np.nanmin(values) < 0:
-            continue
-        if (values != np.round(values)).any() and not np.isnan(values).all():
+        values = columns.get(name, np.empty(0))
+        known = values[~np.isnan(values)]
+        if len(known) and known.min() >= 0 and known.max() <= 1 and (known != np.round(known)).any():
             columns[name] = values * 100
             notes.append(f"{name} goes from 0 to 1 in the log; it was multiplied by 100.")
     return notes

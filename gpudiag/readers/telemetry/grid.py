@@ -7,6 +7,7 @@ some cell did not parse are looked at again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import polars as pl
@@ -57,12 +58,12 @@ class Layout:
     decimal_comma: bool = False
     clock_place: int | None = None
 
-    @property
+    @cached_property
     def used(self) -> tuple[tuple[int, Field], ...]:
         """Position and field of the columns that are read."""
         return tuple((place, field) for place, field in enumerate(self.fields) if field.kind != "skip")
 
-    @property
+    @cached_property
     def targets(self) -> tuple[str, ...]:
         return tuple(field.target for _, field in self.used)
 

@@ -74,7 +74,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         raise nothing_usable(source, NAME, log)
     cells = [[row.get(name, "") for name in names] for _, row in rows]
     layout = layout_of(names, cells[:_SAMPLE_ROWS], _SEPARATOR)
-    sweep = Sweep(layout, lambda line, after: None, log)
+    sweep = Sweep(layout, lambda line, below: None, log)
     sweep.run(iter([Block("\n".join(map(_SEPARATOR.join, cells)).encode("utf-8", "replace"), 1)]))
     return assemble(source, NAME, options, sweep, [])
 

@@ -52,8 +52,8 @@ def read_moment(line: str) -> Moment | None:
         day = _moment(int(match["year"]), int(match["month"]), int(match["day"]), "0:00", None)
         return day and replace(day, clock=False)
     if match := _WINDOWS_CLOCK.fullmatch(text):
-        clock = _moment(1970, 1, 1, match["clock"], match["half"])
-        return clock and replace(clock, day=False)
+        clock = _moment(FIRST_YEAR, 1, 1, match["clock"], match["half"])
+        return clock and replace(clock, stamp=clock.stamp.replace(year=1970), day=False)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gpudiag.readers.telemetry.aliases import meaning_of
@@ -76,10 +76,10 @@ def legal(names: Sequence[str]) -> bool:
     return any(_field(name).target not in ("", "time", "index", "name") for name in names)
 
 
-def announces(line: str, after: Sequence[str]) -> Layout | None:
-    """The layout that a header line of --query-gpu announces, with the units that the rows after it show."""
+def announces(line: str, below: Callable[[], list[str]]) -> Layout | None:
+    """The layout that a header line of --query-gpu announces, with the units that the rows below it show."""
     names = split_header(line)
-    return layout_of(names, after) if legal(names) else None
+    return layout_of(names, below()) if legal(names) else None
 
 
 def layout_of(names: Sequence[str], rows: Sequence[str]) -> Layout:

@@ -45,7 +45,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     notes: list[str] = []
     header = next((at for at, line in enumerate(lines, 1) if legal(split_header(line))), 0)
     if options.columns:
-        sweep = Sweep(_named(source, options.columns, lines), lambda line, after: None, ProblemLog())
+        sweep = Sweep(_named(source, options.columns, lines), lambda line, below: None, ProblemLog())
     elif header:
         rows = source.lines[header : header + _SAMPLE_LINES]
         sweep = Sweep(layout_of(split_header(lines[header - 1]), rows), announces, ProblemLog())

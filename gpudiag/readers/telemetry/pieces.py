@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from gpudiag.readers.telemetry.express import Express
 from gpudiag.readers.telemetry.grid import Layout, Parsed, lost
 from gpudiag.readers.telemetry.identity import Face
+from gpudiag.readers.telemetry.nvidia_fields import is_missing
 
 UNKNOWN = -1
 _MASKED = "00000000-0000-0000-0000-000000000000"
@@ -55,6 +57,26 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> Piece:
         columns["throttle_reasons"] = _mask(good.rows, [(field.target, field.bit) for field in flags])
     code, faces = _who(good.rows)
     return Piece(columns, lines, code, faces, lines[_lost(good, layout)], marks)
+
+
+def piece_of_express(express: Express, layout: Layout, lines: np.ndarray) -> Piece | None:
+    """The rows that went the short way; None if uuids or bus ids do not stay with their index."""
+    columns = dict(express.columns)
+    index = columns.pop("index", None)
+    texts = {field.target: place for place, field in layout.used if field.target in _FACE and field.kind == "text"}
+    if "index" not in layout.targets:
+        names = [express.text(texts["name"], row) for row in range(min(64, len(lines)))] if "name" in texts else []
+        return Piece(columns, lines, None, tuple(Face(name=name) for name in names), lines[:0])
+    if index is None:
+        return None
+    code, first = _index_codes(index)
+    if not all(express.stays(texts[target], first, code) for target in {"uuid", "bus_id"} & set(texts)):
+        return None
+    faces = []
+    for at in first.tolist():
+        told = {target: text for target, place in texts.items() if not is_missing(text := express.text(place, at))}
+        faces.append(_unmasked(Face(index=str(index[at]), **told)))
+    return Piece(columns, lines, code, tuple(faces), lines[:0])
 
 
 def join(pieces: Sequence[Piece]) -> Piece:
@@ -129,14 +151,13 @@ def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[Face, ...]]:
     if texts:
         code, first = _text_codes(rows, texts)
     elif "index" in rows.columns:
-        code, first = _index_codes(rows["index"])
+        code, first = _index_codes(rows["index"].to_numpy())
     else:
         return None, _nameless(rows)
     return code, tuple(_face(rows, int(at)) for at in first)
 
 
-def _index_codes(index: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-    values = index.to_numpy()
+def _index_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     known = (values >= 0) & (values < _MOST_GPUS)
     whole = np.where(known, values, 0).astype(np.int16)
     met = np.flatnonzero(np.bincount(whole[known] if not known.all() else whole, minlength=1))
@@ -161,9 +182,12 @@ def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, n
 def _face(rows: pl.DataFrame, at: int) -> Face:
     cells = {name: rows[name][at] for name in _FACE if name in rows.columns}
     index = cells.pop("index", None)
-    if (cells.get("uuid") or "").endswith(_MASKED):
-        del cells["uuid"]
-    return Face(index="" if index is None else f"{index:g}", **{name: text or "" for name, text in cells.items()})
+    texts = {name: text or "" for name, text in cells.items()}
+    return _unmasked(Face(index="" if index is None else f"{index:g}", **texts))
+
+
+def _unmasked(face: Face) -> Face:
+    return replace(face, uuid="") if face.uuid.endswith(_MASKED) else face
 
 
 def _nameless(rows: pl.DataFrame) -> tuple[Face, ...]:

@@ -12,18 +12,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Block
-from gpudiag.readers.telemetry.grid import Layout, Parsed, parse, split_lines
+from gpudiag.readers.telemetry import express
+from gpudiag.readers.telemetry.grid import Layout, parse, split_lines
 from gpudiag.readers.telemetry.moments import Moment, read_moment
-from gpudiag.readers.telemetry.pieces import Piece, by_gpu, join, piece_of
+from gpudiag.readers.telemetry.pieces import Piece, by_gpu, join, piece_of, piece_of_express
 
-HeaderTest = Callable[[str, Sequence[str]], Layout | None]
-"""The layout that a line announces, told from the line and those after it; None if it is no header."""
+HeaderTest = Callable[[str, Callable[[], list[str]]], Layout | None]
+"""The layout that a line announces, told from the line and (if asked for) those below; None if it is no header."""
 
 TORN = "torn row"
 OTHER = "line that is no sample"
@@ -67,23 +69,22 @@ class Sweep:
                 self._begin(work.top)
             if work.layout is not self.layout:  # it changed while the block was on its way
                 work = _parse(work.block, header, self.layout)
-            if work.piece is not None:
+            if work.lines is None:
                 self.pieces.append(work.piece)
             else:
-                self._settle(work.first_line, work.lines, work.parsed)
+                self._settle(work.first_line, work.lines, work.piece, work.bad)
 
-    def _begin(self, top: Sequence[str | None]) -> None:
+    def _begin(self, top: Sequence[str]) -> None:
         """Take note of the header that was found, and of the lines above it."""
-        self._headers[str(top[-1])] = self.layout
+        self._headers[top[-1]] = self.layout
         self.breaks.append(np.arange(1, len(top) + 1))
-        self._count(1, np.arange(len(top) - 1), [line or "" for line in top[:-1]])
+        self._count(1, np.arange(len(top) - 1), top[:-1])
 
-    def _settle(self, first_line: int, lines: pl.Series, parsed: Parsed) -> None:
+    def _settle(self, first_line: int, lines: pl.Series, piece: Piece, bad: np.ndarray) -> None:
         """Sort out a block in which some lines are no good rows."""
-        bad = _positions(parsed.bad)
         at, layouts = self._headers_in(first_line, lines, bad)
         if all(layout is self.layout for layout in layouts):
-            found = [piece_of(parsed, self.layout, _numbers(first_line, len(lines)))]
+            found = [piece]
             left = np.setdiff1d(bad, at, assume_unique=True)
         else:
             found, left = [], np.empty(0, dtype=np.int64)
@@ -101,10 +102,10 @@ class Sweep:
     def _headers_in(self, first_line: int, lines: pl.Series, bad: np.ndarray) -> tuple[np.ndarray, list[Layout]]:
         """Places of header lines and the layout that each announces."""
         texts = lines.gather(bad)
-        for text in texts.unique(maintain_order=True).to_list():
-            if text and text not in self._headers and not text[0].isdigit():
-                after = lines.slice(int(bad[texts.index_of(text) or 0]) + 1, _SAMPLE_LINES)
-                if layout := self.announces(text, after.drop_nulls().to_list()):
+        for text, place in _firsts(texts, bad).items():
+            if text not in self._headers and not text[0].isdigit():
+                below = partial(_lines_below, lines, place)
+                if layout := self.announces(text, below):
                     known = (self.layout, *self._headers.values())
                     self._headers[text] = next((other for other in known if other == layout), layout)
         is_header = texts.is_in(list(self._headers)).fill_null(False)
@@ -181,6 +182,19 @@ def _positions(bad: pl.Series | None) -> np.ndarray:
     return np.empty(0, dtype=np.int64) if bad is None else bad.arg_true().to_numpy().astype(np.int64)
 
 
+def _firsts(texts: pl.Series, places: np.ndarray) -> dict[str, int]:
+    """The place of the first line with each text; blank lines are left out."""
+    firsts: dict[str, int] = {}
+    for text, place in zip(texts.to_list(), places.tolist(), strict=True):
+        if text:
+            firsts.setdefault(text, place)
+    return firsts
+
+
+def _lines_below(lines: pl.Series, place: int) -> list[str]:
+    return lines.slice(place + 1, _SAMPLE_LINES).drop_nulls().to_list()
+
+
 def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[tuple[Layout, np.ndarray]]:
     """Each layout in force in a block, with the places of the lines it holds for; the first holds from the top."""
     distinct = list({id(layout): layout for layout in layouts}.values())
@@ -193,26 +207,47 @@ def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[t
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """A block under a layout. ``top``: the lines to the header; ``piece``: its rows, if every other line is one."""
+    """A block under a layout: its good rows, the 0-based numbers of other lines, and all lines if there are any such.
+
+    ``top`` holds the lines to the header; ``first_line`` is the number of the first line below it.
+    """
 
     block: Block
     layout: Layout
-    top: list[str | None]
+    top: list[str]
     first_line: int
-    lines: pl.Series
-    parsed: Parsed
-    piece: Piece | None
+    piece: Piece
+    bad: np.ndarray
+    lines: pl.Series | None
 
 
 def _parse(block: Block, header: int, layout: Layout) -> _Work:
-    lines, top = split_lines(block.data), 0
-    if block.first_line == 1 and header:
-        top = header
-    rest = lines.slice(top)
-    parsed = parse(rest, layout)
-    first_line = block.first_line + top
-    piece = by_gpu(piece_of(parsed, layout, _numbers(first_line, len(rest)))) if parsed.bad is None else None
-    return _Work(block, layout, lines.head(top).to_list(), first_line, rest, parsed, piece)
+    data, top = _below(block.data, header) if block.first_line == 1 else (block.data, [])
+    first_line = block.first_line + len(top)
+    piece, bad, lines = _rows(data, layout, first_line)
+    if not len(bad):
+        return _Work(block, layout, top, first_line, by_gpu(piece), bad, None)
+    return _Work(block, layout, top, first_line, piece, bad, split_lines(data) if lines is None else lines)
+
+
+def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:
+    """The data below the header line, and the lines to it."""
+    cut = 0
+    for _ in range(header):
+        cut = data.find(b"\n", cut) + 1 or len(data)
+    return data[cut:], data[:cut].decode().split("\n")[:header]
+
+
+def _rows(data: bytes, layout: Layout, first_line: int) -> tuple[Piece, np.ndarray, pl.Series | None]:
+    """The good rows, the places of other lines, and the lines if they had to be split: the short way if it goes."""
+    short = express.read(data, layout) if express.takes(layout) else None
+    if short is not None:
+        piece = piece_of_express(short, layout, (short.rows + first_line).astype(np.int32))
+        if piece is not None:
+            return piece, short.bad, None
+    lines = split_lines(data)
+    parsed = parse(lines, layout)
+    return piece_of(parsed, layout, _numbers(first_line, len(lines))), _positions(parsed.bad), lines
 
 
 def _numbers(first: int, size: int) -> np.ndarray:

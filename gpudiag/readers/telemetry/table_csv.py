@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiag.errors import ConfigError, InputError
@@ -162,13 +162,13 @@ def _wide_named(
 def _swept(source: Source, table: _Table, layout: Layout) -> Sweep:
     header = table.header
 
-    def announces(text: str, after: Sequence[str]) -> Layout | None:
+    def announces(text: str, below: Callable[[], list[str]]) -> Layout | None:
         names = split(text, header.separator)
         if tuple(names) == header.names:
             return layout
         if header.separator == BLANKS or not names_columns(names):
             return None
-        return layout_of(names, rows_under(after, header.separator, len(names)), header.separator)
+        return layout_of(names, rows_under(below(), header.separator, len(names)), header.separator)
 
     sweep = Sweep(layout, announces, ProblemLog())
     blocks = source.blocks()

@@ -106,6 +106,8 @@ def test_utilization_from_0_to_1(read: Any) -> None:
     assert telemetry.gpu["util_pct"].tolist() == pytest.approx([0, 10, 20, 30, 40, 50])
     idle = read("time,gpu_util", lambda k: f"{EPOCH_S + k},{k % 2}")
     assert idle.gpu["util_pct"].max() == 1, "whole numbers are per cent"
+    gaps = read("time,gpu_util", lambda k: f"{EPOCH_S + k},{k % 2 if k else chr(45)}")
+    assert gaps.gpu["util_pct"].max() == 1
 
 
 def test_energy_that_falls_is_no_counter(read: Any) -> None:
