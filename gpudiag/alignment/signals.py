@@ -14,11 +14,11 @@ STEPS_S = (1, 2, 3, 4, 5, 6, 9, 10, 12, 15, 18, 20, 25, 30, 36, 45, 50, 60, 75, 
 MAX_BINS = 1 << 17
 ACTIVE_PCT = 10.0
 EDGE_S = 40.0
-"""An edge is the difference of the means of this long before and after. Measured on simulated runs: raw
-levels, 15 s and 100 s all find the right offset less often (see benchmarks/accuracy.md)."""
+"""An edge is the difference of the means of this long before and after. Of 15, 40, 100 and 300 s and of raw levels,
+this found the right offset most often in simulated runs (92 to 100 % by coverage, raw levels 88 to 97 %)."""
 SPARSE_S = 10.0
 FINE_S = 5.0
-""" Samples further apart than 10 s are compared one by one, on a grid of 5 s, so that each keeps its instant."""
+"""Samples further apart than 10 s are compared one by one, on a grid of 5 s, so that each keeps its instant."""
 MIN_SEEN = 0.6
 
 
