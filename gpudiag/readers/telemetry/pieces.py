@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from gpudiag.readers.telemetry.nvidia_fields import is_missing
 UNKNOWN = -1
 _MASKED = "00000000-0000-0000-0000-000000000000"
 _MOST_GPUS = 4096
+_PAGES = 64 * 1024
 _FACE = ("index", "uuid", "bus_id", "name", "driver")
 
 
@@ -106,9 +108,18 @@ def by_gpu(piece: Piece) -> Piece:
         return piece
     # Radix sort needs few bits.
     order = np.argsort(code.astype(np.int8 if len(piece.faces) < 127 else np.int16), kind="stable")
-    piece.columns = {name: values[order] for name, values in piece.columns.items()}
+    piece.columns = {name: _apart(values, order) for name, values in piece.columns.items()}
     piece.lines, piece.code = piece.lines[order], code[order]
     return piece
+
+
+def _apart(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The values in an order, in pages of their own: they go back to the system as soon as they are freed."""
+    if values.nbytes < _PAGES:
+        return values[order]
+    out = np.frombuffer(mmap.mmap(-1, values.nbytes), values.dtype)
+    np.take(values, order, out=out, mode="clip")
+    return out
 
 
 def _shifted(piece: Piece, base: int) -> np.ndarray:
