@@ -230,8 +230,10 @@ def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> No
     assert run.trials["start"].ge(began).all() and run.trials["end"].le(ended).all()
     assert set(run.trials["pid"]) == {int(pid) for pid in pids.read_text().split()}
     assert set(run.trials["host"]) == {socket.gethostname()}
+    slack = pd.Timedelta(seconds=5)  # a busy machine leaves ticks out
     assert (
-        run.host["time"].iloc[0] <= run.trials["start"].min() and run.trials["end"].max() <= run.host["time"].iloc[-1]
+        run.host["time"].iloc[0] <= run.trials["start"].min() + slack
+        and run.trials["end"].max() <= run.host["time"].iloc[-1] + slack
     )
     assert measure_attribution(run).n_trials == 18
     assert {"command_start", "command_end"} <= set(run.events["kind"])
