@@ -1,23 +1,26 @@
 # make report   set up and write the sample report      make test    set up and run the tests
 # make check    formatting, types, architecture         make ci      everything that CI runs
-# make test-slow the slow tests
+# make test-slow the slow tests                      make test-oldest, test-newest: both ends of what is supported
 # make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
+# make gallery  every figure from the samples: docs/gallery.md
 # make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done 2>/dev/null)
 CASE ?= hpo-aggressive-pruning
-BIN := .venv/bin
-READY := .venv/ready
+VENV ?= .venv
+CONSTRAINTS ?= constraints.txt
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
 
 
-.PHONY: report test test-slow check ci lab samples docs accuracy bench clean
+.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs gallery accuracy bench clean
 .DEFAULT_GOAL := report
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "gpudiag needs Python 3.11 or newer on PATH."; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "Installing into .venv (once) ..."
-	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,test]'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) (once) ..."
+	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS:%=-c %) -e '.[lab,test]'
 	@touch $@
 
 report: $(READY)
@@ -33,7 +36,7 @@ check: $(READY)
 	@$(BIN)/python -m pytest -q tests/test_architecture.py
 
 lab: $(READY)
-	@$(BIN)/jupyter lab notebooks
+	@$(BIN)/gpudiag lab
 
 samples: $(READY)
 	@$(BIN)/python -m gpudiag.simulation data/samples
@@ -43,20 +46,33 @@ docs: $(READY)
 	@$(BIN)/gpudiag rules list --format md > docs/rules.md
 	@$(BIN)/python -m gpudiag.report.remedies > docs/remedies.md
 
+gallery: $(READY)
+	@$(BIN)/python docs/gallery.py
+
 test-slow: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 -m "slow" $(ARGS)
 
+test-oldest:
+	@$(MAKE) --no-print-directory test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt PYTHON=python3.11
+
+test-newest:
+	@$(MAKE) --no-print-directory test VENV=.venv-newest CONSTRAINTS=
+
 accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_ledger.py
+	@$(BIN)/python benchmarks/accuracy_parallelism.py
+	@$(BIN)/python benchmarks/accuracy_comparison.py
 	@$(BIN)/python benchmarks/rules.py
 
 bench: $(READY)
 	@$(BIN)/python benchmarks/read_telemetry.py
 	@$(BIN)/python benchmarks/read_trials.py
 	@$(BIN)/python benchmarks/record.py
+	@$(BIN)/python benchmarks/inspect_folder.py
+	@$(BIN)/python benchmarks/ledger_speed.py
 
 ci:
 	@bash .ci/run
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-newest build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,39 +1,24 @@
 """Time and memory of reading a large study: gpudiag against Optuna, each in a process of its own.
 
-    python benchmarks/read_trials.py                 5,000 trials
-    python benchmarks/read_trials.py --size 50000    50,000 trials, 1 M parameters, 2.9 M intermediate values
+    python benchmarks/read_trials.py                            5,000 trials in SQLite
+    python benchmarks/read_trials.py --size 50000               50,000 trials, 1 M parameters, 2.9 M values
+    python benchmarks/read_trials.py --storage postgresql mysql journal
+    python benchmarks/read_trials.py --alone --size 5000 50000 500000 --params 4 --reports 6
+                                                                gpudiag alone: how its cost grows
 
-Both read everything from one SQLite file: Optuna through ``load_study().trials_dataframe()`` and the
-intermediate values of every trial, gpudiag through ``read_trials()``. A side that passes the time limit
-is printed as such; nothing is extrapolated.
+Both read everything, after their imports: Optuna through ``load_study().trials_dataframe()`` and the intermediate
+values of every trial, gpudiag through ``read_trials()``. A side that passes the time limit is printed as such;
+nothing is extrapolated.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
-import sqlite3
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing
-from datetime import UTC, datetime
-from pathlib import Path
 
-import optuna
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution, distribution_to_json
-
-PARAMS = 20
-REPORTS = 58
-STATES = ("COMPLETE", "PRUNED", "FAIL")
-SPACES = (
-    FloatDistribution(1e-5, 1e-1, log=True),
-    FloatDistribution(0, 1),
-    IntDistribution(1, 100),
-    CategoricalDistribution(("adam", "sgd", "rmsprop", None, 3)),
-)
+from large_study import PARAMS, REPORTS, STORAGES, Shape, filled
 
 MEASURE = """
 import json, resource, sys, time
@@ -46,7 +31,10 @@ mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform
 print(json.dumps([seconds, cpu, mib, trials, cells, reports, total]))
 """
 OURS = {
-    "imports": "from gpudiag.readers.trials import read_trials",
+    "imports": """
+import polars, pyarrow.csv, sqlalchemy.dialects.mysql.pymysql, sqlalchemy.dialects.postgresql.psycopg
+from gpudiag.readers.trials import optuna_server, read_trials
+""",
     "read": """
 out = read_trials(sys.argv[1], timezone="UTC")
 trials, reports, total = len(out.trials), len(out.reports), float(out.reports["value"].sum())
@@ -54,9 +42,19 @@ cells = int(out.trials.filter(like="params.").notna().to_numpy().sum())
 """,
 }
 OPTUNA = {
-    "imports": "import optuna, pandas as pd\noptuna.logging.set_verbosity(optuna.logging.WARNING)",
+    "imports": """
+import optuna, pandas as pd, sqlalchemy.dialects.mysql.pymysql, sqlalchemy.dialects.postgresql.psycopg
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+""",
     "read": """
-study = optuna.load_study(study_name="bench", storage=f"sqlite:///{sys.argv[1]}")
+where = sys.argv[1]
+if where.endswith(".log"):
+    storage = JournalStorage(JournalFileBackend(where))
+else:
+    storage = where if "://" in where else f"sqlite:///{where}"
+study = optuna.load_study(study_name="bench", storage=storage)
 frame = study.trials_dataframe()
 rows = [(t.number, k, v) for t in study.get_trials(deepcopy=False) for k, v in t.intermediate_values.items()]
 values = pd.DataFrame(rows, columns=["trial", "step", "value"])
@@ -64,81 +62,32 @@ trials, reports, total = len(frame), len(values), float(values["value"].sum())
 cells = int(frame.filter(like="params_").notna().to_numpy().sum())
 """,
 }
+SIDES = {"Optuna": OPTUNA, "gpudiag": OURS}
 
 
-def rows_of(trials: int, rng: random.Random) -> dict[str, Iterator[tuple]]:
-    """Rows by INSERT statement, made while they are inserted."""
-    spaces = [(f"p{i:02d}", SPACES[i % 4], distribution_to_json(SPACES[i % 4])) for i in range(PARAMS)]
-    states = [rng.choices(STATES, (30, 65, 5))[0] for _ in range(trials)]
-
-    def stamp(seconds: float) -> str:
-        return datetime.fromtimestamp(1.7e9 + seconds, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-
-    def stored(space: object) -> float:
-        if isinstance(space, CategoricalDistribution):
-            return float(rng.randrange(len(space.choices)))
-        return float(rng.randint(1, 100)) if isinstance(space, IntDistribution) else rng.uniform(1e-4, 0.1)
-
-    ids = range(1, trials + 1)
-    return {
-        "trials (trial_id, number, study_id, state, datetime_start, datetime_complete) VALUES (?, ?, 1, ?, ?, ?)": (
-            (at, at - 1, states[at - 1], stamp(at * 30.125), stamp(at * 30.125 + 250.5)) for at in ids
-        ),
-        "trial_params (trial_id, param_name, param_value, distribution_json) VALUES (?, ?, ?, ?)": (
-            (at, name, stored(space), text) for at in ids for name, space, text in spaces
-        ),
-        "trial_values (trial_id, objective, value, value_type) VALUES (?, 0, ?, 'FINITE')": (
-            (at, rng.random()) for at in ids if states[at - 1] != "FAIL"
-        ),
-        "trial_intermediate_values (trial_id, step, intermediate_value, intermediate_value_type) VALUES (?, ?, ?, ?)": (
-            (at, step, *((None, "NAN") if (at * REPORTS + step) % 1000 == 0 else (rng.random(), "FINITE")))
-            for at in ids
-            for step in range(REPORTS)
-        ),
-        "trial_user_attributes (trial_id, key, value_json) VALUES (?, ?, ?)": (
-            (at, key, json.dumps(value)) for at in ids for key, value in (("seconds", rng.random()), ("gpu", at % 4))
-        ),
-    }
-
-
-def make_study(path: Path, trials: int) -> None:
-    """A study in a schema that Optuna created, filled by SQL."""
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    optuna.create_study(storage=f"sqlite:///{path}", study_name="bench")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA synchronous=OFF")
-        for target, rows in rows_of(trials, random.Random(0)).items():
-            connection.executemany(f"INSERT INTO {target}", rows)
-        connection.commit()
-
-
-def measure(side: dict[str, str], path: Path, limit_s: float) -> list[float] | None:
+def measure(side: dict[str, str], where: str, limit_s: float) -> list[float] | None:
     """Seconds, CPU seconds, peak MiB, and what was read; None if the limit was passed."""
+    code = MEASURE.format(**side)
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", MEASURE.format(**side), str(path)],
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=True,
-        )
+        done = subprocess.run([sys.executable, "-c", code, where], stdout=subprocess.PIPE, text=True, timeout=limit_s)
     except subprocess.TimeoutExpired:
         return None
+    if done.returncode:
+        raise SystemExit(f"reading {where} failed")
     return json.loads(done.stdout)
 
 
-def compare(trials: int, rounds: int, limit_s: float) -> None:
+def compare(kind: str, shape: Shape, sides: tuple[str, ...], rounds: int, limit_s: float) -> None:
     """Print one line per side, the better of ``rounds`` alternating runs, and the ratios."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bench.db"
-        make_study(path, trials)
-        size_mib = path.stat().st_size / 1024**2
-        runs: dict[str, list[list[float]]] = {"Optuna": [], "gpudiag": []}
+    with filled(kind, shape) as (where, size_mib):
+        runs: dict[str, list[list[float]]] = {name: [] for name in sides}
         for _ in range(rounds):
-            for name, side in (("Optuna", OPTUNA), ("gpudiag", OURS)):
-                found = measure(side, path, limit_s)
+            for name in sides:
+                found = measure(SIDES[name], where, limit_s)
                 runs[name] += [found] if found else []
-    print(f"\n{trials:,} trials, {trials * PARAMS:,} parameters, {trials * REPORTS:,} values, {size_mib:.0f} MiB\n")
+    n = shape.trials
+    sizes = f"{n:,} trials, {n * shape.params:,} parameters, {n * shape.reports:,} values, {size_mib:.0f} MiB"
+    print(f"\n{kind}: {sizes}\n")
     print("| | seconds | CPU seconds | peak MiB |\n|---|--:|--:|--:|")
     best = {name: min(found) for name, found in runs.items() if found}
     for name in runs:
@@ -149,19 +98,28 @@ def compare(trials: int, rounds: int, limit_s: float) -> None:
         if theirs[3:6] != ours[3:6] or abs(theirs[6] - ours[6]) > 1e-6 * abs(theirs[6]):
             raise SystemExit(f"the two sides read different things: {theirs[3:]} and {ours[3:]}")
         ratios = [a / b for a, b in zip(theirs[:3], ours[:3], strict=True)]
-        print("| ratio | {:.0f} | {:.0f} | {:.1f} |".format(*ratios))
+        print("| ratio | {:.0f} | {:.0f} | {:.1f} |".format(*ratios), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--size", type=int, nargs="+", default=[5000], help="trials of the study (several: one after the other)"
-    )
+    parser.add_argument("--size", type=int, nargs="+", default=[5000], help="trials of the study, one after the other")
+    parser.add_argument("--storage", nargs="+", choices=STORAGES, default=["sqlite"], help="where the study lies")
+    parser.add_argument("--params", type=int, default=PARAMS, help="parameters of a trial")
+    parser.add_argument("--reports", type=int, default=REPORTS, help="intermediate values of a trial")
+    parser.add_argument("--alone", action="store_true", help="gpudiag without Optuna beside it")
     parser.add_argument("--rounds", type=int, default=2, help="runs of each side; the fastest counts")
     parser.add_argument("--limit-s", type=float, default=600, help="time limit of one run")
     given = parser.parse_args()
-    for trials in given.size:
-        compare(trials, given.rounds, given.limit_s)
+    for kind in given.storage:
+        for trials in given.size:
+            compare(
+                kind,
+                Shape(trials, given.params, given.reports),
+                ("gpudiag",) if given.alone else tuple(SIDES),
+                given.rounds,
+                given.limit_s,
+            )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the recorder costs: processor time per tick of 8 replayed GPUs, as a share of one core at 1 Hz.
 
     python benchmarks/record.py               ticks back to back, then 20 s in real time beside an idle process
+    python benchmarks/record.py --pairs 30    a training in numpy with and without it, in pairs
 
 NVML is replayed (its own cost is the driver's), everything else is real: the host through psutil, the
 rows, the file. The limit is 0.5 % of a core.
@@ -13,6 +14,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+from scipy import stats
 
 from gpudiag.record.host import Host
 from gpudiag.record.readings import Device, Values
@@ -73,11 +77,77 @@ def in_real_time(folder: Path, seconds: float) -> float:
         return 100 * (time.process_time() - before) / (time.perf_counter() - began)
 
 
+class Training:
+    """Steps of gradient descent on a small network, in numpy alone."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self._x, self._y = rng.normal(size=(512, 128)), rng.normal(size=(512, 8))
+        self._first, self._second = rng.normal(size=(128, 256)) / 16, rng.normal(size=(256, 8)) / 16
+
+    def step(self) -> None:
+        hidden = np.maximum(self._x @ self._first, 0)
+        error = hidden @ self._second - self._y
+        back = (error @ self._second.T) * (hidden > 0)
+        self._second -= 1e-6 * hidden.T @ error
+        self._first -= 1e-6 * self._x.T @ back
+
+    def steps_for(self, seconds: float) -> tuple[float, float]:
+        """Mean wall and processor milliseconds of a step; the latter with what other threads spend meanwhile."""
+        steps, began, cpu = 0, time.perf_counter(), time.process_time()
+        while time.perf_counter() - began < seconds:
+            for _ in range(10):
+                self.step()
+            steps += 10
+        return 1000 * (time.perf_counter() - began) / steps, 1000 * (time.process_time() - cpu) / steps
+
+
+def paired(folder: Path, pairs: int, seconds: float, interval_s: float) -> np.ndarray:
+    """Rows of (wall without, with, processor without, with), in ms a step; which comes first changes by the pair."""
+    training = Training()
+    training.steps_for(1)
+    rows = []
+    for pair in range(pairs):
+        found: dict[bool, tuple[float, float]] = {}
+        for recorded in (pair % 2 == 0, pair % 2 == 1):
+            if not recorded:
+                found[False] = training.steps_for(seconds)
+                continue
+            with Recorder(folder / "paired.csv", interval_s=interval_s, adapter=Replay()):
+                time.sleep(0.3 * interval_s)  # the first tick lies outside: as many ticks as intervals are in the block
+                found[True] = training.steps_for(seconds)
+        rows.append((found[False][0], found[True][0], found[False][1], found[True][1]))
+    return np.array(rows)
+
+
+def ratio(without: np.ndarray, beside: np.ndarray) -> str:
+    """Geometric mean of the ratios with its 95 % interval (t over the pairs' logarithms)."""
+    logs = np.log(beside / without)
+    half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
+    middle, low, high = np.exp([logs.mean(), logs.mean() - half, logs.mean() + half])
+    return f"{middle:.4f} ({low:.4f} to {high:.4f})"
+
+
+def compare(pairs: int, seconds: float) -> None:
+    print(f"| {pairs} pairs of {seconds:g} s, 8 GPUs replayed | step without | wall with / without | processor time |")
+    print("|---|---:|---:|---:|")
+    for interval_s in (1.0, 0.1):
+        with tempfile.TemporaryDirectory() as name:
+            rows = paired(Path(name), pairs, seconds, interval_s)
+        step = f"{np.median(rows[:, 0]):.2f} ms"
+        print(f"| {1 / interval_s:g} Hz | {step} | {ratio(rows[:, 0], rows[:, 1])} | {ratio(rows[:, 2], rows[:, 3])} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ticks", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--pairs", type=int, default=0, help="measure a training with and without, that many times")
+    parser.add_argument("--block", type=float, default=3, help="seconds of each half of a pair")
     asked = parser.parse_args()
+    if asked.pairs:
+        compare(asked.pairs, asked.block)
+        return
     print(f"| 1 Hz, {GPUS} GPUs replayed | processor ms per tick | share of a core | of the limit | MB per day |")
     print("|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as name:

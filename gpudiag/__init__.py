@@ -16,17 +16,22 @@ _HOME = {
     "ReportError": "gpudiag.errors",
     "Run": "gpudiag.run",
     "TrialStamps": "gpudiag.record.optuna_stamps",
+    "compare": "gpudiag.comparison.compare",
     "diagnose": "gpudiag.diagnosis",
     "load_run": "gpudiag.load",
+    "memory_capacity": "gpudiag.whatif.memory_capacity",
     "optuna_callback": "gpudiag.record.optuna_stamps",
     "read_telemetry": "gpudiag.readers.telemetry",
     "read_trials": "gpudiag.readers.trials",
+    "replay_pruner": "gpudiag.whatif.replay",
     "simulate": "gpudiag.simulation",
+    "what_if": "gpudiag.whatif.forecast",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]
 
 if TYPE_CHECKING:
+    from gpudiag.comparison.compare import compare as compare
     from gpudiag.diagnosis import diagnose as diagnose
     from gpudiag.errors import ConfigError as ConfigError
     from gpudiag.errors import GpudiagError as GpudiagError
@@ -41,6 +46,9 @@ if TYPE_CHECKING:
     from gpudiag.record.recorder import Recorder as Recorder
     from gpudiag.run import Run as Run
     from gpudiag.simulation import simulate as simulate
+    from gpudiag.whatif.forecast import what_if as what_if
+    from gpudiag.whatif.memory_capacity import memory_capacity as memory_capacity
+    from gpudiag.whatif.replay import replay_pruner as replay_pruner
 
 
 def __getattr__(name: str) -> Any:

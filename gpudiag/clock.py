@@ -85,7 +85,7 @@ def localize(naive: pd.Series, zone: tzinfo) -> Localized:
         ambiguous &= ~np.isnat(stamps)
         if ambiguous.any():
             first, doubtful = _resolve_fold(first, second, ambiguous)
-    time = pd.Series(first, index=naive.index).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
+    time = pd.Series(first, index=naive.index, copy=False).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
     return Localized(time, doubtful, nonexistent)
 
 

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.measures import MEASURES
-from gpudiag.plots import PLOTS, Picture, draw
+from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
 from gpudiag.report import document as documents
+from gpudiag.report import forecast as forecasts
 from gpudiag.report import pages
+from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.report.show import Show
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, Verdicts, check_thresholds, judge_all
+from gpudiag.rules.presets import preset as preset_thresholds
+from gpudiag.rules.suppression import (
+    Applied,
+    Suppression,
+    apply_suppressions,
+    check_suppressions,
+    read_suppressions,
+)
 from gpudiag.run import Run
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
+    from gpudiag.advice.plan import Plan
+    from gpudiag.whatif.forecast import Forecast
+
 Thresholds = Mapping[str, Mapping[str, float]]
+MOST_FORECAST = 5000
+"""Trials up to which a report makes a forecast, which then takes seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,20 +53,24 @@ class Diagnosis:
     """
 
     run: Run
-    verdicts: tuple[Verdict, ...]
+    verdicts: Verdicts
     profiles: Mapping[str, Any]
     missing: Mapping[str, NotMeasurable]
     thresholds: Thresholds
     rules: tuple[Rule, ...]
+    preset: str = ""
+    suppressions: tuple[Applied, ...] = ()
+    left_out: frozenset[str] = frozenset()
 
     @property
-    def findings(self) -> tuple[Verdict, ...]:
+    def findings(self) -> Verdicts:
         """What was found: by severity, then GPU-hours lost, then the order of the rules.
 
         A symptom stands directly after its cause, and a cause where the worst of its symptoms would stand.
         """
         found = [verdict for verdict in self.verdicts if verdict.status is Status.FOUND]
-        return _symptoms_after_causes(sorted(found, key=lambda v: (v.severity.rank, -(v.lost_gpu_h or 0.0))))
+        ranked = sorted(found, key=lambda v: (v.severity.rank, -(v.lost_gpu_h or 0.0)))
+        return Verdicts(_symptoms_after_causes(ranked))
 
     @property
     def ledger(self) -> Any | None:
@@ -60,23 +83,31 @@ class Diagnosis:
         return " ".join(self._document["headline"]["sentences"])
 
     @property
-    def recommendations(self) -> tuple[Mapping[str, Any], ...]:
+    def recommendations(self) -> Recommendations:
         """What to do, best first; the same as in the document."""
-        return tuple(self.to_dict()["recommendations"])
+        return Recommendations(self.to_dict()["recommendations"])
 
     @cached_property
     def advice(self) -> Advice:
         """The remedies proposed for this run, and what they bring together."""
         return advise(self.run, self.profiles, self.findings)
 
+    def plan(self, ids: Iterable[str] | None = None) -> Plan:
+        """The plan of these remedies, by default of all that need not be verified first. Raises ConfigError for an
+        id that is not recommended.
+        """
+        from gpudiag.advice.plan import make_plan
+
+        return make_plan(self.run, self.advice, ids)
+
     def save_plan(self, path: str | Path, ids: Iterable[str] | None = None) -> Path:
         """Write plan.json: the remedies named and what they are predicted to do; by default all that need not be
         verified first. Raises ConfigError for an id that is not recommended.
         """
-        from gpudiag.advice.plan import make_plan, plan_json
+        from gpudiag.advice.plan import plan_json
 
         path = Path(path)
-        pages.write(path, plan_json(make_plan(self.run, self.advice, ids)))
+        pages.write(path, plan_json(self.plan(ids)))
         return path
 
     def fails(self, level: str) -> bool:
@@ -86,16 +117,42 @@ class Diagnosis:
     @property
     def show(self) -> Show:
         """Sections for a notebook: ``show.findings``, ``show.trials`` ..."""
-        return Show(self._document, self._draw)
+        return Show(self._document, self._draw, self._sections, self.left_out)
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """What other numbers of trials at once would bring. Raises NotMeasurable where nothing can be said, and for
+        studies of so many trials that it takes long: ask for it with :func:`gpudiag.what_if`.
+        """
+        from gpudiag.whatif.forecast import what_if
+
+        if len(self.run.trials) > MOST_FORECAST:
+            raise NotMeasurable(f"With {len(self.run.trials):,} trials a forecast takes long.", "Use gpudiag whatif.")
+        return what_if(self.run)
+
+    @property
+    def _sections(self) -> Mapping[str, Section]:
+        return {**SECTIONS, "forecast": lambda document: forecasts.section(lambda: self.forecast)}
+
+    def showing(self, sections: str | Iterable[str] = "", *, minimal: bool = False) -> Diagnosis:
+        """The same with fewer sections to show: those named (a list, or text with commas), or with ``minimal`` the
+        verdict, the findings and what to do. Nothing named is everything. Raises ConfigError for an unknown name.
+        """
+        wanted = [sections] if isinstance(sections, str) else list(sections)
+        names = {name.strip() for part in wanted for name in part.split(",") if name.strip()}
+        for name in sorted(names - set(SECTIONS)):
+            raise ConfigError(f"there is no section '{name}'; {nearest(name, SECTIONS)}")
+        names = names or set(MINIMAL if minimal else SECTIONS)
+        return replace(self, left_out=frozenset(SECTIONS) - names - {"masthead"})
 
     @property
     def plot(self) -> Plotter:
         """Figures by name: ``plot.timeline()``; ``dir(plot)`` lists what this run can draw."""
         return Plotter(self)
 
-    def picture(self, name: str) -> Picture:
+    def picture(self, name: str, *, width_in: float = WIDTH_IN) -> Picture:
         """The figure of that name with its text alternative and caption. Raises NotMeasurable, or KeyError."""
-        return draw(name, self.profiles, timezone=self.run.info.timezone)
+        return draw(name, self.profiles, timezone=self.run.info.timezone, width_in=width_in)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, schema ``gpudiag.diagnosis/1``."""
@@ -133,8 +190,18 @@ class Diagnosis:
     def _repr_markdown_(self) -> str:
         return "\n\n".join(getattr(self.show, name)._repr_markdown_() for name in ("masthead", "verdict", "findings"))
 
+    def to_frame(self) -> pd.DataFrame:
+        """A row a verdict, the findings first."""
+        others = (verdict for verdict in self.verdicts if verdict.status is not Status.FOUND)
+        return Verdicts((*self.findings, *others)).to_frame()
+
     def __repr__(self) -> str:
-        return f"<Diagnosis of {self.run.info.name}: {self._document['headline']['verdict']}>"
+        from gpudiag.report import text
+
+        return text.brief(self._document, min(shutil.get_terminal_size((88, 24)).columns, 120))
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -146,17 +213,19 @@ class Diagnosis:
             profiles=self.profiles,
             missing=self.missing,
             advice=self.advice,
+            preset=self.preset,
+            suppressions=self.suppressions,
         )
 
     def _draw(self, name: str) -> Picture | None:
         try:
-            return self.picture(name)
+            return forecasts.draw(name, self.forecast) if name in forecasts.FIGURES else self.picture(name)
         except NotMeasurable:
             return None
 
     def _notebook(self, *, pictures: bool = True) -> Any:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
-        show = self.show if pictures else Show(self._document, lambda name: None)
+        show = self.show if pictures else Show(self._document, lambda name: None, self._sections)
         return pages.filled("run_report", show)
 
 
@@ -182,11 +251,11 @@ def _symptoms_after_causes(found: Sequence[Verdict]) -> tuple[Verdict, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Plotter:
-    """Figures of one diagnosis by name."""
+    """Figures of one diagnosis by name. Each takes ``width_in``: inches, 3.4 for one of two columns of a paper."""
 
     diagnosis: Diagnosis
 
-    def __getattr__(self, name: str) -> Callable[[], Figure]:
+    def __getattr__(self, name: str) -> Callable[..., Figure]:
         if name not in PLOTS:
             raise AttributeError(f"there is no plot '{name}'; {nearest(name, PLOTS)}")
         return partial(self._figure, name)
@@ -195,8 +264,8 @@ class Plotter:
         have = self.diagnosis.profiles
         return [name for name, plot in PLOTS.items() if all(topic in have for topic in plot.needs)]
 
-    def _figure(self, name: str) -> Figure:
-        return self.diagnosis.picture(name).figure
+    def _figure(self, name: str, *, width_in: float = WIDTH_IN) -> Figure:
+        return self.diagnosis.picture(name, width_in=width_in).figure
 
 
 def diagnose(
@@ -204,6 +273,8 @@ def diagnose(
     *,
     rules: Iterable[Rule] = RULES,
     thresholds: Thresholds | str = "",
+    preset: str = "",
+    suppress: str | Path | Iterable[Suppression] = (),
     name: str = "",
 ) -> Diagnosis:
     """Measure a run and judge it.
@@ -213,17 +284,21 @@ def diagnose(
         rules: the rules to judge by; add your own with ``(*RULES, my_rule)``.
         thresholds: by rule id and name, or text such as ``"gpu-idle.max_idle_pct=10, memory-full.max_used_pct=95"``;
             they go before those of run.toml.
+        preset: thresholds of another tool to start from, by its name in :mod:`gpudiag.rules.presets`; run.toml and
+            ``thresholds`` go before them.
+        suppress: a gpudiag.toml, or entries like those in it: findings that need not be told.
         name: a title in place of the run's own name.
 
     Raises:
-        ConfigError: a threshold of run.toml or of the argument is unknown or out of range; nothing was measured then.
+        ConfigError: a threshold, a preset or a suppression is unknown or out of range; nothing was measured then.
     """
     rules = tuple(rules)
-    limits = effective_thresholds(run, rules, thresholds)
+    limits = effective_thresholds(run, rules, thresholds, preset)
+    entries = _suppressions(suppress, rules)
     if name:
         run = replace(run, info=replace(run.info, name=name))
     profiles = Profiles(run)
-    verdicts = judge_all(rules, profiles, limits)
+    verdicts, applied = apply_suppressions(judge_all(rules, profiles, limits), entries, run.info.name, date.today())
     made: dict[str, Any] = {}
     missing: dict[str, NotMeasurable] = {}
     for measure in dict.fromkeys((*MEASURES, *(rule.measure for rule in rules))):
@@ -232,11 +307,24 @@ def diagnose(
             made[topic] = profiles[measure]
         except NotMeasurable as gap:
             missing[topic] = gap
-    return Diagnosis(run, verdicts, made, missing, limits, rules)
+    return Diagnosis(run, Verdicts(verdicts), made, missing, limits, rules, preset, applied)
 
 
-def effective_thresholds(run: Run, rules: tuple[Rule, ...], given: Thresholds | str) -> dict[str, dict[str, float]]:
-    """The rules' own defaults, changed by run.toml, changed by ``given``. Raises ConfigError."""
+def _suppressions(given: str | Path | Iterable[Suppression], rules: tuple[Rule, ...]) -> tuple[Suppression, ...]:
+    """The entries, each of a rule that exists, whether or not this call judges by it."""
+    known = {rule.id for rule in (*RULES, *rules)}
+    if isinstance(given, str | Path):
+        return read_suppressions(given, known) if str(given) else ()
+    entries = tuple(given)
+    check_suppressions(entries, known, "suppress")
+    return entries
+
+
+def effective_thresholds(
+    run: Run, rules: tuple[Rule, ...], given: Thresholds | str, preset: str = ""
+) -> dict[str, dict[str, float]]:
+    """The rules' own defaults, changed by preset, run.toml and ``given``, in this order. Raises ConfigError."""
+    base = preset_thresholds(preset)
     known = tuple({rule.id: rule for rule in (*RULES, *rules)}.values())
     try:
         check_thresholds(known, run.info.thresholds)
@@ -245,7 +333,8 @@ def effective_thresholds(run: Run, rules: tuple[Rule, ...], given: Thresholds | 
     overrides = parse_thresholds(given) if isinstance(given, str) else given
     check_thresholds(rules, overrides)
     both = {
-        rule.id: {**run.info.thresholds.get(rule.id, {}), **overrides.get(rule.id, {})} for rule in rules
+        rule.id: {**base.get(rule.id, {}), **run.info.thresholds.get(rule.id, {}), **overrides.get(rule.id, {})}
+        for rule in rules
     }  # run.toml may name rules that this call leaves out
     return check_thresholds(rules, both)
 

@@ -31,7 +31,7 @@ def load_run(
     *,
     telemetry: Sequence[str | Path] | str | Path = (),
     trials: object = "",
-    artifacts: Sequence[str | Path] = (),
+    artifacts: Sequence[str | Path] | str | Path = (),
     study: str | None = None,
     timezone: str | tzinfo | None = None,
 ) -> Run:
@@ -42,7 +42,7 @@ def load_run(
 
     Args:
         path: the folder, or the run.toml; empty where the inputs are named.
-        telemetry: logs of GPU metrics.
+        telemetry: logs of GPU metrics; text may name several, with commas between them.
         trials: a study's file or storage URL, a trial table, or an ``optuna.Study``.
         artifacts: task logs, training logs and result files.
         study: the one study to keep; default: run.toml's, else every study found.
@@ -87,7 +87,7 @@ def from_files(
     telemetry: Sequence[str | Path] | str | Path = (),
     trials: object = None,
     *,
-    artifacts: Sequence[str | Path] = (),
+    artifacts: Sequence[str | Path] | str | Path = (),
     study: str | None = None,
     timezone: str | tzinfo | None = None,
     name: str | None = None,
@@ -96,7 +96,7 @@ def from_files(
     """Load a run from the inputs named; see :meth:`gpudiag.run.Run.from_files`."""
     manifest = manifest or Manifest()
     options = _options(manifest, study, timezone)
-    paths = [telemetry] if isinstance(telemetry, str | Path) else list(telemetry)
+    paths, artifacts = _listed(telemetry), _listed(artifacts)
     intakes = [_expect(take(p, options), Telemetry, p, "telemetry") for p in paths]
     if trials is not None:
         intakes.append(_expect(take_trials(trials, options), Trials, trials, "trials"))
@@ -105,6 +105,13 @@ def from_files(
         raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
     first = paths[0] if paths else trials if isinstance(trials, str | Path) else "run"
     return _assemble(intakes, manifest, name or manifest.name or Path(str(first)).stem, options)
+
+
+def _listed(paths: Sequence[str | Path] | str | Path) -> list[str | Path]:
+    """One path or several; text with commas names several, unless it is the name of a file."""
+    if isinstance(paths, str) and "," in paths and not Path(paths).exists():
+        return [part.strip() for part in paths.split(",") if part.strip()]
+    return [paths] if isinstance(paths, str | Path) else list(paths)
 
 
 def _expect(intake: Intake, kind: type, path: object, role: str) -> Intake:
@@ -117,14 +124,15 @@ def _from_manifest(manifest: Manifest, folder: Path, study: str | None, timezone
     options = _options(manifest, study, timezone)
     named = [*manifest.telemetry, *([manifest.trials] if manifest.trials else []), *manifest.artifacts]
     if named:
-        intakes = [take(_resolve(name, folder), options, shown_as=name) for name in named]
+        intakes = [take(locate(name, folder), options, shown_as=name) for name in named]
     else:
         intakes, skipped = _search(folder, options)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})
     return _assemble(intakes, manifest, manifest.name or folder.resolve().name, options)
 
 
-def _resolve(name: str, folder: Path) -> str | Path:
+def locate(name: str, folder: Path) -> str | Path:
+    """What run.toml in ``folder`` names: a path, or a storage URL whose relative SQLite file is taken from there."""
     if not trial_readers.is_url(name):
         return folder / name
     if name.startswith("sqlite:///") and not name.startswith("sqlite:////"):

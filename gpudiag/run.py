@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpudiag.display.blocks import Block
+from gpudiag.display.shown import Shown
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
 from gpudiag.readers.base import no_rows
 from gpudiag.readers.problems import Problem
@@ -70,7 +72,8 @@ class RunInfo:
     """What is known about a run beside its tables.
 
     ``thresholds`` are run.toml's, by rule id; ``gpu_overrides`` its data-sheet values, by GPU index;
-    ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing.
+    ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing. ``between`` and
+    ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
     """
 
     name: str = "run"
@@ -85,10 +88,12 @@ class RunInfo:
     gpu_overrides: Mapping[str, GpuOverride] = field(default_factory=dict)
     given_offset_s: float | None = None
     notes: tuple[str, ...] = ()
+    between: tuple[pd.Timestamp | None, pd.Timestamp | None] = (None, None)
+    left_out_gpus: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Shown):
     """The tables of :mod:`gpudiag.schema` on one clock. An absent table is an empty frame.
 
     Rows of ``gpu`` are sorted by GPU and time without duplicates; rows of ``trials`` by study and
@@ -111,7 +116,7 @@ class Run:
         telemetry: Sequence[str | Path] | str | Path = (),
         trials: object = None,
         *,
-        artifacts: Sequence[str | Path] = (),
+        artifacts: Sequence[str | Path] | str | Path = (),
         study: str | None = None,
         timezone: str | tzinfo | None = None,
         name: str | None = None,
@@ -133,6 +138,53 @@ class Run:
         from gpudiag.load import from_files
 
         return from_files(telemetry, trials, artifacts=artifacts, study=study, timezone=timezone, name=name)
+
+    def between(self, start: str | datetime | None, end: str | datetime | None) -> Run:
+        """The run from ``start`` (included) to ``end`` (left out); None is the run's own edge.
+
+        A moment is text such as "2026-03-01 10:00" or a datetime; without a zone it is in the run's. Trials that
+        overlap the span are kept with their own times; the ledger, the coverage and the concurrency count only what
+        lies within it. Raises ConfigError for what is no time, NotMeasurable where nothing lies in the span.
+        """
+        from gpudiag.selection import between
+
+        return between(self, start, end)
+
+    def gpus_only(self, *gpus: str | int) -> Run:
+        """The run on the GPUs named, by index or uuid; trials that say they ran only on others are left out.
+
+        Raises ConfigError for a GPU that the run does not have.
+        """
+        from gpudiag.selection import gpus_only
+
+        return gpus_only(self, gpus)
+
+    def study(self, name: str) -> Run:
+        """The run with the trials of one study. Raises StudyNotFound."""
+        from gpudiag.selection import study
+
+        return study(self, name)
+
+    def trials_where(self, test: Callable[[pd.DataFrame], Any] | None = None, /, **equal: Any) -> Run:
+        """The run with the trials for which all holds: ``run.trials_where(state="FAIL")``,
+        ``run.trials_where(optimizer=["adam", "sgd"])``, ``run.trials_where(lambda t: t["params.lr"] > 0.1)``.
+
+        Args:
+            test: a function from the table of trials to one True or False a row.
+            equal: a value or a list of them by column; ``params.`` before the name of a parameter may be left out.
+
+        Raises:
+            ConfigError: no such column, or the test gives something else.
+        """
+        from gpudiag.selection import trials_where
+
+        return trials_where(self, test, equal)
+
+    def blocks(self) -> list[Block]:
+        """What was read, from when to when, on which GPUs, and what became of the trials."""
+        from gpudiag.display.contents import run_blocks
+
+        return run_blocks(self)
 
     def map_tables(self, change: Callable[[str, pd.DataFrame], pd.DataFrame]) -> Run:
         """A run whose every table is ``change(name, table)``; the rest is unchanged."""

@@ -10,14 +10,17 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "schema"),
+    ("errors", "schema", "units"),
+    ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "alignment", "intake", "load", "inspection", "convert"),
+    ("run", "selection", "alignment", "intake", "load", "inspection", "convert"),
     ("measures", "simulation"),
+    ("whatif",),
     ("rules", "plots", "advice"),
     ("report", "record"),
     ("diagnosis",),
+    ("comparison", "export", "batch"),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

@@ -217,11 +217,11 @@ def test_a_report_that_cannot_be_written_is_refused_before_any_work(gpudiag, sam
 
 
 def test_a_report_stays_in_its_folder_whatever_the_run_is_called() -> None:
-    from gpudiag.cli import _folder_name
+    from gpudiag.cli.arguments import folder_name
 
-    assert _folder_name("../../etc/x") == "etc-x"
-    assert _folder_name("lr search 3") == "lr-search-3"
-    assert _folder_name("//") == "run"
+    assert folder_name("../../etc/x") == "etc-x"
+    assert folder_name("lr search 3") == "lr-search-3"
+    assert folder_name("//") == "run"
 
 
 def test_inspect_reads_a_folder_as_its_run_toml_says(gpudiag, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.report.document import schema
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Severity, Status, Verdict
+from gpudiag.rules.suppression import Suppression
 from gpudiag.run import Run
 
 
@@ -156,7 +157,9 @@ def test_save(toy: Diagnosis, tmp_path: Path) -> None:
 
 
 def test_it_shows_itself(toy: Diagnosis) -> None:
-    assert repr(toy) == "<Diagnosis of toy: NOT HEALTHY: 1 critical finding.>"
+    shown = repr(toy).splitlines()
+    assert shown[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
+    assert shown[-2:] == ["  ■ critical: The toy is broken (0.50 GPU-h)", "  ● note: The toy is dear (2.00 GPU-h)"]
     assert "The toy is broken" in toy._repr_html_() and toy._repr_html_().count("<article") == 2
     assert toy._repr_markdown_().startswith("# toy")
     assert toy.to_markdown().count("## ") >= 10 and "![" not in toy.to_markdown()
@@ -192,3 +195,54 @@ def test_a_diagnosis_is_frozen_and_leaves_the_run_alone() -> None:
 
 def test_diagnose_is_public() -> None:
     assert gpudiag.diagnose is diagnose
+
+
+def test_a_preset_goes_before_defaults_and_after_run_toml_and_arguments() -> None:
+    run = toy_run()
+    stated = replace(run, info=replace(run.info, thresholds={"memory-headroom": {"low_pct": 33.0}}))
+    limits = diagnose(stated, preset="traceml", thresholds="memory-near-limit.high_pct=77").thresholds
+    assert limits["gpu-low-utilization"]["low_pct"] == 30.0
+    assert limits["memory-headroom"]["low_pct"] == 33.0
+    assert limits["memory-near-limit"]["high_pct"] == 77.0
+    with pytest.raises(ConfigError, match="there is no preset 'trace'; did you mean 'traceml'"):
+        diagnose(run, preset="trace")
+    assert diagnose(run, rules=TOY_RULES, preset="traceml").to_dict()["preset"] == "traceml"
+
+
+def test_a_suppressed_finding_is_shown_and_counts_for_nothing() -> None:
+    entries = [Suppression(rule="toy-broken", reason="a <spare> board"), Suppression(rule="toy-old", reason="old")]
+    d = diagnose(toy_run(), rules=TOY_RULES, suppress=entries)
+    assert [v.rule for v in d.findings] == ["toy-dear"] and not d.fails("critical")
+    document = d.to_dict()
+    jsonschema.validate(document, schema(), cls=jsonschema.Draft202012Validator)
+    assert document["headline"]["counts"]["suppressed"] == 1
+    assert "1 finding suppressed" in document["headline"]["verdict"]
+    assert [one["state"] for one in document["suppressions"]] == ["applied", "unused"]
+    assert all(r.get("rule") != "toy-broken" for r in d.recommendations)
+    assert "Suppressed: a &lt;spare&gt; board" in d.show.checks._repr_html_()
+    assert "Suppressed: a \\<spare\\> board" in d.to_markdown()
+    assert "has nothing to suppress" in d.to_markdown()
+    with pytest.raises(ConfigError, match="suppress: suppresses rules that do not exist: 'toy-brken'"):
+        diagnose(toy_run(), rules=TOY_RULES, suppress=[Suppression(rule="toy-brken", reason="x")])
+
+
+def test_results_show_themselves_escaped_and_within_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    d = diagnose(toy_run("<script>alert(1)</script>\x1b[31m"))
+    shown = [d, d.findings, d.verdicts, d.recommendations, d.advice, d.plan(), d.ledger, *d.verdicts]
+    shown += d.advice.recommendations
+    for one in shown:
+        assert all(len(line) <= 72 for line in repr(one).splitlines()), repr(one)
+        assert repr(one).strip() and one._repr_markdown_().strip()
+        html = one._repr_html_()
+        assert "<script>" not in html and "\x1b" not in html + repr(one)
+        assert "--jp-" in html
+    assert len(d.to_frame()) == len(d.verdicts) == len(d.verdicts.to_frame())
+    assert list(d.findings.to_frame()["rule"]) == [v.rule for v in d.findings]
+    assert set(d.findings[0].to_frame()["kind"]) <= {"where", "evidence", "threshold"}
+    assert list(d.advice.to_frame()["id"]) and list(d.plan().to_frame()["remedy"]) == d.to_dict()["advice"]["plan"]
+
+
+def test_completion_leads_to_public_names(toy: Diagnosis) -> None:
+    assert not [name for name in dir(toy) if name.startswith("_")]
+    assert {"findings", "verdicts", "advice", "plan", "ledger", "plot", "show", "save", "to_frame"} <= set(dir(toy))

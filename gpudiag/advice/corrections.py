@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from gpudiag.advice.capacity import FULL_PCT
 from gpudiag.advice.parallelism import START_UP_SHARE_PCT
 from gpudiag.advice.situation import Situation
+
+OUT_OF_MEMORY = ("failures-out-of-memory", "failures-device-assert")
+CLEAN_RUN = 50
+"""Successes in a row that people take for proof."""
+MANY = 5000
+MOSTLY = 0.5
+"""Less than this part of the telemetry within trials makes its mean somebody else's."""
 
 
 def corrections(now: Situation) -> tuple[str, ...]:
     """Sentences, each with its numbers; only those that apply to this run."""
-    return tuple(filter(None, (_ceiling(now), _startup(now), _headroom(now), _proportion(now))))
+    said = (_ceiling, _startup, _headroom, _proportion, _asserts, _clean_run, _outside)
+    return tuple(filter(None, (sentence(now) for sentence in said)))
 
 
 def _ceiling(now: Situation) -> str:
@@ -48,4 +57,55 @@ def _proportion(now: Situation) -> str:
     return (
         "Throughput is not in proportion to trials at once: on one GPU they slow each other down, and failed trials "
         "and restarts cost time too. Fewer at once lose less than their number."
+    )
+
+
+def _asserts(now: Situation) -> str:
+    """A device-side assert is a logic error, whatever the memory was (METHODS 0)."""
+    if not now.has("failures-device-assert"):
+        return ""
+    full = now.fact("memory.max_used_pct")
+    beside = f", and {full:.0f} % of memory in use beside it is no proof" if full >= FULL_PCT else ""
+    return (
+        f"A device-side assert is not a lack of memory: an index or label was out of range{beside}. It ends all CUDA "
+        "work of its process, so that a streak of failures on one worker is one event."
+    )
+
+
+def _clean_run(now: Situation) -> str:
+    """What a streak of successes shows about the rate of failures: the rule of three, exactly."""
+    rate, low, high = (now.fact(f"trials.{name}") for name in ("fail_pct", "fail_low_pct", "fail_high_pct"))
+    streak = now.fact("trials.success_streak")
+    if not (now.has(*OUT_OF_MEMORY) and rate > 0 and streak >= 0):
+        return ""
+    few, most = (100 * (1 - bound / 100) ** CLEAN_RUN for bound in (high, low))
+    shown = 100 * (1 - 0.05 ** (1 / CLEAN_RUN))
+    need = 100 * (1 - 0.9 ** (1 / MANY))
+    return (
+        f"The longest streak of successes was {streak:.0f}. At {low:.1f} to {high:.1f} % failures, {CLEAN_RUN} in a "
+        f"row come by chance in {few:.2g} to {most:.2g} % of attempts. {CLEAN_RUN} without a failure would show no "
+        f"more than p < {shown:.1f} % (one-sided 95 %); {MANY} without one, at 90 %, need p of at most {need:.2g} %."
+    )
+
+
+def _outside(now: Situation) -> str:
+    """A mean over telemetry that is mostly outside the trials is not theirs (METHODS 7, check 5)."""
+    use = now.profiles.get("utilization")
+    if use is None:
+        return ""
+    table = use.per_gpu[use.per_gpu["trial_s"] > 0]
+    table = table[table["trial_s"] < MOSTLY * table["observed_s"]]
+    if table.empty:
+        return ""
+    gpu = table["mean_pct"].idxmax()
+    row = table.loc[gpu]
+    needed = row["mean_pct"] * row["observed_s"] / row["trial_s"]
+    if not needed > 100:
+        return ""
+    part = 100 * row["trial_s"] / row["observed_s"]
+    return (
+        f"The mean of {row['mean_pct']:.0f} % of GPU {gpu} is not that of the trials: they ran for "
+        f"{row['trial_s']:.3g} s of {row['observed_s']:.0f} s observed ({part:.1f} %), and would have needed "
+        f"{needed:.0f} % meanwhile. While they ran it was {row['trial_mean_pct']:.0f} %; the rest belongs to "
+        "something else."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
 from gpudiag.advice.corrections import corrections
@@ -13,9 +13,14 @@ from gpudiag.advice.gains import Bounds, Combined, combine
 from gpudiag.advice.ranking import Recommendation, rank
 from gpudiag.advice.remedy import Proposal, Remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.display.blocks import Block, Note
+from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.rules.engine import Verdict
 from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXCLUSIVE = (
     ("warm-worker", "isolate-trials"),
@@ -25,8 +30,8 @@ EXCLUSIVE = (
 """Remedies that contradict each other, or do the same: of these a plan takes the one ranked first."""
 
 
-@dataclass(frozen=True, eq=False)
-class Advice:
+@dataclass(frozen=True, eq=False, repr=False)
+class Advice(Shown):
     """``recommendations``: best first. ``corrections``: sentences on what the numbers of this run refute.
 
     ``unanswered``: findings for which no remedy applies; their rules' own advice stands.
@@ -36,6 +41,22 @@ class Advice:
     corrections: tuple[str, ...]
     unanswered: tuple[Verdict, ...]
     bounds: Bounds
+
+    def blocks(self) -> list[Block]:
+        """The options by safety and what the numbers refute."""
+        from gpudiag.advice.card import options
+        from gpudiag.advice.export import recommendation_entry
+
+        shown: list[Block] = [Note(text) for text in self.corrections]
+        entries = [recommendation_entry(one) for one in self.recommendations]
+        shown += [options(entries)] if entries else [Note("Nothing needs to be changed.")]
+        return shown
+
+    def to_frame(self) -> pd.DataFrame:
+        """The options ranked by safety, a row each, with what is predicted for memory, utilization and trial time."""
+        from gpudiag.advice.export import options_frame
+
+        return options_frame(self)
 
     def choose(self, ids: Iterable[str] | None = None) -> tuple[Recommendation, ...]:
         """Those named, in the order of the ranking; by default all that need not be verified first and do not

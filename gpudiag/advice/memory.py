@@ -27,6 +27,8 @@ def memory_constraint(now: Situation) -> Proposal | None:
     k, total = safe_level(now.profiles) or now.parallel, now.least("memory", "total_mib")
     if not (k and total > 0):
         return None
+    if known := _told_apart(now):
+        return known
     limit = int(FULL_PCT / 100 * total / k)
     code = (
         f"LIMIT_MIB = {limit}  # {FULL_PCT:.0f} % of {total:.0f} MiB / {k} at once\n"
@@ -116,6 +118,28 @@ def isolate_trials(now: Situation) -> Proposal | None:
         saved_gain(now.bounds, "failures"),
         f"Failures follow each other in one process (longest streak {streak:.0f}); those after the first come back.",
         (Check("trials.fail_streak", "<=", 1.0, "1"), *_fewer_failures(now)),
+    )
+
+
+def _told_apart(now: Situation) -> Proposal | None:
+    """The same from the peaks of this run's own trials, for the smallest number at once that some do not fit; None
+    where they cannot be told apart.
+    """
+    capacity = now.capacity
+    one = next((c for c in capacity.constraints if c.n_refused), None) if capacity is not None else None
+    if one is None:
+        return None
+    k, limit = one.k, int(one.limit_mib)
+    best = {None: "", True: " The best trial was among them.", False: " The best trial was not among them."}
+    return Proposal(
+        (Change("memory of one trial, MiB", None, limit, one.code),),
+        saved_gain(now.bounds, "failures"),
+        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is an equal "
+        f"share for {k} at once, so that any {k} fit. It would have refused {one.n_refused} of "
+        f"{one.n} trials whose peak is known, and "
+        f"{one.n_oom_refused} of the {one.n_oom} that ran out of memory.{best[one.best_refused]}",
+        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),
+        now.memory_predicted(0.0, FULL_PCT / max(now.fact("memory.max_used_pct"), FULL_PCT), "By construction."),
     )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from gpudiag.advice.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_level, safe_level
 from gpudiag.advice.gains import fill_gain
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.rules.wording import count
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 START_UP_SHARE_PCT = 10.0
@@ -35,8 +38,10 @@ def more_workers(now: Situation) -> Proposal | None:
         return None
     if (now.dataloader.num_workers or 1) * (k + 1) > cores:
         return None
-    fits, shown = hard_fit(now.profiles, k + 1)
-    gain = fill_gain(now.bounds, (k + 1) / k)
+    fits, shown = _fit(now, k + 1)
+    gain, told = _forecast_gain(now, k)
+    if gain is not None and gain.high <= 1:
+        return None
     high = gain.high if gain else math.nan
     doubts = "" if fits else shown
     if now.has("parallelism-above-configured"):
@@ -44,7 +49,7 @@ def more_workers(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("trials at once", k, k + 1, f"--parallel {k + 1}  # was {k}; or start one more worker process"),),
         gain,
-        now.unless_unknown("Trials do not slow each other down and the CPU keeps up; else less, down to nothing."),
+        f"{now.unless_unknown(told)} {shown if fits else ''}".strip(),
         (Check("parallelism.effective", ">", round(now.fact("parallelism.effective"), 2), "1"), *now.no_new_failures()),
         (
             *now.busier_by(high),
@@ -81,11 +86,12 @@ def fewer_workers(now: Situation) -> Proposal | None:
     lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else 0.0
     seen = "; ".join(f"{n} at once: {row['max_used_pct']:.1f} %" for n, row in levels.iterrows())
     failed = now.fact("trials.fail_low_pct")
+    rates = _net_rates(now, present, k)
     return Proposal(
         (Change("trials at once", present, k, f"--parallel {k}  # was up to {present}"),),
         Gain(k / present, max(1.0, 1 / (1 - lost)) if lost < 1 else 1.0, "x", "failures"),
         f"Most memory seen with {seen}. Useful trials per hour: at worst in proportion to the workers, at best as "
-        f"before and without the {100 * lost:.1f} % of trial time that failed. Failures of another kind go on.",
+        f"before and without the {100 * lost:.1f} % of trial time that failed. Failures of another kind go on.{rates}",
         (Check("memory.max_used_pct", "<", FULL_PCT, "%"), Check("trials.fail_pct", "<", round(failed, 1), "%"),
          Check("trials.success_streak", ">=", 50.0, "1")),
         (Prediction("memory.max_used_pct", now.fact("memory.max_used_pct"), None, most, "%",
@@ -183,6 +189,48 @@ def warm_worker(now: Situation) -> Proposal | None:
         (Check("costs.startup_share_pct", "<", round(share / 2, 1), "%"), *checks),
         predictions,
     )
+
+
+def _net_rates(now: Situation, present: int, k: int) -> str:
+    """Trials a day net of crashes at both numbers; '' where nobody can tell."""
+    if now.capacity is None:
+        return ""
+    table = now.capacity.table.set_index("k")
+    names = ["net_day_low", "net_day_high"]
+    if not {present, k} <= set(table.index) or not set(names) <= set(table.columns):
+        return ""
+    (a, b), (c, d) = ((float(table.at[n, name]) for name in names) for n in (present, k))
+    if not (a <= b and c <= d):
+        return ""
+    return f" With crashes counted, {c:.0f} to {d:.0f} trials a day against {a:.0f} to {b:.0f}."
+
+
+def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
+    """Whether the largest trials fit k at once: by memory told apart from the sum, else by that of single trials."""
+    capacity = now.capacity
+    if capacity is None:
+        return hard_fit(now.profiles, k)
+    each = math.ceil(k / capacity.n_gpus)
+    row = capacity.table[capacity.table["k"] == each]
+    if row.empty or not isinstance(row["hard_fit"].iloc[0], bool | np.bool_):
+        return hard_fit(now.profiles, k)
+    fits, chance = bool(row["hard_fit"].iloc[0]), capacity.overflow(each)
+    told = "fit" if fits else "do not fit"
+    return fits, (
+        f"The largest {count(each, 'trial')} {told} together; at a moment {each} at once exceed the memory in at most "
+        f"{chance.high:.1f} % of cases."
+    )
+
+
+def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
+    """The gain of one more at once and what it rests on: the forecast from this log within the bounds, else these."""
+    bound = fill_gain(now.bounds, (k + 1) / k)
+    told = now.forecast(k + 1)
+    if bound is None or told is None or not told.gain.low <= told.gain.high:
+        return bound, "Trials do not slow each other down and the CPU keeps up; else less, down to nothing."
+    high = min(told.gain.high, bound.high)
+    how = "bounds alone, for the model failed its back-test or lacks data" if told.bounds_only else "a re-simulation"
+    return Gain(min(told.gain.low, high), high), f"Forecast from this log, by {how}; the CPU keeps up."
 
 
 def _slower(now: Situation, proposed: int, present: int, high: float) -> tuple[Prediction, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -19,8 +19,14 @@ from gpudiag import __version__
 from gpudiag.advice.engine import Advice
 from gpudiag.advice.export import recommendation_entry
 from gpudiag.advice.remedy import Change, Check, Prediction
+from gpudiag.display.blocks import Block, Heading, Note, Number, Table
+from gpudiag.display.format import UNKNOWN, quantity, safe
+from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = "gpudiag.plan/1"
 CLOSED = ConfigDict(extra="forbid")
@@ -70,8 +76,8 @@ class PlannedRemedy:
     rollback: str
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """The chosen remedies in the order of their rank, and their gain together, clipped at ``ceiling``."""
 
     __pydantic_config__ = CLOSED
@@ -83,6 +89,47 @@ class Plan:
     combined: PlannedGain | None
     ceiling: float | None
     saved_gpu_h: float | None
+
+    def blocks(self) -> list[Block]:
+        """What is to be changed, and what it is predicted to do."""
+        names = ("remedy", "change", "apply", "safety", "at_least", "at_most")
+        rows = [tuple(_shown(row[name]) for name in names) for row in self.to_frame().to_dict("records")]
+        told = f"Plan for {safe(self.run)}"
+        if self.combined:
+            told += f": together between x{self.combined.low:.2f} and x{self.combined.high:.2f}"
+        if not rows:
+            return [Heading(told), Note("It holds no change.")]
+        columns = ("Remedy", "Change", "Apply", "Safety", "At least", "At most")
+        return [Heading(told), Table(columns, tuple(rows)), *self._predicted()]
+
+    def _predicted(self) -> list[Block]:
+        rows = tuple(
+            (p.measure, Number(quantity(p.baseline, p.unit)), Number(quantity(p.low, p.unit)),
+             Number(quantity(p.high, p.unit)), one.id)
+            for one in self.remedies for p in one.predictions
+        )  # fmt: skip
+        return [Table(("Measure", "Now", "At least", "At most", "After"), rows, "What is predicted.")] if rows else []
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a remedy: remedy (id), change, apply, safety, tier, at_least, at_most (its gain with the unit)."""
+        import pandas as pd
+
+        rows = []
+        for one in self.remedies:
+            first = one.changes[0]
+            present = "not stated" if first.present is None else first.present
+            ends = ("", "") if one.gain is None else (_gain(one.gain.low, one.gain), _gain(one.gain.high, one.gain))
+            change = f"{first.what}: {present} → {first.proposed}"
+            rows.append((one.id, change, one.apply, one.safety, one.tier, *ends))
+        return pd.DataFrame(rows, columns=["remedy", "change", "apply", "safety", "tier", "at_least", "at_most"])
+
+
+def _gain(value: float, gain: PlannedGain) -> str:
+    return f"x{value:.2f}" if gain.unit == "x" else quantity(value, gain.unit)
+
+
+def _shown(value: Any) -> str:
+    return str(value) or UNKNOWN
 
 
 _ADAPTER = TypeAdapter(Plan)

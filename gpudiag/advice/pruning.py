@@ -12,6 +12,8 @@ from gpudiag.measures.pruner_spec import PrunerSpec, parse_pruner
 
 EARLY = ("pruning-rate-high", "pruned-too-early")
 CONTROL_EVERY = 20
+WIDEST_PCT = 50.0
+"""Bounds of a replay that lie further apart than half of all trials predict nothing worth checking."""
 CLASSES = {
     "median": "MedianPruner", "percentile": "PercentilePruner", "sha": "SuccessiveHalvingPruner",
     "hyperband": "HyperbandPruner", "patient": "PatientPruner", "threshold": "ThresholdPruner",
@@ -21,6 +23,7 @@ LAXER = (
     "Trials live longer, so that start-ups weigh less: at most min(1/(1-F), 1/u) more GPU work an hour. Fewer trials "
     "end an hour; whether better ones are found cannot be told from curves that were cut."
 )
+CENSORED = "Curves end where they were cut: nobody knows how far these trials would have gone."
 COMPARE = "Read the control trials: if their value at the first cut ranks them as their final value does, cut early."
 RESTORE = "Start the next study with the present pruner; the two studies are not comparable."
 NOT_THE_PRUNER = (
@@ -173,23 +176,44 @@ def _changed(spec: PrunerSpec, key: str, value: Value) -> PrunerSpec:
 
 def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed: Value) -> Proposal:
     high = now.bounds.startup
-    rate, usual = now.fact("pruning.of_decided_pct"), "trials.state.PRUNED.median_s"
-    censored = "Curves end where they were cut: nobody knows how far these trials would have gone."
+    usual = "trials.state.PRUNED.median_s"
+    changed = _changed(spec, key, proposed)
+    rate, told = _rate(now, changed)
+    unseen = "Start-ups were not seen, so no bound is known, nor whether better trials are found."
     return Proposal(
         (
             Change(
-                f"pruner {key}", present, proposed,
-                f"pruner={optuna_code(_changed(spec, key, proposed))}  # {key} was {present}",
+                f"pruner {key}", present, proposed, f"pruner={optuna_code(changed)}  # {key} was {present}",
             ),
         ),
         Gain(1.0, max(1.0, high)) if high > 0 else None,
-        LAXER if high > 0 else "Start-ups were not seen, so no bound is known, nor whether better trials are found.",
+        " ".join(filter(None, (LAXER if high > 0 else unseen, told))),
         (Check("pruning.of_decided_pct", "<", round(now.fact("pruning.of_decided_low_pct"), 1), "%"),),
         (
-            Prediction("pruning.of_decided_pct", rate, None, rate, "%", censored),
-            Prediction(usual, now.fact(usual), now.fact(usual), None, "s", censored),
+            rate,
+            Prediction(usual, now.fact(usual), now.fact(usual), None, "s", CENSORED),
             *now.busier_by(high),
             *now.memory_predicted(1.0, 1.0, "The same trials at once."),
         ),
         NOT_THE_PRUNER if now.has("pruned-before-possible") else "",
     )  # fmt: skip
+
+
+def _rate(now: Situation, candidate: PrunerSpec) -> tuple[Prediction, str]:
+    """The pruning rate that the candidate is predicted to have, and the sentence on what it rests on.
+
+    The recorded curves are replayed through the candidate; its bounds hold only for its cuts of these curves, and a
+    laxer pruner is not predicted to cut more trials than the present one did.
+    """
+    rate = now.fact("pruning.of_decided_pct")
+    # A laxer pruner may let every pruned trial live on, beyond its record: the bounds are about as wide as the rate.
+    replay = now.replay(candidate) if rate <= WIDEST_PCT else None
+    low, high = (math.nan, math.nan) if replay is None else (replay.pruned_pct.low, replay.pruned_pct.high)
+    if replay is None or not high - low <= WIDEST_PCT:
+        return Prediction("pruning.of_decided_pct", rate, None, rate, "%", CENSORED), ""
+    low, high = min(low, rate), min(high, rate)
+    told = (
+        f"Replayed over the recorded curves it prunes {low:.0f} to {high:.0f} % of them, where {rate:.0f} % were "
+        f"pruned ({replay.identified_pct:.0f} % of the trials are recorded far enough to tell)."
+    )
+    return Prediction("pruning.of_decided_pct", rate, low, high, "%", told), told

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from gpudiag.advice.gains import Bounds, speedup
-from gpudiag.advice.remedy import REVERSIBILITY, Proposal, Remedy
+from gpudiag.advice.remedy import REVERSIBILITY, Prediction, Proposal, Remedy
+from gpudiag.display.shown import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gpudiag.display.blocks import Block
 
 
-@dataclass(frozen=True, eq=False)
-class Recommendation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendation(Shown):
     """A remedy proposed for one run. ``rules``: the findings it answers; ``why``: what they say."""
 
     remedy: Remedy
@@ -22,6 +29,20 @@ class Recommendation:
     def id(self) -> str:
         """The remedy's id."""
         return self.remedy.id
+
+    def blocks(self) -> list[Block]:
+        """Its card."""
+        from gpudiag.advice.card import card
+        from gpudiag.advice.export import recommendation_entry
+
+        return [card(recommendation_entry(self))]
+
+    def to_frame(self) -> pd.DataFrame:
+        """What is predicted: measure, baseline, low, high, unit, note."""
+        import pandas as pd
+
+        names = [field.name for field in fields(Prediction)]
+        return pd.DataFrame([[getattr(p, name) for name in names] for p in self.proposal.predictions], columns=names)
 
 
 def rank(recommendations: Iterable[Recommendation], bounds: Bounds) -> tuple[Recommendation, ...]:

@@ -6,18 +6,29 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice.capacity import FULL_PCT
 from gpudiag.advice.gains import Bounds, bounds_of
 from gpudiag.advice.remedy import Check, Prediction
+from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.manifest import DataLoader, Settings
-from gpudiag.measures.base import facts, unit_of
+from gpudiag.measures.base import facts
 from gpudiag.rules.engine import Status, Verdict
 from gpudiag.run import Run
+from gpudiag.units import unit_of
+
+if TYPE_CHECKING:
+    from gpudiag.measures.pruner_spec import PrunerSpec
+    from gpudiag.whatif.memory_capacity import MemoryCapacity
+    from gpudiag.whatif.replay_result import PrunerReplay
+    from gpudiag.whatif.scenario import Scenario
 
 MIN_FILL = 1.1
 """Less than a tenth to gain is not worth a change that nothing else asks for (a default without a published source)."""
+MAX_FORECAST_TRIALS = 600
+"""Forecasts of larger studies take longer than the whole diagnosis (5-9 s of CPU time at 1,000 trials, against 3 s);
+bounds stand in for them."""
 NO_UTILIZATION = "No utilization was observed while trials ran, so no bound on the gain is known."
 
 
@@ -29,17 +40,54 @@ class Situation:
     dataloader: DataLoader
     profiles: Mapping[str, Any]
     found: Mapping[str, Verdict]
+    run: Run
 
     @classmethod
     def of(cls, run: Run, profiles: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Situation:
         """The situation after a diagnosis."""
         found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
-        return cls(run.info.settings, run.info.dataloader, profiles, found)
+        return cls(run.info.settings, run.info.dataloader, profiles, found, run)
 
     @cached_property
     def bounds(self) -> Bounds:
         """What bounds every gain."""
         return bounds_of(self.profiles)
+
+    @cached_property
+    def capacity(self) -> MemoryCapacity | None:
+        """How many trials fit into memory; None where nobody can tell the memory of single trials."""
+        from gpudiag.whatif.memory_capacity import memory_capacity
+
+        if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
+            return None
+        try:
+            made = memory_capacity(self.run)
+        except NotMeasurable:
+            return None
+        return None if made.reason else made
+
+    def forecast(self, k: int) -> Scenario | None:
+        """What k trials at once would bring; None where nothing is known of their throughput."""
+        from gpudiag.whatif.forecast import what_if
+
+        if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
+            return None
+        try:
+            made = what_if(self.run, parallel=[k])
+        except NotMeasurable:
+            return None
+        return next((one for one in made.parallel if one.k == k), None)
+
+    def replay(self, pruner: PrunerSpec) -> PrunerReplay | None:
+        """What another pruner would have done with the recorded curves; None where none were recorded."""
+        from gpudiag.whatif.replay import replay_pruner
+
+        if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
+            return None
+        try:
+            return replay_pruner(self.run, pruner)
+        except (NotMeasurable, ConfigError):
+            return None
 
     @cached_property
     def _facts(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
     parts = [(split, _correlate(run, samples, _piece(run.trials, split, splits), zone)) for split in splits]
     found = _correlate(run, samples, run.trials[~_from(run.trials, splits)], zone)
     strong = {part.offset_s for part in (found, *(part for _, part in parts)) if part.confidence == "strong"}
-    if not back and len(strong) < 2:
+    if splits and not back and len(strong) < 2:
         parts, found = [], _correlate(run, samples, run.trials, zone)
     applied = found.offset_s if found.confidence == "strong" else 0.0
     method = "correlation" if found.candidates else "none"

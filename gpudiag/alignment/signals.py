@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -53,17 +55,32 @@ def seconds(time: pd.Series) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Samples:
-    """The telemetry as arrays: code of the GPU and time of each row, and the median sampling period (NaN unknown)."""
+    """The telemetry as arrays: code of the GPU and time of each row, and the median sampling period (NaN unknown).
+
+    ``step_s`` is the time from each row to the next, ``same`` where both are of one GPU.
+    """
 
     gpu: np.ndarray
     time_s: np.ndarray
+    step_s: np.ndarray
+    same: np.ndarray
     period_s: float
 
     @classmethod
     def of(cls, run: Run) -> Samples:
         gpu, time = pd.factorize(run.gpu["gpu"])[0], seconds(run.gpu["time"])
-        steps = np.diff(time)[np.diff(gpu) == 0]
-        return cls(gpu, time, float(np.median(steps)) if len(steps) else float("nan"))
+        step, same = np.diff(time), gpu[1:] == gpu[:-1]
+        steps = step[same]
+        return cls(gpu, time, step, same, float(np.median(steps)) if len(steps) else float("nan"))
+
+    def rows(self) -> Iterator[np.ndarray | slice]:
+        """The rows of each GPU; those of a run stand together."""
+        edges = [0, *(np.flatnonzero(~self.same) + 1).tolist(), len(self.gpu)]
+        count = int(self.gpu.max(initial=-1)) + 1
+        if len(edges) == count + 1:
+            yield from (slice(low, high) for low, high in pairwise(edges))
+        else:
+            yield from (np.flatnonzero(self.gpu == code) for code in range(count))
 
 
 def make_grid(samples: Samples, low_s: float, high_s: float) -> Grid | None:
@@ -74,13 +91,17 @@ def make_grid(samples: Samples, low_s: float, high_s: float) -> Grid | None:
         return None
     first, last = float(near.min()), float(near.max())
     coarsest = (last - first) / MAX_BINS
-    steps = np.diff(time)[np.diff(samples.gpu) == 0]
-    even = np.mean(np.abs(steps - period) <= FINE_S / 2) >= MIN_SEEN
-    sparse = bool(period > SPARSE_S and even and coarsest <= FINE_S)
+    sparse = period > SPARSE_S and coarsest <= FINE_S and _even(samples)
     wanted = FINE_S if sparse else max(0.999 * period, coarsest)
     step = float(next((step for step in STEPS_S if step >= wanted), STEPS_S[-1]))
     reach = 1 if sparse else max(1, round(EDGE_S / step))
     return Grid(first, step, int((last - first) / step) + 1, reach, round(period / step) if sparse else reach)
+
+
+def _even(samples: Samples) -> bool:
+    """True if most steps are about as long as the median one."""
+    steps = samples.step_s[samples.same]
+    return bool(np.mean(np.abs(steps - samples.period_s) <= FINE_S / 2) >= MIN_SEEN)
 
 
 def trial_signals(run: Run, samples: Samples, grid: Grid) -> list[Signal]:
@@ -94,16 +115,17 @@ def trial_signals(run: Run, samples: Samples, grid: Grid) -> list[Signal]:
         ("utilization", "util_pct", None),
     ]
     signals = []
-    bins = np.floor((samples.time_s - grid.start_s) / grid.step_s)
-    inside = (bins >= 0) & (bins < grid.n)
+    at = np.floor((samples.time_s - grid.start_s) / grid.step_s)
+    inside = (at >= 0) & (at < grid.n)
+    bins = np.where(inside, at, 0).astype(np.int64)
     for name, column, threshold in columns:
         if column not in run.gpu:
             continue
         value = run.gpu[column].to_numpy(float)
         known = inside & ~np.isnan(value)
         if threshold is not None:
-            value = np.where(value > threshold, 1.0, 0.0)
-        level, seen = _on_grid(samples.gpu[known], bins[known].astype(np.int64), value[known], grid.n)
+            value = (value > threshold).astype(float)
+        level, seen = _on_grid(samples, known, bins, value, grid.n)
         signal = _edges(name, level, seen, grid)
         if signal is not None and not (name == "memory" and _never_falls(signal)):
             signals.append(signal)
@@ -112,8 +134,8 @@ def trial_signals(run: Run, samples: Samples, grid: Grid) -> list[Signal]:
 
 def covered_s(samples: Samples, low_s: float, high_s: float) -> float:
     """Time between two times that the best observed GPU has samples for, no step counting for more than 3 periods."""
-    step = np.minimum(np.diff(samples.time_s), 3 * samples.period_s)
-    counts = (np.diff(samples.gpu) == 0) & (samples.time_s[1:] >= low_s) & (samples.time_s[1:] <= high_s)
+    step = np.minimum(samples.step_s, 3 * samples.period_s)
+    counts = samples.same & (samples.time_s[1:] >= low_s) & (samples.time_s[1:] <= high_s)
     return float(np.bincount(samples.gpu[1:][counts], step[counts], minlength=1).max())
 
 
@@ -126,14 +148,20 @@ def edges(level: np.ndarray, grid: Grid) -> np.ndarray:
     return after - (total[np.minimum(before + grid.reach, at)] - total[before])
 
 
-def _on_grid(gpu: np.ndarray, bins: np.ndarray, value: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _on_grid(
+    samples: Samples, known: np.ndarray, bins: np.ndarray, value: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Sum over GPUs of each one's mean in the bin less its median, and which bins hold a sample."""
     level, seen = np.zeros(n), np.zeros(n, bool)
-    for code in range(int(gpu.max(initial=-1)) + 1):
-        own = gpu == code
-        count = np.bincount(bins[own], minlength=n)
+    for rows in samples.rows():
+        good, own_bins, own_values = known[rows], bins[rows], value[rows]
+        if not good.all():
+            own_bins, own_values = own_bins[good], own_values[good]
+        count = np.bincount(own_bins, minlength=n)
         there = count > 0
-        mean = np.bincount(bins[own], value[own], minlength=n)[there] / count[there]
+        if not there.any():
+            continue
+        mean = np.bincount(own_bins, own_values, minlength=n)[there] / count[there]
         level[there] += mean - np.median(mean)
         seen |= there
     return level, seen

@@ -27,6 +27,7 @@ TOPICS = (
     "idleness",
     "shift",
     "feed",
+    "bottleneck",
     "loader",
     "leak",
     "throttle",

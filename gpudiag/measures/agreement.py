@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.run import Run
 
 DRAWS = 1000
@@ -17,8 +17,8 @@ SEED = 0
 MIN_N = 15
 
 
-@dataclass(frozen=True, eq=False)
-class AgreementProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class AgreementProfile(Profile):
     """``studies``: study, cut_step (the first step at which a trial was pruned), n (COMPLETE trials with a value at
     that step and a later last one), rho (Spearman's, of the value at cut_step with the last one), rho_low, rho_high
     (95 % bootstrap over trials; NaN, with rho, below 15 trials). Scalars are those of the study with the most such

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.declared import declared_gpus, gpus_of_events
 from gpudiag.measures.footprint import active_gpus, gpus_by_memory
 from gpudiag.measures.sampling import gpu_order
@@ -22,8 +22,8 @@ DECLARE_GPU = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class AttributionProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class AttributionProfile(Profile):
     """``trials``: study, trial, gpu (names joined by commas, missing if unknown), n_gpus, method, confidence.
 
     ``links``: study, trial, gpu: one row a trial and GPU. ``method`` is one of METHODS, best first; ``confidence`` is
@@ -48,10 +48,11 @@ def measure_attribution(run: Run) -> AttributionProfile:
     the trial.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    known = known_gpus(run)
+    known = gpu_order({*known_gpus(run), *run.info.left_out_gpus})
     found: dict[int, tuple[tuple[str, ...], str]] = {}
-    keys = list(zip(run.trials["study"], run.trials["trial"], strict=True))
+    n = len(run.trials)
     lines = gpus_of_events(run)
+    keys = zip(run.trials["study"], run.trials["trial"], strict=True) if lines else ()
     ways = (
         ("declared", declared_gpus(run)),
         ("log line", {row: lines[key] for row, key in enumerate(keys) if key in lines}),
@@ -61,13 +62,13 @@ def measure_attribution(run: Run) -> AttributionProfile:
         found |= {row: (names, method) for row, names in gpus.items() if row not in found}
     open_to = tuple(known)
     if len(known) == 1:
-        found |= {row: ((known[0],), "only GPU") for row in range(len(keys)) if row not in found}
-    elif len(found) < len(keys) and run.info.clock.joined:
+        found |= {row: ((known[0],), "only GPU") for row in range(n) if row not in found}
+    elif len(found) < n and run.info.clock.joined:
         active = active_gpus(run)
         open_to = tuple(gpu for gpu in known if gpu in active) or open_to
-        guesses = gpus_by_memory(run, [row for row in range(len(keys)) if row not in found])
+        guesses = gpus_by_memory(run, [row for row in range(n) if row not in found])
         if len(open_to) == 1 and active:
-            found |= {row: (open_to, "only active GPU") for row in range(len(keys)) if row not in found}
+            found |= {row: (open_to, "only active GPU") for row in range(n) if row not in found}
         found |= {row: ((gpu,), "memory") for row, gpu in guesses.items() if row not in found}
     return _profile(run, found, open_to)
 
@@ -102,9 +103,8 @@ def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], open_to: t
     trials["method"] = pd.Series(method, dtype=text_dtype())
     confidence = np.where(method == "unknown", "unknown", np.where(weak, "weak", "strong"))
     trials["confidence"] = pd.Series(confidence, dtype=text_dtype())
-    links = trials.loc[trials["n_gpus"] > 0, ["study", "trial", "gpu"]]
-    links = links.assign(gpu=links["gpu"].str.split(",")).explode("gpu", ignore_index=True)
-    links["gpu"] = links["gpu"].astype(text_dtype())
+    links = trials[["study", "trial"]].take(np.repeat(np.arange(n), trials["n_gpus"])).reset_index(drop=True)
+    links["gpu"] = pd.Series([gpu for gpus, _ in rows for gpu in gpus], dtype=text_dtype())
     attributed = int((method != "unknown").sum())
     candidates = pd.DataFrame({"gpu": pd.Series(open_to, dtype=text_dtype())})
     return AttributionProfile(trials, links, candidates, n, attributed, int(weak.sum()), 100 * attributed / n)

@@ -8,18 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures.base import Profile
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.measures.utilization import BUSY_PCT, measure_utilization
 from gpudiag.run import Run
 
 
-@dataclass(frozen=True, eq=False)
-class BalanceProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class BalanceProfile(Profile):
     """``per_gpu`` (index gpu): mean_pct (while trials ran where that is known), busy_s (observed time at
     utilization >= 50), busy_clock_mhz and busy_power_w (medians of it, NaN unknown), clock_ratio and
     power_ratio (to the median of the other GPUs with the same board; NaN without one).
     ``jain``: (sum x)^2 / (n sum x^2) of mean_pct, from 1/n (all on one) to 1 (even); ``gini`` of the same.
+    ``jain_least``: the same of two, the least used GPU and the median of the others, which more GPUs do not hide.
     ``n_tasks``: trials that began, NaN without trials. ``chance_pct``: probability that so many tasks, placed at
     random, all land on one GPU.
     """
@@ -27,6 +29,7 @@ class BalanceProfile:
     per_gpu: pd.DataFrame
     n_gpus: int
     jain: float
+    jain_least: float
     gini: float
     n_tasks: float
     chance_pct: float
@@ -48,7 +51,8 @@ def measure_balance(run: Run) -> BalanceProfile:
     return BalanceProfile(
         per_gpu=per_gpu,
         n_gpus=len(per_gpu),
-        jain=float(mean.sum() ** 2 / (len(mean) * (mean @ mean))) if mean.any() else math.nan,
+        jain=_jain(mean),
+        jain_least=_jain(np.array([mean[0], np.median(mean[1:])])) if len(mean) > 1 else math.nan,
         gini=_gini(mean),
         n_tasks=began,
         chance_pct=100 * float(len(mean)) ** (1 - began) if began >= 1 and len(mean) else math.nan,
@@ -75,6 +79,10 @@ def _to_peers(values: pd.Series, names: pd.Series) -> pd.Series:
         if len(peers):
             out[gpu] = values[gpu] / float(peers.median())
     return out
+
+
+def _jain(values: np.ndarray) -> float:
+    return float(values.sum() ** 2 / (len(values) * (values @ values))) if values.any() else math.nan
 
 
 def _gini(ordered: np.ndarray) -> float:

@@ -9,37 +9,58 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from gpudiag.display.blocks import Block, Heading
+from gpudiag.display.shown import Shown
 from gpudiag.errors import NotMeasurable
+from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from gpudiag.run import Run
 
-Profile = Any
-Measure = Callable[["Run"], Profile]
-
-UNITS = {
-    "_pct": "%", "_mib_s": "MiB/s", "_mib": "MiB", "_gib": "GiB", "_w": "W", "_kwh": "kWh", "_c": "°C",
-    "_mhz": "MHz", "_gpu_h": "GPU-h", "_gpu_s": "GPU-s", "_slot_s": "slot-s", "_slot_h": "slot-h",
-    "_h": "h", "_s": "s", "_j": "J",
-}  # fmt: skip
 
 T = TypeVar("T")
 
 
-def unit_of(name: str) -> str:
-    """The unit that a name carries: ``mean_power_w`` is in W; '1' where it carries none."""
-    for suffix in sorted(UNITS, key=len, reverse=True):
-        if name.endswith(suffix):
-            return UNITS[suffix]
-    return "1"
+class Profile(Shown):
+    """What a measure found: a frozen dataclass that shows its scalars, and the head of its table.
+
+    Scalar fields carry their unit in the name; DataFrames are tidy.
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table that says most: the first of its frames; without one, its scalars (name, value, unit)."""
+        import pandas as pd
+
+        for name, frame in self._frames():
+            return frame.reset_index() if name in ("per_gpu", "by_state") else frame
+        rows = [(name, fact["value"], fact["unit"]) for name, fact in facts(self).items()]
+        return pd.DataFrame(rows, columns=["name", "value", "unit"])
+
+    def blocks(self) -> list[Block]:
+        from gpudiag.display.frames import pairs, summary, table
+
+        scalars = {name: fact["value"] for name, fact in facts(self).items() if "." not in name}
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower().capitalize()
+        shown: list[Block] = [Heading(words), *summary(pairs(scalars))]
+        return [*shown, table(self.to_frame())] if self._frames() else shown
+
+    def _frames(self) -> list[tuple[str, pd.DataFrame]]:
+        import pandas as pd
+
+        values = ((spec.name, getattr(self, spec.name)) for spec in dataclasses.fields(cast(Any, self)))
+        return [(name, value) for name, value in values if isinstance(value, pd.DataFrame)]
 
 
-def facts(profile: Profile) -> dict[str, dict[str, Any]]:
+Measure = Callable[["Run"], Any]
+
+
+def facts(profile: Any) -> dict[str, dict[str, Any]]:
     """Scalars of a profile as ``{name: {value, unit}}``; rows of ``per_gpu`` as ``gpu.<gpu>.<column>``,
     of ``by_state`` as ``state.<state>.<column>``.
 

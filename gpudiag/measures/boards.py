@@ -43,7 +43,12 @@ def gpu_boards(run: Run) -> pd.DataFrame:
             "limit_w": limit,
             "limit_source": limit_source,
         }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(_COLUMNS)).rename_axis("gpu")
+
+
+_COLUMNS = (
+    "name", "board", "laptop", "note", "averaged_sensor", "total_mib", "total_source", "limit_w", "limit_source",
+)  # fmt: skip
 
 
 def _describe(board: Board | None) -> dict[str, object]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, Profile, need_columns
 from gpudiag.run import Run
 
 
-@dataclass(frozen=True, eq=False)
-class ClockProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClockProfile(Profile):
     """``candidates``: offset_s, fit (correlation of telemetry and trials at that offset), in order of the offset; empty
     where nothing was compared. Trials + ``offset_s`` = telemetry; ``applied_s`` is what was added to the stamps of
     the trials. ``confidence``: strong, weak, assumed or undetermined; ``method``: given, utc, correlation, none or

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.concurrency import fifo_slots
 from gpudiag.measures.energy import EnergyCurve, energy_curves
+from gpudiag.measures.footprint import freed_mib
 from gpudiag.measures.gpu_time import GpuTime, gpu_time
 from gpudiag.measures.own_process import own_process
 from gpudiag.measures.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
@@ -25,8 +26,8 @@ NO_TRIAL = "no trial"
 GAP = "gap"
 
 
-@dataclass(frozen=True, eq=False)
-class CostsProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class CostsProfile(Profile):
     """What the trials cost. Slot time, GPU time and start-up are three views of one run; none is added to another.
 
     ``trials``: study, trial, outcome (state, ORPHAN for a RUNNING trial that is dead), gpu, method, confidence,
@@ -34,7 +35,9 @@ class CostsProfile:
     time), share_error_pct (median error of its busy_gpu_s), alone_pct (share of its GPU time that it had alone),
     mean_util_pct and peak_mem_mib (only where it was alone for 90 % of it; a shared device tells nothing of one
     trial), process_mem_mib and process_busy_gpu_s (greatest memory and SM time of its own process, where processes
-    were recorded), energy_kwh, startup_s, startup_method ('solo', 'memory', '').
+    were recorded), freed_mib (what the memory of its one GPU fell by at its end, where no other trial of the GPU ended
+    nearby; NaN unknown), energy_kwh, startup_s, startup_method ('solo', 'memory', '').
+    ``parameters``: study, trial, params.<name> of the same trials, in the same order.
     ``slots``: outcome, n_trials, slot_s, share_pct: end - start of the trials, and ``gap`` between those of a slot.
     ``phases``: phase (startup, after_startup), slot_s, share_pct: start-ups that were not seen count as the
     median of those that were, or as the trial's whole life if that is shorter.
@@ -48,6 +51,7 @@ class CostsProfile:
     """
 
     trials: pd.DataFrame
+    parameters: pd.DataFrame
     slots: pd.DataFrame
     phases: pd.DataFrame
     outcomes: pd.DataFrame
@@ -95,6 +99,7 @@ def measure_costs(run: Run) -> CostsProfile:
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
     return CostsProfile(
         trials=trials,
+        parameters=_parameters(run, time.trials),
         slots=slots,
         phases=_phases(share, slot_s),
         outcomes=outcomes,
@@ -132,6 +137,7 @@ def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame]) -> pd.Data
         lives, of_gpu = time.lives(gpu), memory.get(gpu, Samples.none())
         begun = startups(time.samples.get(gpu, Samples.none()), of_gpu, lives)
         seen.add(places, peak_while(of_gpu, lives), begun.seconds, begun.method)
+        seen.freed[places] = np.fmax(seen.freed[places], freed_mib(of_gpu, lives))
     parts = [part.set_axis(time.places[gpu]) for gpu, part in by_gpu.items()] or [pd.DataFrame(columns=list(COLUMNS))]
     shares = pd.concat(parts).groupby(level=0).sum(min_count=1).reindex(out.index).astype(float)
     if time.where is not None:
@@ -148,17 +154,25 @@ def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame]) -> pd.Data
         100 * shares["alone_util_s"] / shares["alone_seen_s"].where(shares["alone_seen_s"] > 0)
     ).where(alone)
     out["peak_mem_mib"] = pd.Series(seen.peak).where(alone)
+    one_gpu = ~out["gpu"].fillna(",").str.contains(",") if "gpu" in out else False
+    out["freed_mib"] = pd.Series(seen.freed).where(one_gpu)
     out["process_mem_mib"], out["process_busy_gpu_s"] = own_process(run, time.trials)
     out["energy_kwh"] = shares["energy_kwh"]
     out["startup_s"], out["startup_method"] = seen.startup, seen.method
     return out
 
 
+def _parameters(run: Run, timed: TimedTrials) -> pd.DataFrame:
+    names = [name for name in run.trials.columns if str(name).startswith("params.")]
+    return run.trials.iloc[timed.rows.index][["study", "trial", *names]].reset_index(drop=True)
+
+
 class _Traces:
-    """Peak of memory and start-up by trial; of several GPUs, the greatest peak and the first start-up."""
+    """Peak and fall of memory and start-up by trial; of several GPUs, the greatest and the first start-up."""
 
     def __init__(self, n: int) -> None:
         self.peak = np.full(n, np.nan)
+        self.freed = np.full(n, np.nan)
         self.startup = np.full(n, np.nan)
         self.method = np.full(n, "", dtype=object)
 

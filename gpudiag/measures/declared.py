@@ -39,7 +39,7 @@ def declared_gpus(run: Run) -> dict[int, tuple[str, ...]]:
     if "gpu" in run.trials:
         found |= _column(run.trials["gpu"], names)
     # A container may number its GPUs anew: names of which the telemetry knows none say nothing.
-    known = set(run.gpu["gpu"].dropna().unique()) | set(run.gpus["gpu"].dropna())
+    known = set(run.gpu["gpu"].dropna().unique()) | set(run.gpus["gpu"].dropna()) | set(run.info.left_out_gpus)
     return found if not known or any(gpu in known for gpus in found.values() for gpu in gpus) else {}
 
 
@@ -116,6 +116,9 @@ def _by_row(trials: pd.DataFrame, wanted: frozenset[str], names: Names) -> dict[
 
 def _column(values: pd.Series, names: Names) -> dict[int, tuple[str, ...]]:
     known = values.reset_index(drop=True).dropna()
-    known = known[known.map(lambda value: isinstance(value, str | int | float | bool))]
+    if known.dtype == object:
+        known = known[known.map(lambda value: isinstance(value, str | int | float | bool))]
     parsed = {value: names.parse(value) for value in known.unique()}
-    return {int(row): parsed[value] for row, value in known.items() if parsed[value]}
+    return {
+        row: parsed[value] for row, value in zip(known.index.tolist(), known.tolist(), strict=True) if parsed[value]
+    }

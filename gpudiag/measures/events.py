@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU
+from gpudiag.measures.base import RECORD_GPU, Profile
 from gpudiag.measures.sampling import cells, coverage_pct, expected_window
 from gpudiag.run import Run
 
@@ -18,8 +18,8 @@ _WORSE = r"\b(?:uncorrectable|uncorrected|double[- ]bit)\b"
 _ECC = rf"(?i){_WORSE}.*\becc\b|\becc\b.*{_WORSE}"
 
 
-@dataclass(frozen=True, eq=False)
-class EventsProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class EventsProfile(Profile):
     """``events``: time, gpu (if any event names one), kind, xid (NaN where none), detail of events about hardware, each
     once, in order of time.
 

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes, trial_names
@@ -28,8 +28,8 @@ FULL_PCT = 95.0
 MIN_GROUP = 3
 
 
-@dataclass(frozen=True, eq=False)
-class FailuresProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class FailuresProfile(Profile):
     """``failures``: study, trial, name, kind (of CLASSES), duration_s, follows (True for a short FAIL right after
     another one on the same worker: the same poisoned process), before_pct (greatest memory in use in the 60 s before
     the end). ``by_kind``: kind, n, n_events (log events of that kind; with those of trials, not beside them).
@@ -59,12 +59,7 @@ class FailuresProfile:
 
 def measure_failures(run: Run) -> FailuresProfile:
     """Failures of the run. Needs trials."""
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    lives = lifetimes(run.trials)
-    lives["name"] = trial_names(lives)
-    lives["kind"] = failure_classes(run.trials).to_numpy()
-    lives["follows"] = _follows(run, lives)
-    lives["before_pct"] = _before(run, lives)
+    lives = trial_ends(run)
     failed = lives["state"] == "FAIL"
     first = lives[failed & ~lives["follows"]]
     fine = lives[lives["state"].isin(("COMPLETE", "PRUNED"))]
@@ -85,6 +80,17 @@ def measure_failures(run: Run) -> FailuresProfile:
         full_pct=100 * float((bad_pct >= FULL_PCT).mean()) if len(bad_pct) else math.nan,
         **_two_groups(lives.loc[failed & lives["known"], "duration_s"].to_numpy(float)),
     )
+
+
+def trial_ends(run: Run) -> pd.DataFrame:
+    """One row a trial: what :func:`lifetimes` says of it, and name, kind, follows and before_pct as in the profile."""
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    lives = lifetimes(run.trials)
+    lives["name"] = trial_names(lives)
+    lives["kind"] = failure_classes(run.trials).to_numpy()
+    lives["follows"] = _follows(run, lives)
+    lives["before_pct"] = _before(run, lives)
+    return lives
 
 
 def _follows(run: Run, lives: pd.DataFrame) -> np.ndarray:
@@ -117,7 +123,7 @@ def _before(run: Run, lives: pd.DataFrame) -> np.ndarray:
     """Greatest share of memory in use in the 60 s before each end, on the trial's GPU, else on any."""
     out = np.full(len(lives), math.nan)
     ended = lives["end"].notna().to_numpy()
-    if not run.info.clock.joined or "mem_used_mib" not in run.gpu or not ended.any():
+    if not run.info.clock.joined or run.gpu.empty or "mem_used_mib" not in run.gpu or not ended.any():
         return out
     totals = gpu_boards(run)["total_mib"]
     own = measure_attribution(run).trials["gpu"].astype(object).to_numpy()[ended]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.measures.stamps import SECOND_US, microseconds
@@ -26,8 +26,8 @@ NEAREST_S = 15.0
 HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 
 
-@dataclass(frozen=True, eq=False)
-class FeedProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class FeedProfile(Profile):
     """``per_gpu`` (index gpu), over samples with a trial (without trials: from first to last
     activity): work_s, p95_pct and mean_pct (utilization), cv (its standard
     deviation over its mean), p95_used_pct (memory), power_ratio (mean of (power - idle) / (limit - idle)), busy_s (at
@@ -70,7 +70,7 @@ def measure_feed(run: Run) -> FeedProfile:
     )
 
 
-def _meant_to_work(work: Work) -> np.ndarray:
+def meant_to_work(work: Work) -> np.ndarray:
     """Samples with a trial (METHODS 9), start-up and all: a GPU that is starved may never look at work."""
     if work.from_trials:
         return work.running > 0
@@ -78,13 +78,13 @@ def _meant_to_work(work: Work) -> np.ndarray:
 
 
 def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dict[str, float]:
-    at = _meant_to_work(work)
+    at = meant_to_work(work)
     util, weight = work.util_pct[at], work.weight_s[at]
     (p95,) = weighted_quantiles(util, weight, (0.95,))
     mean = weighted_mean(util, weight)
     spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
     used, active = columns.get("mem_used_mib"), columns.get("sm_active_pct")
-    ratio = _power_ratio(work, columns.get("power_w"), board["limit_w"])
+    ratio = power_ratio(work, columns.get("power_w"), board["limit_w"])
     busy = at & (work.util_pct >= BUSY_PCT)
     return {
         "work_s": float(weight.sum()),
@@ -99,7 +99,7 @@ def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dic
     }
 
 
-def _power_ratio(work: Work, power: np.ndarray | None, limit_w: float) -> np.ndarray:
+def power_ratio(work: Work, power: np.ndarray | None, limit_w: float) -> np.ndarray:
     """Share of the board's power range in use by sample; readings above 1.6 times the limit are no power."""
     if power is None:
         return np.full(len(work.time_us), math.nan)
@@ -112,23 +112,14 @@ def _power_ratio(work: Work, power: np.ndarray | None, limit_w: float) -> np.nda
 def _host(work: Work, host: pd.DataFrame) -> dict[str, float]:
     """Shares of the observed work that host samples lie near to."""
     names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "p95_cpu_pct")
-    known = host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
-    at = _meant_to_work(work)
-    if known.empty or not at.any():
+    near, column = beside(work, host)
+    near &= meant_to_work(work)
+    if not near.any():
         return dict.fromkeys(names, math.nan)
-    stamps = microseconds(known["time"])
-    right = np.searchsorted(stamps, work.time_us).clip(1, max(len(stamps) - 1, 1)).clip(max=len(stamps) - 1)
-    left = np.maximum(right - 1, 0)
-    nearest = np.where(work.time_us - stamps[left] <= stamps[right] - work.time_us, left, right)
-    near = at & (np.abs(work.time_us - stamps[nearest]) <= NEAREST_S * SECOND_US)
-
-    def column(name: str) -> np.ndarray:
-        return known[name].to_numpy(float)[nearest] if name in known else np.full(len(nearest), math.nan)
-
-    core = np.fmax(column("cpu_max_core_pct"), column("process_cpu_max_pct"))
-    wait, hot = column("io_wait_pct"), core > HOT_PCT
+    core, wait = column["core_pct"], column["io_wait_pct"]
+    hot = core > HOT_PCT
     with_core, with_wait = near & ~np.isnan(core), near & ~np.isnan(wait)
-    cpu = np.where(np.isnan(core), column("cpu_pct"), core)[near]
+    cpu = np.where(np.isnan(core), column["cpu_pct"], core)[near]
     values = (
         float(work.weight_s[near].sum()),
         100 * weighted_mean((hot & (work.util_pct < IDLE_PCT))[with_core], work.weight_s[with_core]),
@@ -138,6 +129,27 @@ def _host(work: Work, host: pd.DataFrame) -> dict[str, float]:
         _known_p95(cpu, work.weight_s[near]),
     )
     return dict(zip(names, values, strict=True))
+
+
+def beside(work: Work, host: pd.DataFrame) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The host at each sample of a GPU: whether a host sample lies within 15 s, and of the nearest one cpu_pct,
+    io_wait_pct and core_pct (the busiest core or process). NaN is unknown.
+    """
+    n = len(work.time_us)
+    known = host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
+    if known.empty:
+        return np.zeros(n, bool), {name: np.full(n, math.nan) for name in ("cpu_pct", "io_wait_pct", "core_pct")}
+    stamps = microseconds(known["time"])
+    right = np.searchsorted(stamps, work.time_us).clip(1, max(len(stamps) - 1, 1)).clip(max=len(stamps) - 1)
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(work.time_us - stamps[left] <= stamps[right] - work.time_us, left, right)
+
+    def column(name: str) -> np.ndarray:
+        return known[name].to_numpy(float)[nearest] if name in known else np.full(n, math.nan)
+
+    near = np.abs(work.time_us - stamps[nearest]) <= NEAREST_S * SECOND_US
+    core = np.fmax(column("cpu_max_core_pct"), column("process_cpu_max_pct"))
+    return near, {"cpu_pct": column("cpu_pct"), "io_wait_pct": column("io_wait_pct"), "core_pct": core}
 
 
 def _known_mean(values: np.ndarray, among: np.ndarray, work: Work) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from gpudiag.measures.lifetimes import lifetimes
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.measures.stamps import SECOND_US, microseconds
+from gpudiag.measures.timeline import Lives, Samples
 from gpudiag.run import Run
 
 IDLE_PCT = 10.0
@@ -62,6 +63,35 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
     rise = np.array(rises)[chosen, np.arange(len(chosen))]
     named = np.flatnonzero((chosen >= 0) & (rise >= MIN_STEP_MIB))
     return {int(lives.index[i]): names[chosen[i]] for i in named}
+
+
+def freed_mib(memory: Samples, lives: Lives) -> np.ndarray:
+    """What the memory of a GPU fell by at the end of each trial on it: what the trial held, as frameworks free at exit.
+
+    NaN where it fell by less than a CUDA context, where another trial ended before a successor could allocate, where
+    memory moved before or after the fall, as other trials were growing, and everywhere with samples more than 10 s
+    apart (METHODS 6). Shape (n_trials,), MiB. On the simulated samples 89 to 100 % of those told are within 5 %.
+    """
+    out = np.full(len(lives.end_us), np.nan)
+    if len(memory.time_us) < 2 or not len(out):
+        return out
+    period = float(np.median(np.diff(memory.time_us)))
+    if period > MAX_PERIOD_US:
+        return out
+    order = np.argsort(lives.end_us, kind="stable")
+    apart = np.diff(lives.end_us[order]) > max(SETTLE_US, 2 * period)
+    alone = np.append(True, apart) & np.append(apart, True)
+    own = order[alone & (lives.end_us[order] > memory.time_us[0]) & (lives.end_us[order] < memory.time_us[-1])]
+    if not len(own):
+        return out
+    end = lives.end_us[own]
+    time, used = memory.time_us, memory.value
+    last, least = _before(time, used, end), _least_after(time, used, end)
+    # A trial beside it that grows just then hides a part of the fall.
+    earlier, later = _before(time, used, end - int(2 * period)), _before(time, used, end + int(2 * period))
+    level = (np.abs(last - earlier) < MIN_STEP_MIB) & (np.abs(later - least) < MIN_STEP_MIB)
+    out[own] = np.where(level & (last - least >= MIN_STEP_MIB), last - least, np.nan)
+    return out
 
 
 def _before(time: np.ndarray, value: np.ndarray, when: np.ndarray) -> np.ndarray:

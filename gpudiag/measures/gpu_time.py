@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
 from gpudiag.measures.bins import bin_cuts
+from gpudiag.measures.span import clipped, limits_us
 from gpudiag.measures.timeline import Lives, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures.window import (
     TimedTrials,
@@ -43,14 +45,27 @@ class GpuTime:
         return Lives(self.trials.start_us[places], self.trials.end_us[places])
 
 
+_MADE: WeakKeyDictionary[Run, GpuTime] = WeakKeyDictionary()
+
+
 def gpu_time(run: Run) -> GpuTime:
-    """Cut the time of every GPU that the run knows of, or that a trial names, into pieces."""
+    """Cut the time of every GPU that the run knows of, or that a trial names, into pieces.
+
+    Several measures need it and a run does not change, so it is made once for each run.
+    """
+    if run not in _MADE:
+        _MADE[run] = _made(run)
+    return _MADE[run]
+
+
+def _made(run: Run) -> GpuTime:
     trials, samples = timed_trials(run), samples_by_gpu(run, "util_pct")
     windows = trial_windows(trials) if run.info.clock.joined else []
     joined = bool(windows)
-    windows = windows or telemetry_windows(samples)
+    windows = clipped(windows or telemetry_windows(samples), limits_us(run))
     where = measure_attribution(run) if len(run.trials) else None
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
+    places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
     made = GpuTime(samples, trials, where, places, windows, {}, cuts, joined)
     for gpu in (places or samples) if windows else ():

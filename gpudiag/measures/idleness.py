@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.measures.stamps import SECOND_US
@@ -24,8 +24,8 @@ LONG_S = 600.0
 ZERO_PCT = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class IdlenessProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class IdlenessProfile(Profile):
     """``per_gpu`` (index gpu), GPUs that were active at least once have lead_s and trail_s, others NaN: lead_s (from
     the first sample to the first activity), trail_s (from the last activity on); lead_mib, trail_mib (mean memory
     in use meanwhile, NaN unknown), held_mib (what counts as memory held), observed_s, and

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.orphans import find_open_trials
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
@@ -23,8 +23,8 @@ SETTLE_S = 10.0
 MIN_AFTER = 2
 
 
-@dataclass(frozen=True, eq=False)
-class LeakProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class LeakProfile(Profile):
     """``per_gpu`` (index gpu), of memory in use in the middle 90 % of the samples with trials (of all without):
     slope_pct_h (Theil-Sen, per cent of the total per hour, of the minima of 20 blocks of samples), p_rise (one-sided
     Mann-Kendall over these blocks), rise_pct and rise_mib (slope times the time between first and last block),

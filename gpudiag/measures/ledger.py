@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag.display.blocks import Block, Heading, Number, Table, Tiles
+from gpudiag.display.format import quantity, share
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.bins import bin_width_s
 from gpudiag.measures.gpu_time import GpuTime, gpu_time
 from gpudiag.measures.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
@@ -19,8 +21,8 @@ from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
 
-@dataclass(frozen=True, eq=False)
-class LedgerProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class LedgerProfile(Profile):
     """Where the GPU time went.
 
     ``cells``: gpu, cell, gpu_s, share_pct: the eight cells of METHODS 3 for each GPU; they add up to its window
@@ -61,6 +63,23 @@ class LedgerProfile:
     def to_frame(self) -> pd.DataFrame:
         """``cells``."""
         return self.cells
+
+    def blocks(self) -> list[Block]:
+        """The cells that hold time, for each GPU; what they add up to."""
+        rows = tuple(
+            (
+                str(row["cell"]),
+                str(row["gpu"]),
+                Number(quantity(row["gpu_s"], "GPU-s")),
+                Number(share(row["share_pct"])),
+            )
+            for row in self.cells.to_dict("records")
+            if row["gpu_s"] > 0
+        )
+        known = (("in the ledger", quantity(self.total_gpu_s, "GPU-s")), ("observed", share(self.coverage_pct)),
+                 ("mean utilization", share(self.mean_util_pct)))  # fmt: skip
+        caption = "Every second of every GPU once."
+        return [Heading("GPU-time ledger"), Tiles(known), Table(("Cell", "GPU", "Time", "Share"), rows, caption)]
 
     def pct(self, *cells: str) -> float:
         """Share of these cells together in the time of all GPUs."""

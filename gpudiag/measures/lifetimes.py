@@ -43,9 +43,9 @@ def lifetimes(trials: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def trial_names(trials: pd.DataFrame) -> pd.Series:
-    """What to call each trial: its number, with its study before it where there are several ("study/7")."""
-    several = trials["study"].nunique() > 1
+def trial_names(trials: pd.DataFrame, *, several: bool | None = None) -> pd.Series:
+    """What to call each trial: its number, with its study before it where there are ``several`` ("study/7")."""
+    several = trials["study"].nunique() > 1 if several is None else several
     names = [
         f"{study}/{trial}" if several else str(trial)
         for study, trial in zip(trials["study"], trials["trial"], strict=True)
@@ -77,9 +77,9 @@ def open_trials(run: Run) -> pd.DataFrame:
     at = np.column_stack([np.where(stamps >= start, stamps, NEVER) for stamps in signs.values()])
     which = at.argmin(axis=1)
     horizon = at[np.arange(len(rows)), which]
-    out = rows.assign(name=trial_names(lives)[is_open])[["study", "trial", "name", "state", "start"]].reset_index(
-        drop=True
-    )
+    out = rows.assign(name=trial_names(rows, several=lives["study"].nunique() > 1))[
+        ["study", "trial", "name", "state", "start"]
+    ].reset_index(drop=True)
     out["last_evidence"] = utc(np.minimum(_last_report(run, rows), horizon))
     out["horizon"] = utc(horizon)
     out["reason"] = pd.Series([SIGNS[list(signs)[i]] for i in which], dtype=object)

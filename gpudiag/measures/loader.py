@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import Profile
 from gpudiag.run import Run
 
 _AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
 _RATE = r"(?i)(\d+(?:\.\d+)?)\s*batch(?:es)?\s*/\s*s"
 
 
-@dataclass(frozen=True, eq=False)
-class LoaderProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class LoaderProfile(Profile):
     """``n_lines``: log lines that state a mean wait of the loader; ``avg_ms``: the median of these, ``worst_ms`` their
     maximum; ``step_ms``: time of a step, from the median of the stated batches per second; ``of_step_pct``: the wait
     over the step. ``n_workers``: loader workers times trials at once; ``cores``; ``of_cores_pct``: their ratio, as
@@ -47,7 +48,9 @@ def measure_loader(run: Run) -> LoaderProfile:
         )
     average = float(waits.median()) if len(waits) else math.nan
     step = 1000 / float(rates.median()) if len(rates) and rates.median() > 0 else math.nan
-    parallel = float(settings.parallel or ("nan" if len(run.trials) else 1))
+    # Without a record of trials one GPU means one training; several may mean one or one a GPU.
+    alone = run.trials.empty and run.gpu["gpu"].nunique() <= 1
+    parallel = float(settings.parallel or (1 if alone else "nan"))
     cores = float(settings.cpu_cores or "nan")
     return LoaderProfile(
         n_lines=len(waits),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order
 from gpudiag.measures.series import series
@@ -19,8 +19,8 @@ MOVED_PCT = 1.0
 """Memory that moves by less than this share of the total does not show what the job takes."""
 
 
-@dataclass(frozen=True, eq=False)
-class MemoryProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class MemoryProfile(Profile):
     """``per_gpu`` (index gpu): mean_mib, p50_mib, p99_mib, max_mib, min_mib, total_mib (NaN unknown),
     mean_used_pct, p99_used_pct, max_used_pct, headroom_mib (total - max), coverage_pct, max_at (UTC),
     growth_factor ((total - min) / (max - min): an upper limit of how often the job's memory fits; NaN where the

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.concurrency import count_at, fifo_slots
 from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes
 from gpudiag.measures.orphans import find_open_trials
+from gpudiag.measures.span import limits_us
 from gpudiag.measures.stamps import SECOND_US, microseconds, utc
 from gpudiag.run import Run
 
@@ -20,8 +21,8 @@ SERIAL_BELOW = 1.2
 RECORD_STAMPS = "Record start and end of each trial, as an Optuna storage does by itself."
 
 
-@dataclass(frozen=True, eq=False)
-class ParallelismProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParallelismProfile(Profile):
     """``concurrency``: time, n_closed (trials with a known end), n_all (with open ones until their
     inferred end), a step function that holds to the next row. ``levels``: level, time_s, share_pct (of the
     time with at least one trial), from n_all. ``slots``: study, trial, state, start, end (inferred for
@@ -80,7 +81,8 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
     opens = find_open_trials(run)
     slots = _slots(closed, opens)
     gaps = _gaps(slots)
-    start, end = microseconds(slots["start"]), microseconds(slots["end"])
+    limits = limits_us(run)
+    start, end = microseconds(slots["start"]).clip(*limits), microseconds(slots["end"]).clip(*limits)
     is_closed = ~slots["open"].to_numpy()
     times = np.unique(np.concatenate([start, end]))
     n_all = count_at(times, start, end)
@@ -89,8 +91,8 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
     window_s = (times[-1] - times[0]) / SECOND_US
     configured = float(run.info.settings.parallel or "nan")
     effective = effective_parallelism(start, end)
-    low_end = np.concatenate([end[is_closed], microseconds(opens["last_evidence"])])
-    low_start = np.concatenate([start[is_closed], microseconds(opens["start"])])
+    low_end = np.concatenate([end[is_closed], microseconds(opens["last_evidence"]).clip(*limits)])
+    low_start = np.concatenate([start[is_closed], microseconds(opens["start"]).clip(*limits)])
     known = not np.isnan(configured)
     busy_s = float(held_s[n_all >= 1].sum())
     peak = int(n_all.max())

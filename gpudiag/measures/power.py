@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order
 from gpudiag.measures.weighted import weighted_mean
@@ -22,10 +22,12 @@ newer), and one that reads an instant or is unknown (METHODS 8; an Acme A100 rea
 SUSTAINED_LIMIT = 1.10
 SW_POWER_CAP = 0x4
 JOULES_PER_KWH = 3.6e6
+LOAD_BIN_PCT = 5.0
+LOAD_BINS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class PowerProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class PowerProfile(Profile):
     """``per_gpu`` (index gpu): mean_w and max_w of plausible readings, mean_all_w and max_all_w of
     all readings, limit_w and limit_source ('log', 'run.toml', 'data sheet' or ''), n_rejected,
     rejected_pct, energy_kwh (trapezoids within gaps, or the board's own counter where it was recorded: energy_source
@@ -36,10 +38,13 @@ class PowerProfile:
     rejected_capped_pct (share of rejected readings with the software power cap active; NaN unknown), coverage_pct.
     Readings of 0 W mean an absent sensor and count as unknown.
     ``rejected``: gpu, time, power_w, limit_w of each implausible reading.
+    ``load``: gpu, util_pct, load_pct, observed_s: time at each utilization and each power as a share of the limit (of
+    the greatest reading where no limit is known), in bins of 5 % given by their middle; plausible readings only.
     """
 
     per_gpu: pd.DataFrame
     rejected: pd.DataFrame
+    load: pd.DataFrame
     energy_kwh: float
     n_rejected: int
     coverage_pct: float
@@ -48,7 +53,7 @@ class PowerProfile:
 def measure_power(run: Run) -> PowerProfile:
     """Power, energy and temperature per GPU. Needs gpu.power_w."""
     need_columns(run.gpu, ("power_w",), "GPU telemetry", RECORD_GPU)
-    optional = [name for name in ("throttle_reasons",) if name in run.gpu]
+    optional = [name for name in ("throttle_reasons", "util_pct") if name in run.gpu]
     samples = cells(run.gpu[run.gpu["power_w"] > 0], "power_w", *optional)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
@@ -72,10 +77,37 @@ def measure_power(run: Run) -> PowerProfile:
     return PowerProfile(
         per_gpu=per_gpu,
         rejected=rejected,
+        load=_load(samples, boards["limit_w"]),
         energy_kwh=float(per_gpu["energy_kwh"].sum()),
         n_rejected=len(rejected),
         coverage_pct=float(min(coverage.values())),
     )
+
+
+def _load(samples: pd.DataFrame, limit_w: pd.Series) -> pd.DataFrame:
+    """Time by utilization and share of the power limit; empty where utilization was not recorded."""
+    parts = []
+    for gpu, part in by_gpu(samples[~samples["rejected"]] if "util_pct" in samples else samples.iloc[:0]):
+        util, power = part["util_pct"].to_numpy(float), part["power_w"].to_numpy(float)
+        known = (util >= 0) & (util <= 100)
+        full = limit_w[gpu] if limit_w[gpu] > 0 else power.max()
+        # The last bin of utilization takes 100 % in; power may go beyond its limit.
+        column = np.minimum(util[known] // LOAD_BIN_PCT, LOAD_BINS - 1).astype(int)
+        row = (100 * power[known] / full // LOAD_BIN_PCT).astype(int)
+        seconds = np.bincount(row * LOAD_BINS + column, part["weight_s"].to_numpy()[known])
+        at = np.flatnonzero(seconds)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "gpu": gpu,
+                    "util_pct": (at % LOAD_BINS + 0.5) * LOAD_BIN_PCT,
+                    "load_pct": (at // LOAD_BINS + 0.5) * LOAD_BIN_PCT,
+                    "observed_s": seconds[at],
+                }
+            )
+        )
+    columns = ["gpu", "util_pct", "load_pct", "observed_s"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def _one_gpu(part: pd.DataFrame, board: pd.Series) -> dict[str, object]:

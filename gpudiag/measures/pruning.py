@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.intervals import wilson_pct
 from gpudiag.measures.lifetimes import lifetimes
 from gpudiag.measures.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
@@ -16,8 +17,8 @@ from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
 
-@dataclass(frozen=True, eq=False)
-class PruningProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class PruningProfile(Profile):
     """Rates are PRUNED over: all trials; finished (COMPLETE + PRUNED + FAIL); decided (COMPLETE +
     PRUNED). Each has Wilson 95 % bounds ``_low_pct``/``_high_pct``. ``cost_pct`` is the share of
     slot-seconds that PRUNED trials took, of all trials with a known duration. ``steps``: study, trial, last_step,
@@ -27,9 +28,11 @@ class PruningProfile:
     trials with fewer reports than that, or cut at a step before its first, NaN unknown. ``budget_pct``: sum of steps
     of PRUNED over n_pruned x max_steps (stated, else the most that any trial of the study did), both over trials with
     reports. ``pruner``: the configuration stated, empty if unknown. ``n_with_reports``: PRUNED trials with reports.
+    ``curves``: study, trial, state, step, value of every finite report, each trial's in order of its steps.
     """
 
     steps: pd.DataFrame
+    curves: pd.DataFrame
     n_pruned: int
     n_decided: int
     n_with_reports: int
@@ -76,6 +79,7 @@ def measure_pruning(run: Run) -> PruningProfile:
     earliest = earliest_prune(parse_pruner(spec)) if spec else None
     return PruningProfile(
         steps=steps.reset_index(drop=True),
+        curves=_curves(run),
         n_pruned=n_pruned,
         n_decided=n_decided,
         n_with_reports=len(steps),
@@ -90,6 +94,14 @@ def measure_pruning(run: Run) -> PruningProfile:
         budget_pct=_budget_pct(reached, run.info.settings.max_steps),
         pruner=spec or "",
     )
+
+
+def _curves(run: Run) -> pd.DataFrame:
+    known = run.reports.loc[np.isfinite(run.reports["value"].astype(float)), ["study", "trial", "step", "value"]]
+    known = known.drop_duplicates(["study", "trial", "step"], keep="last")
+    out = known.merge(run.trials[["study", "trial", "state"]], on=["study", "trial"])
+    columns = ["study", "trial", "state", "step", "value"]
+    return out[columns].sort_values(["study", "trial", "step"], kind="stable", ignore_index=True)
 
 
 def _rates(name: str, hits: int, n: int) -> dict[str, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.timeline import IDLE_PCT
@@ -24,18 +24,22 @@ HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct")
 IDENTITY = ("uuid", "bus_id", "name")
 
 
-@dataclass(frozen=True, eq=False)
-class RecorderProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class RecorderProfile(Profile):
     """``per_gpu`` (index gpu): n_samples, idle_period_s and busy_period_s (median steps while utilization is at most
     10, and at least 50; NaN below 20 steps of either), slow_ratio (busy over idle), stuck_s (longest stretch of one
     and the same power reading, below 97 % of the limit, in which the GPU was both idle and busy for a tenth each).
-    ``constants``: table, column, value: columns that never moved over 20 samples or more though what they measure did.
+    ``constants``: table, column, gpu (None for the host), value: columns that never moved over 20 samples or more
+    though what they measure did, by GPU; ``n_judged``: how many columns could be judged so,
+    ``n_blind``: how many could not, for want of utilization.
     ``mixed``: gpu, what: one identity (uuid, bus id) on several GPUs, several on one GPU, or totals of memory that
     change.
     """
 
     per_gpu: pd.DataFrame
     constants: pd.DataFrame
+    n_judged: int
+    n_blind: int
     mixed: pd.DataFrame
 
 
@@ -45,9 +49,13 @@ def measure_recorder(run: Run) -> RecorderProfile:
     known = [name for name in ("power_w", "power_limit_w") if name in run.gpu]
     samples = cells(run.gpu, *(["util_pct"] if "util_pct" in run.gpu else []), *known)
     rows = {gpu: _one_gpu(part) for gpu, part in by_gpu(samples)}
+    constants, n_judged = _constants(run)
+    blind = "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any()
     return RecorderProfile(
         per_gpu=pd.DataFrame.from_dict(rows, orient="index", columns=list(_NAMES)).rename_axis("gpu"),
-        constants=_constants(run),
+        constants=constants,
+        n_judged=n_judged,
+        n_blind=sum(name in run.gpu for name in MOVING) if blind else 0,
         mixed=_mixed(run),
     )
 
@@ -70,7 +78,7 @@ def _period(steps: np.ndarray) -> float:
 
 def _stuck_s(part: pd.DataFrame, util: np.ndarray) -> float:
     """Longest series of one power reading over at least 20 samples in which the GPU was idle and busy."""
-    if "power_w" not in part or not len(part):
+    if "power_w" not in part or not len(part) or np.isnan(util).all():
         return math.nan
     power = part["power_w"].to_numpy(float)
     begins = np.flatnonzero(np.append(True, power[1:] != power[:-1]))
@@ -82,20 +90,23 @@ def _stuck_s(part: pd.DataFrame, util: np.ndarray) -> float:
     return float(seconds[stuck].max(initial=0.0)) if np.isfinite(power).any() else math.nan
 
 
-def _constants(run: Run) -> pd.DataFrame:
+def _constants(run: Run) -> tuple[pd.DataFrame, int]:
+    """The columns that stood still, and how many were looked at."""
     rows = []
     if "util_pct" in run.gpu:
         known = run.gpu[run.gpu["util_pct"].notna()].drop_duplicates(["gpu", "time"])
-        both = min((known["util_pct"] <= IDLE_PCT).mean(), (known["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
-        rows += [("gpu", name, run.gpu[name]) for name in MOVING if name in run.gpu and both]
+        for gpu, part in known.groupby("gpu"):
+            both = min((part["util_pct"] <= IDLE_PCT).mean(), (part["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
+            rows += [("gpu", name, gpu, part[name]) for name in MOVING if name in part and both]
     host = run.host.drop_duplicates("time")
-    rows += [("host", name, host[name]) for name in HOST if name in host]
+    rows += [("host", name, None, host[name]) for name in HOST if name in host]
+    judged = [row for row in rows if row[3].notna().sum() >= MIN_SAMPLES]
     found = [
-        (table, name, float(values.dropna().iloc[0]))
-        for table, name, values in rows
-        if values.notna().sum() >= MIN_SAMPLES and values.nunique() == 1
+        (table, name, gpu, float(values.dropna().iloc[0]))
+        for table, name, gpu, values in judged
+        if values.nunique() == 1
     ]
-    return pd.DataFrame(found, columns=["table", "column", "value"])
+    return pd.DataFrame(found, columns=["table", "column", "gpu", "value"]), len(judged)
 
 
 def _mixed(run: Run) -> pd.DataFrame:

@@ -7,16 +7,20 @@ mean and a gap is never bridged. Observed time is the sum of weights; the rest i
 
 from __future__ import annotations
 
+import weakref
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.span import limits_us
 from gpudiag.measures.stamps import SECOND_US, microseconds, utc
 from gpudiag.run import Run
 from gpudiag.schema import GPU, in_range
@@ -26,8 +30,8 @@ MIN_CAP_S = 3.0
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 
 
-@dataclass(frozen=True, eq=False)
-class SamplingProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class SamplingProfile(Profile):
     """``per_gpu`` (index gpu): n_samples, start, end, span_s, median_period_s, cap_s, observed_s, unobserved_s,
     coverage_pct, n_gaps, longest_gap_s (0 without gaps). ``gaps``: one row a gap (gpu, start, end, gap_s,
     trials_ended: number of trials that ended FAIL within it, share_pct of the GPU's span), from the last stamp before
@@ -110,35 +114,89 @@ def cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
     ``columns``. Sorted by GPU (0, 1, 2, 10) and time; of two samples of a GPU at one time the last is
     kept. Values outside the schema's physical range count as unknown.
     """
-    known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
+    base = _base(gpu)
+    known = base.known
     if columns:
         first = gpu[columns[0]]
         known = known & (first.notna() & in_range(first, GPU[columns[0]])).to_numpy()
+    if base.cells is not None and known.all():
+        cells_of = dict(zip(("start_us", "end_us", "weight_s"), base.cells, strict=True))
+        data = {"gpu": gpu["gpu"].array, "time": gpu["time"].array, **cells_of, **{c: gpu[c].array for c in columns}}
+        return pd.DataFrame(data, copy=False)
     rows = gpu.loc[:, ["gpu", "time", *columns]]
-    rows = rows if known.all() else rows.loc[known]
-    names = gpu_order(rows["gpu"].unique())
-    code = pd.Categorical(rows["gpu"], categories=names).codes
-    time = microseconds(rows["time"])
-    order = np.lexsort((time, code)) if not _sorted(code, time) else np.arange(len(time))
-    code, time = code[order], time[order]
+    at = np.flatnonzero(known)
+    code, time = base.code[at], base.time_us[at]
+    if not _sorted(code, time):
+        order = np.lexsort((time, code))
+        at, code, time = at[order], code[order], time[order]
     last = np.ones(len(time), bool)
     last[:-1] = (code[1:] != code[:-1]) | (time[1:] != time[:-1])
-    code, time = code[last], time[last]
-    out = rows.iloc[order[last]].reset_index(drop=True)
-    start, end = time.copy(), time.copy()
-    edges = np.searchsorted(code, np.arange(len(names) + 1))
-    for low, high in pairwise(edges):
-        start[low:high], end[low:high] = cell_borders(time[low:high])
-    for place, (name, values) in enumerate(
-        {"start_us": start, "end_us": end, "weight_s": (end - start) / SECOND_US}.items()
-    ):
+    if not last.all():
+        at, code, time = at[last], code[last], time[last]
+    out = rows.iloc[at].reset_index(drop=True)
+    for place, (name, values) in enumerate(zip(("start_us", "end_us", "weight_s"), _cells_of(code, time), strict=True)):
         out.insert(2 + place, name, values)
     return out
 
 
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """What all columns of a telemetry share: which rows have a GPU and a time, the rank of the GPU, the time.
+
+    ``cells``: left and right border and weight of each row, where all rows are known, sorted and without duplicates.
+    """
+
+    known: np.ndarray
+    code: np.ndarray
+    time_us: np.ndarray
+    cells: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+
+
+_BASES: dict[int, tuple[weakref.ref[pd.DataFrame], _Base]] = {}
+
+
+def _base(gpu: pd.DataFrame) -> _Base:
+    """Made once for each table, which nobody changes."""
+    key = id(gpu)
+    if key not in _BASES or _BASES[key][0]() is not gpu:
+        _BASES[key] = weakref.ref(gpu, lambda _: _BASES.pop(key, None)), _made(gpu)
+    return _BASES[key][1]
+
+
+def _made(gpu: pd.DataFrame) -> _Base:
+    known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
+    code, names = pd.factorize(gpu["gpu"])
+    rank = {name: place for place, name in enumerate(gpu_order(names))}
+    table = np.array([*(rank[str(name)] for name in names), -1], np.int32)
+    code, time = table[code], gpu["time"].to_numpy("datetime64[us]").view(np.int64)
+    increases = (code[1:] > code[:-1]) | ((code[1:] == code[:-1]) & (time[1:] > time[:-1]))
+    return _Base(known, code, time, _cells_of(code, time) if known.all() and increases.all() else None)
+
+
+def _cells_of(code: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Left and right border and weight of samples sorted by GPU and time."""
+    start, end = np.empty_like(time), np.empty_like(time)
+    edges = [0, *(np.flatnonzero(np.diff(code)) + 1).tolist(), len(code)]
+    for low, high in pairwise(edges):
+        start[low:high], end[low:high] = cell_borders(time[low:high])
+    return start, end, (end - start) / SECOND_US
+
+
 def by_gpu(samples: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each GPU of :func:`cells`, in its order."""
-    return [(str(gpu), part) for gpu, part in samples.groupby("gpu", sort=False)]
+    labels = samples["gpu"].array
+    out, low = [], 0
+    while low < len(labels):
+        high = _end(labels, low)
+        out.append((str(labels[low]), samples.iloc[low:high]))
+        low = high
+    return out
+
+
+def _end(labels: Any, low: int) -> int:
+    """Where the run of equal labels that begins at ``low`` ends; equal labels stand together."""
+    label = labels[low]
+    return bisect_left(range(len(labels)), True, lo=low, key=lambda at: bool(labels[at] != label))
 
 
 def gpu_order(names: Iterable[object]) -> list[str]:
@@ -155,7 +213,8 @@ def trials_window(run: Run) -> tuple[int, int] | None:
     if start.empty:
         return None
     stamps = np.concatenate([microseconds(start), microseconds(lives["end"].dropna())])
-    low, high = int(microseconds(start).min()), int(stamps.max())
+    low, high = limits_us(run)
+    low, high = max(int(microseconds(start).min()), low), min(int(stamps.max()), high)
     return (low, high) if high > low else None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.concurrency import busy_stretches, count_at
 from gpudiag.measures.lifetimes import lifetimes, trial_names
 from gpudiag.measures.stamps import SECOND_US, microseconds
@@ -24,11 +24,12 @@ MIN_DRIFT = 20
 MIN_GAPS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class SearchProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchProfile(Profile):
     """``outliers``: study, trial, name, state, duration_s, median_s: COMPLETE or PRUNED trials (10 or more of the
-    state) longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians; FAIL against
-    all finished trials of the study, and longer than 3 medians of COMPLETE. ``stated``: what, stated, found.
+    state) longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians of the state
+    and of COMPLETE (one that was cut late is none); FAIL against all finished trials of the study.
+    ``stated``: what, stated, found.
     ``n_duplicates``: trials whose parameters equal those of an earlier trial of the study that did not fail;
     duplicate_slot_h the time they took, n_with_params how many trials have parameters. ``drift_rho``, ``drift_p``
     (Spearman of start order and duration of COMPLETE trials of a study, 20 or more; p times the number of such
@@ -97,7 +98,7 @@ def _outliers(lives: pd.DataFrame) -> pd.DataFrame:
             continue
         low, middle, high = np.quantile(np.log(others["duration_s"].to_numpy()), [0.25, 0.5, 0.75])
         least = max(high + IQRS * (high - low), middle + math.log(TIMES_MEDIAN))
-        full = others.loc[others["state"] == "COMPLETE", "duration_s"].median()
+        full = finished.loc[(finished["study"] == study) & (finished["state"] == "COMPLETE"), "duration_s"].median()
         far = (np.log(group["duration_s"]) > least) & ~(group["duration_s"] <= TIMES_MEDIAN * full)
         parts.append(group[far].assign(median_s=math.exp(middle)))
     columns = ["study", "trial", "name", "state", "duration_s", "median_s"]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.periodicity import find_period
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.measures.segments import change_points
@@ -24,8 +24,8 @@ MIN_BLOCK_SAMPLES = 5
 MIN_SEGMENT = 3
 
 
-@dataclass(frozen=True, eq=False)
-class ShiftProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class ShiftProfile(Profile):
     """``segments``: gpu, start, end, mean_pct, work_s: stretches of one level, from samples at work with the usual
     number of trials or more, so that a tail with fewer trials is no shift. ``per_gpu`` (index gpu): n_segments,
     block_s, first_pct and last_pct (levels of the first and the last segment), fall_pct (how far the last lies below

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.periodicity import find_period
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.measures.stamps import SECOND_US
@@ -23,8 +23,8 @@ LONGEST_S = 600.0
 NEAR = 0.25
 
 
-@dataclass(frozen=True, eq=False)
-class StallsProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class StallsProfile(Profile):
     """``per_gpu`` (index gpu): work_s (observed time at work), p95_pct (utilization at work),
     stalled_s, stalled_pct (of work_s, at utilization <= 10), n_stalls, longest_stall_s; and of the period:
     acf (height of the first peak of the autocorrelation, NaN without one), period_s, n_dips, regular_pct (share of

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
@@ -29,14 +29,14 @@ SLOWDOWN_C = 87.0
 COLUMNS = ("throttle_reasons", "sm_clock_mhz", "temp_c", "power_w")
 
 
-@dataclass(frozen=True, eq=False)
-class ThrottleProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class ThrottleProfile(Profile):
     """``per_gpu`` (index gpu), shares of busy time (utilization >= 50), NaN where the columns are missing:
     busy_s, thermal_pct (thermal slow-down bits 0x60), warm_low_pct (clock below 0.85 of the highest seen within 5 °C of
     87 °C), power_pct (power bits 0x84), capped_low_pct (power bits and a clock below 0.8 of the highest), low_pct
     (clock below 0.8 of the highest), busy_clock_mhz (median), max_clock_mhz (highest seen), hot_pct (at 87 °C or
     more, of all time), hot_s, max_temp_c; and frozen_cap_s (longest stretch of implausible power with the power cap
-    bit and clocks below 0.8 of the highest, busy or not).
+    bit and clocks below 0.8 of the highest, busy or not; NaN where power, its limit, bits or clocks are unknown).
     """
 
     per_gpu: pd.DataFrame
@@ -106,6 +106,7 @@ def _one_gpu(c: _Columns, plausible_w: float) -> dict[str, float]:
     power, thermal = (c.mask & POWER_BITS) > 0, (c.mask & THERMAL_BITS) > 0
     hot = c.temp >= SLOWDOWN_C
     frozen = (c.power > plausible_w) & ((c.mask & SW_POWER_CAP) > 0) & low
+    told = bool((c.masked & known_clock & (c.power <= math.inf)).any()) and plausible_w == plausible_w
     first, last = stretches(frozen, c.start_us, c.end_us)
     return {
         "busy_s": float(c.weight_s[busy].sum()),
@@ -119,7 +120,7 @@ def _one_gpu(c: _Columns, plausible_w: float) -> dict[str, float]:
         "hot_pct": _share(hot, known_temp, c),
         "hot_s": float(c.weight_s[hot].sum()) if known_temp.any() else math.nan,
         "max_temp_c": float(c.temp[known_temp].max()) if known_temp.any() else math.nan,
-        "frozen_cap_s": float(((c.end_us[last] - c.start_us[first]) / 1e6).max(initial=0.0)),
+        "frozen_cap_s": float(((c.end_us[last] - c.start_us[first]) / 1e6).max(initial=0.0)) if told else math.nan,
     }
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures.concurrency import count_at
 from gpudiag.measures.stamps import SECOND_US
 
 CELLS = ("unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "stalled", "busy_low", "busy")
@@ -83,16 +82,18 @@ def draw_timeline(
     at = np.searchsorted(samples.start_us, start, "right") - 1
     seen = (at >= 0) & (start < np.append(samples.end_us, LONG_AGO)[at])
     util = np.where(seen, np.append(samples.value, np.nan)[at], np.nan)
-    running = count_at(start, lives.start_us, lives.end_us)
+    running = _rank(np.sort(lives.start_us), start) - _rank(np.sort(lives.end_us), start)
     cell = np.full(len(start), BUSY, np.int8)
     idle = util <= IDLE_PCT
     cell[util < BUSY_PCT] = BUSY_LOW
     cell[idle] = STALLED
-    cell[idle & _all_ending(samples, lives, start)] = TAIL
-    cell[idle & _all_starting(samples, lives, start)] = STARTUP
+    waiting = np.flatnonzero(idle & (running > 0))
+    cell[waiting[_all_ending(samples, lives, start[waiting])]] = TAIL
+    cell[waiting[_all_starting(samples, lives, start[waiting])]] = STARTUP
     if has_trials:
-        own = _within_pause(samples, lives, start, at, util)
-        cell[running == 0] = np.where(own[running == 0] > IDLE_PCT, FOREIGN, NO_TRIAL)
+        free = np.flatnonzero(running == 0)
+        own = _within_pause(samples, lives, start[free], at[free], util[free])
+        cell[free] = np.where(own > IDLE_PCT, FOREIGN, NO_TRIAL)
     else:
         cell[idle] = NO_TRIAL
     cell[np.isnan(util)] = UNOBSERVED
@@ -109,9 +110,15 @@ def _pieces(
     cuts = np.sort(np.concatenate(marks), kind="stable")
     cuts = cuts[np.concatenate(([True], cuts[1:] > cuts[:-1]))]
     start, end = cuts[:-1], cuts[1:]
-    window = np.searchsorted(borders[:, 0], start, "right") - 1
+    window = _rank(borders[:, 0], start) - 1
     inside = (window >= 0) & (start < borders[window, 1])
     return start[inside], end[inside]
+
+
+def _rank(stamps: np.ndarray, when: np.ndarray) -> np.ndarray:
+    """How many of the sorted stamps lie at or before each of the sorted times: one search a stamp, not one a time."""
+    borders = np.searchsorted(when, stamps, "left")
+    return np.repeat(np.arange(len(stamps) + 1), np.diff(borders, prepend=0, append=len(when)))
 
 
 def _all_starting(samples: Samples, lives: Lives, when: np.ndarray) -> np.ndarray:

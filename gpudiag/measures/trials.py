@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.intervals import streak_probability, wilson_pct
 from gpudiag.measures.lifetimes import lifetimes
 from gpudiag.measures.orphans import find_open_trials
@@ -16,8 +16,8 @@ from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 
 
-@dataclass(frozen=True, eq=False)
-class TrialsProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class TrialsProfile(Profile):
     """``by_state`` (index state, all five, Optuna's order): n, n_timed, share_pct, low_pct, high_pct (Wilson
     95 % of all), min_s, p25_s, median_s, mean_s, p75_s, max_s, total_slot_s (durations where start and end are
     known, or stated).

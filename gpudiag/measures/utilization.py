@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.base import RECORD_GPU, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.concurrency import busy_stretches
 from gpudiag.measures.lifetimes import lifetimes, open_trials
@@ -27,15 +27,17 @@ BASELINE_PCT = 5.0
 BASELINE_MIB = 300.0
 
 
-@dataclass(frozen=True, eq=False)
-class UtilizationProfile:
+@dataclass(frozen=True, eq=False, repr=False)
+class UtilizationProfile(Profile):
     """``per_gpu`` (index gpu): mean_pct, p5_pct, p50_pct, p95_pct, max_pct, idle_pct (share of observed
     time at util <= 10), duty_pct (share of observed time at util > 10), busy_pct (share at util >= 50),
     coverage_pct, observed_s, n_samples, first_active, last_active (UTC or NaT), idle_gpu_h (observed idle
     time), mem_at_baseline (True if memory never rose above its minimum + 5 % of total or 300 MiB, whichever
     is more; NaN unknown); the same while at least one trial ran, where trials and telemetry share a clock
     and meet, else NaN: trial_mean_pct, trial_p5_pct, trial_p95_pct, trial_idle_gpu_h, trial_s (observed
-    time). A GPU without util data has a row of NaN.
+    time); the same from the GPU's first to its last activity (above 10 %), within the time of trials where that
+    is known, else NaN: active_mean_pct, active_p5_pct, active_p95_pct, active_idle_gpu_h, active_s. A GPU
+    without util data has a row of NaN.
     ``series``: gpu, time, util_pct, mean_pct, weight_s, decimated to what a figure needs, extremes kept;
     one row with NaN stands inside each telemetry gap, so that a line drawn through the rows breaks there.
     ``mean_pct`` is the time-weighted mean of the bin that the row was kept from (util_pct where no row
@@ -66,24 +68,30 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     window = expected_window(run, samples)
     coverage = coverage_pct(samples, window)
     trial_weight = _weight_in_trials(run, samples)
+    weight = trial_weight if trial_weight.any() else samples["weight_s"].to_numpy()
     at_baseline = _memory_at_baseline(run)
     rows = {}
     for gpu, part in by_gpu(samples):
-        rows[gpu] = _one_gpu(part) | _while_trials_ran(part, trial_weight[part.index]) | {"coverage_pct": coverage[gpu]}
+        rows[gpu] = {
+            **_one_gpu(part),
+            **_within(part, trial_weight[part.index], "trial"),
+            **_within(part, _in_activity(part) * weight[part.index], "active"),
+            "coverage_pct": coverage[gpu],
+        }
     everyone = gpu_order(run.gpu["gpu"].dropna().unique())
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_samples"] = per_gpu["n_samples"].fillna(0).astype(int)
     per_gpu["mem_at_baseline"] = pd.Series([at_baseline.get(gpu, math.nan) for gpu in everyone], everyone, dtype=object)
-    util, weight = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
+    util, observed = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
     return UtilizationProfile(
         per_gpu=per_gpu,
         series=series(samples, "util_pct", "mean_pct"),
-        mean_pct=weighted_mean(util, weight),
-        idle_pct=100 * weighted_mean(util <= IDLE_PCT, weight),
+        mean_pct=weighted_mean(util, observed),
+        idle_pct=100 * weighted_mean(util <= IDLE_PCT, observed),
         coverage_pct=float(min(coverage.values())),
         n_gpus=len(rows),
         span_s=float(samples["end_us"].max() - samples["start_us"].min()) / 1e6,
-        observed_gpu_h=float(weight.sum() / 3600),
+        observed_gpu_h=float(observed.sum() / 3600),
     )
 
 
@@ -100,7 +108,7 @@ def _one_gpu(part: pd.DataFrame) -> dict[str, object]:
         "p95_pct": p95,
         "max_pct": float(util.max()),
         "idle_pct": 100 * idle,
-        "duty_pct": 100 * (1 - idle),
+        "duty_pct": 100 * weighted_mean(util > IDLE_PCT, weight),
         "busy_pct": 100 * weighted_mean(util >= BUSY_PCT, weight),
         "coverage_pct": math.nan,
         "observed_s": observed_s,
@@ -111,17 +119,27 @@ def _one_gpu(part: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def _while_trials_ran(part: pd.DataFrame, weight: np.ndarray) -> dict[str, float]:
+def _within(part: pd.DataFrame, weight: np.ndarray, when: str) -> dict[str, float]:
+    """Figures of a part of the time, given as seconds of each sample; NaN where there is none."""
     util = part["util_pct"].to_numpy()
     known = weight.sum() > 0
     p5, p95 = weighted_quantiles(util, weight, (0.05, 0.95))
     return {
-        "trial_mean_pct": weighted_mean(util, weight),
-        "trial_p5_pct": p5,
-        "trial_p95_pct": p95,
-        "trial_idle_gpu_h": float(weight[util <= IDLE_PCT].sum() / 3600) if known else math.nan,
-        "trial_s": float(weight.sum()) if known else math.nan,
+        f"{when}_mean_pct": weighted_mean(util, weight),
+        f"{when}_p5_pct": p5,
+        f"{when}_p95_pct": p95,
+        f"{when}_idle_gpu_h": float(weight[util <= IDLE_PCT].sum() / 3600) if known else math.nan,
+        f"{when}_s": float(weight.sum()) if known else math.nan,
     }
+
+
+def _in_activity(part: pd.DataFrame) -> np.ndarray:
+    """1 for the samples from the first to the last activity, 0 for those at the ends of the record."""
+    within = np.zeros(len(part))
+    active = np.flatnonzero(part["util_pct"].to_numpy() > IDLE_PCT)
+    if len(active):
+        within[active[0] : active[-1] + 1] = 1.0
+    return within
 
 
 def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:

@@ -84,10 +84,9 @@ def places_by_gpu(trials: TimedTrials, where: AttributionProfile, gpus: list[str
     unknown = gpu_of.isna().to_numpy()
     open_to = set(where.open_to["gpu"])
     out = {gpu: np.flatnonzero(unknown) if gpu in open_to else np.zeros(0, np.int64) for gpu in gpus}
-    named = gpu_of.reset_index(drop=True).dropna().str.split(",").explode()
-    for gpu, places in named.groupby(named).indices.items():
-        positions = named.index.to_numpy()[places]
-        out[str(gpu)] = np.sort(np.concatenate([out.get(str(gpu), positions[:0]), positions]))
+    for names, places in gpu_of.groupby(gpu_of).indices.items():
+        for gpu in str(names).split(","):
+            out[gpu] = np.sort(np.concatenate([out.get(gpu, places[:0]), places]))
     return {gpu: out[gpu] for gpu in gpu_order(out)}
 
 

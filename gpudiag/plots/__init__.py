@@ -6,8 +6,9 @@
     for name, picture in draw_all(profiles).items(): ...           # all that these profiles allow
 
 ``profiles`` maps a topic (``utilization``, ``parallelism`` ...) to its profile; an absent topic or None is
-fine. A picture that lacks a profile it needs, or has nothing to draw (no pruned trial, fewer than three
-gaps), raises :class:`~gpudiag.errors.NotMeasurable`; ``draw_all`` leaves it out.
+fine. ``width_in=3.4`` lays a picture out for one of two columns of a paper. A picture that lacks a profile it
+needs, or has nothing to draw (no pruned trial, fewer than three gaps), raises
+:class:`~gpudiag.errors.NotMeasurable`; ``draw_all`` leaves it out.
 
 A :class:`~gpudiag.plots.picture.Picture` has ``name``, ``figure`` (matplotlib Figure), ``alt`` (one or two
 sentences with the numbers seen: the text alternative), ``caption`` (how to read it), ``svg() -> str``,
@@ -19,7 +20,8 @@ The functions themselves, ``plot_<name>(profile, ...) -> Figure``, live in the f
 no profile and no global state, and never import pyplot.
 """
 
+from gpudiag.plots.fit import WIDTH_IN
 from gpudiag.plots.picture import Picture, Plot
 from gpudiag.plots.registry import PLOTS, draw, draw_all
 
-__all__ = ["PLOTS", "Picture", "Plot", "draw", "draw_all"]
+__all__ = ["PLOTS", "WIDTH_IN", "Picture", "Plot", "draw", "draw_all"]

@@ -135,12 +135,12 @@ def count_axis(ax: Axes, which: str, ticks: int = 8) -> None:
     (ax.xaxis if which == "x" else ax.yaxis).set_major_locator(MaxNLocator(ticks, integer=True, min_n_ticks=1))
 
 
-def legend_above(ax: Axes, handles: Sequence[Artist], columns: int | None = None) -> None:
-    """A legend in one strip above the axes, so that it can hide no data."""
+def legend_above(ax: Axes, handles: Sequence[Artist], columns: int | None = None, *, size: float | None = None) -> None:
+    """A legend in one strip above the axes, so that it can hide no data; ``size`` of its letters in points."""
     if handles:
         ax.legend(
             handles=list(handles), loc="lower left", bbox_to_anchor=(0, 1), ncols=columns or len(handles),
-            borderpad=0.2, borderaxespad=0.3,
+            borderpad=0.2, borderaxespad=0.3, fontsize=size,
         )  # fmt: skip
 
 

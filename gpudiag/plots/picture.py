@@ -11,6 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.plots.fit import WIDTH_IN, fit_width
 from gpudiag.plots.render import house_style, png, svg
 
 if TYPE_CHECKING:
@@ -72,8 +73,10 @@ class Plot:
         """True if it has a time axis, and therefore takes ``timezone``."""
         return "timezone" in dict(self._parameters())
 
-    def picture(self, name: str, profiles: Mapping[str, Any], *, timezone: str = "UTC") -> Picture:
-        """Draw it from the profiles, whose keys are topics; None counts as absent.
+    def picture(
+        self, name: str, profiles: Mapping[str, Any], *, timezone: str = "UTC", width_in: float = WIDTH_IN
+    ) -> Picture:
+        """Draw it from the profiles, whose keys are topics; None counts as absent. ``width_in``: inches.
 
         Raises NotMeasurable if a profile it needs is absent, or holds nothing to draw.
         """
@@ -81,20 +84,25 @@ class Plot:
         missing = [topic for topic in self.needs if topic not in given]
         if missing:
             raise NotMeasurable(f"The figure {name} needs the measure {' and '.join(missing)}.")
-        options = {"timezone": timezone} if self.timed else {}
-        return Picture(name, self.paint(**given, **options), self.alt(**given), self.caption)
+        options: dict[str, Any] = {"timezone": timezone} if self.timed else {}
+        return Picture(name, self.paint(**given, **options, width_in=width_in), self.alt(**given), self.caption)
 
     def _parameters(self) -> list[tuple[str, inspect.Parameter]]:
         return list(inspect.signature(self.paint).parameters.items())
 
 
 def painter(paint: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Paint in the house style, settle the layout once, and freeze it: then every rendering is equal."""
+    """Paint in the house style, settle the layout once, and freeze it: then every rendering is equal.
+
+    What comes out also takes ``width_in``, the width of the figure in inches.
+    """
 
     @functools.wraps(paint)
-    def painted(*args: Any, **kwargs: Any) -> Figure:
+    def painted(*args: Any, width_in: float = WIDTH_IN, **kwargs: Any) -> Figure:
         with house_style():
             figure = paint(*args, **kwargs)
+            if width_in != WIDTH_IN:
+                fit_width(figure, width_in)
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
             # The layout solver's last digits differ from run to run.

@@ -27,7 +27,7 @@ LEGIBLE_PCT = 14
 
 @painter
 def plot_utilization(utilization: UtilizationProfile, *, timezone: str = "UTC") -> Figure:
-    """Share of time that each GPU was idle, low and busy, its spread, and utilization over time.
+    """Share of time that each GPU was idle, low and busy, its spread, and up to four GPUs utilization over time.
 
     The shares and quantiles are the profile's, weighted by time over all samples: the series is
     thinned for drawing and would distort them. Raises NotMeasurable if no GPU has a reading.
@@ -38,16 +38,15 @@ def plot_utilization(utilization: UtilizationProfile, *, timezone: str = "UTC") 
     rows = utilization.per_gpu.loc[[part.gpu for part in parts]]
     if len(rows) > MAX_LINES:
         figure = Figure(figsize=(9, rows_inch(len(rows))), layout="constrained")
-        shares, spread, course = figure.subplots(1, 3, width_ratios=(1, 1, 1.9))
-        gpu_rows(course, [part.gpu for part in parts], labels=False)
+        shares, spread = figure.subplots(1, 2)
     else:
         figure = Figure(figsize=(9, 4.1 + 0.25 * len(rows)), layout="constrained")
         grid = figure.add_gridspec(2, 2, height_ratios=(0.5 + 0.25 * len(rows), 2.0))
         shares, spread, course = (figure.add_subplot(cell) for cell in (grid[0, 0], grid[0, 1], grid[1, :]))
+        draw_over_time(course, parts, "utilization [%]", 100, timezone)
         course.set(ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
     _draw_shares(shares, rows)
     _draw_spread(spread, rows)
-    draw_over_time(course, parts, "utilization [%]", 100, timezone)
     return figure
 
 
@@ -68,7 +67,7 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set(xlabel="share of observed time [%]", xlim=(0, 100))
     gpu_rows(ax, list(rows.index))
     names = {"idle_no_trial": f"≤ {IDLE_PCT} %", "busy_low": f"{IDLE_PCT} to {BUSY_PCT} %", "busy": f"≥ {BUSY_PCT} %"}
-    legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()], _columns(rows))
+    legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()], 3)
 
 
 def _draw_spread(ax: Axes, rows: pd.DataFrame) -> None:
@@ -90,13 +89,8 @@ def _draw_spread(ax: Axes, rows: pd.DataFrame) -> None:
             ),
             Line2D([], [], color=INK, marker="o", markersize=5, linestyle="none", label="mean"),
         ],
-        _columns(rows),
+        3,
     )
-
-
-def _columns(rows: pd.DataFrame) -> int:
-    """Entries of a legend side by side; one below the other where three panels share the width."""
-    return 1 if len(rows) > MAX_LINES else 3
 
 
 def alt_utilization(utilization: UtilizationProfile) -> str:

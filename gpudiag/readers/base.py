@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from gpudiag.display.blocks import Block
+from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError, UnknownInput
 from gpudiag.readers.problems import Problem
 from gpudiag.readers.source import Source
@@ -39,8 +41,8 @@ class ReadOptions:
     study: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Telemetry:
+@dataclass(frozen=True, eq=False, repr=False)
+class Telemetry(Shown):
     """GPU metrics of one input as the tables of :mod:`gpudiag.schema`; absent tables are empty.
 
     ``clock``: ``utc`` if its stamps carried a zone or were epochs, ``local`` if they were read in the run's zone.
@@ -61,9 +63,19 @@ class Telemetry:
         """Samples read: of GPUs, or of processes or the host where the input has no GPU rows."""
         return len(self.gpu) or len(self.processes) or len(self.host) or len(self.events)
 
+    def to_frame(self) -> pd.DataFrame:
+        """``gpu``."""
+        return self.gpu
 
-@dataclass(frozen=True, eq=False)
-class Trials:
+    def blocks(self) -> list[Block]:
+        """How the log was read, its GPUs and what was odd."""
+        from gpudiag.display.contents import telemetry_blocks
+
+        return telemetry_blocks(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trials(Shown):
     """Trials or tasks of one input as the tables of :mod:`gpudiag.schema`."""
 
     trials: pd.DataFrame = field(default_factory=no_rows("trials"))
@@ -78,6 +90,16 @@ class Trials:
     def rows(self) -> int:
         """Trials read."""
         return len(self.trials) or len(self.events)
+
+    def to_frame(self) -> pd.DataFrame:
+        """``trials``."""
+        return self.trials
+
+    def blocks(self) -> list[Block]:
+        """How the study was read, what became of its trials and what was odd."""
+        from gpudiag.display.contents import trials_blocks
+
+        return trials_blocks(self)
 
 
 Result = TypeVar("Result", Telemetry, Trials)

@@ -9,8 +9,9 @@ import codecs
 import hashlib
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import BinaryIO
 import numpy as np
 
 from gpudiag.errors import InputError, InputNotFound
+from gpudiag.readers.own_descriptor import open_bytes
 
 HEAD_BYTES = 256 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
@@ -27,6 +29,22 @@ _TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+Listener = Callable[[str, float], None]
+"""Called with a path and the share of it that has been read."""
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """While it lasts, tell the listener how far a large log is read; the end of a compressed one is unknown."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
 
 
 @dataclass(frozen=True)
@@ -58,7 +76,7 @@ class Source:
         if not path.is_file():
             raise InputError(f"{path}: is a pipe or a device, which can be read only once; save it to a file first.")
         try:
-            with path.open("rb") as raw:
+            with open_bytes(path) as raw:
                 magic = raw.read(4)
             compression = "gzip" if magic[:2] == _GZIP else "zstd" if magic == _ZSTD else ""
             source = cls(path, b"", compression)
@@ -73,7 +91,7 @@ class Source:
     @contextmanager
     def stream(self) -> Iterator[BinaryIO]:
         """The decompressed bytes from the beginning. A torn compressed tail ends the stream early."""
-        with self.path.open("rb") as raw:
+        with open_bytes(self.path) as raw:
             if self.compression == "gzip":
                 yield io.BufferedReader(_Gunzip(raw))
             elif self.compression == "zstd":
@@ -126,8 +144,11 @@ class Source:
         if len(self.head) < HEAD_BYTES:  # the head is all there is: no second look at the file
             yield decoder.decode(self.head, True).encode() if decoder else self.head
             return
+        told, total = _LISTENER.get(), max(self.path.stat().st_size, 1)
         with self.stream() as stream:
             while data := stream.read(size):
+                if told and not self.compression:
+                    told(str(self.path), stream.tell() / total)
                 yield decoder.decode(data).encode() if decoder else data
 
     @cached_property
@@ -170,7 +191,7 @@ class Source:
         """Hash of the file as it lies on disk; empty for a folder."""
         if self.is_dir:
             return ""
-        with self.path.open("rb") as raw:
+        with open_bytes(self.path) as raw:
             return hashlib.file_digest(raw, "sha256").hexdigest()
 
 

@@ -22,6 +22,7 @@ from gpudiag.measures.base import clean, facts
 from gpudiag.measures.window import ORPHAN
 from gpudiag.report.headline import headline
 from gpudiag.rules.engine import Rule, Status, Verdict
+from gpudiag.rules.suppression import Applied
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def build(
     profiles: Mapping[str, Any],
     missing: Mapping[str, NotMeasurable],
     advice: Advice,
+    preset: str = "",
+    suppressions: Sequence[Applied] = (),
 ) -> dict[str, Any]:
     """The document of one diagnosis: findings first, in their order, then the other verdicts in theirs."""
     by_id = {rule.id: rule for rule in rules}
@@ -57,7 +60,9 @@ def build(
         "not_measured": {topic: {"reason": gap.reason, "remedy": gap.remedy} for topic, gap in missing.items()},
         "ledger": _ledger(profiles.get("ledger")),
         "costs": _costs(profiles.get("costs")),
+        "preset": preset or None,
         "verdicts": [_verdict(v, by_id[v.rule]) for v in (*findings, *others)],
+        "suppressions": [_suppression(one) for one in suppressions],
         "recommendations": _plain(recommendation_entries(advice)),
         "advice": _plain(advice_entry(advice)),
         "environment": environment(),
@@ -174,6 +179,10 @@ def _verdict(verdict: Verdict, rule: Rule) -> dict[str, Any]:
         "refuted_by": rule.refuted_by,
         "why": rule.why,
     }
+
+
+def _suppression(one: Applied) -> dict[str, Any]:
+    return {**one.entry.model_dump(mode="json"), "state": one.state}
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpudiag.report.format import percent, plural, quantity, safe
+from gpudiag.display.format import percent, plural, quantity, safe
+from gpudiag.report.answers import answer
 
 LEVELS = ("critical", "warning", "info", "clear", "unknown")
 WENT = {
@@ -38,7 +39,7 @@ def headline(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counts(document: Mapping[str, Any]) -> dict[str, int]:
-    counts = dict.fromkeys(("critical", "warning", "info", "clear", "not_assessed", "not_applicable"), 0)
+    counts = dict.fromkeys(("critical", "warning", "info", "clear", "not_assessed", "not_applicable", "suppressed"), 0)
     for verdict in document["verdicts"]:
         found = verdict["status"] == "FOUND"
         counts[verdict["severity"] if found else verdict["status"].lower()] += 1
@@ -58,6 +59,8 @@ def _verdict(level: str, counts: Mapping[str, int]) -> str:
     """Part of the data can prove a fault, never health: the unassessed checks are always named."""
     open_checks = counts["not_assessed"]
     unsure = f"; {plural(open_checks, 'check')} could not be assessed" if open_checks else ""
+    if counts["suppressed"]:
+        unsure += f"; {plural(counts['suppressed'], 'finding')} suppressed"
     found = [plural(counts["critical"], "critical finding"), plural(counts["warning"], "warning")]
     present = " and ".join(text for text, name in zip(found, ("critical", "warning"), strict=True) if counts[name])
     if level == "critical":
@@ -147,7 +150,7 @@ def _next(document: Mapping[str, Any]) -> str:
     """What is recommended for the finding named, else its remedy, else the data that would settle most open checks."""
     findings = [v for v in document["verdicts"] if v["status"] == "FOUND" and v["remedy"]]
     if first := _first(findings):
-        return _sentence(_recommended(document, first["rule"]) or first["remedy"])
+        return _sentence(answer(document, first["rule"]) or first["remedy"])
     wanted: dict[str, int] = {}
     for verdict in document["verdicts"]:
         if verdict["status"] == "NOT_ASSESSED" and verdict["remedy"]:
@@ -156,17 +159,6 @@ def _next(document: Mapping[str, Any]) -> str:
         return "Nothing needs to be changed."
     remedy, n = max(wanted.items(), key=lambda item: item[1])
     return f"To settle {plural(n, 'more check')}: {_sentence(remedy)}"
-
-
-def _recommended(document: Mapping[str, Any], rule: str) -> str:
-    """Title and change of the best recommendation that answers the rule; '' where there is none."""
-    one = next((r for r in document.get("recommendations", ()) if "changes" in r and rule in r["rules"]), None)
-    if one is None:
-        return ""
-    change = one["changes"][0]
-    present = "not stated" if change["present"] is None else change["present"]
-    first = "; verify first" if one["verify_first"] else ""
-    return f"{one['title']} ({change['what']}: {present} → {change['proposed']}{first})"
 
 
 def _values(document: Mapping[str, Any], topic: str) -> dict[str, Any]:

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiag import __version__
-from gpudiag.report import fragments
+from gpudiag.display import fragments
+from gpudiag.errors import ConfigError
 
 if TYPE_CHECKING:
     from nbconvert.exporters import HTMLExporter
     from nbformat import NotebookNode
 
 TEMPLATES = Path(__file__).parent / "templates"
+PREFERS_DARK = "@media (prefers-color-scheme: dark)"
+THEMES = {"auto": PREFERS_DARK, "light": "@media not all", "dark": "@media screen"}
 _HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _H2 = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.DOTALL)
@@ -25,16 +28,23 @@ _H2 = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.DOTALL)
 
 def page(notebook: NotebookNode, title: str) -> str:
     """The notebook as HTML: code behind a switch, contents from its second-level headings."""
-    resources = {"gpudiag": {"title": title, "version": __version__, "css": _css()}}
+    theme = notebook.metadata.get("papermill", {}).get("parameters", {}).get("theme", "auto")
+    resources = {"gpudiag": {"title": title, "version": __version__, "css": page_style(theme)}}
     html, _ = _exporter().from_notebook_node(notebook, resources)
     return html
 
 
 @cache
-def _css() -> str:
-    """Style sheets of the page, one after the other."""
+def page_style(theme: str = "auto") -> str:
+    """Style sheets of the page, one after the other. ``theme``: light, dark, or auto for what the reader prefers.
+
+    Raises ConfigError for any other theme.
+    """
+    if theme not in THEMES:
+        raise ConfigError(f"theme must be one of {', '.join(THEMES)}, but got {theme!r}.")
     folder = TEMPLATES / "gpudiag"
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in ("fragments.css", "page.css", "code.css"))
+    sheets = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "code.css"))
+    return "\n".join((fragments.style_sheet(), *sheets)).replace(PREFERS_DARK, THEMES[theme])
 
 
 def _exporter() -> HTMLExporter:

@@ -10,6 +10,11 @@ PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
 
 
+def shipped_notebooks() -> dict[str, Path]:
+    """The notebooks that come with the package, by name."""
+    return {file.stem: file for folder in reversed(FOLDERS) for file in sorted(folder.glob("*.ipynb"))}
+
+
 def find_notebook(name_or_path: str | Path) -> Path:
     """The notebook at that path, or the shipped one of that name.
 
@@ -18,7 +23,7 @@ def find_notebook(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if path.suffix == ".ipynb" and path.is_file():
         return path
-    shipped = {file.stem: file for folder in reversed(FOLDERS) for file in sorted(folder.glob("*.ipynb"))}
+    shipped = shipped_notebooks()
     name = str(name_or_path).removesuffix(".ipynb")
     if name not in shipped:
         raise ConfigError(f"there is no notebook '{name_or_path}'; {nearest(name, shipped)}")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
     from papermill.exceptions import PapermillExecutionError
 
+JSON_PARAMETER = "diagnosis_json"
+DOCUMENT = "diagnosis.json"
 _SECRET = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@")
 
 
@@ -41,6 +43,9 @@ def run_notebook(
 ) -> ReportFiles:
     """Execute a notebook with these parameters and write the report into ``output_dir``.
 
+    A notebook that has a parameter ``diagnosis_json`` leaves its diagnosis there: it becomes diagnosis.json beside
+    the report, so that scripts need not read the notebook.
+
     Args:
         name_or_path: a shipped notebook ("run_report") or the path of another one.
         output_dir: made where it does not exist; files of an earlier report are replaced.
@@ -54,9 +59,26 @@ def run_notebook(
     """
     notebook = find_notebook(name_or_path)
     given = check_parameters(notebook, parameters)
+    wants_json = JSON_PARAMETER in _inspect(notebook) and JSON_PARAMETER not in given
     with tempfile.TemporaryDirectory(prefix="gpudiag-", ignore_cleanup_errors=True) as scratch:
-        executed = _execute(notebook, given, Path(scratch), Path(output_dir), progress)
-    return _write(executed, Path(output_dir))
+        document = Path(scratch) / DOCUMENT
+        asked = given | ({JSON_PARAMETER: str(document)} if wants_json else {})
+        executed = _execute(notebook, asked, Path(scratch), Path(output_dir), progress)
+        left = document.read_bytes() if document.is_file() else None
+    if wants_json:
+        _forget_json(executed)
+    files = _write(executed, Path(output_dir))
+    if left is not None:
+        pages.write(files.html.with_name(DOCUMENT), left)
+    return files
+
+
+def _forget_json(notebook: NotebookNode) -> None:
+    """Take our own parameter, and the path of the scratch folder in it, out of the executed copy."""
+    for cell in notebook.cells:
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell.source = "\n".join(x for x in cell.source.split("\n") if not x.startswith(f"{JSON_PARAMETER} ="))
+    notebook.metadata.papermill.get("parameters", {}).pop(JSON_PARAMETER, None)
 
 
 def check_parameters(notebook: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NOTEBOOK_ONLY = "notebook-only"
 """Tag of cells that speak to who opens the notebook, not to who reads the report."""
 
-_SECTION = re.compile(r"^diagnosis\.show\.(\w+)$", re.MULTILINE)
+_SECTION = re.compile(r"^\w+\.show\.(\w+)$", re.MULTILINE)
 _IMAGES = {"image/svg+xml": ".svg", "image/png": ".png", "image/jpeg": ".jpg"}
 
 
@@ -55,11 +55,23 @@ def readable(notebook: NotebookNode) -> NotebookNode:
 
     page = copy.deepcopy(notebook)
     page.cells = [cell for cell in page.cells if NOTEBOOK_ONLY not in cell.metadata.get("tags", [])]
+    page.cells = _without_left_out(page.cells)
     for cell, following in pairwise(page.cells):
         outputs = following.get("outputs", [])
         if cell.cell_type == "markdown" and outputs and all(_is_empty(output) for output in outputs):
             cell.source = cell.source.partition("\n")[0]
     return page
+
+
+def _without_left_out(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """A cell that shows a section and has no output was told to leave it out: it goes, with the prose over it."""
+    left_out = {
+        at
+        for at, cell in enumerate(cells)
+        if cell.cell_type == "code" and _SECTION.search(cell.source) and not cell.get("outputs")
+    }
+    prose = {at - 1 for at in left_out if at and cells[at - 1].cell_type == "markdown"}
+    return [cell for at, cell in enumerate(cells) if at not in left_out | prose]
 
 
 def _is_empty(output: NotebookNode) -> bool:
@@ -104,7 +116,7 @@ def markdown_page(notebook: NotebookNode, folder: str = "report_files") -> Markd
 
 
 def _image(path: str, said: Mapping[str, str], data: Mapping[str, str]) -> str:
-    from gpudiag.report.markdown import inline
+    from gpudiag.display.markdown import inline
 
     picture = f"![{inline(said.get('alt') or data.get('text/plain', 'figure'))}]({path})"
     return f"{picture}\n\n*{inline(said['caption'])}*" if said.get("caption") else picture

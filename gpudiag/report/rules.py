@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from gpudiag.measures.base import unit_of
 from gpudiag.rules.engine import Rule
+from gpudiag.units import unit_of
 
 
 def rules_text(rules: Sequence[Rule]) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpudiag.report.advice import advice
-from gpudiag.report.blocks import (
+from gpudiag.display.blocks import (
     MARKS,
     NAMES,
     Banner,
@@ -22,11 +21,15 @@ from gpudiag.report.blocks import (
     Note,
     Table,
 )
+from gpudiag.display.evidence import pairs
+from gpudiag.display.format import label, length, named, plural, quantity, span, zone
+from gpudiag.report.advice import advice
+from gpudiag.report.answers import answer, recommended
+from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
 from gpudiag.report.document import Document, of_status
-from gpudiag.report.evidence import pairs
-from gpudiag.report.format import label, length, named, plural, quantity, span, zone
 from gpudiag.report.ledger import ledger
 from gpudiag.report.origin import data_quality, limits, provenance
+from gpudiag.report.suppressed import suppression_notes
 from gpudiag.report.topics import memory, parallelism, timeline, trials, utilization
 
 Section = Callable[[Document], list[Block]]
@@ -69,16 +72,28 @@ def verdict(document: Document) -> list[Block]:
         for level, key in kinds
         if counts[key]
     ]
-    return [Banner(head["level"], head["verdict"], tuple(zip(QUESTIONS, head["sentences"], strict=True)), tuple(chips))]
+    if counts["suppressed"]:
+        chips.append(Chip("none", f"{counts['suppressed']} suppressed"))
+    said = [*zip(QUESTIONS, head["sentences"], strict=True)]
+    if limit := bottleneck_sentence(document):
+        said.insert(1, (QUESTION, limit))
+    return [Banner(head["level"], head["verdict"], tuple(said), tuple(chips))]
 
 
 def findings(document: Document) -> list[Block]:
     """What was found, with evidence and advice, the most expensive first."""
     found = of_status(document, "FOUND")
-    return [_finding(v) for v in found] if found else [Note(NO_FINDINGS, "clear" if document["verdicts"] else "")]
+    if not found:
+        return [Note(NO_FINDINGS, "clear" if document["verdicts"] else "")]
+    shown = {verdict["rule"] for verdict in found}
+    return [_finding(document, v, found) for v in found if v["caused_by"] not in shown]
 
 
-def _finding(verdict: dict[str, Any]) -> Finding:
+def _finding(document: Document, verdict: dict[str, Any], found: list[dict[str, Any]]) -> Finding:
+    """A card; the findings that are symptoms of it are on it. What its rule says goes after what is recommended."""
+    one = recommended(document, verdict["rule"])
+    told = one is not None and one == recommended(document, str(verdict["caused_by"]))  # its cause has said it
+    own = "" if told else answer(document, verdict["rule"])
     return Finding(
         id=verdict["rule"],
         level=verdict["severity"],
@@ -87,9 +102,10 @@ def _finding(verdict: dict[str, Any]) -> Finding:
         cost=f"cost {quantity(verdict['lost_gpu_h'], 'GPU-h')}" if verdict["lost_gpu_h"] else "",
         facts=(*pairs(verdict["where"]), *pairs(verdict["evidence"])),
         limits=tuple(limits(verdict)),
-        advice=verdict["remedy"],
+        advice=f"{own}. {verdict['remedy']}".strip() if own else verdict["remedy"],
         refuted_by=verdict["refuted_by"],
         why=verdict["why"],
+        symptoms=tuple(_finding(document, v, found) for v in found if v["caused_by"] == verdict["rule"]),
     )
 
 
@@ -99,7 +115,9 @@ def checks(document: Document) -> list[Block]:
         return [Note("No check was run.")]
     order = list(MARKS)
     found = sorted(of_status(document, "FOUND"), key=lambda verdict: order.index(verdict["severity"]))
-    blocks: list[Block] = [table for table in (_results(found), _open(document)) if table.rows]
+    silenced = of_status(document, "SUPPRESSED")
+    blocks: list[Block] = [table for table in (_results([*found, *silenced]), _open(document)) if table.rows]
+    blocks += [Note(text) for text in suppression_notes(document)]
     clear, absent = of_status(document, "CLEAR"), of_status(document, "NOT_APPLICABLE")
     if clear or absent:
         summary = f"{plural(len(clear), 'check')} clear, {len(absent)} not applicable"
@@ -108,9 +126,7 @@ def checks(document: Document) -> list[Block]:
 
 
 def _results(verdicts: list[dict[str, Any]]) -> Table:
-    rows = tuple(
-        (_status(v), Named(v["title"], v["rule"]), v["summary"] or v["reason"] or _passed(v)) for v in verdicts
-    )
+    rows = tuple((_status(v), Named(v["title"], v["rule"]), _said(v)) for v in verdicts)
     return Table(("Result", "Fault looked for", "What the data say"), rows)
 
 
@@ -136,7 +152,16 @@ def _open(document: Document) -> Table:
     return Table(("Not assessed", "Why not", "What would tell", "Checks"), rows)
 
 
+def _said(verdict: dict[str, Any]) -> str:
+    """What was found, why not, or that it is within its limits."""
+    if verdict["status"] == "SUPPRESSED":
+        return f"{verdict['summary']} Suppressed: {verdict['reason']}"
+    return str(verdict["summary"] or verdict["reason"] or _passed(verdict))
+
+
 def _status(verdict: dict[str, Any]) -> Chip:
+    if verdict["status"] == "SUPPRESSED":
+        return Chip("none", "suppressed")
     levels = {"CLEAR": "clear", "NOT_APPLICABLE": "none"}
     return Chip(levels.get(verdict["status"], verdict["severity"]))
 
@@ -144,6 +169,11 @@ def _status(verdict: dict[str, Any]) -> Chip:
 def _passed(verdict: dict[str, Any]) -> str:
     limits = ", ".join(f"{label(name)} {named(name, value)}" for name, value in verdict["thresholds"].items())
     return f"Within its limits ({limits})." if limits else "Nothing found."
+
+
+def forecast(document: Document) -> list[Block]:
+    """What other numbers of trials at once would bring; a document alone holds no forecast."""
+    return [Note("A forecast needs the run: `gpudiag whatif RUN`.", "unknown")]
 
 
 SECTIONS: dict[str, Section] = {
@@ -159,9 +189,13 @@ SECTIONS: dict[str, Section] = {
         parallelism,
         utilization,
         memory,
+        forecast,
         checks,
         data_quality,
         provenance,
     )
 }
 """Sections in the order of a report."""
+
+MINIMAL = ("verdict", "findings", "advice")
+"""What stays of a minimal report, below its masthead."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.report import fragments, markdown
-from gpudiag.report.blocks import Block, Figure, Note
+from gpudiag.display import fragments, markdown
+from gpudiag.display.blocks import Block, Figure, Note
 from gpudiag.report.document import Document
-from gpudiag.report.sections import SECTIONS
+from gpudiag.report.sections import SECTIONS, Section
 
 if TYPE_CHECKING:
     from gpudiag.plots import Picture
@@ -26,18 +26,20 @@ Output = tuple[dict[str, str], dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Show:
-    """One attribute a section; ``dir()`` lists them in the order of a report."""
+    """One attribute a section; ``dir()`` lists them in the order of a report. What is left out shows nothing."""
 
     document: Document = field(repr=False)
     draw: Draw = field(repr=False)
+    sections: Mapping[str, Section] = field(default_factory=lambda: SECTIONS, repr=False)
+    left_out: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __getattr__(self, name: str) -> Display:
-        if name not in SECTIONS:
-            raise AttributeError(f"there is no section '{name}'; sections are {', '.join(SECTIONS)}")
-        return Display(tuple(SECTIONS[name](self.document)), self.draw)
+        if name not in self.sections:
+            raise AttributeError(f"there is no section '{name}'; sections are {', '.join(self.sections)}")
+        return Display(() if name in self.left_out else tuple(self.sections[name](self.document)), self.draw)
 
     def __dir__(self) -> list[str]:
-        return list(SECTIONS)
+        return list(self.sections)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import textwrap
 
-from gpudiag.report.blocks import MARKS, NAMES
-from gpudiag.report.document import Document
-from gpudiag.report.format import label, named, plural, quantity, safe
+from gpudiag.advice.card import gain
+from gpudiag.display.blocks import MARKS, NAMES
+from gpudiag.display.format import label, named, plural, quantity, safe
+from gpudiag.report.answers import answer, recommended
+from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
+from gpudiag.report.document import Document, of_status
 from gpudiag.report.sections import QUESTIONS, unassessed
+from gpudiag.report.suppressed import suppression_notes
 
 _COLORS = {"critical": "1;31", "warning": "33", "info": "36", "clear": "32", "unknown": "35", "none": "2"}
-_LEVELS = {"CLEAR": "clear", "NOT_ASSESSED": "unknown", "NOT_APPLICABLE": "none"}
+_LEVELS = {"CLEAR": "clear", "NOT_ASSESSED": "unknown", "NOT_APPLICABLE": "none", "SUPPRESSED": "none"}
 
 
 def render(document: Document, width: int = 80, color: bool = False) -> str:
@@ -19,31 +23,66 @@ def render(document: Document, width: int = 80, color: bool = False) -> str:
     lines = [headline(document, width, color), ""]
     for verdict in document["verdicts"]:
         if verdict["status"] == "FOUND":
-            lines += [*_finding(verdict, width, color), ""]
+            lines += [*_finding(document, verdict, width, color), ""]
+    for note in suppression_notes(document):
+        lines += [*_wrap(_plain(note), width, "  "), ""]
     lines += _table(document, width, color)
     return "\n".join(lines) + "\n"
 
 
-def headline(document: Document, width: int = 80, color: bool = False) -> str:
-    """The verdict and the three sentences."""
-    head = document["headline"]
-    verdict = [_paint(line, head["level"], color) for line in _wrap(head["verdict"], width, "  ")]
-    lines = [safe(document["run"]["name"]), *verdict, ""]
-    for question, answer in zip(QUESTIONS, head["sentences"], strict=True):
-        lines += _wrap(f"{question}: {_plain(answer)}", width, "  ")
+def brief(document: Document, width: int = 80) -> str:
+    """The headline and a line a finding: what fits a screen."""
+    width = max(width, 40)
+    lines = [headline(document, width)]
+    for verdict in of_status(document, "FOUND"):
+        cost = f" ({quantity(verdict['lost_gpu_h'], 'GPU-h')})" if verdict["lost_gpu_h"] else ""
+        said = f"{MARKS[verdict['severity']]} {NAMES[verdict['severity']]}: {safe(verdict['title'])}{cost}"
+        lines.append("  " + textwrap.shorten(said, width - 2, placeholder=" ..."))
     return "\n".join(lines)
 
 
-def _finding(verdict: dict, width: int, color: bool) -> list[str]:
+def headline(document: Document, width: int = 80, color: bool = False) -> str:
+    """The verdict, the three sentences, and after the first what limited the run."""
+    head = document["headline"]
+    verdict = [_paint(line, head["level"], color) for line in _wrap(head["verdict"], width, "  ")]
+    lines = [safe(document["run"]["name"]), *verdict, ""]
+    said = [*zip(QUESTIONS, head["sentences"], strict=True)]
+    said.insert(1, (QUESTION, bottleneck_sentence(document)))
+    for question, sentence in said:
+        lines += _wrap(f"{question}: {_plain(sentence)}", width, "  ") if sentence else []
+    return "\n".join(lines)
+
+
+def _finding(document: Document, verdict: dict, width: int, color: bool) -> list[str]:
+    """Title, summary, what to do and the limits; a symptom names its cause."""
     level = verdict["severity"]
     cost = f" ({quantity(verdict['lost_gpu_h'], 'GPU-h')})" if verdict["lost_gpu_h"] else ""
     title = _wrap(f"{MARKS[level]} {NAMES[level]}: {safe(verdict['title'])}{cost}", width, "    ")
     lines = [_paint(line, level, color) for line in title]
     lines += _wrap(_plain(verdict["summary"]), width, "    ", "    ")
-    if verdict["remedy"]:
-        lines += _wrap(f"Do: {_plain(verdict['remedy'])}", width, "    ", "    ")
+    if cause := _title(document, verdict["caused_by"]):
+        lines += _wrap(f"Explained by: {cause}", width, "    ", "    ")
+    if todo := _todo(document, verdict):
+        lines += _wrap(f"Do: {_plain(todo)}", width, "    ", "    ")
     limits = ", ".join(f"{label(name)} {named(name, value)}" for name, value in verdict["thresholds"].items())
     return lines + _wrap(f"Rule {verdict['rule']}" + (f"; limits: {limits}" if limits else ""), width, "    ", "    ")
+
+
+def _todo(document: Document, verdict: dict) -> str:
+    """The remedy that answers it, its safety and gain, else the rule's advice; '' where its cause has said it."""
+    one = recommended(document, verdict["rule"])
+    if one is None:
+        return str(verdict["remedy"])
+    if one == recommended(document, str(verdict["caused_by"])):
+        return ""
+    gains = gain(one["gain"]).replace(" and ", " to ") if one["gain"] else "gain unknown"
+    return f"{answer(document, verdict['rule'])}: {one['safety']}, {gains} (remedy {one['id']})"
+
+
+def _title(document: Document, rule: str | None) -> str:
+    """The title of that finding; '' where it was not found."""
+    found = (v for v in document["verdicts"] if v["rule"] == rule and v["status"] == "FOUND")
+    return next((safe(verdict["title"]) for verdict in found), "")
 
 
 def _table(document: Document, width: int, color: bool) -> list[str]:
@@ -53,9 +92,12 @@ def _table(document: Document, width: int, color: bool) -> list[str]:
         level = _LEVELS.get(verdict["status"], verdict["severity"])
         if level == "unknown":
             continue
-        mark = _paint(f"{MARKS[level]} {NAMES[level]:<14}", level, color)
+        silenced = verdict["status"] == "SUPPRESSED"
+        mark = _paint(f"{MARKS[level]} {'suppressed' if silenced else NAMES[level]:<14}", level, color)
         title = textwrap.shorten(safe(verdict["title"]), max(width - 20, 20), placeholder=" ...")
         lines.append(f"  {mark}  {title}")
+        if silenced:
+            lines += _wrap(_plain(f"{verdict['summary']} Suppressed: {verdict['reason']}"), width, *[" " * 20] * 2)
     for reason, verdicts in unassessed(document).items():
         mark = _paint(f"{MARKS['unknown']} {NAMES['unknown']:<14}", "unknown", color)
         lines.append(f"  {mark}  {plural(len(verdicts), 'check')}")

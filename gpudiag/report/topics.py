@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.display.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.display.format import UNKNOWN, interval, named, percent, plural, quantity, safe, share
+from gpudiag.report.bottleneck import bottleneck
 from gpudiag.report.document import Document
-from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe, share
 from gpudiag.report.headline import STATES
 
 Columns = tuple[tuple[str, str], ...]
@@ -70,7 +71,7 @@ def trials(document: Document) -> list[Block]:
     rows = [_outcome(facts, state) for state in STATES if facts.get(f"state.{state}.n")]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Slot time")
     blocks.append(Table(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
-    return [*blocks, Figure("durations"), *_pruning(document)]
+    return [*blocks, Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"), *_pruning(document)]
 
 
 def _outcome(facts: dict[str, Any], state: str) -> tuple[str | Number, ...]:
@@ -112,7 +113,7 @@ def parallelism(document: Document) -> list[Block]:
     facts = _facts(document, "parallelism")
     if not facts:
         return [_missing(document, "parallelism")]
-    tiles = _tiles(facts, *AT_ONCE)
+    tiles = _all_slots(_tiles(facts, *AT_ONCE), facts)
     pictures = (Figure("concurrency"), Figure("gaps"))
     low, high = facts.get("effective_low"), facts.get("effective_high")
     if not facts.get("n_open") or low is None or high is None:
@@ -124,17 +125,33 @@ def parallelism(document: Document) -> list[Block]:
     return [tiles, Note(text), *pictures]
 
 
+def _all_slots(tiles: Tiles, facts: dict[str, Any]) -> Tiles:
+    """A share above 100 % in words: more trials ran than there were slots for them."""
+    used = facts.get("efficiency_pct")
+    if used is None or used <= 100:
+        return tiles
+    words = dict(AT_ONCE)["efficiency_pct"]
+    more = f"all, and {percent(used - 100)} more"
+    return Tiles(tuple((name, more if name == words else value) for name, value in tiles.items))
+
+
 def utilization(document: Document) -> list[Block]:
     """How busy each GPU was, and what power it drew."""
     use = _per_gpu(document, "utilization")
     caption = "Weighted by time. Idle is utilization of 10 % or less. 100 % says that some kernel always ran, no more."
     blocks: list[Block] = [_missing(document, "utilization")]
     if use:
-        blocks = [Figure("utilization"), _gpu_table(use, USE, caption)]
+        several = [Figure("utilization_map")] if len(use) > 1 else []
+        blocks = [Figure("utilization"), *several, _gpu_table(use, USE, caption), *bottleneck(document)]
     power = _per_gpu(document, "power")
     if power:
         caption = "Readings that the board cannot produce are set aside before a mean is taken."
-        blocks += [Heading("Power and temperature"), Figure("power"), _gpu_table(power, POWER, caption)]
+        blocks += [
+            Heading("Power and temperature"),
+            Figure("power"),
+            Figure("power_use"),
+            _gpu_table(power, POWER, caption),
+        ]
     return blocks
 
 

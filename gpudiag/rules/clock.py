@@ -18,7 +18,7 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
     """Nothing may be read off a GPU about a trial that did not run while it was observed.
 
     No trial, moved by the offset that was applied, lies within the span of the telemetry. Then every figure
-    of GPU time counts without trials, and every figure of trials without GPUs.
+    of GPU time counts without trials, and every figure of trials without GPUs (METHODS 2).
     """
     if clock.joined:
         return None

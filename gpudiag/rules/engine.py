@@ -19,9 +19,16 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gpudiag.display.blocks import Block, Chip, Finding, Named, Note, Table
+from gpudiag.display.evidence import pairs
+from gpudiag.display.format import named, quantity
+from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
+from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from gpudiag.run import Run
 
 MIN_COVERAGE_PCT = 80.0
@@ -38,6 +45,8 @@ class Status(str, Enum):
     CLEAR = "CLEAR"
     NOT_ASSESSED = "NOT_ASSESSED"
     NOT_APPLICABLE = "NOT_APPLICABLE"
+    SUPPRESSED = "SUPPRESSED"
+    """Found, and known: an entry of gpudiag.toml says why it need not be told."""
 
 
 class Severity(str, Enum):
@@ -75,9 +84,10 @@ class NotApplicable(Exception):
     """Raised by a rule whose question does not arise for this run (one GPU cannot be imbalanced)."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR.
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
+    """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR; of a finding that
+    is SUPPRESSED it is the reason given in gpudiag.toml.
 
     ``caused_by``: id of another finding of the same run of which this one is a symptom.
     """
@@ -95,6 +105,57 @@ class Verdict:
     lost_gpu_h: float | None = None
     margin: float | None = None
     caused_by: str | None = None
+
+    def blocks(self) -> list[Block]:
+        """A finding as a card; any other verdict as its status with the reason."""
+        if self.status is not Status.FOUND:
+            words = self.status.value.lower().replace("_", " ")
+            return [Note(f"{self.title}: {words}. {self.reason} {self.remedy}".strip())]
+        cost = f"cost {quantity(self.lost_gpu_h, 'GPU-h')}" if self.lost_gpu_h else ""
+        facts = tuple(pairs({**self.where, **self.evidence}))
+        limits = tuple((name, named(name, value)) for name, value in self.thresholds.items())
+        return [
+            Finding(
+                id=self.rule, level=self.severity.value, title=self.title, summary=self.summary, cost=cost, facts=facts,
+                limits=limits, advice=self.remedy, refuted_by="", why="",
+            )
+        ]  # fmt: skip
+
+    def to_frame(self) -> pd.DataFrame:
+        """Place, evidence and thresholds: kind, name, value, unit."""
+        import pandas as pd
+
+        parts = (("where", self.where), ("evidence", self.evidence), ("threshold", self.thresholds))
+        rows = [(kind, name, value, unit_of(name)) for kind, values in parts for name, value in values.items()]
+        return pd.DataFrame(rows, columns=["kind", "name", "value", "unit"])
+
+
+class Verdicts(Shown, tuple[Verdict, ...]):
+    """Verdicts in their order: a tuple that shows itself as a table."""
+
+    def blocks(self) -> list[Block]:
+        """A row a verdict: its level, what was looked for, what the data say."""
+        rows = tuple((_chip(v), Named(v.title, v.rule), v.summary or v.reason) for v in self)
+        return [Table(("Result", "Fault looked for", "What the data say"), rows)] if rows else [Note("No verdict.")]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a verdict: rule, status, severity, title, summary, reason, lost_gpu_h, margin, caused_by."""
+        import pandas as pd
+
+        columns = ["rule", "status", "severity", "title", "summary", "reason", "lost_gpu_h", "margin", "caused_by"]
+        frame = pd.DataFrame([[_plain_value(getattr(v, name)) for name in columns] for v in self], columns=columns)
+        return frame.astype({"lost_gpu_h": float, "margin": float})
+
+
+def _plain_value(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
+
+
+def _chip(verdict: Verdict) -> Chip:
+    levels = {Status.CLEAR: "clear", Status.NOT_ASSESSED: "unknown", Status.NOT_APPLICABLE: "none"}
+    if verdict.status is Status.SUPPRESSED:
+        return Chip("none", "suppressed")
+    return Chip(levels.get(verdict.status, verdict.severity.value))
 
 
 @dataclass(frozen=True)

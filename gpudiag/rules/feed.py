@@ -167,14 +167,19 @@ def launch_bound(
     """
     table = feed.per_gpu
     known = table[(table["host_s"] >= min_host_s) & table["hot_pct"].notna()]
-    found = known[
+    steady = known[
         (known["mean_pct"] >= min_util_pct)
         & (known["mean_pct"] < max_util_pct)
         & (known["hot_pct"] >= min_hot_pct)
-        & (known["power_ratio"] < max_power_ratio)
         & (known["cv"] < max_cv_ratio)
     ]
+    found = steady[steady["power_ratio"] < max_power_ratio]
     if found.empty:
+        if steady["power_ratio"].isna().any():
+            raise NotMeasurable(
+                f"{gpus(steady.index)} ran steadily beside a hot core, but power or its limit is unknown.",
+                "Record power.draw and power.limit of every GPU.",
+            )
         if known.empty:
             raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
         return None

@@ -52,7 +52,8 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
 def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 5.0) -> Evidence | None:
     """Either another worker takes part, or RUNNING trials are dead and only look alive.
 
-    More trials at once than configured for more than 5 s in all (hand-overs between clocks that differ take less).
+    More trials at once than configured (METHODS 4) for more than 5 s in all, a default without a published source:
+    hand-overs between clocks that differ take less.
     """
     if math.isnan(p.configured):
         raise NotApplicable("No parallelism is stated for this run.")

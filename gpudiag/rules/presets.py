@@ -1,8 +1,10 @@
-"""Sets of thresholds of other tools, for ``diagnose(run, thresholds=PRESETS["jobstats"])``."""
+"""Sets of thresholds of other tools, for ``diagnose(run, preset="jobstats")``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from gpudiag.errors import ConfigError, nearest
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     # jobstats config.py and job_defense_shield (Princeton): red at 15 %, alert below 25 %, target 50 %, runs from
@@ -25,5 +27,20 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "memory-leak": {"min_rise_pct": 5.0},
         "idle-before-work": {"max_lead_s": 1200.0},
     },
+    # TraceML, src/traceml_ai/diagnostics/{system,step_time}/policy.py (github.com/traceopt-ai/traceml): utilization low
+    # below 30 %, moderate to 70 %; peak memory low below 30 %, high from 80 % on; input share of a step 10 % and 20 %.
+    "traceml": {
+        "gpu-low-utilization": {"low_pct": 30.0, "below_par_pct": 70.0},
+        "memory-near-limit": {"high_pct": 80.0},
+        "memory-headroom": {"low_pct": 30.0},
+        "loader-slow": {"max_step_pct": 10.0, "severe_step_pct": 20.0},
+    },
 }
 """By name: thresholds by rule id. What a preset does not name keeps gpudiag's default."""
+
+
+def preset(name: str) -> Mapping[str, Mapping[str, float]]:
+    """The thresholds of that name; none for ''. Raises ConfigError with the nearest name."""
+    if name and name not in PRESETS:
+        raise ConfigError(f"there is no preset '{name}'; {nearest(name, PRESETS)}")
+    return PRESETS[name] if name else {}

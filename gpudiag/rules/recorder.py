@@ -25,7 +25,9 @@ def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence
     """
     table = rec.per_gpu
     if not table["stuck_s"].notna().any():
-        raise NotMeasurable("There are no power readings.", "Record power.draw of every GPU.")
+        raise NotMeasurable(
+            "There are no power readings beside utilization.", "Record power.draw and utilization.gpu of every GPU."
+        )
     stuck = table[table["stuck_s"] > max_stuck_s]
     if stuck.empty:
         return None
@@ -85,11 +87,21 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
     samples each), or a CPU load of one value, over 20 samples or more (defaults without a published source).
     """
     if not len(rec.constants) > max_columns:
+        if rec.n_blind:
+            raise NotMeasurable(
+                "Utilization was not recorded, so that nobody knows whether the GPU's figures had to move.",
+                "Record utilization.gpu of every GPU.",
+            )
+        if not rec.n_judged:
+            raise NotApplicable("No GPU was seen both idle and busy, so that no column had to move.")
         return None
-    listed = [f"{row.table}.{row.column} = {row.value:g}" for row in rec.constants.itertuples()]
+    distinct = rec.constants.drop_duplicates(["table", "column", "value"])
+    listed = [f"{row.table}.{row.column} = {row.value:g}" for row in distinct.itertuples()]
+    of_gpus = dict.fromkeys(rec.constants["gpu"].dropna())
     return Evidence(
         f"{count(len(listed), 'column')} never changed: {', '.join(listed)}.",
         {"columns": listed},
+        {"gpu": ", ".join(of_gpus)} if of_gpus else {},
         margin=len(listed) - max_columns,
     )
 

@@ -53,8 +53,9 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     """One trial that hangs costs as much as many.
 
     Longer than the third quartile of the log durations of its state plus 3 interquartile ranges (Tukey's far out) and
-    than 3 times its median; for FAIL, of all finished trials, and than 3 times the median of COMPLETE. A warning where
-    such trials took a quarter of the trial time (a default without a published source).
+    than 3 times its median (for FAIL, of all finished trials), and than 3 times the median of COMPLETE: a trial that
+    was pruned late is no outlier. A warning where such trials took a quarter of the trial time (a default without a
+    published source).
     """
     if not search.n_timed:
         raise NotMeasurable("No trial has a known duration.", "Record start and end of each trial.")
@@ -192,7 +193,8 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
 def stated_counts_differ(search: SearchProfile, *, max_difference_trials: float = 0.0) -> Evidence | None:
     """A conclusion from a count that is wrong is wrong too.
 
-    Counts under [stated] in run.toml (COMPLETE, PRUNED, FAIL, RUNNING, WAITING, trials) against those of the data.
+    Counts under [stated] in run.toml (COMPLETE, PRUNED, FAIL, RUNNING, WAITING, trials) against those of the data
+    (METHODS 0.1).
     """
     if search.stated.empty:
         raise NotApplicable("No counts are stated for this run.")

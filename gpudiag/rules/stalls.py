@@ -9,6 +9,8 @@ from gpudiag.rules.wording import count, span
 
 MIN_HEIGHT_RATIO = 0.2
 MIN_REGULAR_PCT = 50.0
+MIN_DIPS = 5.0
+MIN_LOST_PCT = 5.0
 
 
 @rule(
@@ -24,9 +26,9 @@ def stalls_periodic(
     *,
     min_acf_ratio: float = MIN_HEIGHT_RATIO,
     min_regular_pct: float = MIN_REGULAR_PCT,
-    min_lost_pct: float = 5.0,
+    min_lost_pct: float = MIN_LOST_PCT,
     severe_lost_pct: float = 10.0,
-    min_periods: float = 5.0,
+    min_periods: float = MIN_DIPS,
 ) -> Evidence | None:
     """Regular waits have one cause, and can be moved out of the GPU's way.
 
@@ -73,11 +75,17 @@ def stalls_aperiodic(
     """A GPU that is busy at times and idle within a running trial waits for something that comes unevenly.
 
     Utilization of 10 % or less, past the start-up and before the tail of the trials, for a tenth of the work in five
-    waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains
-    them. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share is a default without a published source.
+    waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
+    as the rule on regular waits asks. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share is a default without a
+    published source.
     """
     table = stalls.per_gpu
-    regular = (table["acf"] > MIN_HEIGHT_RATIO) & (table["regular_pct"] >= MIN_REGULAR_PCT)
+    regular = (
+        (table["acf"] > MIN_HEIGHT_RATIO)
+        & (table["regular_pct"] >= MIN_REGULAR_PCT)
+        & (table["n_dips"] >= MIN_DIPS)
+        & (table["lost_pct"] >= MIN_LOST_PCT)
+    )
     found = table[
         (table["stalled_pct"] >= min_stalled_pct)
         & (table["p95_pct"] >= min_peak_pct)

@@ -130,8 +130,12 @@ def power_fault_throttling(t: ThrottleProfile, *, max_frozen_s: float = 60.0) ->
     table = t.per_gpu
     frozen = table[table["frozen_cap_s"] > max_frozen_s]
     if frozen.empty:
-        if not table["power_pct"].notna().any() or not table["max_clock_mhz"].notna().any():
-            raise NotMeasurable("Clocks-event reasons and clocks were not both recorded while busy.", RECORD_CLOCKS)
+        unknown = table.index[table["frozen_cap_s"].isna()]
+        if len(unknown):
+            raise NotMeasurable(
+                f"Power, its limit, clocks and clocks-event reasons of {gpus(unknown)} are not all known.",
+                RECORD_CLOCKS,
+            )
         return None
     worst = frozen["frozen_cap_s"].idxmax()
     return Evidence(

@@ -111,8 +111,8 @@ def gpu_idle_beside_busy(
     _need_utilization(table)
     if idle.any():
         raise NotMeasurable(
-            f"{gpus(table.index[idle])} looks idle, but less than {span(min_run_s)} or {min_periods:.0f} samples were "
-            "observed.",
+            f"{gpus(table.index[idle])} {'looks' if idle.sum() == 1 else 'look'} idle, but less than {span(min_run_s)} "
+            f"or {min_periods:.0f} samples were observed.",
             "Record for longer.",
         )
     return None
@@ -175,16 +175,22 @@ def gpu_low_utilization(
     explained_by=("stalls-periodic", "stalls-aperiodic", "cpu-bound-input", "io-wait"),
 )
 def gpu_fluctuating(
-    use: UtilizationProfile, *, high_pct: float = 70.0, low_pct: float = 10.0, min_run_s: float = 300.0
+    use: UtilizationProfile,
+    *,
+    high_pct: float = 70.0,
+    low_pct: float = 10.0,
+    min_run_s: float = 300.0,
+    severe_idle_pct: float = 20.0,
 ) -> Evidence | None:
     """A GPU that is busy at times and idle at others waits for something, and the waits can be overlapped.
 
-    95th percentile at least 70 % and 5th percentile below 10 %, each of time: SageMaker LowGPUUtilization(70, 10).
-    Below 5 minutes the percentiles say little (a default without a published source).
+    95th percentile at least 70 % and 5th percentile below 10 %, each of the time with trials from the GPU's first to
+    its last activity: SageMaker LowGPUUtilization(70, 10). It is a note until a fifth of that time is idle. That, and
+    the 5 minutes below which percentiles say little, are defaults without a published source.
     """
-    table, when = _at_work(use)
-    long_enough = table["seconds"] >= min_run_s
-    uneven = table[(table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct) & long_enough]
+    table, when = _in_use(use)
+    long_enough = _at_work(use)[0]["seconds"] >= min_run_s
+    uneven = table[(table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct) & (table["seconds"] >= min_run_s)]
     if uneven.empty:
         _need_utilization(use.per_gpu)
         if not long_enough.all():
@@ -201,6 +207,7 @@ def gpu_fluctuating(
         {"gpu": ", ".join(uneven.index)},
         lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
         margin=float(low_pct - row["p5_pct"]),
+        severity=None if idle_pct >= severe_idle_pct else Severity.INFO,
     )
 
 
@@ -219,15 +226,20 @@ def _level(mean_pct: float, very_low_pct: float, low_pct: float) -> Severity:
 
 def _at_work(use: UtilizationProfile) -> tuple[pd.DataFrame, str]:
     """mean_pct, p5_pct, p95_pct, idle_gpu_h, seconds per GPU: while trials ran if that was seen, else throughout."""
-    table = use.per_gpu
-    if (table["trial_s"] > 0).any():
-        names = {f"trial_{name}": name for name in ("mean_pct", "p5_pct", "p95_pct", "idle_gpu_h")}
-        return table.rename(columns={"trial_s": "seconds"})[["seconds", *names]].rename(
-            columns=names
-        ), " while trials ran"
-    return table.rename(columns={"observed_s": "seconds"})[
-        ["mean_pct", "p5_pct", "p95_pct", "idle_gpu_h", "seconds"]
-    ], ""
+    if (use.per_gpu["trial_s"] > 0).any():
+        return _figures(use, "trial_", "trial_s"), " while trials ran"
+    return _figures(use, "", "observed_s"), ""
+
+
+def _in_use(use: UtilizationProfile) -> tuple[pd.DataFrame, str]:
+    """As :func:`_at_work`, without what lies before the first and after the last activity of each GPU."""
+    when = " while trials ran" if (use.per_gpu["trial_s"] > 0).any() else ""
+    return _figures(use, "active_", "active_s"), when
+
+
+def _figures(use: UtilizationProfile, prefix: str, seconds: str) -> pd.DataFrame:
+    names = {f"{prefix}{name}": name for name in ("mean_pct", "p5_pct", "p95_pct", "idle_gpu_h")}
+    return use.per_gpu[[*names, seconds]].rename(columns={**names, seconds: "seconds"})
 
 
 def _need_utilization(table: pd.DataFrame) -> None:

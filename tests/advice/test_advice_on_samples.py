@@ -134,6 +134,7 @@ def test_case_1_options_respect_cores_pruner_and_memory() -> None:
     assert "patience=5" in patience["changes"][0]["code"]
     more = advised(name)["more-workers"]
     assert more["safety"] == "risky" and more["verify_first"]
+    assert "Forecast from this log" in more["assumption"] and "largest 5 trials fit together" in more["assumption"]
     after = next(p for p in more["predictions"] if p["measure"] == "memory.max_used_pct")
     assert after["high"] == pytest.approx(after["baseline"] * 5 / 4)
 
@@ -171,10 +172,11 @@ def test_case_4_fewer_at_once_or_a_constraint() -> None:
     costs = diagnosed(name).profiles["costs"].outcomes.set_index("outcome")["gpu_s"]
     lost = (costs["FAIL"] + costs["ORPHAN"]) / costs.drop("no trial").sum()
     assert fewer["gain"]["low"] == 0.5 and fewer["gain"]["high"] == pytest.approx(1 / (1 - lost))
-    limit = change(name, "memory-constraint")
-    assert limit["proposed"] == int(
-        0.9 * 24564 / 2
-    )  # two at once: typical trials of 6 GB pass, those above 10.8 do not
+    limit = change(name, "memory-constraint")  # three at once fit if none takes more than a third of what is usable
+    assert limit["proposed"] == pytest.approx((0.98 * 24564 - 350) / 3, abs=5)
+    assert "so that any 3 fit" in advised(name)["memory-constraint"]["assumption"]
+    assert "('large', 128)" in limit["code"] and "TrialPruned" in limit["code"]
+    assert "trials a day against" in fewer["assumption"]
     assert {"isolate-trials", "catch-oom", "free-memory"} <= set(advised(name))
     assert any("not in proportion" in text for text in document(name)["advice"]["corrections"])
 

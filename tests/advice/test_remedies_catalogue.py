@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "gpudiag" / "advice"
 FRAMEWORK = {
     "__init__",
     "capacity",
+    "card",
     "corrections",
     "engine",
     "export",

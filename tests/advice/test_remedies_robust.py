@@ -73,3 +73,12 @@ def test_little_observed_is_verified_first() -> None:
     (workers,) = [one for one in given.recommendations if one["id"] == "loader-workers"]
     assert "was observed, so its utilization is not known well" in workers["verify_first"]
     assert "loader-workers" not in given.to_dict()["advice"]["plan"]
+
+
+def test_a_large_study_gets_bounds_in_place_of_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpudiag.advice.situation.MAX_FORECAST_TRIALS", 1)
+    now = Situation.of(RUNS["case 1"], {}, ())
+    assert now.capacity is None and now.forecast(5) is None
+    monkeypatch.undo()
+    told = Situation.of(RUNS["case 1"], {}, ()).forecast(5)
+    assert told is not None and told.gain.low <= told.gain.high

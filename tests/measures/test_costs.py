@@ -170,3 +170,30 @@ def test_what_is_missing_is_said() -> None:
         measure_costs(Run())
     with pytest.raises(NotMeasurable, match="No trial has a start and an end"):
         measure_costs(run(trials=trials([("WAITING", NAN, NAN)])))
+
+
+def test_an_end_frees_what_the_trial_held() -> None:
+    """Trials of 3000 and 5000 MiB end 40 s apart; then two end within 4 s of each other, so that neither is told."""
+    seconds = np.arange(0, 200)
+    held = [
+        ("COMPLETE", 0, 100, 3000.0),
+        ("FAIL", 0, 60, 5000.0),
+        ("COMPLETE", 110, 150, 900.0),
+        ("FAIL", 110, 154, 800),
+    ]
+    used = 400.0 + sum(mib * ((seconds >= start) & (seconds < end)) for _, start, end, mib in held)
+    table = trials([(state, start, end) for state, start, end, _ in held], **{"params.lr": [0.1, 0.2, 0.3, 0.4]})
+    p = measure_costs(run(gpu=gpu(seconds, util_pct=50.0, mem_used_mib=used), trials=table))
+    assert p.trials["freed_mib"].to_numpy() == pytest.approx([3000, 5000, NAN, NAN], nan_ok=True)
+    assert p.parameters[["trial", "params.lr"]].to_numpy().tolist() == [[0, 0.1], [1, 0.2], [2, 0.3], [3, 0.4]]
+    slow = measure_costs(run(gpu=gpu(seconds[::15], util_pct=50.0, mem_used_mib=used[::15]), trials=table))
+    assert slow.trials["freed_mib"].isna().all()
+
+
+def test_what_an_end_frees_is_near_the_truth() -> None:
+    made = simulate(seed=3, workers=3, n_trials=40)
+    told = measure_costs(made.run).trials
+    truth = told.merge(made.truth.trials[["trial", "mem_peak_mib"]], on="trial")
+    known = truth[truth["freed_mib"].notna()]
+    error = (known["freed_mib"] / known["mem_peak_mib"] - 1).abs()
+    assert len(known) >= 8 and (error < 0.05).mean() >= 0.8 and error.max() < 0.3

@@ -86,3 +86,18 @@ def test_temperatures_that_are_none_are_dropped() -> None:
 def test_zero_watts_are_an_absent_sensor() -> None:
     with pytest.raises(NotMeasurable, match="above 0 W"):
         measure_power(run(gpu=gpu(range(5), power_w=0.0)))
+
+
+def test_load_is_the_time_at_each_utilization_and_share_of_the_limit() -> None:
+    # One second a sample: busy at 80 W of 400 for three, at 401 W and 100 % for two; 900 W is impossible.
+    log = gpu(range(6), power_w=[80, 80, 80, 401, 401, 900], util_pct=[97, 97, 96, 100, 100, 50], power_limit_w=400.0)
+    load = measure_power(run(gpu=log)).load
+    assert load[["gpu", "util_pct", "load_pct"]].to_numpy().tolist() == [["0", 97.5, 22.5], ["0", 97.5, 102.5]]
+    assert load["observed_s"].tolist() == [3, 2]
+    assert measure_power(run(gpu=log.drop(columns="util_pct"))).load.empty
+
+
+def test_load_without_a_limit_is_a_share_of_the_greatest_reading() -> None:
+    log = gpu(range(3), power_w=[50, 100, 100], util_pct=[0.0, 80.0, math.nan])
+    load = measure_power(run(gpu=log)).load
+    assert load[["util_pct", "load_pct"]].to_numpy().tolist() == [[2.5, 52.5], [82.5, 102.5]]

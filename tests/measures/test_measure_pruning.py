@@ -81,3 +81,13 @@ def test_needs_a_finished_trial() -> None:
 def test_an_illegible_pruner_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match="there is no pruner"):
         measure_pruning(run(trials=trials([("PRUNED", 0, 1)]), settings={"pruner": "meidan()"}))
+
+
+def test_curves_hold_every_finite_report_in_order_of_its_step() -> None:
+    table = trials([("COMPLETE", 0, 1), ("PRUNED", 0, 1)])
+    told = reports({1: [2, 1], 0: [0, 3, 1]})
+    told["value"] = [0.2, 0.1, 5.0, math.inf, 4.0]
+    curves = measure_pruning(run(trials=table, reports=told)).curves
+    assert curves[["trial", "state", "step", "value"]].to_numpy().tolist() == [
+        [0, "COMPLETE", 0, 5.0], [0, "COMPLETE", 1, 4.0], [1, "PRUNED", 1, 0.1], [1, "PRUNED", 2, 0.2],
+    ]  # fmt: skip

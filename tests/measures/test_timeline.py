@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.measures.sampling import cell_borders
-from gpudiag.measures.timeline import CELLS, Lives, Samples, draw_timeline, first_activity
+from gpudiag.measures.timeline import CELLS, Lives, Samples, _rank, draw_timeline, first_activity
 
 US = 1_000_000
 NOTHING = np.zeros(0, np.int64)
@@ -123,3 +123,10 @@ def test_first_activity_takes_two_samples_in_a_row(since_s: int, first_s: int | 
     shown = samples([0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [0, 50, 0, 50, 50, 0, 0, 50, 50, 0])
     found = first_activity(shown, np.array([since_s * US]))[0]
     assert found == (first_s * US if first_s is not None else np.iinfo(np.int64).max)
+
+
+@given(st.lists(st.integers(0, 30), max_size=12), st.lists(st.integers(0, 30), max_size=12))
+def test_rank_counts_the_stamps_at_or_before_each_time(stamps: list[int], when: list[int]) -> None:
+    stamps, when = sorted(stamps), sorted(when)
+    wanted = [sum(stamp <= at for stamp in stamps) for at in when]
+    assert _rank(np.array(stamps, np.int64), np.array(when, np.int64)).tolist() == wanted

@@ -5,6 +5,7 @@ A toy search: ``slots`` workers take trials one after the other, GPUs are busy w
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -13,7 +14,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.clock import ClockProfile
-from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
@@ -200,7 +201,13 @@ def toy_power(size: Size = Size(), rejected: int = 3) -> PowerProfile:
     readings = pd.DataFrame(
         {"gpu": gpus[0], "time": stamps(np.arange(rejected)), "power_w": 590.0 - np.arange(rejected), "limit_w": 95.0}
     )
-    return build(PowerProfile, per_gpu=per_gpu, rejected=readings, n_rejected=rejected)
+    return build(PowerProfile, per_gpu=per_gpu, rejected=readings, n_rejected=rejected, load=toy_load(gpus))
+
+
+def toy_load(gpus: list[str]) -> pd.DataFrame:
+    """An hour a GPU: a quarter idle at 7.5 % of the limit, half at 97.5 % utilization and 32.5, a quarter at 82.5."""
+    rows = [(gpu, *bin) for gpu in gpus for bin in ((2.5, 7.5, 900.0), (97.5, 32.5, 1800.0), (97.5, 82.5, 900.0))]
+    return pd.DataFrame(rows, columns=["gpu", "util_pct", "load_pct", "observed_s"])
 
 
 def toy_pruning(n: int = 170, longest: int = 60, earliest: float = 4.0) -> PruningProfile:
@@ -208,11 +215,23 @@ def toy_pruning(n: int = 170, longest: int = 60, earliest: float = 4.0) -> Pruni
     steps = np.minimum(1 + rng.geometric(0.35, n), longest)
     frame = pd.DataFrame({"study": "toy", "trial": np.arange(n), "last_step": steps.astype(float), "n_reports": steps})
     return build(
-        PruningProfile, steps=frame, n_pruned=n, median_step=float(np.median(steps)) if n else NAN,
+        PruningProfile, steps=frame, curves=toy_curves(steps), n_pruned=n,
+        median_step=float(np.median(steps)) if n else NAN,
         first_step=float(steps.min()) if n else NAN,
         at_first_pct=100 * float((steps == steps.min()).mean()) if n else NAN,
         config_first_report=earliest,
     )  # fmt: skip
+
+
+def toy_curves(steps: np.ndarray, complete: int = 5) -> pd.DataFrame:
+    """A curve a trial: the pruned ones up to their last step, and a few COMPLETE ones twice as far as the longest."""
+    ends = [*steps.tolist(), *[2 * int(max(steps, default=5))] * complete]
+    parts = []
+    for trial, last in enumerate(ends):
+        step = np.arange(1, last + 1)
+        frame = pd.DataFrame({"study": "toy", "trial": trial, "step": step, "value": 1 / step + trial % 7 / 20})
+        parts.append(frame.assign(state="PRUNED" if trial < len(steps) else "COMPLETE"))
+    return pd.concat(parts, ignore_index=True)[["study", "trial", "state", "step", "value"]]
 
 
 def toy_run(size: Size = Size(), seed: int = 1) -> Run:
@@ -230,7 +249,8 @@ def toy_run(size: Size = Size(), seed: int = 1) -> Run:
         {
             "study": "toy", "trial": frame["trial"], "state": frame["state"], "start": stamps(frame["start_s"]),
             "end": stamps(frame["end_s"].where(~frame["open"])), "gpu": (frame["slot"] % size.gpus).astype(str),
-            "value": rng.uniform(0, 1, len(frame)),
+            "value": rng.uniform(0, 1, len(frame)), "params.lr": 10.0 ** rng.uniform(-5, -2, len(frame)),
+            "params.model": rng.choice(["small", "base", "large"], len(frame)),
         }
     )  # fmt: skip
     studies = pd.DataFrame({"study": ["toy"], "directions": ["MINIMIZE"]})
@@ -249,6 +269,15 @@ def measured(measure: Any, run: Run) -> Any | None:
         return None
 
 
+def toy_costs(run: Run) -> CostsProfile | None:
+    """The costs of a run, where every third trial's memory is not known."""
+    costs = measured(measure_costs, run)
+    if costs is None:
+        return None
+    number = costs.trials["trial"].to_numpy(float)
+    return dataclasses.replace(costs, trials=costs.trials.assign(freed_mib=np.where(number % 3, 3000.0 + number, NAN)))
+
+
 def toy_clock() -> ClockProfile:
     offsets = np.arange(-57, 58) * 900.0
     fit = np.where(offsets == 28800, 0.61, 0.08 * np.abs(np.sin(offsets)))
@@ -262,7 +291,7 @@ def toy_profiles(size: Size = Size()) -> dict[str, Any]:
     run = toy_run(size)
     return {
         "ledger": measured(measure_ledger, run),
-        "costs": measured(measure_costs, run),
+        "costs": toy_costs(run),
         "clock": toy_clock(),
         "parallelism": toy_parallelism(size),
         "trials": toy_trials(size),

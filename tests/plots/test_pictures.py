@@ -27,7 +27,11 @@ SIZES = {
     "dense": Size(trials=3000, slots=8, gpus=8),
 }
 UNIT = re.compile(r"\[.+\]$|\[.+\];")
-NEVER_DRAWN = {(name, "one sample") for name in ("gaps", "ledger", "waterfall", "progress")}
+NEVER_DRAWN = {
+    ("parallel_coordinates", "two GPUs"),  # three COMPLETE trials
+    *((name, "one sample") for name in ("gaps", "ledger", "waterfall", "progress")),
+    *((name, "one sample") for name in ("duration_ecdf", "parallel_coordinates", "memory_by_trial")),
+}
 
 
 @pytest.fixture(scope="module", params=list(SIZES))

@@ -17,6 +17,7 @@ from gpudiag.plots.memory import plot_memory
 from gpudiag.plots.power import plot_power
 from gpudiag.plots.telemetry import Trace, reduce, traces
 from gpudiag.plots.utilization import plot_utilization
+from gpudiag.plots.utilization_map import plot_utilization_map
 
 values = st.floats(0, 100) | st.just(float("nan"))
 
@@ -91,8 +92,8 @@ def test_spread_holds_quantiles_and_mean() -> None:
 
 
 def test_map_has_a_row_a_gpu_and_a_hole_at_the_gap() -> None:
-    figure = plot_utilization(toy_utilization(Size(trials=0, gpus=8, samples=1000)))
-    (mesh,) = [c for c in figure.axes[2].collections if isinstance(c, QuadMesh)]
+    figure = plot_utilization_map(toy_utilization(Size(trials=0, gpus=8, samples=1000)))
+    (mesh,) = [c for c in figure.axes[0].collections if isinstance(c, QuadMesh)]
     grid = mesh.get_array()
     assert grid.shape[0] == 8
     assert grid.mask.all(axis=0).mean() == pytest.approx(0.15, abs=0.02)

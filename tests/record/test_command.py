@@ -133,6 +133,18 @@ def test_fifty_megabytes_of_output_come_through(tmp_path: Path) -> None:
     assert err.count(b"\n") <= 1, "nothing of ours but the sentence on the driver"
 
 
+@pytest.mark.slow
+def test_a_gigabyte_of_output_comes_through_and_costs_us_nothing(tmp_path: Path) -> None:
+    """It never passes through our hands: the command writes to our own standard output."""
+    size = 1_000_000_000
+    process = start(tmp_path / "a.csv", "head", "-c", str(size), "/dev/zero", stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    counted = subprocess.run(["wc", "-c"], stdin=process.stdout, capture_output=True, check=True)
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0 and int(counted.stdout) == size
+    assert {"command_start", "command_end", "record_end"} <= set(events(tmp_path / "a.csv"))
+
+
 def test_killing_the_recorder_leaves_the_command_alone(tmp_path: Path) -> None:
     ready, done, path = tmp_path / "ready", tmp_path / "done", tmp_path / "a.csv"
     process = start(path, "sh", "-c", f"echo x > {ready}; sleep 1; echo y > {done}")

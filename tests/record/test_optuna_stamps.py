@@ -183,7 +183,8 @@ def test_the_readers_take_the_stamps(tmp_path: Path) -> None:
         assert out.studies["clock"].tolist() == ["utc"]
         assert set(out.trials["gpu"]) == {"GPU-cccccccc"} and set(out.trials["pid"]) == {os.getpid()}
         assert set(out.trials["host"]) == {socket.gethostname()}
-        assert any("3 of 3 trials carry gpudiag's stamps" in note for note in out.notes)
+        (note,) = out.notes  # and no word of a clock that was assumed
+        assert "3 of 3 trials carry gpudiag's stamps" in note and "its clock is exact" in note
 
 
 SEARCH = """
@@ -237,6 +238,10 @@ def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> No
     )
     assert measure_attribution(run).n_trials == 18
     assert {"command_start", "command_end"} <= set(run.events["kind"])
+    report = tmp_path.parent / f"{tmp_path.name}-report"
+    subprocess.run([sys.executable, "-m", "gpudiag", "report", str(tmp_path), "-o", str(report)], check=True)
+    text = (report / "report.md").read_text(encoding="utf-8")
+    assert "18 of 18 trials carry gpudiag's stamps" in text and "(assumed" not in text
 
 
 def test_threads_keep_their_trials_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import tracemalloc
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
+import psutil
 import pytest
 from replay import Hands, Replay, device, no_driver, reading
 
@@ -121,6 +124,27 @@ def test_processes(tmp_path: Path) -> None:
     assert out.processes.loc[out.processes["pid"] != 77, "mem_used_mib"].isna().all()
     plain = record(tmp_path / "b.csv", adapter, 3)
     assert plain.processes.empty
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_container_with_process_numbers_of_its_own_names_no_process(
+    inside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the driver numbers so may be another process here."""
+    monkeypatch.setattr("gpudiag.record.host.sees_other_pids", lambda: inside)
+    monkeypatch.setattr("gpudiag.record.sampler.sees_other_pids", lambda: inside)
+    path = tmp_path / "a.csv"
+    out = record(path, Replay(seen={"0": [{"pid": os.getpid()}]}), 2, processes=True)
+    assert out.processes["pid"].tolist() == [os.getpid()] * 2
+    names = set(out.processes.get("name", pd.Series(dtype=object)).dropna()) - {""}
+    assert names == (set() if inside else {psutil.Process().name()})
+    assert ("of the host: this container has its own" in path.read_text(encoding="utf-8")) == inside
+
+
+def test_a_driver_that_hides_processes_leaves_the_gpu_as_it_is(tmp_path: Path) -> None:
+    """As under WSL."""
+    out = record(tmp_path / "a.csv", Replay(seen={}), 3, processes=True)
+    assert out.processes.empty and len(out.gpu) == 3 and not out.problems
 
 
 def test_ticks_do_not_drift_however_long_a_reading_takes(tmp_path: Path) -> None:

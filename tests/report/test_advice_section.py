@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gpudiag.diagnosis import diagnose
+from gpudiag.display.blocks import Note, Number, Remedy, Table
 from gpudiag.load import load_run
 from gpudiag.report.advice import advice, gain
-from gpudiag.report.blocks import Note, Number, Remedy, Table
 from gpudiag.run import Run
 
 
@@ -35,10 +35,12 @@ def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     document = diagnose(load_run(samples / "hpo-aggressive-pruning")).to_dict()
     blocks = advice(document)
     (table,) = [block for block in blocks if isinstance(block, Table)]
-    tiers = [str(row[1]).partition("tier ")[2][0] for row in table.rows]
+    tiers = [str(row[2]).partition("tier ")[2][0] for row in table.rows]
     assert tiers == sorted(tiers)
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
-    assert row[2:] == ("DataLoader num_workers: 2 → 3", Number("x1.00 – x1.19"))
+    gain, safety, apply, change = row[1:]
+    assert (gain, safety) == (Number("x1.00 – x1.19"), "safe (tier 1)")
+    assert (apply, change) == ("next study", "DataLoader num_workers: 2 → 3")
     (card,) = [block for block in blocks if isinstance(block, Remedy) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 75.5 %" in dict(card.notes)["Predicted for after the change"]
     cards = [block.id for block in blocks if isinstance(block, Remedy)]

@@ -8,10 +8,15 @@ import pytest
 from toyrun import TOY_RULES, toy_run
 
 from gpudiag.diagnosis import Diagnosis, diagnose
+from gpudiag.display import fragments
+from gpudiag.display import plain as terminal
+from gpudiag.display.blocks import Chip, Figure, Finding, Folded, Note, Table
+from gpudiag.display.markdown import render
+from gpudiag.measures.bottleneck import CLASSES as MEASURED
 from gpudiag.plots import PLOTS
-from gpudiag.report.blocks import Chip, Figure, Finding, Folded, Note, Table
-from gpudiag.report.markdown import render
-from gpudiag.report.sections import SECTIONS
+from gpudiag.report import text as report_text
+from gpudiag.report.bottleneck import CLASSES, bottleneck_sentence
+from gpudiag.report.sections import SECTIONS, findings
 from gpudiag.run import Run, RunInfo
 
 
@@ -32,10 +37,14 @@ def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> N
         assert section(document), name
 
 
+BY_CALL = ("memory_by_trial", "learning_curves")
+"""Figures that are drawn when asked for, and stand in no report."""
+
+
 def test_every_picture_has_one_place_and_every_place_a_picture(document: dict[str, Any]) -> None:
     document["measures"]["pruning"]["n_pruned"]["value"] = 1
     placed = [b.name for section in SECTIONS.values() for b in section(document) if isinstance(b, Figure)]
-    assert sorted(placed) == sorted(PLOTS)
+    assert sorted([*placed, *BY_CALL]) == sorted(PLOTS)
 
 
 def test_masthead(document: dict[str, Any]) -> None:
@@ -114,3 +123,47 @@ def test_data_quality_names_inputs_oddities_and_clock(document: dict[str, Any]) 
 def test_provenance_names_hash_settings_and_versions(document: dict[str, Any]) -> None:
     text = markdown("provenance", document)
     assert "ab" * 32 in text and "| `parallel` | 2 |" in text and "| numpy |" in text
+
+
+def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
+    document = diagnose(toy_run(), rules=TOY_RULES).to_dict()
+    cause, symptom = (next(v for v in document["verdicts"] if v["rule"] == name) for name in ("toy-broken", "toy-dear"))
+    symptom["caused_by"] = "toy-broken"
+    (card,) = findings(document)
+    assert [one.id for one in card.symptoms] == ["toy-dear"]
+    html, text, plain = fragments.render([card]), render([card]), terminal.render([card])
+    assert html.index('id="finding-toy-broken"') < html.index("Explained by it:") < html.index('id="finding-toy-dear"')
+    assert html.count("<article") == html.count("</article>") == 2
+    assert f"#### ● note: {symptom['title']}" in text and f"### ■ critical: {cause['title']}" in text
+    assert f"  ● {symptom['title']}" in plain
+    assert f"Explained by: {cause['title']}" in report_text.render(document)
+    document["verdicts"].remove(cause)
+    assert [one.id for one in findings(document)] == ["toy-dear"]
+
+
+def test_more_than_all_slots_is_said_in_words(document: dict[str, Any]) -> None:
+    used = document["measures"]["parallelism"]["efficiency_pct"]
+    used["value"] = 100.4
+    text = markdown("parallelism", document)
+    assert "**all, and 0.4 % more** of the configured slots used" in text and "100.4" not in text
+    used["value"] = 100.0
+    assert "**100 %** of the configured slots used" in markdown("parallelism", document)
+
+
+def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
+    limit = {name: {"value": 0.0, "unit": "%"} for name in (f"{one}_pct" for one in CLASSES)}
+    limit |= {"trial_gpu_s": {"value": 7200.0, "unit": "GPU-s"}, "has_host": {"value": False, "unit": ""}}
+
+    def said(label: str, **shares: float) -> str:
+        values = {f"{name}_pct": {"value": share, "unit": "%"} for name, share in shares.items()}
+        facts = {**limit, **values, "label": {"value": label, "unit": ""}}
+        return bottleneck_sentence({"measures": {"bottleneck": facts}})
+
+    assert said("io_wait", io_wait=80.0, undetermined=20.0).startswith("80 % of the trial time was waiting for storage")
+    assert said("", busy=45.0, io_wait=30.0, undetermined=25.0) == (
+        "No single limit holds half of the trial time and twice the next: 45 % busy, and nothing to tell with what, "
+        "30 % waiting for storage; 25 % shows no signature, for CPU by core and I/O wait were not recorded."
+    )
+    assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the trial time shows no signature")
+    assert bottleneck_sentence({"measures": {}}) == ""
+    assert tuple(CLASSES) == MEASURED

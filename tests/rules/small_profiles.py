@@ -40,6 +40,7 @@ PER_GPU: dict[type, dict[str, Any]] = {
         "mean_pct": NAN, "p5_pct": NAN, "p50_pct": NAN, "p95_pct": NAN, "max_pct": NAN, "idle_pct": NAN,
         "duty_pct": NAN, "idle_gpu_h": NAN, "observed_s": NAN, "n_samples": 0, "mem_at_baseline": NAN,
         "trial_mean_pct": NAN, "trial_p5_pct": NAN, "trial_p95_pct": NAN, "trial_idle_gpu_h": NAN, "trial_s": NAN,
+        "active_mean_pct": NAN, "active_p5_pct": NAN, "active_p95_pct": NAN, "active_idle_gpu_h": NAN, "active_s": NAN,
     },
     MemoryProfile: {
         "p99_used_pct": NAN, "max_used_pct": NAN, "total_mib": NAN, "headroom_mib": NAN, "growth_factor": NAN,
@@ -85,7 +86,7 @@ FRAMES = {
     "gaps": ["gpu", "start", "end", "gap_s", "trials_ended", "share_pct"],
     "open_trials": ["trial", "name", "reason", "orphan"],
     "segments": ["gpu", "start", "end", "mean_pct", "work_s"],
-    "constants": ["table", "column", "value"],
+    "constants": ["table", "column", "gpu", "value"],
     "mixed": ["gpu", "what"],
     "by_kind": ["kind", "n", "n_events"],
     "failures": ["trial", "name", "kind", "follows"],

@@ -34,6 +34,14 @@ def test_words_are_complete(rule: Rule) -> None:
     assert rule.measure in MEASURES
 
 
+SOURCES = r"METHODS|SageMaker|jobstats|PyTorch|DCGM|NVML|[Oo]ptuna|published\s+source|arXiv"
+
+
+@EVERY
+def test_the_docstring_names_the_source_of_the_thresholds(rule: Rule) -> None:
+    assert re.search(SOURCES, rule.why), "say whose threshold it is, or that it is a default without a published source"
+
+
 @EVERY
 def test_thresholds_are_legal_and_carry_their_unit(rule: Rule) -> None:
     assert check_thresholds((rule,), {rule.id: rule.thresholds})

@@ -96,10 +96,11 @@ def test_planted_faults_are_found() -> None:
     run = healthy(("0", "1"))
     second = run.gpu["gpu"] == "1"
     first_half = run.gpu["time"] < at(HOUR / 2)
+    by_turns = first_half | (run.gpu["time"] > at(0.9 * HOUR))
     faults: dict[str, Run] = {
         "gpu-unused": healthy(gpu=gpu_with(run, util_pct=run.gpu["util_pct"].where(~second, 0.0))),
         "gpu-low-utilization": healthy(gpu=gpu_with(run, util_pct=run.gpu["util_pct"] / 8)),
-        "gpu-fluctuating": healthy(gpu=gpu_with(run, util_pct=run.gpu["util_pct"].where(first_half, 0.0))),
+        "gpu-fluctuating": healthy(gpu=gpu_with(run, util_pct=run.gpu["util_pct"].where(by_turns, 0.0))),
         "memory-near-limit": healthy(gpu=gpu_with(run, mem_used_mib=23500.0)),
         "memory-headroom": healthy(gpu=gpu_with(run, mem_used_mib=2500.0)),
         "power-implausible": healthy(gpu=gpu_with(run, power_w=run.gpu["power_w"].where(~second, 990.0))),

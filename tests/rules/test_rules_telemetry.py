@@ -156,8 +156,10 @@ EVEN = {"mean_pct": 60.0, "observed_s": 300.0, "idle_gpu_h": 0.01, "max_pct": 10
     [(9.9, 70, 300, FOUND), (10, 70, 300, CLEAR), (9.9, 69.9, 300, CLEAR), (0, 100, 299, NOT_ASSESSED)],
 )
 def test_fluctuating(p5: float, p95: float, seconds: float, status: Status) -> None:
-    found = verdict(gpu_fluctuating, use(**{**EVEN, "observed_s": seconds}, p5_pct=p5, p95_pct=p95))
+    active = {"active_s": seconds, "active_p5_pct": p5, "active_p95_pct": p95, "active_idle_gpu_h": 0.01}
+    found = verdict(gpu_fluctuating, use(**{**EVEN, "observed_s": seconds}, **active))
     assert found.status is status
+    assert verdict(gpu_fluctuating, use(**EVEN)).status is CLEAR, "never active"
     if status is FOUND:
         assert found.lost_gpu_h == 0.01 and "idle (at most 10 %) for 12 % of it" in found.summary
 

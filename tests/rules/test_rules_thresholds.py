@@ -134,7 +134,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     "sampler-slows-down": (RecorderProfile, {"slow_ratio": 1.31}, INFO),
     "placeholder-columns": (
         RecorderProfile,
-        {"constants": pd.DataFrame({"table": ["host"], "column": ["cpu_pct"], "value": [100.0]})},
+        {"constants": pd.DataFrame({"table": ["host"], "column": ["cpu_pct"], "gpu": [None], "value": [100.0]})},
         INFO,
     ),
     "identity-mixed": (
@@ -165,7 +165,9 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("stalls-aperiodic", {"stalled_pct": 9.9}, CLEAR),
     ("stalls-aperiodic", {"p95_pct": 49.9}, CLEAR),
     ("stalls-aperiodic", {"n_stalls": 4.0}, CLEAR),
-    ("stalls-aperiodic", {"acf": 0.5, "regular_pct": 50.0}, CLEAR),
+    ("stalls-aperiodic", {"acf": 0.5, "regular_pct": 50.0, "n_dips": 5.0, "lost_pct": 5.0}, CLEAR),
+    ("stalls-aperiodic", {"acf": 0.5, "regular_pct": 50.0, "n_dips": 4.0, "lost_pct": 5.0}, WARNING),
+    ("stalls-aperiodic", {"acf": 0.5, "regular_pct": 50.0, "n_dips": 5.0, "lost_pct": 4.9}, WARNING),
     ("idle-before-work", {"lead_s": 1200.0}, CLEAR),
     ("idle-before-work", {"lead_mib": 2000.0}, WARNING),
     ("idle-before-work", {"lead_mib": 1999.0}, INFO),
@@ -233,7 +235,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("temperature-high", {"hot_s": 60.0}, CLEAR),
     ("temperature-high", {"hot_s": NAN}, NOT_ASSESSED),
     ("power-fault-throttling", {"frozen_cap_s": 60.0}, CLEAR),
-    ("power-fault-throttling", {"frozen_cap_s": 0.0, "power_pct": NAN}, NOT_ASSESSED),
+    ("power-fault-throttling", {"frozen_cap_s": NAN}, NOT_ASSESSED),
     ("gpu-lost", {"n_lost": 0}, CLEAR),
     ("gpu-hardware-errors", {"n_hardware": 0}, NOT_ASSESSED),
     ("gpu-hardware-errors", {"n_hardware": 0, "has_kernel_log": True}, CLEAR),
@@ -283,7 +285,9 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("sensor-stuck", {"stuck_s": NAN}, NOT_ASSESSED),
     ("sampler-slows-down", {"slow_ratio": 1.3}, CLEAR),
     ("sampler-slows-down", {"slow_ratio": NAN}, NOT_APPLICABLE),
-    ("placeholder-columns", {"constants": pd.DataFrame(columns=["table", "column", "value"])}, CLEAR),
+    ("placeholder-columns", {"constants": pd.DataFrame(), "n_judged": 1}, CLEAR),
+    ("placeholder-columns", {"constants": pd.DataFrame(), "n_judged": 1, "n_blind": 1}, NOT_ASSESSED),
+    ("placeholder-columns", {"constants": pd.DataFrame()}, NOT_APPLICABLE),
     ("identity-mixed", {"mixed": pd.DataFrame(columns=["gpu", "what"])}, CLEAR),
 ]
 

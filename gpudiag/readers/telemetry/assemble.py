@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -26,10 +27,18 @@ from gpudiag.readers.telemetry.order import (
 )
 from gpudiag.readers.telemetry.pieces import UNKNOWN, Piece, by_gpu, column_of
 from gpudiag.readers.telemetry.sweep import Sweep
-from gpudiag.readers.telemetry.ticks import MIDNIGHT_NOTE, relative_note, relative_time, since_midnight, zone_note
+from gpudiag.readers.telemetry.ticks import (
+    MIDNIGHT_NOTE,
+    apart,
+    relative_note,
+    relative_time,
+    since_midnight,
+    zone_note,
+)
 from gpudiag.readers.telemetry.told_events import told_events
 
 NO_GPU = "row that names no GPU"
+_MANY_ROWS = 500_000
 
 
 @dataclass(eq=False)
@@ -68,10 +77,12 @@ def assemble(
     said = list(notes)
     lost = np.concatenate([piece.lost for piece in pieces])
     named = any(piece.code is not None for piece in pieces)
-    rows = _named(pieces, sweep, said) if named else _in_order(pieces, sweep, said)
+    rows = _named(pieces, sweep, said, source, reader) if named else _in_order(pieces, sweep, said)
     stamps = _time(rows, sweep, options, said)
     said += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
     host = _host(rows.columns, stamps)
+    stamps, coarse = apart(stamps, rows.code, rows.columns)
+    said += coarse
     gpu = pd.Categorical.from_codes(rows.code, rows.labels)
     events = told_events(stamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
     columns: dict[str, Any] = rows.columns
@@ -86,7 +97,7 @@ def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
     return [(line, stamp, text) for (line, _, text), stamp in zip(sweep.marks, stamps, strict=True)]
 
 
-def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
+def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str], source: Source, reader: str) -> _Rows:
     """Rows that say which GPU they speak of."""
     faces = list(dict.fromkeys(face for piece in pieces for face in piece.faces))
     ids, made_up = resolve(faces)
@@ -103,6 +114,8 @@ def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
         piece.code = None
     without = np.concatenate(nameless)
     sweep.log.add(NO_GPU, len(without), line=int(without.min()) if len(without) else None, lost=True)
+    if not labels:
+        raise nothing_usable(source, reader, sweep.log)
     order = [(piece, own[gpu]) for gpu in range(len(labels)) for piece, own in zip(pieces, cuts, strict=True)]
     sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
     code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
@@ -130,16 +143,20 @@ def _lines(order: Sequence[tuple[Piece, slice]]) -> np.ndarray:
 
 def _columns(order: Sequence[tuple[Piece, slice]]) -> dict[str, np.ndarray]:
     """Each column over all pieces; what is taken is freed, so that a long log is in memory only once."""
-    out: dict[str, np.ndarray] = {}
     pieces = list(dict.fromkeys(piece for piece, _ in order))
-    for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
+
+    def whole(name: str) -> np.ndarray:
+        columns = {piece: column_of(piece, name) for piece in pieces}
         for piece in pieces:
-            piece.columns[name] = column_of(piece, name)
-        parts = [piece.columns[name][cut] for piece, cut in order]
-        out[name] = np.concatenate(parts, dtype=None if name == "time" else np.float64)
-        for piece in pieces:
-            del piece.columns[name]
-    return out
+            piece.columns.pop(name, None)
+        parts = [columns[piece][cut] for piece, cut in order]
+        return np.concatenate(parts, dtype=None if name == "time" else np.float64)
+
+    names = list(dict.fromkeys(name for piece in pieces for name in piece.columns))
+    if sum(map(len, pieces)) < _MANY_ROWS:
+        return {name: whole(name) for name in names}
+    with ThreadPoolExecutor(2) as pool:  # most of it is the wait for fresh memory
+        return dict(zip(names, pool.map(whole, names), strict=True))
 
 
 def _described(labels: Sequence[str], faces: Sequence[Face], ids: Sequence[str]) -> list[Known]:

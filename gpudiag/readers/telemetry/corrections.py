@@ -67,7 +67,9 @@ def _milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:
     notes = []
     for name in ("power_w", "power_limit_w"):
         values = columns.get(name)
-        if values is not None and 2 * (values > _MOST_BOARD_W).sum() > (~np.isnan(values)).sum():
+        if values is None or not len(values) or not np.fmax.reduce(values) > _MOST_BOARD_W:
+            continue
+        if 2 * (values > _MOST_BOARD_W).sum() > (~np.isnan(values)).sum():
             columns[name] = values / 1000
             notes.append(f"{name} was labelled W but its numbers are milliwatts; it was divided by 1000.")
     return notes
@@ -78,6 +80,8 @@ def _fractions(columns: MutableMapping[str, np.ndarray]) -> list[str]:
     notes = []
     for name in ("util_pct", "mem_pct"):
         values = columns.get(name, np.empty(0))
+        if not len(values) or np.fmax.reduce(values) > 1:  # as in nearly every log
+            continue
         known = values[~np.isnan(values)]
         if len(known) and known.min() >= 0 and known.max() <= 1 and (known != np.round(known)).any():
             columns[name] = values * 100

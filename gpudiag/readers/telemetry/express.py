@@ -43,7 +43,9 @@ class Express:
         """The lines that are no regular row."""
         if len(self.rows) == self.size:
             return np.empty(0, dtype=np.int64)
-        return np.setdiff1d(np.arange(self.size), self.rows, assume_unique=True)
+        other = np.ones(self.size, dtype=bool)
+        other[self.rows] = False
+        return np.flatnonzero(other)
 
     def text(self, place: int, row: int) -> str:
         """The cell in a column of a regular row."""

@@ -139,33 +139,31 @@ def _falls_short(rows: pl.DataFrame, field: Field) -> bool:
 def _bad(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> pl.Series | None:
     """True where a row is bad; None if all are good. A column in which every cell parsed costs next to nothing."""
     size = len(layout.fields)
-    faults: list[pl.Series] = []
-    last, beyond = cells[_cell(size - 1)], cells[_cell(size)]
-    if last.null_count():
+    faults: list[pl.Expr] = []
+    last, beyond = pl.col(_cell(size - 1)), pl.col(_cell(size))
+    if cells[_cell(size - 1)].null_count():
         faults.append(last.is_null())
-    if beyond.null_count() < len(beyond):  # a comma at the end of a line is no further cell
+    if cells[_cell(size)].null_count() < len(cells):  # a comma at the end of a line is no further cell
         faults.append((beyond.str.strip_chars() != "").fill_null(False))
-    faults += _torn_cells(rows, cells, layout)
+    faults += _torn_cells(cells, layout)
     for place, field in layout.used:
-        value = rows[field.target]
-        if value.null_count() and field.kind == "time":
-            faults.append(value.is_null())
-        elif value.null_count() and field.kind != "text":
-            said = cells.select(missing(pl.col(_cell(place))).fill_null(False)).to_series()
-            faults.append(value.is_null() & ~said)
-    bad = None
-    for fault in faults:
-        if fault.any():
-            bad = fault if bad is None else bad | fault
-    return bad
+        if field.kind == "text" or not rows[field.target].null_count():
+            continue
+        value = pl.col(field.target)
+        said = missing(pl.col(_cell(place))).fill_null(False)
+        faults.append(value.is_null() if field.kind == "time" else value.is_null() & ~said)
+    if not faults:
+        return None
+    bad = cells.hstack(rows).select(bad=pl.any_horizontal(faults)).to_series()
+    return bad if bad.any() else None
 
 
-def _torn_cells(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> list[pl.Series]:
+def _torn_cells(cells: pl.DataFrame, layout: Layout) -> list[pl.Expr]:
     """Where a number lacks its unit, for each column in which that happens."""
     whole = {field.target: _whole(place, field) for place, field in layout.used if field.unit or field.prefix}
     fits = cells.select(fit.all().alias(target) for target, fit in whole.items()) if whole else pl.DataFrame()
     torn = [target for target in fits.columns if not fits[target][0]]
-    return [rows[target].is_not_null() & ~cells.select(whole[target].fill_null(False)).to_series() for target in torn]
+    return [pl.col(target).is_not_null() & ~whole[target].fill_null(False) for target in torn]
 
 
 def _whole(place: int, field: Field) -> pl.Expr:

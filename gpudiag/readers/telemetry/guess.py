@@ -16,6 +16,7 @@ _BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
 _PSTATE = re.compile(r"P\d{1,2}")
 _NAME = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN|RTX|GTX|A\d+|H\d+|L\d+)[\w ().+/-]*")
 _MOST_INDEX = 15
+_MOST_ALIKE = 0.8
 _TEMPERATURES_C = (10, 120)
 
 
@@ -45,7 +46,7 @@ def _legal(cell: str) -> bool:
 
 def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
     """A field name for each column, ``unknown`` where nothing tells."""
-    columns = [[cell for cell in column if not is_missing(cell)] for column in zip(*rows, strict=True)]
+    columns = [[cell for cell in column if not is_missing(cell)] for column in zip(*_alike(rows), strict=True)]
     names = ["unknown"] * len(columns)
     for form, name in (
         (STAMP, "timestamp"),
@@ -63,6 +64,29 @@ def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
     for place, name in _bare(columns, names):
         names[place] = name
     return names
+
+
+def _alike(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """The rows without the few that are torn: those with a cell in another form than most of its column."""
+    forms = [[_form(cell) for cell in row] for row in rows]
+    usual = [Counter(filter(None, column)).most_common(1) for column in zip(*forms, strict=True)]
+    alike = [
+        row
+        for row, own in zip(rows, forms, strict=True)
+        if all(not form or form == most[0][0] for form, most in zip(own, usual, strict=True))
+    ]
+    return alike if len(alike) >= _MOST_ALIKE * len(rows) else list(rows)
+
+
+def _form(cell: str) -> str:
+    """What a cell looks like: a unit, or the pattern it fits; empty if it is unknown."""
+    if is_missing(cell):
+        return ""
+    if match := _WITH_UNIT.fullmatch(cell):
+        return match[1]
+    return next(
+        (form.pattern for form in (_NUMBER, STAMP, _UUID, _BUS_ID, _PSTATE, _NAME) if form.fullmatch(cell)), "?"
+    )
 
 
 def _by_unit(columns: Sequence[Sequence[str]]) -> list[tuple[int, str]]:

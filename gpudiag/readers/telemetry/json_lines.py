@@ -15,7 +15,7 @@ from gpudiag.readers.telemetry.finish import nothing_usable
 from gpudiag.readers.telemetry.json_documents import documents
 from gpudiag.readers.telemetry.moments import Moment
 from gpudiag.readers.telemetry.sweep import Sweep
-from gpudiag.readers.telemetry.table_layout import layout_of, names_columns
+from gpudiag.readers.telemetry.table_layout import layout_of, names_columns, unitless
 
 NAME = "json-samples"
 _SEPARATOR = "\t"
@@ -76,7 +76,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     layout = layout_of(names, cells[:_SAMPLE_ROWS], _SEPARATOR)
     sweep = Sweep(layout, lambda line, below: None, log)
     sweep.run(iter([Block("\n".join(map(_SEPARATOR.join, cells)).encode("utf-8", "replace"), 1)]))
-    return assemble(source, NAME, options, sweep, [])
+    return assemble(source, NAME, options, sweep, [], unitless=unitless(layout))
 
 
 READER = Reader(NAME, recognises, read)

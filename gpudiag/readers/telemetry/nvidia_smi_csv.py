@@ -67,12 +67,12 @@ def _named(source: Source, names: Sequence[str], lines: Sequence[str]) -> Layout
 
 def _guessed(source: Source, lines: Sequence[str], notes: list[str]) -> Layout:
     rows = rows_like(lines)
-    if not has_units(rows):
+    names = guess_names(rows) if has_units(rows) else []
+    if set(names) <= {"unknown"}:
         raise InputError(
             f"{source.path}: has no header and no units, so that its {len(rows[0])} columns cannot be told apart; "
             "name them in order with --columns timestamp,index,utilization.gpu,... (unknown for one to skip)."
         )
-    names = guess_names(rows)
     notes.append(f"It has no header; its columns were taken by their units as {', '.join(names)}.")
     return layout_of(names, [", ".join(row) for row in rows])
 

@@ -82,22 +82,74 @@ def piece_of_express(express: Express, layout: Layout, lines: np.ndarray) -> Pie
 
 
 def join(pieces: Sequence[Piece]) -> Piece:
-    """Pieces of one block as one, in the order of their lines; columns that a piece lacks are unknown there."""
-    if len(pieces) == 1:
-        return pieces[0]
-    names = list(dict.fromkeys(name for piece in pieces for name in piece.columns))
-    lines = np.concatenate([piece.lines for piece in pieces])
-    order = np.argsort(lines, kind="stable")
-    bases = np.cumsum([0, *(len(piece.faces) for piece in pieces)])
-    code = np.concatenate([_shifted(piece, base) for piece, base in zip(pieces, bases, strict=False)])
-    known = any(piece.code is not None for piece in pieces)
+    """Pieces of one stretch of a file as one: by GPU, then in the order of lines.
+
+    Columns that a piece lacks are unknown there. A few rows go into many at the cost of a copy.
+    """
+    whole = _sorted(pieces[0], pieces[0].faces)
+    for piece in pieces[1:]:
+        whole = _two(whole, piece)
+    return whole
+
+
+def _two(whole: Piece, more: Piece) -> Piece:
+    faces = tuple(dict.fromkeys((*whole.faces, *more.faces)))
+    known = whole.code is not None or more.code is not None
+    whole, more = _sorted(whole, faces), _sorted(more, faces)
+    spots = np.searchsorted(_place(whole), _place(more)) + np.arange(len(more))
+    stays = np.ones(len(whole) + len(more), dtype=bool)
+    stays[spots] = False
+
+    def mixed(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        out = _own_pages(len(stays), np.result_type(old, new))
+        out[stays], out[spots] = old, new
+        return out
+
+    names = dict.fromkeys((*whole.columns, *more.columns))
     return Piece(
-        {name: np.concatenate([column_of(piece, name) for piece in pieces])[order] for name in names},
-        lines[order],
-        code[order] if known else None,
-        tuple(face for piece in pieces for face in piece.faces),
-        np.concatenate([piece.lost for piece in pieces]),
-        tuple(mark for piece in pieces for mark in piece.marks),
+        {name: mixed(column_of(whole, name), column_of(more, name)) for name in names},
+        mixed(whole.lines, more.lines),
+        mixed(_codes(whole), _codes(more)) if known else None,
+        faces,
+        np.concatenate([whole.lost, more.lost]),
+        whole.marks + more.marks,
+    )
+
+
+def _sorted(piece: Piece, faces: tuple[Face, ...]) -> Piece:
+    """The rows with codes that point into ``faces``, by GPU and line."""
+    code = piece.code
+    if code is not None and faces != piece.faces[: len(faces)]:
+        code = np.array([*map(faces.index, piece.faces), UNKNOWN], dtype=np.int16)[code]
+    out = Piece(piece.columns, piece.lines, code, faces, piece.lost, piece.marks)
+    place = _place(out)
+    if (place[1:] >= place[:-1]).all():
+        return out
+    order = np.argsort(place, kind="stable")
+    out.columns = {name: values[order] for name, values in out.columns.items()}
+    out.lines, out.code = out.lines[order], None if code is None else code[order]
+    return out
+
+
+def _place(piece: Piece) -> np.ndarray:
+    return (_codes(piece).astype(np.int64) << 32) + piece.lines
+
+
+def _codes(piece: Piece) -> np.ndarray:
+    return np.full(len(piece), UNKNOWN, dtype=np.int16) if piece.code is None else piece.code
+
+
+def between(piece: Piece, first_line: int, last_line: int) -> Piece:
+    """The rows of these lines, of a piece in the order of lines."""
+    rows = slice(*np.searchsorted(piece.lines, [first_line, last_line + 1]).tolist())
+    lost = piece.lost[(piece.lost >= first_line) & (piece.lost <= last_line)]
+    return Piece(
+        {name: values[rows] for name, values in piece.columns.items()},
+        piece.lines[rows],
+        None if piece.code is None else piece.code[rows],
+        piece.faces,
+        lost,
+        tuple(mark for mark in piece.marks if first_line <= mark[0] <= last_line),
     )
 
 
@@ -114,18 +166,15 @@ def by_gpu(piece: Piece) -> Piece:
 
 
 def _apart(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """The values in an order, in pages of their own: they go back to the system as soon as they are freed."""
-    if values.nbytes < _PAGES:
-        return values[order]
-    out = np.frombuffer(mmap.mmap(-1, values.nbytes), values.dtype)
-    np.take(values, order, out=out, mode="clip")
-    return out
+    """The values in an order."""
+    return np.take(values, order, out=_own_pages(len(order), values.dtype), mode="clip")
 
 
-def _shifted(piece: Piece, base: int) -> np.ndarray:
-    if piece.code is None:
-        return np.full(len(piece), UNKNOWN, dtype=np.int16)
-    return np.where(piece.code == UNKNOWN, UNKNOWN, piece.code + base).astype(np.int16)
+def _own_pages(size: int, dtype: np.dtype) -> np.ndarray:
+    """An array, a large one in pages of its own: they go back to the system as soon as it is freed."""
+    if size * dtype.itemsize < _PAGES:
+        return np.empty(size, dtype)
+    return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype)
 
 
 def column_of(piece: Piece, name: str) -> np.ndarray:

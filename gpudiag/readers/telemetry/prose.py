@@ -6,19 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.aliases import meaning_of
+from gpudiag.readers.telemetry.corrections import correct
 from gpudiag.readers.telemetry.finish import finish
 from gpudiag.readers.telemetry.lines import numbered_lines
 from gpudiag.readers.telemetry.moments import Moment, read_moment
 from gpudiag.readers.telemetry.prose_rows import bare_row, columns_of
 from gpudiag.readers.telemetry.stamps import STAMP, tell_form
 from gpudiag.readers.telemetry.sweep import OTHER
-from gpudiag.readers.telemetry.ticks import moment_column, zone_note
+from gpudiag.readers.telemetry.ticks import apart, moment_column, zone_note
 
 NAME = "prose"
 _SNIFFED_LINES = 60
@@ -45,6 +47,7 @@ class _Said:
     name: str = ""
     moment: Moment | None = None
     others: int = 0
+    units: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -54,6 +57,7 @@ class _Rows:
     stamps: list[Moment | None] = field(default_factory=list)
     rows: list[dict[str, object]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
+    units: set[str] = field(default_factory=set)
 
     def add(self, line: int, moment: Moment | None, gpu: str, values: dict[str, float]) -> None:
         self.stamps.append(moment)
@@ -90,6 +94,7 @@ def _said(line: str) -> _Said:
     for match in _SIZE.finditer(rest):
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         said.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+        said.units.add(meaning.target)
     return said
 
 
@@ -100,6 +105,7 @@ def _take(said: _Said, match: re.Match[str]) -> None:
         said.gpu = match["value"]
     elif meaning.metric:
         said.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+        said.units |= {meaning.target, _TOTALS.get(meaning.target, "")} if meaning.unit else set()
         if match["most"] and meaning.target in _TOTALS:
             said.values.setdefault(_TOTALS[meaning.target], float(match["most"]) * meaning.scale)
     elif meaning.target not in ("known", "time", "elapsed", "date"):
@@ -116,13 +122,15 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             bare.append((line, moment, row))
         elif _tells(said):
             found.add(line, moment, said.gpu, said.values)
+            found.units |= said.units
             if said.name:
                 found.names[said.gpu] = said.name
     notes = _bare_rows(found, bare, options, log)
     notes += zone_note(found.stamps) + _date_note(source)
     frame = pd.DataFrame(found.rows, columns=None if found.rows else ["line", "gpu"])
     frame["time"] = moment_column(found.stamps, options.timezone)
-    frame = _whole(frame)
+    frame, corrected = _corrected(frame, found.units)
+    notes += corrected
     gpus = pd.DataFrame({"gpu": list(found.names), "name": list(found.names.values())}) if found.names else None
     return finish(source, NAME, options, log, gpu=frame, gpus=gpus, notes=notes)
 
@@ -169,13 +177,17 @@ def _date_note(source: Source) -> list[str]:
     return [f"Dates can be read day first or month first, and nothing in the log decides; {order} was assumed."]
 
 
-def _whole(frame: pd.DataFrame) -> pd.DataFrame:
-    """Used memory from what is free, where only that is said."""
-    if "mem_free_mib" in frame:
-        if "mem_used_mib" not in frame and "mem_total_mib" in frame:
-            frame["mem_used_mib"] = frame["mem_total_mib"] - frame["mem_free_mib"]
-        frame = frame.drop(columns="mem_free_mib")
-    return frame
+def _corrected(frame: pd.DataFrame, units: set[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of each GPU together, as their numbers show them to be meant; ``units`` were told for these columns."""
+    code = pd.factorize(frame["gpu"])[0]
+    order = np.argsort(code, kind="stable")
+    frame, code = frame.take(order), code[order]
+    named = ("gpu", "line", "time")
+    columns = {name: frame[name].to_numpy(dtype="float64") for name in frame if name not in named}
+    notes = correct(columns, code, unitless=columns.keys() - units)
+    stamps, coarse = apart(frame["time"], code, columns)
+    rest = {"time": stamps, "gpu": frame["gpu"].to_numpy(), "line": frame["line"].to_numpy()}
+    return pd.DataFrame(rest | columns), notes + coarse
 
 
 READER = Reader(NAME, recognises, read)

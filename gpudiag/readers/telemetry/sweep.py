@@ -22,7 +22,7 @@ from gpudiag.readers.source import Block
 from gpudiag.readers.telemetry import express
 from gpudiag.readers.telemetry.grid import Layout, parse, split_lines
 from gpudiag.readers.telemetry.moments import Moment, read_moment
-from gpudiag.readers.telemetry.pieces import Piece, by_gpu, join, piece_of, piece_of_express
+from gpudiag.readers.telemetry.pieces import Piece, between, by_gpu, join, piece_of, piece_of_express
 
 HeaderTest = Callable[[str, Callable[[], list[str]]], Layout | None]
 """The layout that a line announces, told from the line and (if asked for) those below; None if it is no header."""
@@ -34,12 +34,26 @@ NEW_HEADER = "header with other columns"
 NULS = "run of NUL bytes"
 
 _SAMPLE_LINES = 40
+_MANY_LINES = 4000
 _ENOUGH = 3
 """Rows without units among rows with units are a second writer from this many on; fewer are torn."""
 
 _STAMP = r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d"
 _RUN_TOGETHER = rf"^.+({_STAMP}.*)$"
 _ROW_LIKE = re.compile(rf"{_STAMP}|\d (?:%|MiB|W|MHz)(?:,|$)|\d,.*\d")
+
+
+@dataclass(frozen=True, eq=False)
+class _Left:
+    """Lines of a block that are no good rows so far: their numbers and texts, and where its good rows are.
+
+    ``breaks`` are the numbers of its lines that are no row, headers among them; ``piece`` is a place in ``pieces``.
+    """
+
+    piece: int
+    breaks: np.ndarray
+    lines: np.ndarray
+    texts: pl.Series
 
 
 @dataclass
@@ -59,6 +73,7 @@ class Sweep:
     others: list[tuple[int, str]] = field(default_factory=list)
     marks: list[tuple[int, str, str]] = field(default_factory=list)
     _headers: dict[str, Layout] = field(default_factory=dict)
+    _left: list[_Left] = field(default_factory=list)
 
     def run(self, blocks: Iterator[Block], header: int = 0) -> None:
         """Read all blocks of a log; its header is its ``header``-th line, 0 for a log without one."""
@@ -73,20 +88,19 @@ class Sweep:
                 self.pieces.append(work.piece)
             else:
                 self._settle(work.first_line, work.lines, work.piece, work.bad)
+        self._look_again()
 
     def _begin(self, top: Sequence[str]) -> None:
         """Take note of the header that was found, and of the lines above it."""
         self._headers[top[-1]] = self.layout
         self.breaks.append(np.arange(1, len(top) + 1))
-        self._count(1, np.arange(len(top) - 1), top[:-1])
+        self._count(np.arange(1, len(top)), top[:-1])
 
     def _settle(self, first_line: int, lines: pl.Series, piece: Piece, bad: np.ndarray) -> None:
         """Sort out a block in which some lines are no good rows."""
         at, layouts = self._headers_in(first_line, lines, bad)
-        if all(layout is self.layout for layout in layouts):
-            found = [piece]
-            left = np.setdiff1d(bad, at, assume_unique=True)
-        else:
+        if changes := any(layout is not self.layout for layout in layouts):
+            self._look_again()
             found, left = [], np.empty(0, dtype=np.int64)
             for layout, places in _regimes(len(lines), at, [self.layout, *layouts]):
                 part = parse(lines.gather(places), layout)
@@ -94,10 +108,18 @@ class Sweep:
                 left = np.union1d(left, places[_positions(part.bad)])
             left = np.setdiff1d(left, at, assume_unique=True)
             self.layout = layouts[-1]
-        found += self._second_look(first_line, lines, left)
-        taken = np.concatenate([piece.lines for piece in found])
-        self.breaks.append(np.setdiff1d(first_line + np.union1d(bad, left), taken))
-        self.pieces.append(by_gpu(join(found)))
+        else:
+            found = [piece]
+            left = np.setdiff1d(bad, at, assume_unique=True) if len(at) else bad
+        self.pieces.append(join(found))
+        free = np.zeros(len(lines), dtype=bool)
+        free[bad] = free[left] = True
+        for rows in found:
+            free[rows.lines - first_line] = False
+        texts = lines.gather(left)
+        self._left.append(_Left(len(self.pieces) - 1, first_line + np.flatnonzero(free), first_line + left, texts))
+        if changes or sum(len(left.lines) for left in self._left) > _MANY_LINES:
+            self._look_again()
 
     def _headers_in(self, first_line: int, lines: pl.Series, bad: np.ndarray) -> tuple[np.ndarray, list[Layout]]:
         """Places of header lines and the layout that each announces."""
@@ -118,10 +140,26 @@ class Sweep:
                 self.log.add(kind, len(places), line=first_line + int(places[0]), example=lines[int(places[0])])
         return at, layouts
 
-    def _second_look(self, first_line: int, lines: pl.Series, left: np.ndarray) -> list[Piece]:
-        """Rows among the lines left over; what is none is counted."""
+    def _look_again(self) -> None:
+        """Find rows among the lines left over, of several blocks at once; what is none is counted."""
+        blocks, self._left = self._left, []
+        if not blocks:
+            return
+        lines = np.concatenate([block.lines for block in blocks])
+        texts = pl.concat([block.texts for block in blocks])
+        found = self._second_look(lines, texts)
+        taken = np.concatenate([lines[:0], *(piece.lines for piece in found)])
+        for block in blocks:
+            self.breaks.append(block.breaks[~np.isin(block.breaks, taken)])
+            if len(block.lines):
+                parts = [between(piece, int(block.lines[0]), int(block.lines[-1])) for piece in found]
+                more = [part for part in parts if len(part) or part.marks]
+                self.pieces[block.piece] = join([self.pieces[block.piece], *more])
+
+    def _second_look(self, numbers: np.ndarray, lines: pl.Series) -> list[Piece]:
+        """Rows among lines with these numbers."""
         found: list[Piece] = []
-        left = left[lines.gather(left).is_not_null().to_numpy()]
+        left = np.flatnonzero(lines.is_not_null().to_numpy())
         for layout in self._others():
             texts = lines.gather(left)
             part = parse(texts, layout) if len(left) else None
@@ -132,14 +170,14 @@ class Sweep:
                 or (layout.writes_units != self.layout.writes_units and good.sum() < _ENOUGH)
             ):
                 continue
-            found.append(piece_of(part, layout, (first_line + left).astype(np.int32)))
+            found.append(piece_of(part, layout, numbers[left].astype(np.int32)))
             left = left[~good]
         rows_in_one = lines.gather(left).str.extract(_RUN_TOGETHER)
         if self.layout.starts_with_stamp and rows_in_one.is_not_null().any():
             at = np.flatnonzero(rows_in_one.is_not_null().to_numpy())
             part = parse(rows_in_one.gather(at), self.layout.relaxed())
-            found.append(piece_of(part, self.layout, (first_line + left[at]).astype(np.int32)))
-        self._count(first_line, left, lines.gather(left).to_list())
+            found.append(piece_of(part, self.layout, numbers[left[at]].astype(np.int32)))
+        self._count(numbers[left], lines.gather(left).to_list())
         return found
 
     def _others(self) -> list[Layout]:
@@ -147,8 +185,8 @@ class Sweep:
         known = list({id(layout): layout for layout in (self.layout, *self._headers.values())}.values())
         return [layout.relaxed() for layout in known] + [layout.bare() for layout in known if layout.writes_units]
 
-    def _count(self, first_line: int, left: np.ndarray, texts: Sequence[str]) -> None:
-        for place, text in zip((first_line + left).tolist(), texts, strict=True):
+    def _count(self, numbers: np.ndarray, texts: Sequence[str]) -> None:
+        for place, text in zip(numbers.tolist(), texts, strict=True):
             if moment := self._moment(text):
                 self.moments.append((place, moment))
             elif not text.strip():
@@ -227,7 +265,7 @@ def _parse(block: Block, header: int, layout: Layout) -> _Work:
     piece, bad, lines = _rows(data, layout, first_line)
     if not len(bad):
         return _Work(block, layout, top, first_line, by_gpu(piece), bad, None)
-    return _Work(block, layout, top, first_line, piece, bad, split_lines(data) if lines is None else lines)
+    return _Work(block, layout, top, first_line, by_gpu(piece), bad, split_lines(data) if lines is None else lines)
 
 
 def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:

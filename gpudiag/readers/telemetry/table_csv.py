@@ -23,6 +23,7 @@ from gpudiag.readers.telemetry.table_layout import (
     names_columns,
     rows_under,
     split,
+    unitless,
 )
 from gpudiag.readers.telemetry.table_text import Prepare, join_decimals, quoting, squeeze, unquote_lines
 from gpudiag.readers.telemetry.wide import is_wide, long, metric_of_numbers, with_metric
@@ -67,13 +68,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         notes.append(note)
     if is_wide(table.layout):
         sweep.pieces = [long(piece) for piece in sweep.pieces]
-    return assemble(source, NAME, options, sweep, notes, unitless=_unitless(table.layout))
-
-
-def _unitless(layout: Layout) -> set[str]:
-    """The columns for which neither the name nor the cells tell a unit."""
-    numbers = [field for _, field in layout.used if field.kind == "number" and not field.unit]
-    return {field.target.split("@")[0] for field in numbers if not meaning_of(field.name).unit}
+    return assemble(source, NAME, options, sweep, notes, unitless=unitless(table.layout))
 
 
 def _table(source: Source, options: ReadOptions) -> _Table:

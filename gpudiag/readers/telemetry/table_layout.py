@@ -210,3 +210,9 @@ def _once(fields: Sequence[Field], meanings: Sequence[Meaning], times: Sequence[
         if fields[place].target:
             best.setdefault(fields[place].target, place)
     return [f if best.get(f.target) == place else Field(f.name) for place, f in enumerate(fields)]
+
+
+def unitless(layout: Layout) -> set[str]:
+    """The measurements for which neither the name nor the cells tell a unit."""
+    numbers = [field for _, field in layout.used if field.kind == "number" and not field.unit]
+    return {field.target.split("@")[0] for field in numbers if not meaning_of(field.name).unit}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ _SECOND_US = 1_000_000
 _FIRST_EPOCH_S, _LAST_EPOCH_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (FIRST_YEAR, LAST_YEAR))
 _DAY, _HALF_DAY = np.timedelta64(1, "D"), np.timedelta64(12, "h")
 DEFAULT_PERIOD_S = 1.0
+_TRIED = 100
 
 
 def is_epoch(seconds: float | None) -> TypeGuard[float]:
@@ -64,6 +65,37 @@ def spread(stamps: Sequence[Moment | None]) -> np.ndarray:
 
 def _same(moment: Moment | None, other: Moment) -> bool:
     return moment is not None and moment.stamp == other.stamp
+
+
+def apart(stamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> tuple[Any, list[str]]:
+    """Stamps with the samples of a second spread over it, where a log writes whole seconds and samples more often.
+
+    That is told from stamps shared by samples that differ, in most cases where one is shared; the same sample
+    written twice stays at its stamp. Where all stamps are whole minutes, it is minutes that are shared.
+
+    Args:
+        stamps: the times, UTC or local; rows of one GPU stand together.
+        code: which GPU each row speaks of.
+        columns: what was measured.
+    """
+    plain = np.asarray(pd.Series(stamps, copy=False).to_numpy(dtype="datetime64[us]")).view(np.int64)
+    if len(plain) < 2 or (plain[:_TRIED] % _SECOND_US).any() or (plain % _SECOND_US).any():
+        return stamps, []
+    starts = np.flatnonzero(np.append(True, (plain[1:] != plain[:-1]) | (code[1:] != code[:-1])))
+    sizes = np.diff(starts, append=len(plain))
+    if np.median(sizes) < 2:
+        return stamps, []
+    changes = np.zeros(len(plain), dtype=bool)
+    for values in columns.values():
+        changes[1:] |= (values[1:] != values[:-1]) & ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
+    changes[starts] = False
+    if 2 * np.logical_or.reduceat(changes, starts)[sizes > 1].sum() < (sizes > 1).sum():
+        return stamps, []
+    minutes = not (plain % (60 * _SECOND_US)).any() and len(starts) > 1
+    unit, name = (60 * _SECOND_US, "minute") if minutes else (_SECOND_US, "second")
+    place = np.arange(len(plain)) - np.repeat(starts, sizes)
+    extra = (place * unit // np.repeat(sizes, sizes)).astype("timedelta64[us]")
+    return stamps + extra, [f"Several samples share each {name}; they were spread over it evenly."]
 
 
 def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:

@@ -110,7 +110,7 @@ def _plain(values: Any, column: Column) -> Any:
 
 def _utc(stamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
     """Stamps as naive UTC in microseconds, in the order given."""
-    series = pd.Series(stamps)
+    series = pd.Series(stamps, copy=False)
     if getattr(series.dtype, "tz", None) is None:
         local = localize(series, zone)
         log.add("stamp in an hour that a clock change repeats", local.ambiguous)

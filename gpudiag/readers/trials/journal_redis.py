@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
@@ -11,7 +10,8 @@ from gpudiag.errors import InputError
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.journal import Operation, replay, to_stored
+from gpudiag.readers.trials.journal import replay
+from gpudiag.readers.trials.journal_tables import to_stored
 from gpudiag.readers.trials.stored import pick_study
 from gpudiag.readers.trials.url import show_url, without_secrets
 
@@ -41,7 +41,7 @@ def read_redis(url: str, options: ReadOptions) -> Trials:
         plain = address + (f"?{urlencode(asked)}" if asked else "")
         with redis.Redis.from_url(plain, socket_connect_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S) as server:
             chosen = _prefix(server, prefix, shown)
-            state = replay(_operations(server, chosen, problems), problems)
+            state = replay(_blocks(server, chosen), problems, "journal entry that is missing or damaged")
     except (redis.RedisError, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -66,13 +66,10 @@ def _prefix(server: Redis, prefix: str | None, shown: str) -> str:
     raise InputError(f"{shown}: holds {what}; prefixes found: {listed}. Choose one with ?prefix=NAME.")
 
 
-def _operations(server: Redis, prefix: str, problems: ProblemLog) -> Iterator[Operation]:
-    """The operations written when the reading began."""
+def _blocks(server: Redis, prefix: str) -> Iterator[tuple[int, bytes]]:
+    """The operations written when the reading began, as lines numbered from 0; a missing one is ``null``."""
     last = int(server.get(f"{prefix}:log_number"))
     for first in range(0, last + 1, BATCH):
         keys = [f"{prefix}:log:{number}" for number in range(first, min(first + BATCH, last + 1))]
-        for number, raw in enumerate(server.mget(keys), start=first):
-            try:
-                yield json.loads(raw)
-            except (TypeError, ValueError):
-                problems.add("journal entry that is missing or damaged", line=number, lost=True)
+        entries = [b"null" if raw is None else raw.replace(b"\n", b" ") or b"null" for raw in server.mget(keys)]
+        yield first, b"\n".join(entries) + b"\n"

@@ -17,11 +17,12 @@ from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
 from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
+from gpudiag.readers.trials.server_columns import DIALECTS, joined
 from gpudiag.readers.trials.url import scheme_of, show_url, without_secrets
 
 NAME = "optuna-server"
 CONNECT_TIMEOUT_S = 10
-_DRIVERS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql"), "mariadb": ("MySQLdb", "pymysql")}
+_DRIVERS = {"postgresql": ("psycopg", "psycopg2"), "mysql": ("MySQLdb", "pymysql"), "mariadb": ("MySQLdb", "pymysql")}
 _EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
 _SNAPSHOT = {
     "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -40,7 +41,7 @@ def read_server(url: str, options: ReadOptions) -> Trials:
     try:
         with _connect(_with_driver(url)) as connection:
             database = ServerDatabase(connection)
-            if not {"trials", "studies"} <= set(inspect(connection).get_table_names()):
+            if not {"trials", "studies"} <= database.tables:
                 raise InputError(f"{shown}: the database has no Optuna tables (trials, studies); check its name.")
             stored = read_rdb(database, options.study, shown, problems)
     except ModuleNotFoundError as error:
@@ -93,15 +94,20 @@ class ServerDatabase:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._tables = frozenset(inspect(connection).get_table_names())
+        self.tables = frozenset(inspect(connection).get_table_names())
         self.columns = cache(self._columns)
 
     def _columns(self, table: str) -> frozenset[str]:
-        if table not in self._tables:
+        if table not in self.tables:
             return frozenset()
-        return frozenset(column["name"] for column in inspect(self._connection).get_columns(table))
+        # No row, only its names: reflection would ask for keys, types and comments as well.
+        return frozenset(self._connection.exec_driver_sql(f"SELECT * FROM {table} WHERE 1 = 0").keys())
 
     def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
+        if "trial_id" in what and self._connection.dialect.name in DIALECTS:
+            frame = joined(self._connection, what, table, where)
+            if frame is not None:
+                return frame
         rows = self._connection.exec_driver_sql(select_sql(what, table, where)).fetchall()
         return pd.DataFrame.from_records([tuple(row) for row in rows], columns=list(what))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpudiag.errors import InputError
 from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.own_descriptor import own_descriptor
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import HEAD_BYTES, Source
 from gpudiag.readers.trials.assemble import assemble
@@ -45,7 +46,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """Every study of the file, or the one of ``options.study``."""
     if source.compression:
         raise InputError(f"{source.path}: is an Optuna study packed with {source.compression}; unpack it first.")
-    return _read(source.path, options, live=False)
+    return _read(source.path, options, live=own_descriptor(source.path) is not None)
 
 
 def read_live(path: Path, options: ReadOptions) -> Trials:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
@@ -13,8 +15,16 @@ NEAR = pd.Timedelta(seconds=60)
 """How far a stamp may lie from the start that Optuna stored, zones apart: the sampler runs in between."""
 
 
-def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
-    """Trials and studies with what the stamps tell, and a sentence for each study that has some.
+class Told(NamedTuple):
+    """What the stamps of one study tell of its clock; ``exact`` if nothing about it is assumed any more."""
+
+    study: str
+    exact: bool
+    note: str
+
+
+def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, tuple[Told, ...]]:
+    """Trials and studies with what the stamps tell, and what that is for each study that has some.
 
     ``start`` and ``end`` of a stamped trial are its stamps; an end without one, and trials of the study
     without any, are moved by the offset that its stamped trials show, if they all show one. Then the clock of
@@ -26,7 +36,7 @@ def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFr
     start, end = _times(trials, "start_utc"), _times(trials, "end_utc")
     shift = _quarters(start - trials["start"])
     clock = list(studies["clock"])
-    notes = []
+    told = []
     for at, study in enumerate(studies["study"]):
         own = trials["study"] == study
         stamped = int((own & start.notna()).sum())
@@ -35,10 +45,10 @@ def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFr
         shift = shift.where(~own | shift.notna(), _common(shift[own]))
         exact = bool(shift[own].notna().all())
         clock[at] = "utc" if exact else clock[at]
-        notes.append(_note(str(study), stamped, int(own.sum()), exact))
+        told.append(Told(str(study), exact, _note(str(study), stamped, int(own.sum()), exact)))
     moved = shift.fillna(pd.Timedelta(0))
     out = trials.assign(start=start.fillna(trials["start"] + moved), end=end.fillna(trials["end"] + moved))
-    return _located(out), studies.assign(clock=clock), tuple(notes)
+    return _located(out), studies.assign(clock=clock), tuple(told)
 
 
 def _times(trials: pd.DataFrame, name: str) -> pd.Series:

@@ -9,10 +9,12 @@ from datetime import datetime, timedelta, tzinfo
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from gpudiag.clock import localize
 
 _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
+_COMMA = re.compile(r"(\d{2}:\d{2}:\d{2}),(\d+)")
 _DURATION = re.compile(r"(?:(\d+) days?,? ?)?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)")
 EPOCH_S = 1e8
 """Smallest number taken for seconds since 1970 (1973); a thousand times more is milliseconds, and so on."""
@@ -35,6 +37,9 @@ class Stamps:
 
 def to_utc(cells: Sequence[object], zone: tzinfo) -> Stamps:
     """Cells (text, number, datetime or None), in the order given, as UTC."""
+    plain = _plain_utc(cells)
+    if plain is not None:
+        return Stamps(plain, "utc")
     texts = [_clean(cell) for cell in cells]
     numbers = np.array([_number(text) for text in texts], dtype=float)
     zoned = np.array([bool(_ZONED.search(text)) for text in texts], dtype=bool) | np.isfinite(numbers)
@@ -57,6 +62,17 @@ def to_utc(cells: Sequence[object], zone: tzinfo) -> Stamps:
     return Stamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "", doubtful)
 
 
+def _plain_utc(cells: Sequence[object]) -> pd.Series | None:
+    """Stamps such as Optuna 5 writes them, ISO 8601 with +00:00, or None; else no answer: a look at each is needed."""
+    if not all(cell is None or (type(cell) is str and cell.endswith("+00:00")) for cell in cells):
+        return None
+    try:
+        times = pa.array(cells, pa.string()).cast(pa.timestamp("us", "UTC"))
+    except pa.ArrowInvalid:
+        return None
+    return None if times.null_count == len(times) else times.to_pandas().astype("datetime64[us, UTC]")
+
+
 def duration_s(cell: object) -> float:
     """``0 days 00:03:12.5``, ``0:03:12.5`` or a timedelta in seconds; NaN for anything else."""
     if isinstance(cell, timedelta):
@@ -75,11 +91,13 @@ def _clean(cell: object) -> str:
         return cell.isoformat()
     text = str(cell).strip()
     # A comma before the fraction is what Python's logging writes.
-    return re.sub(r"(\d{2}:\d{2}:\d{2}),(\d+)", r"\1.\2", text)
+    return _COMMA.sub(r"\1.\2", text) if "," in text else text
 
 
 def _number(text: str) -> float:
     """Seconds since 1970 if the text is a number of plausible size, else NaN."""
+    if text[4:5] == "-":  # a date, or no number
+        return np.nan
     try:
         number = float(text)
     except ValueError:

@@ -13,7 +13,7 @@ from gpudiag.clock import machine_zone
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.journal import on_utc
+from gpudiag.readers.trials.journal_tables import on_utc
 from gpudiag.readers.trials.stored import COLUMNS, Stored, pick_study
 
 if TYPE_CHECKING:

@@ -226,6 +226,17 @@ def test_a_header_alone_is_told(read: Any) -> None:
         read(HEAD)
 
 
+def test_a_torn_row_does_not_hide_what_columns_without_a_header_are(read: Any) -> None:
+    telemetry = read(*["2 %, 588 MiB"] * 9, "2, 588 MiB", "588 MiB, 2 %", *["3 %, 590 MiB"] * 14)
+    assert telemetry.gpu["util_pct"].tolist()[:9] == [2.0] * 9
+    assert telemetry.gpu["mem_used_mib"].max() == 590
+
+
+def test_rows_that_all_lack_their_gpu_are_refused_with_the_reason(read: Any) -> None:
+    with pytest.raises(InputError, match="names no GPU"):
+        read("index, utilization.gpu [%], power.draw [W]", "[N/A], 5 %, 9.00 W", "[N/A], 6 %, 9.50 W")
+
+
 def test_many_blocks_are_one_log(read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Blocks of a few rows, dirt in some of them, a new header in the middle: the same as read in one piece."""
     start = pd.Timestamp("2026-02-15 06:12:00.455")
@@ -237,6 +248,9 @@ def test_many_blocks_are_one_log(read: Any, monkeypatch: pytest.MonkeyPatch, tmp
         lines.append(
             f"{stamp}, {k % 3}, {k % 100} %, {k} MiB, 9 MiB, 1.50 W" if k < 2000 else f"{stamp}, {k % 3}, {k}.00 W"
         )
+        if k % 53 == 0:  # no regular row, but a good one
+            lines[-1] = lines[-1].replace(", ", " ,  ")
+        lines += [f"{stamp}, {k % 3}, 4"] if k % 101 == 0 else []
         lines += ["--- new run ---"] if k % 700 == 0 else []
     whole = read(*lines)
     monkeypatch.setattr("gpudiag.readers.source.HEAD_BYTES", 2000)

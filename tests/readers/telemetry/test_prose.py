@@ -94,3 +94,36 @@ def test_a_damaged_json_line_costs_itself(read: Any) -> None:
 def test_json_of_other_things_is_not_claimed(read: Any) -> None:
     with pytest.raises(UnknownInput):
         read("\n".join(json.dumps({"task": k, "status": "ok", "gpu": 0, "start": 1736203508}) for k in range(4)))
+
+
+@pytest.mark.parametrize(
+    ("used", "mib", "note"),
+    [
+        (20_500_000_000, 20_500_000_000 / 2**20, "taken as bytes"),
+        (20_500, 20_500.0, "mem_used_mib in MiB"),
+    ],
+)
+def test_memory_without_a_unit_is_told_by_its_size_as_in_tables(used: int, mib: float, note: str, read: Any) -> None:
+    stamps = [f"2026-03-01T10:00:{second:02d}Z" for second in range(9)]
+    sentences = [f"{stamp} GPU 0: utilization: {k}%, memory used: {used}\n" for k, stamp in enumerate(stamps)]
+    objects = [
+        json.dumps({"timestamp": stamp, "gpu": 0, "gpu_util": k, "gpu_memory_used": used}) + "\n"
+        for k, stamp in enumerate(stamps)
+    ]
+    for lines, reader in ((sentences, "prose"), (objects, "json-samples")):
+        telemetry = read("".join(lines))
+        assert telemetry.reader == reader
+        assert telemetry.gpu["mem_used_mib"].tolist() == pytest.approx([mib] * 9)
+        assert any(note in told for told in telemetry.notes), telemetry.notes
+
+
+def test_a_unit_that_a_sentence_tells_is_taken_at_its_word(read: Any) -> None:
+    telemetry = read("".join(f"2026-03-01 10:00:0{k} GPU 0: memory: 5{k} MiB, power: 9{k} W\n" for k in range(6)))
+    assert telemetry.gpu["mem_used_mib"].tolist() == [50 + k for k in range(6)]
+    assert not any("unit" in note for note in telemetry.notes)
+
+
+def test_sentences_of_one_second_are_several_samples(read: Any) -> None:
+    telemetry = read("".join(f"[2021-03-25 @ 13:32:3{k // 4}] GPU 0: Utilization: {k}%\n" for k in range(12)))
+    assert telemetry.gpu["util_pct"].tolist() == list(range(12))
+    assert (telemetry.gpu["time"].diff().dropna() == pd.Timedelta(milliseconds=250)).all()

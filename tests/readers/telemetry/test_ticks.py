@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpudiag.readers.telemetry.moments import Moment
-from gpudiag.readers.telemetry.ticks import is_epoch, moment_column, since_midnight, spread, zone_note
+from gpudiag.readers.telemetry.ticks import apart, is_epoch, moment_column, since_midnight, spread, zone_note
 
 START = datetime(2024, 10, 29, 19, 0, 0)
 
@@ -50,3 +51,26 @@ def test_midnight_is_a_large_step_back_only() -> None:
 
 def test_bounds_of_an_epoch() -> None:
     assert is_epoch(1.7e9) and not is_epoch(None) and not is_epoch(16559.0) and not is_epoch(1.7e12)
+
+
+@pytest.mark.parametrize(("seconds", "name"), [(1, "second"), (60, "minute")])
+def test_samples_that_share_a_coarse_stamp_share_its_length(seconds: int, name: str) -> None:
+    stamps = np.repeat(np.datetime64(START, "us") + np.arange(5) * np.timedelta64(seconds, "s"), 4)
+    moved, notes = apart(stamps, np.zeros(20, int), {"util_pct": np.arange(20.0)})
+    assert (np.diff(moved) == np.timedelta64(250_000 * seconds, "us")).all() and moved[0] == stamps[0]
+    assert notes == [f"Several samples share each {name}; they were spread over it evenly."]
+
+
+def test_samples_written_twice_and_lone_duplicates_stay_at_their_stamp() -> None:
+    seconds = np.datetime64(START, "us") + np.arange(10) * np.timedelta64(1, "s")
+    code, values = np.zeros(20, int), np.arange(10.0)
+    twice = np.repeat(seconds, 2)
+    gap = np.where(np.arange(20) < 10, np.nan, 1.0)
+    moved, notes = apart(twice, code, {"util_pct": np.repeat(values, 2), "power_w": gap})
+    assert notes == [] and (moved == twice).all()
+    once = np.insert(seconds, 3, seconds[3])
+    assert apart(once, code[:11], {"util_pct": np.arange(11.0)})[1] == []
+    two_gpus = np.tile(seconds, 2)
+    assert apart(two_gpus, np.repeat([0, 1], 10), {"util_pct": np.arange(20.0)})[1] == []
+    fractions = twice + np.timedelta64(1, "ms")
+    assert apart(fractions, code, {"util_pct": np.arange(20.0)})[1] == []

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+POSTGRES = os.environ.get("GPUDIAG_POSTGRES", "postgresql+psycopg://root@127.0.0.1:5432/postgres")
+MYSQL = os.environ.get("GPUDIAG_MYSQL", "mysql+pymysql://root@127.0.0.1:3306/test")
+
 
 def absent(what: str, error: Exception) -> None:
     """Skip where there is no server, fail where there must be one."""
@@ -37,14 +40,20 @@ def sql_database(kind: str, admin: str, drop: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    admin = os.environ.get("GPUDIAG_POSTGRES", "postgresql+psycopg://root@127.0.0.1:5432/postgres")
-    yield from sql_database("PostgreSQL", admin, "DROP DATABASE {} WITH (FORCE)")
+    yield from sql_database("PostgreSQL", POSTGRES, "DROP DATABASE {} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session")
 def mysql_url() -> Iterator[str]:
-    admin = os.environ.get("GPUDIAG_MYSQL", "mysql+pymysql://root@127.0.0.1:3306/test")
-    yield from sql_database("MySQL", admin, "DROP DATABASE {}")
+    yield from sql_database("MySQL", MYSQL, "DROP DATABASE {}")
+
+
+@pytest.fixture
+def fresh_server_urls() -> Iterator[tuple[str, str]]:
+    """PostgreSQL and MySQL, each with a database that no Optuna has touched."""
+    for postgres in sql_database("PostgreSQL", POSTGRES, "DROP DATABASE {} WITH (FORCE)"):
+        for mysql in sql_database("MySQL", MYSQL, "DROP DATABASE {}"):
+            yield postgres, mysql
 
 
 @pytest.fixture

@@ -10,16 +10,24 @@ import optuna
 import pandas as pd
 import pytest
 from handmade_studies import frozen, write_study
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 from gpudiag.errors import StudyNotFound
 from gpudiag.readers.base import Trials
 from gpudiag.readers.source import Source
-from gpudiag.readers.trials import READERS, read_trials
+from gpudiag.readers.trials import READERS, journal_steps, read_trials
 
 FLOAT = '{"name": "FloatDistribution", "attributes": {"step": null, "low": 0, "high": 9, "log": false}}'
 CHOICE = '{"name": "CategoricalDistribution", "attributes": {"choices": ["a", "b"]}}'
+
+
+@pytest.fixture(autouse=True, params=["line by line", "column by column"])
+def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long journal is read column by column: with the same result."""
+    monkeypatch.setattr(journal_steps, "BULK_BYTES", 0 if request.param == "column by column" else 1 << 30)
 
 
 def create(name: str = "s", directions: tuple[int, ...] = (1,), worker: str = "w-0") -> dict[str, Any]:
@@ -48,7 +56,7 @@ def report(trial: int, step: int, value: float) -> dict[str, Any]:
 
 def journal(folder: Path, *operations: Any, tail: str = "", name: str = "journal.log") -> Path:
     path = folder / name
-    path.write_text("".join(json.dumps(operation) + "\n" for operation in operations) + tail)
+    path.write_text("".join(json.dumps(operation, separators=(",", ":")) + "\n" for operation in operations) + tail)
     return path
 
 
@@ -178,7 +186,7 @@ def test_a_journal_is_read_while_it_grows(tmp_path: Path) -> None:
     """Any prefix of the file reads as the operations whose lines are complete."""
     operations = [create(), *(op for i in range(4) for op in (begin(), report(i, 0, 1.0), end(i)))]
     whole = journal(tmp_path, *operations).read_bytes()
-    lengths = [len(json.dumps(operation)) + 1 for operation in operations]
+    lengths = [len(json.dumps(operation, separators=(",", ":"))) + 1 for operation in operations]
     for size in range(lengths[0], len(whole), 37):
         path = tmp_path / "part.log"
         path.write_bytes(whole[:size])
@@ -211,3 +219,33 @@ def test_optuna_agrees_on_a_journal_of_oddities(tmp_path: Path) -> None:
     assert [("params.x" in ours and not pd.isna(cell)) for cell in ours["params.x"]] == [
         "x" in trial.params for trial in theirs.trials
     ]
+
+
+NAMES = st.sampled_from(["x", "a,b", 'quo"te', "déjà", "new\nline", "tab\t", "", '"param_value_internal":1'])
+NUMBERS = st.one_of(st.floats(), st.integers(-5, 5), st.none(), st.just(2**70))
+TRIAL = st.integers(-1, 4)
+OPERATIONS = st.one_of(
+    st.builds(begin, worker=st.sampled_from(["w-0", "w,1", 'w"2'])),
+    st.builds(param, TRIAL, NAMES, NUMBERS, st.sampled_from([FLOAT, CHOICE, "no JSON", '{"name": "é"}'])),
+    st.builds(report, TRIAL, st.one_of(st.integers(-2, 4), st.just(2**62), st.just(2**80), st.just("1")), NUMBERS),
+    st.builds(end, TRIAL, st.sampled_from([0, 1, 2, 3])),
+    st.builds(lambda code, trial: {"op_code": code, "trial_id": trial}, st.sampled_from([5, 7, 71]), TRIAL),
+)
+SPELLINGS = st.sampled_from([(",", ":"), (", ", ": "), (" ,", ":")])
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(OPERATIONS, SPELLINGS), max_size=30))
+def test_both_ways_to_read_a_journal_agree(tmp_path: Path, spelt: list[tuple[Any, tuple[str, str]]]) -> None:
+    lines = [json.dumps(create(), separators=(",", ":")), *(json.dumps(op, separators=how) for op, how in spelt)]
+    path = tmp_path / "j.log"
+    path.write_text("\n".join(lines) + "\n")
+    found = []
+    for bytes_ in (0, 1 << 30):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(journal_steps, "BULK_BYTES", bytes_)
+            found.append(read_trials(path))
+    columns, rows = found
+    pd.testing.assert_frame_equal(columns.trials, rows.trials)
+    pd.testing.assert_frame_equal(columns.reports, rows.reports)
+    assert sorted(map(str, columns.problems)) == sorted(map(str, rows.problems))

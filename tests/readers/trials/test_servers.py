@@ -12,12 +12,13 @@ import pandas as pd
 import pytest
 import sqlalchemy
 from handmade_studies import frozen, write_study
+from optuna.distributions import CategoricalDistribution
 from optuna.exceptions import ExperimentalWarning
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalRedisBackend
 
 from gpudiag.errors import InputError, StudyNotFound
-from gpudiag.readers.trials import optuna_server, read_trials
+from gpudiag.readers.trials import optuna_server, read_trials, server_columns
 
 pytestmark = pytest.mark.server
 
@@ -69,6 +70,35 @@ def test_the_tables_of_a_database_server(url: str) -> None:
     assert any("whole seconds" in note for note in out.notes) == url.startswith("mysql")
     with pytest.raises(StudyNotFound, match=r"has no study 'three'.*it has .*'one'"):
         read_trials(url, study="three")
+
+
+TEXTS = ['quo"te', "comma, and", "", "new\nline", "back\\slash", "NULL", "déjà 漢", "tab\t", "'; --", "%s :x"]
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_any_text_comes_through(url: str, joined: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joined by the server to long texts, or row by row where these would not fit."""
+    if not joined:
+        monkeypatch.setattr(server_columns, "_sql", lambda *_: "SELECT 1, NULL")
+    kinds = {name: CategoricalDistribution(TEXTS) for name in TEXTS if name}
+    trials = [
+        frozen(i, params=dict.fromkeys(kinds, text), distributions=kinds, user_attrs={"text": text, "none": None})
+        for i, text in enumerate(TEXTS)
+    ]
+    with storage_at(url) as storage:
+        write_study(storage, f"texts {joined}", trials)
+    out = read_trials(url, study=f"texts {joined}")
+    assert out.trials["user_attrs.text"].tolist() == TEXTS
+    for name in kinds:
+        assert out.trials[f"params.{name}"].tolist() == TEXTS
+
+
+def test_texts_that_the_server_cut_are_read_row_by_row(mysql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_columns, "GROUP_CONCAT_BYTES", 100)
+    with storage_at(mysql_url) as storage:
+        write_study(storage, "cut", [frozen(0), frozen(1)])
+    out = read_trials(mysql_url, study="cut")
+    assert out.trials["params.layers"].tolist() == [1, 2] and len(out.reports) == 4
 
 
 def test_a_url_that_names_no_driver_finds_one(url: str) -> None:

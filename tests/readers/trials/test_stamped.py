@@ -47,14 +47,14 @@ def test_without_stamps_nothing_changes() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(-56, 56), st.sets(st.integers(0, 9), min_size=1))
 def test_trials_without_stamps_follow_those_with(quarters: int, stamped: set[int]) -> None:
-    frame, known, notes = apply_stamps(stamp(table(10, quarters / 4), sorted(stamped)), studies("s"))
+    frame, known, told = apply_stamps(stamp(table(10, quarters / 4), sorted(stamped)), studies("s"))
     assert known["clock"].tolist() == ["utc"]
     for k in range(10):
         late = timedelta(0) if k in stamped else timedelta(seconds=0.1)
         assert frame["start"][k] == true_start(k) - late
         length = timedelta(minutes=4.9) if k in stamped else timedelta(minutes=5)
         assert frame["end"][k] == frame["start"][k] + length
-    assert f"{len(stamped)} of 10 trials" in notes[0] and "exact" in notes[0]
+    assert f"{len(stamped)} of 10 trials" in told[0].note and "exact" in told[0].note and told[0].exact
     assert list(conform(frame, TRIALS)["start"]) == list(frame["start"])
 
 
@@ -67,16 +67,16 @@ def test_workers_in_two_zones_are_each_right_and_the_unstamped_keep_their_own() 
     frame = stamp(table(6, 8.0), [0, 1, 3, 4])
     frame.loc[3:5, ["start", "end"]] += timedelta(hours=13)
     before = frame.loc[[2, 5], "start"].tolist()
-    out, known, notes = apply_stamps(frame, studies("s"))
+    out, known, told = apply_stamps(frame, studies("s"))
     assert [out["start"][k] for k in (0, 1, 3, 4)] == [true_start(k) for k in (0, 1, 3, 4)]
     assert [out["start"][k] for k in (2, 5)] == before
-    assert known["clock"].tolist() == ["local"] and "different clocks" in notes[0]
+    assert known["clock"].tolist() == ["local"] and "different clocks" in told[0].note and not told[0].exact
 
 
 def test_other_studies_are_left_alone() -> None:
     frame = pd.concat([stamp(table(3, 5.0, "a"), [0, 1, 2]), table(3, 5.0, "b")], ignore_index=True)
-    out, known, notes = apply_stamps(frame, studies("a", "b"))
-    assert known["clock"].tolist() == ["utc", "local"] and len(notes) == 1
+    out, known, told = apply_stamps(frame, studies("a", "b"))
+    assert known["clock"].tolist() == ["utc", "local"] and len(told) == 1
     assert out.loc[3:, "start"].tolist() == frame.loc[3:, "start"].tolist()
 
 
@@ -84,8 +84,8 @@ def test_other_studies_are_left_alone() -> None:
 def test_damaged_stamps_are_no_stamps(junk: object) -> None:
     frame = stamp(table(3), [0, 1]).astype({PREFIX + "start_utc": object})
     frame.at[2, PREFIX + "start_utc"] = junk
-    out, _, notes = apply_stamps(frame, studies("s"))
-    assert out["start"].notna().all() and "2 of 3 trials" in notes[0]
+    out, _, told = apply_stamps(frame, studies("s"))
+    assert out["start"].notna().all() and "2 of 3 trials" in told[0].note
 
 
 def test_a_start_that_optuna_did_not_store_is_the_stamp() -> None:

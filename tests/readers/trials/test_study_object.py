@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from datetime import UTC
@@ -16,6 +17,8 @@ from optuna.storages import InMemoryStorage, RDBStorage
 
 from gpudiag.clock import machine_zone
 from gpudiag.errors import StudyNotFound
+from gpudiag.load import load_run
+from gpudiag.readers.source import Source
 from gpudiag.readers.trials import optuna_sqlite, read_trials
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
@@ -69,14 +72,25 @@ def test_a_study_in_a_file_is_read_there(tmp_path: Path, monkeypatch: pytest.Mon
     storage.engine.dispose()
 
 
-def test_the_locks_of_a_study_in_use_survive_the_reading(tmp_path: Path) -> None:
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("given", ["the study", "its path", "its URL", "the hash of its file", "a run"])
+def test_the_locks_of_a_study_in_use_survive_the_reading(
+    given: str, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another process must still be kept out while this one holds a write lock and reads."""
+    monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0 if large else 1 << 30)
     path = sqlite_study(tmp_path / "o.db", frozen(0))
     storage = RDBStorage(f"sqlite:///{path}")
     study = optuna.load_study(study_name="s", storage=storage)
     with storage.engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        assert len(read_trials(study).trials) == 1
+        if given == "the hash of its file":
+            assert Source.open(path).sha256() == hashlib.sha256(subprocess.check_output(["cat", path])).hexdigest()
+        elif given == "a run":
+            assert len(load_run(tmp_path).trials) == 1
+        else:
+            source = {"the study": study, "its path": path, "its URL": f"sqlite:///{path}"}[given]
+            assert len(read_trials(source).trials) == 1
         script = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('BEGIN IMMEDIATE')"
         other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
         assert "database is locked" in other.stderr

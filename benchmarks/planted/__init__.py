@@ -1,0 +1,19 @@
+"""Planted faults: one a rule, in the file of its topic, and healthy runs to hold them against."""
+
+from __future__ import annotations
+
+from planted import (
+    course,
+    failures,
+    feed,
+    hardware,
+    memory,
+    pruning,
+    recording,
+    trials,
+    utilization,
+)  # fmt: skip
+from planted.base import FAULTS, Edge, Fault
+
+__all__ = ["FAULTS", "Edge", "Fault", "course", "failures", "feed", "hardware", "memory", "pruning", "recording",
+           "trials", "utilization"]  # fmt: skip

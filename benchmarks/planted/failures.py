@@ -1,0 +1,115 @@
+"""Planted faults of failing trials: their rate, their kinds, what they follow, and what was full before them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpudiag.rules.engine import Severity, Status
+from gpudiag.run import Run
+from planted.base import TOTAL_MIB, Edge, fault, in_slots, log, run, ticks, trials
+
+OTHER = "ValueError: loss is NaN"
+TEXTS = {
+    "failures-out-of-memory": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    "failures-device-assert": "RuntimeError: CUDA error: device-side assert triggered",
+    "failures-host-killed": "worker exited with code 137",
+}
+
+
+@fault(
+    "failure-rate-high",
+    edges={
+        "max_pct": Edge({"n": 4}, {"n": 5}, Status.CLEAR, Severity.WARNING),
+        "severe_pct": Edge({"n": 33}, {"n": 34}, Severity.WARNING, Severity.CRITICAL),
+        "chance_pct": Edge(
+            {"n": 10, "in_a_row": 3}, {"n": 10, "in_a_row": 6}, Severity.WARNING, told="more than chance"
+        ),
+    },
+    bigger=({"n": 50}, {"n": 99}),
+)
+def rate(*, n: int = 20, in_a_row: int = 1) -> Run:
+    """``n`` of 100 trials fail, spread evenly but for ``in_a_row`` of them."""
+    failed = np.zeros(100, bool)
+    spread = n - (in_a_row if in_a_row > 1 else 0)
+    failed[np.floor(np.arange(spread) * 100 / max(spread, 1)).astype(int)] = True
+    if in_a_row > 1:
+        failed[:] = np.isin(np.arange(100), np.floor(np.arange(spread) * 85 / max(spread, 1)).astype(int))
+        failed[92 : 92 + in_a_row] = True
+    states = np.where(failed, "FAIL", "COMPLETE")
+    rows = [(str(state), start, end) for state, (_, start, end) in zip(states, in_slots([100.0] * 100), strict=True)]
+    return run(trials=trials(rows))
+
+
+def _texts(rule: str, n: int) -> Run:
+    """Ten failures of which ``n`` carry the text of a rule."""
+    rows = in_slots([100.0] * 40)
+    failed = [("FAIL", *row[1:]) if i < 10 else row for i, row in enumerate(rows)]
+    details = [TEXTS[rule] if i < n else OTHER if i < 10 else None for i in range(40)]
+    return run(trials=trials(failed, detail=details))
+
+
+@fault("failures-out-of-memory", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))
+def out_of_memory(*, n: int = 3) -> Run:
+    """Failures that ran out of GPU memory."""
+    return _texts("failures-out-of-memory", n)
+
+
+@fault("failures-device-assert", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))
+def device_assert(*, n: int = 3) -> Run:
+    """Failures of device-side asserts."""
+    return _texts("failures-device-assert", n)
+
+
+@fault("failures-host-killed", edges={"max_trials": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 5}, {"n": 10}))
+def killed(*, n: int = 3) -> Run:
+    """Failures of processes that were killed."""
+    return _texts("failures-host-killed", n)
+
+
+@fault(
+    "failures-poisoned",
+    edges={"max_followers_trials": Edge({"n": 2}, {"n": 3})},
+    bigger=({"n": 8}, {"n": 18}),
+)
+def poisoned(*, n: int = 5) -> Run:
+    """An assert, and ``n`` failures of 3 s right after it on the same worker."""
+    rows = in_slots([300.0] * 20)
+    end = rows[-1][2]
+    rows += [("FAIL", end + 1.0, end + 200.0)] + [("FAIL", end + 201.0 + 4 * i, end + 204.0 + 4 * i) for i in range(n)]
+    details = [None] * 20 + [TEXTS["failures-device-assert"]] * (n + 1)
+    return run(trials=trials(rows, worker="w0", detail=details))
+
+
+@fault(
+    "failures-after-full-memory",
+    edges={
+        "max_p_pct": Edge({"mixed": 5}, {"mixed": 0}),
+        "min_before_pct": Edge({"full_pct": 84.0}, {"full_pct": 86.0}),
+    },
+    bigger=({"full_pct": 95.0}, {"full_pct": 99.0, "n": 15}),
+)
+def after_full(*, full_pct: float = 93.0, n: int = 10, mixed: int = 0) -> Run:
+    """Trials of 100 s one by one; memory is at ``full_pct`` in ``n`` that fail and in ``mixed`` of 20 others."""
+    rows = [("FAIL" if i < n else "COMPLETE", 120.0 * i, 120.0 * i + 100.0) for i in range(n + 20)]
+    at = ticks(120.0 * len(rows))
+    which = (at // 120.0).astype(int)
+    full = (which < n) | (which >= n + 20 - 4 * mixed)
+    steady = np.where(full, full_pct + 0.1 * (which % 3), 60.0 + which % 5)
+    used = np.where(at % 120.0 < 102.0, steady, 5.0)
+    return run(log(at, mem_used_mib=used / 100 * TOTAL_MIB), trials=trials(rows, gpu="0"))
+
+
+@fault(
+    "failures-bimodal",
+    edges={
+        "min_distance_ratio": Edge({"ratio": 6.0, "spread": 0.60}, {"ratio": 6.0, "spread": 0.45}),
+        "min_times_ratio": Edge({"ratio": 4.9}, {"ratio": 5.1}),
+    },
+    bigger=({"ratio": 50.0}, {"ratio": 500.0}),
+)
+def bimodal(*, ratio: float = 20.0, spread: float = 0.02) -> Run:
+    """Five failures of about 20 s, and five ``ratio`` times as long; ``spread`` is in natural logarithms."""
+    around = spread * np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+    lengths = [float(x) for x in 20.0 * np.exp(np.concatenate([around, np.log(ratio) + around]))]
+    order = [lengths[i] for i in (0, 5, 1, 6, 2, 7, 3, 8, 4, 9)]
+    return run(trials=trials([*in_slots(order, gap_s=5.0, state="FAIL")], detail=OTHER))

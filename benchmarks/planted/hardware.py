@@ -1,0 +1,113 @@
+"""Planted faults of the hardware: heat, power, clocks, readings that cannot be, errors in the logs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpudiag.rules.engine import Severity, Status
+from gpudiag.run import Run
+from planted.base import CLOCK_MHZ, LIMIT_W, Edge, blocks, events, fault, log, run, ticks
+
+SECONDS = 1000.0
+
+
+@fault(
+    "power-implausible",
+    edges={
+        "": Edge({"peak_w": 1.29 * LIMIT_W}, {"peak_w": 1.31 * LIMIT_W}, Status.CLEAR, Severity.INFO),
+        "frozen_s": Edge({"n": 11, "peak_w": 900.0}, {"n": 12, "peak_w": 900.0}, Severity.INFO, Severity.WARNING),
+        "max_over_limit_pct": Edge(
+            {"n": 10, "peak_w": 1.2 * LIMIT_W}, {"n": 11, "peak_w": 1.2 * LIMIT_W}, Status.CLEAR, Severity.WARNING
+        ),
+    },
+    bigger=({"peak_w": 800.0}, {"peak_w": 2000.0, "n": 5}, {"peak_w": 2000.0, "n": 100}),
+)
+def implausible(*, peak_w: float = 700.0, n: int = 6) -> Run:
+    """``n`` readings in a row of ``peak_w`` on a board of 450 W whose sensor averages."""
+    at = ticks(SECONDS)
+    return run(log(at, power_w=np.where((np.arange(len(at)) >= 50) & (np.arange(len(at)) < 50 + n), peak_w, 380.0)))
+
+
+def _bits(share: float, bit: int) -> np.ndarray:
+    return blocks(round(SECONDS / 5), share, bit, 0)
+
+
+@fault(
+    "thermal-throttling",
+    edges={"max_share_pct": Edge({"share": 0.05}, {"share": 0.055})},
+    bigger=({"share": 0.3}, {"share": 1.0}),
+)
+def thermal(*, share: float = 0.1) -> Run:
+    """Thermal slow-down, with the clock that goes with it, for a share of the time."""
+    bits = _bits(share, 0x20)
+    clock = np.where(bits > 0, 0.8 * CLOCK_MHZ, CLOCK_MHZ)
+    return run(log(ticks(SECONDS), throttle_reasons=bits, sm_clock_mhz=clock, temp_c=84.0))
+
+
+@fault(
+    "power-throttling",
+    edges={"max_share_pct": Edge({"share": 0.05}, {"share": 0.055})},
+    bigger=({"share": 0.3}, {"share": 0.9}, {"share": 0.9, "clock_mhz": 900.0}),
+)
+def capped(*, share: float = 0.1, clock_mhz: float = 0.79 * CLOCK_MHZ) -> Run:
+    """The power cap active, with a low clock, for a share of the time."""
+    at = ticks(SECONDS)
+    bits = _bits(share, 0x4)
+    return run(log(at, throttle_reasons=bits, sm_clock_mhz=np.where(bits > 0, clock_mhz, CLOCK_MHZ)))
+
+
+@fault(
+    "clocks-low",
+    edges={
+        "max_clock_pct": Edge({"ratio": 0.60}, {"ratio": 0.59}),
+        "min_share_pct": Edge({"share": 0.495, "ratio": 0.3}, {"share": 0.505, "ratio": 0.3}),
+    },
+    bigger=({"ratio": 0.4}, {"ratio": 0.1, "share": 0.95}),
+)
+def slow(*, ratio: float = 0.5, share: float = 0.9) -> Run:
+    """The clock at a share of its maximum for a share of the time."""
+    at = ticks(SECONDS)
+    return run(log(at, sm_clock_mhz=blocks(len(at), share, ratio * CLOCK_MHZ, CLOCK_MHZ)))
+
+
+@fault(
+    "temperature-high",
+    edges={"max_hot_s": Edge({"hot_s": 60.0}, {"hot_s": 65.0})},
+    bigger=({"hot_s": 300.0}, {"hot_s": 1000.0, "temp_c": 95.0}),
+)
+def hot(*, hot_s: float = 120.0, temp_c: float = 87.0) -> Run:
+    """Slow-down temperature for ``hot_s``."""
+    at = ticks(SECONDS)
+    return run(log(at, temp_c=np.where(at < hot_s, temp_c, 80.0)))
+
+
+@fault(
+    "power-fault-throttling",
+    edges={"max_frozen_s": Edge({"frozen_s": 60.0}, {"frozen_s": 65.0})},
+    bigger=({"frozen_s": 300.0}, {"frozen_s": 900.0}),
+)
+def frozen(*, frozen_s: float = 120.0) -> Run:
+    """Power of 900 W, the power cap and the lowest clock for ``frozen_s``."""
+    at = ticks(SECONDS)
+    stuck = at < frozen_s
+    return run(
+        log(at, power_w=np.where(stuck, 900.0, 380.0), throttle_reasons=np.where(stuck, 4, 0),
+            sm_clock_mhz=np.where(stuck, 210.0, CLOCK_MHZ))
+    )  # fmt: skip
+
+
+BENIGN = ("xid", "NVRM: Xid (PCI:0000:01:00): 31, pid=1, MMU Fault")
+
+
+@fault("gpu-lost", edges={"max_events": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 3}, {"n": 50}))
+def lost(*, n: int = 1) -> Run:
+    """Lines of nvidia-smi about a lost GPU."""
+    told = ("gpu_lost", "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system")
+    return run(log(ticks(SECONDS)), events=events([BENIGN, *[told] * n]))
+
+
+@fault("gpu-hardware-errors", edges={"max_events": Edge({"n": 0}, {"n": 1})}, bigger=({"n": 3}, {"n": 50}))
+def broken(*, n: int = 1) -> Run:
+    """Xids of a kernel log: one that a program caused, and ``n`` of the memory."""
+    told = ("xid", "NVRM: Xid (PCI:0000:01:00): 63, pid=1, row remapper")
+    return run(log(ticks(SECONDS)), events=events([BENIGN, *[told] * n]))

@@ -1,0 +1,59 @@
+"""Planted faults of pruning: too many, before it can be, before values mean anything."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpudiag.rules.engine import Severity, Status
+from gpudiag.run import Run
+from planted.base import Edge, fault, in_slots, reports, run, study, trials
+
+
+@fault(
+    "pruning-rate-high",
+    edges={
+        "high_pct": Edge({"n": 87}, {"n": 88}, Status.CLEAR, Severity.INFO),
+        "high_cost_pct": Edge({"pruned_s": 7.9}, {"pruned_s": 8.1}, Severity.INFO, Severity.WARNING),
+        "high_first_pct": Edge({"at_first": 46}, {"at_first": 47}, Severity.INFO, Severity.WARNING),
+    },
+    bigger=({"n": 95}, {"n": 99}, {"n": 99, "at_first": 90}),
+)
+def often(*, n: int = 92, pruned_s: float = 5.0, at_first: int = 30) -> Run:
+    """``n`` of 100 trials pruned, ``at_first`` of them at step 1; the others take (100 - 8) s."""
+    states = ["PRUNED"] * n + ["COMPLETE"] * (100 - n)
+    rows = [(s, a, b) for s, (_, a, b) in zip(states, in_slots([pruned_s] * n + [92.0] * (100 - n)), strict=True)]
+    told = [(i, step, 1.0) for i in range(n) for step in range(1, 2 if i < at_first else 3 + i % 3)]
+    return run(trials=trials(rows), reports=reports(told), studies=study())
+
+
+@fault(
+    "pruned-before-possible",
+    edges={"max_trials": Edge({"early": 0}, {"early": 1})},
+    bigger=({"early": 5}, {"early": 10}),
+)
+def before_possible(*, early: int = 2) -> Run:
+    """Ten pruned trials; ``early`` have three reports, where patience 2 needs four."""
+    rows = [*in_slots([100.0] * 10, state="PRUNED"), ("COMPLETE", 2000.0, 2100.0)]
+    told = [(i, step, 1.0) for i in range(10) for step in range(1, 4 if i < early else 5)]
+    return run(
+        trials=trials(rows), reports=reports(told), settings={"pruner": "patient(hyperband(1,100,3),patience=2)"}
+    )
+
+
+@fault(
+    "pruned-too-early",
+    edges={
+        "too_early_ratio": Edge({"agree": 0.45}, {"agree": -0.1}, Status.NOT_ASSESSED),
+        "safe_ratio": Edge({"agree": 0.5}, {"agree": 0.97}, Status.NOT_ASSESSED, Status.CLEAR),
+    },
+    bigger=({"agree": -0.5}, {"agree": -1.0}),
+)
+def too_early(*, agree: float = -0.1) -> Run:
+    """One trial pruned at step 1; of 60 COMPLETE ones the first values agree with the last by about ``agree``."""
+    rng = np.random.default_rng(8)
+    final, other = rng.standard_normal((2, 60))
+    other -= final * (final @ other) / (final @ final)
+    first = agree * final / final.std() + np.sqrt(1 - agree**2) * other / other.std()
+    rows = [*in_slots([100.0] * 60), ("PRUNED", 7000.0, 7010.0)]
+    told = [(i, step, value) for i in range(60) for step, value in ((1, first[i]), (5, final[i]))] + [(60, 1, 9.0)]
+    return run(trials=trials(rows), reports=reports(told), studies=study())

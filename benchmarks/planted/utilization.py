@@ -1,0 +1,129 @@
+"""Planted faults of use: GPUs that were not used, little used, unevenly used, or used by something else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpudiag.rules.engine import Severity, Status
+from gpudiag.run import Run
+from planted.base import Edge, fault, log, run, scattered, ticks, trials
+
+BASE_MIB = 350.0
+
+
+@fault(
+    "gpu-unused",
+    edges={
+        "max_util_pct": Edge({"peak_pct": 2.0}, {"peak_pct": 1.0}),
+        "min_periods": Edge({"n": 9, "period_s": 10.0}, {"n": 10, "period_s": 10.0}, Status.NOT_ASSESSED),
+        "min_run_s": Edge({"n": 11}, {"n": 12}, Status.NOT_ASSESSED),
+    },
+    bigger=({"n": 120}, {"peak_pct": 0.0}, {"n": 720, "peak_pct": 0.0}),
+)
+def unused(*, peak_pct: float = 1.0, n: int = 60, period_s: float = 5.0) -> Run:
+    """GPU 1 runs nothing while GPU 0 works."""
+    at = ticks(n * period_s, period_s)
+    return run(log(at), log(at, "1", util_pct=peak_pct, mem_used_mib=BASE_MIB, power_w=22.0))
+
+
+@fault(
+    "gpu-idle-beside-busy",
+    edges={
+        "idle_pct": Edge({"peak_pct": 11.0}, {"peak_pct": 10.0}),
+        "min_work_pct": Edge({"n": 100, "duty": 0.09}, {"n": 100, "duty": 0.10}),
+        "min_periods": Edge({"n": 9, "period_s": 10.0}, {"n": 10, "period_s": 10.0}, Status.NOT_ASSESSED),
+        "min_run_s": Edge({"n": 11}, {"n": 12}, Status.NOT_ASSESSED),
+    },
+    bigger=({"peak_pct": 5.0}, {"peak_pct": 0.0, "n": 720}),
+)
+def idle_beside(*, peak_pct: float = 10.0, n: int = 60, period_s: float = 5.0, duty: float = 1.0) -> Run:
+    """GPU 1 never exceeds ``peak_pct`` while GPU 0 works a share ``duty`` of its time."""
+    at = ticks(n * period_s, period_s)
+    works = np.where(np.arange(n) < round(duty * n), 80.0, 0.0)
+    return run(log(at, util_pct=works), log(at, "1", util_pct=peak_pct, mem_used_mib=BASE_MIB))
+
+
+@fault(
+    "gpu-low-utilization",
+    edges={
+        "very_low_pct": Edge({"mean_pct": 16.0}, {"mean_pct": 15.0}, Severity.WARNING, Severity.CRITICAL),
+        "low_pct": Edge({"mean_pct": 25.0}, {"mean_pct": 24.0}, Severity.INFO, Severity.WARNING),
+        "below_par_pct": Edge({"mean_pct": 50.0}, {"mean_pct": 49.0}, Status.CLEAR, Severity.INFO),
+        "min_run_s": Edge({"seconds": 1795.0}, {"seconds": 1800.0}, Severity.INFO, Severity.CRITICAL),
+    },
+    bigger=({"mean_pct": 12.0}, {"mean_pct": 6.0}),
+)
+def low(*, mean_pct: float = 14.0, seconds: float = 1800.0) -> Run:
+    """A trial throughout, and a GPU that works and waits by turns, at ``mean_pct`` on average."""
+    at = ticks(seconds)
+    return run(
+        log(at, util_pct=scattered(len(at), 0.5, 0.0, 2 * mean_pct)), trials=trials([("COMPLETE", 0.0, seconds)])
+    )
+
+
+@fault(
+    "gpu-fluctuating",
+    edges={
+        "high_pct": Edge({"peak_pct": 69.0}, {"peak_pct": 70.0}),
+        "low_pct": Edge({"floor_pct": 10.0}, {"floor_pct": 9.0}),
+        "min_run_s": Edge({"seconds": 295.0}, {"seconds": 300.0}, Status.NOT_ASSESSED),
+        "severe_idle_pct": Edge({"share": 0.19}, {"share": 0.2}, Severity.INFO, Severity.WARNING),
+    },
+    bigger=({"share": 0.3}, {"share": 0.4, "floor_pct": 0.0}, {"share": 0.5, "floor_pct": 0.0}),
+)
+def fluctuating(*, peak_pct: float = 95.0, floor_pct: float = 5.0, seconds: float = 500.0, share: float = 0.25) -> Run:
+    """A share of the samples, never the first or the last, at the floor."""
+    at = ticks(seconds)
+    util = scattered(len(at), share, floor_pct, peak_pct)
+    return run(log(at, util_pct=util), trials=trials([("COMPLETE", 0.0, seconds)]))
+
+
+@fault(
+    "foreign-load",
+    edges={
+        "max_foreign_pct": Edge({"pause_s": 2000.0, "load_s": 100.0}, {"pause_s": 2000.0, "load_s": 105.0}),
+        "min_foreign_s": Edge({"load_s": 55.0}, {"load_s": 60.0}),
+    },
+    bigger=({"load_s": 150.0}, {"load_s": 500.0}),
+)
+def foreign(*, pause_s: float = 600.0, load_s: float = 90.0) -> Run:
+    """A load of another job in a pause between two trials."""
+    at = ticks(1200.0 + pause_s)
+    paused = (at > 600.0) & (at < 600.0 + pause_s)
+    util = np.where(paused, np.where(at < 600.0 + load_s, 60.0, 0.0), 95.0)
+    rows = [("COMPLETE", 0.0, 600.0), ("COMPLETE", 600.0 + pause_s, 1200.0 + pause_s)]
+    return run(log(at, util_pct=util), trials=trials(rows, gpu="0"))
+
+
+def _tasks(n: int, seconds: float) -> list[tuple[str, float, float]]:
+    """``n`` tasks one after the other."""
+    return [("COMPLETE", i * seconds / n, (i + 1) * seconds / n) for i in range(n)]
+
+
+@fault(
+    "gpu-imbalance",
+    edges={
+        "min_jain_ratio": Edge({"least_pct": 34.0}, {"least_pct": 33.0}),
+        "min_tasks_per_gpu_ratio": Edge({"n_tasks": 3}, {"n_tasks": 4}, Severity.INFO, Severity.WARNING),
+    },
+    bigger=({"least_pct": 20.0}, {"least_pct": 12.0}, {"least_pct": 0.0}),
+)
+def imbalance(*, least_pct: float = 30.0, n_tasks: int = 8) -> Run:
+    """GPU 0 at 100 %, GPU 1 at ``least_pct``."""
+    at = ticks(1200.0)
+    logs = (log(at, util_pct=100.0), log(at, "1", util_pct=least_pct))
+    return run(*logs, trials=trials(_tasks(n_tasks, 1200.0)))
+
+
+@fault(
+    "gpu-straggler",
+    edges={
+        "min_clock_ratio": Edge({"clock_mhz": 2295.0}, {"clock_mhz": 2290.0}),
+        "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
+    },
+    bigger=({"clock_mhz": 1500.0}, {"clock_mhz": 500.0}),
+)
+def straggler(*, clock_mhz: float = 2000.0, seconds: float = 600.0) -> Run:
+    """GPU 1 at a lower clock than the 2700 MHz of GPU 0."""
+    at = ticks(seconds)
+    return run(log(at), log(at, "1", sm_clock_mhz=clock_mhz))

@@ -1,0 +1,74 @@
+"""The command line: arguments, one library call, print. Exit 0 fine, 1 --fail-on met, 2 bad input or usage."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from gpudiag import __version__
+from gpudiag.cli.arguments import expand
+from gpudiag.cli.compare import compare
+from gpudiag.cli.convert import convert
+from gpudiag.cli.demo import demo
+from gpudiag.cli.diagnose import diagnose
+from gpudiag.cli.export import export
+from gpudiag.cli.inspect import inspect
+from gpudiag.cli.lab import lab
+from gpudiag.cli.notebooks import notebooks_app
+from gpudiag.cli.plans import plans
+from gpudiag.cli.record import record
+from gpudiag.cli.report import report
+from gpudiag.cli.rules import rules_app
+from gpudiag.cli.whatif import whatif
+from gpudiag.errors import GpudiagError
+
+app = typer.Typer(
+    name="gpudiag",
+    help="Where did my GPU time go, what is wrong, what should I change, and what will that give me?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (
+    report,
+    diagnose,
+    inspect,
+    compare,
+    plans,
+    whatif,
+    convert,
+    export,
+    record,
+    lab,
+    demo,
+):
+    app.command()(command)
+app.add_typer(rules_app, name="rules")
+app.add_typer(notebooks_app, name="notebooks")
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
+    if version:
+        typer.echo(f"gpudiag {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Entry point: every deliberate failure is one sentence on stderr and exit 2."""
+    try:
+        app(expand(sys.argv[1:]))
+    except GpudiagError as error:
+        sys.stderr.write(f"gpudiag: {error}\n")
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"gpudiag: {where}{error.strerror or error}; check the path and the room on the disk.\n")
+        sys.exit(2)

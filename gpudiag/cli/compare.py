@@ -1,0 +1,81 @@
+"""``gpudiag compare``: an experiment, or several, against a baseline; and a plan against what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpudiag.cli.arguments import check_output, folder_name, one_of
+from gpudiag.cli.console import console_for, no_color, spinner
+
+FORMATS = ("text", "json", "md", "summary")
+LEVELS = ("regression", "invalid", "never")
+
+
+def compare(
+    baseline: Annotated[Path, typer.Argument(metavar="A", help="baseline: run folder or run.toml")],
+    experiments: Annotated[list[Path], typer.Argument(metavar="B [C ...]", help="experiments against that baseline")],
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="plan.json of the baseline: check its predictions")
+    ] = None,
+    format_: Annotated[
+        str, typer.Option("--format", help="text, json, md, or summary (short enough for a pull request)")
+    ] = "text",
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on", help="regression (slower, or more failures), invalid (that or not comparable), never"
+        ),
+    ] = "never",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="also write HTML, Markdown, notebook and JSON there"),
+    ] = None,
+) -> None:
+    """Compare runs: first whether that may be done, then the numbers with their intervals."""
+    from gpudiag.comparison.compare import Comparisons
+    from gpudiag.comparison.compare import compare as run_comparison
+
+    one_of("--format", format_, FORMATS)
+    one_of("--fail-on", fail_on, LEVELS)
+    if output is not None:
+        check_output(output)
+    with spinner(console_for(stderr=True), "reading the runs"):
+        held = run_comparison(baseline, experiments[0] if len(experiments) == 1 else experiments, plan=plan)
+    typer.echo(_rendered(held, format_))
+    if output is not None:
+        pairs = list(held) if isinstance(held, Comparisons) else [held]
+        for pair, path in zip(pairs, experiments, strict=True):
+            folder = output if len(pairs) == 1 else output / folder_name(pair.experiment.name)
+            _write(pair, folder, baseline, path, plan)
+    if held.fails(fail_on):
+        raise typer.Exit(1)
+
+
+def _rendered(held: Any, format_: str) -> str:
+    """The comparison, or all of them, as text of that format."""
+    from gpudiag.comparison.compare import Comparisons
+    from gpudiag.report.comparison import text
+
+    if format_ == "json":
+        return str(held.to_json()).rstrip("\n")
+    if format_ == "md":
+        return str(held.to_markdown())
+    if format_ == "summary":
+        return str(held.summary())
+    console = console_for()
+    color = console.is_terminal and not no_color()
+    pairs = list(held) if isinstance(held, Comparisons) else [held]
+    return "\n\n".join(text(pair.to_dict(), width=console.width, color=color) for pair in pairs)
+
+
+def _write(pair: Any, folder: Path, baseline: Path, experiment: Path, plan: Path | None) -> None:
+    """The report of one pair by its notebook, and the document beside it; paths go to stderr."""
+    from gpudiag.report.notebooks import run_notebook
+
+    parameters = {"baseline_path": baseline, "experiment_path": experiment, "plan_path": plan or ""}
+    files = run_notebook("compare_report", folder, parameters, progress=console_for(stderr=True).is_terminal)
+    for path in (*files, pair.save(folder / "comparison.json")):
+        typer.echo(f"  {path}", err=True)

@@ -1,0 +1,29 @@
+"""``gpudiag convert``: logs of GPU metrics as one Parquet file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpudiag.cli.arguments import names
+from gpudiag.cli.console import console_for, reading
+from gpudiag.cli.options import Columns, Period, Timezone
+
+
+def convert(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="logs of GPU metrics, of one run")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="NAME.parquet")],
+    timezone: Timezone = None,
+    columns: Columns = "",
+    period: Period = None,
+) -> None:
+    """Write logs of GPU metrics, read as one, into a Parquet file that is read as an input like any other."""
+    from gpudiag.convert import convert as convert_files
+
+    with reading(console_for(stderr=True)) as progress:
+        data = convert_files(
+            files, output, timezone=timezone, columns=names(columns), period_s=period, progress=progress
+        )
+    typer.echo(f"{output}: {data.rows} rows of {len(data.gpus)} GPUs written.")

@@ -1,0 +1,38 @@
+"""``gpudiag export``: a run and its diagnosis for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpudiag.cli.arguments import check_output, folder_name, one_of, run_inputs
+from gpudiag.cli.console import console_for, spinner
+from gpudiag.cli.options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
+
+
+def export(
+    run: RunPath = None,
+    to: Annotated[str, typer.Option("--to", help="perfetto, parquet, csv or openmetrics")] = "perfetto",
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="default: ./NAME...")] = None,
+    telemetry: Telemetry = None,
+    trials: Trials = None,
+    artifacts: Artifacts = None,
+    study: Study = None,
+    timezone: Timezone = None,
+) -> None:
+    """Write a trace for ui.perfetto.dev, the tables as Parquet or CSV, or OpenMetrics of the diagnosis."""
+    from gpudiag.diagnosis import diagnose
+    from gpudiag.export import FORMATS
+    from gpudiag.export import export as write
+    from gpudiag.load import load_run
+
+    one_of("--to", to, tuple(FORMATS))
+    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+    with spinner(console_for(stderr=True), "reading the run"):
+        diagnosis = diagnose(load_run(**inputs))
+    path = output or Path(folder_name(diagnosis.run.info.name) + FORMATS[to][0])
+    check_output(path.parent)
+    for written in write(diagnosis, to, path):
+        typer.echo(written)

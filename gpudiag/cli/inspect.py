@@ -1,0 +1,43 @@
+"""``gpudiag inspect``: how each input was read, and nothing more."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gpudiag.cli.arguments import names, one_of
+from gpudiag.cli.console import console_for, reading
+from gpudiag.cli.options import Columns, Period, Study, Timezone
+
+
+def inspect(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="files, folders or storage URLs")],
+    format_: Annotated[str, typer.Option("--format", help="text or json")] = "text",
+    timezone: Timezone = None,
+    study: Study = None,
+    columns: Columns = "",
+    period: Period = None,
+) -> None:
+    """Say how each input was read, and nothing more."""
+    import json
+
+    from gpudiag.inspection import inspect as inspect_paths
+    from gpudiag.inspection import to_json
+    from gpudiag.report.inspection import lines
+
+    one_of("--format", format_, ("text", "json"))
+    options: dict[str, Any] = {"timezone": timezone, "study": study, "columns": names(columns), "period_s": period}
+    with reading(console_for(stderr=True)) as progress:  # takes standard output on a terminal: printed is afterwards
+        entries = [to_json(record) for record in inspect_paths(paths, **options, progress=progress)]
+    if format_ == "json":
+        typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(line for entry in entries for line in lines(entry)))
+    if not any(entry["error"] is None for entry in entries) or _named_failed(paths, entries):
+        raise typer.Exit(2)
+
+
+def _named_failed(paths: list[str], entries: list[dict[str, Any]]) -> bool:
+    """True if a path that was named itself, not found in a folder, could not be read."""
+    return any(entry["error"] is not None and entry["path"] in paths for entry in entries)

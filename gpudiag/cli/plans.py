@@ -1,0 +1,25 @@
+"""``gpudiag plans``: how often predictions came true, over the plans that were compared with what happened."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpudiag.cli.arguments import one_of
+
+
+def plans(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder with plans and comparisons below it")],
+    format_: Annotated[str, typer.Option("--format", help="text or json")] = "text",
+) -> None:
+    """Say how often the predictions of plans came true, by remedy and by measure."""
+    from gpudiag.comparison.calibration import calibration
+    from gpudiag.report.comparison import calibration_text
+
+    one_of("--format", format_, ("text", "json"))
+    held = calibration(folder)
+    typer.echo(json.dumps(asdict(held), indent=2) if format_ == "json" else calibration_text(held).rstrip("\n"))

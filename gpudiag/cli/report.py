@@ -1,0 +1,129 @@
+"""``gpudiag report``: an executed notebook, a self-contained HTML report and a Markdown report; of one run or many."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpudiag.cli.arguments import assignments, check_output, folder_name, one_of, run_inputs, suppression_file
+from gpudiag.cli.console import console_for, spinner
+from gpudiag.cli.options import (
+    Artifacts,
+    Parameters,
+    Preset,
+    SetThreshold,
+    Study,
+    Suppress,
+    Telemetry,
+    Timezone,
+    Trials,
+)
+from gpudiag.errors import ConfigError
+
+LEVELS = ("critical", "warning", "info", "never")
+
+
+def report(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RUN...", help="run folders or run.toml; a folder of runs is all of them"),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: reports/NAME")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="of several runs, so many at once")] = 1,
+    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, info or never")] = "never",
+    notebook: Annotated[str, typer.Option("--notebook", help="notebook to execute, by name or path")] = "run_report",
+    parameter: Parameters = None,
+    telemetry: Telemetry = None,
+    trials: Trials = None,
+    artifacts: Artifacts = None,
+    study: Study = None,
+    timezone: Timezone = None,
+    preset: Preset = "",
+    threshold: SetThreshold = None,
+    suppress: Suppress = None,
+) -> None:
+    """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
+    from gpudiag.batch import plan_jobs
+
+    one_of("--fail-on", fail_on, LEVELS)
+    planned = plan_jobs(runs or [])
+    chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
+    options = {name: value for name, value in chosen.items() if value} | assignments(parameter or [])
+    if len(planned) > 1:
+        if telemetry or trials or artifacts:
+            raise ConfigError("got several runs and single inputs as well; give one or the other.")
+        given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
+        level = _report_many(planned, output or Path("reports"), notebook, given, jobs)
+    else:
+        run = planned[0].run if planned else None
+        inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+        options |= {("run_path" if name == "path" else name): value for name, value in inputs.items()}
+        known = suppression_file(suppress, run)
+        level = _report_one(output, notebook, options | ({"suppress": known} if known else {}))
+    if level == "failed":
+        raise typer.Exit(2)
+    if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:
+        raise typer.Exit(1)
+
+
+def _report_one(output: Path | None, notebook: str, parameters: dict[str, Any]) -> str:
+    """Make one report; returns the level of its verdict."""
+    from gpudiag.report.notebooks import DOCUMENT, check_parameters, find_notebook, run_notebook
+    from gpudiag.report.text import headline
+
+    console = console_for(stderr=True)
+    check_parameters(find_notebook(notebook), parameters)
+    folder = output or Path("reports") / _name(parameters)
+    check_output(folder)
+    with spinner(console, "reading the run"):
+        files = run_notebook(notebook, folder, parameters)
+    document = folder / DOCUMENT
+    level = ""
+    if document.is_file():
+        made = json.loads(document.read_text(encoding="utf-8"))
+        level = made["headline"]["level"]
+        typer.echo(headline(made, width=console_for().width))
+    for path in files:
+        typer.echo(f"  {path}")
+    return level
+
+
+def _name(parameters: dict[str, Any]) -> str:
+    """The folder of a report that was given none: as the run is called, else as its first input."""
+    from gpudiag.load import MANIFEST
+    from gpudiag.manifest import read_manifest
+
+    path = Path(parameters.get("run_path") or ".")
+    folder = path if path.is_dir() else path.parent
+    if parameters.get("run_path"):
+        manifest = path if path.is_file() else folder / MANIFEST
+        named = read_manifest(manifest).name if manifest.is_file() else ""
+        return folder_name(named or folder.resolve().name)
+    first = next((value for name in ("telemetry", "trials", "artifacts") if (value := parameters.get(name))), "run")
+    return folder_name(Path(str(first[0] if isinstance(first, list) else first)).stem)
+
+
+def _report_many(planned: list[Any], output: Path, notebook: str, parameters: dict[str, Any], jobs: int) -> str:
+    """Make every report and the index over them; returns the worst level."""
+    from gpudiag.batch import report_all
+
+    check_output(output)
+    options = ["--notebook", notebook, *(f"--parameter={name}={value}" for name, value in parameters.items())]
+    console = console_for(stderr=True)
+    done = 0
+    with spinner(console, f"{len(planned)} runs") as status:
+
+        def said(row: Any) -> None:
+            nonlocal done
+            done += 1
+            if console.is_terminal:
+                status.update(f"{done} of {len(planned)} runs done ...")
+
+        index = report_all(planned, output, options, workers=jobs, progress=said)
+    typer.echo(repr(index))
+    for path in (output / "index.html", output / "index.md"):
+        typer.echo(f"  {path}")
+    return index.level

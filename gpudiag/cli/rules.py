@@ -1,0 +1,35 @@
+"""``gpudiag rules``: the questions that are asked of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpudiag.cli.arguments import one_of
+from gpudiag.errors import ConfigError, nearest
+
+rules_app = typer.Typer(help="The questions that gpudiag asks of a run.", no_args_is_help=True)
+
+
+@rules_app.command("list")
+def rules_list(format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text") -> None:
+    """List every rule with its thresholds."""
+    from gpudiag.report.rules import rules_json, rules_markdown, rules_text
+    from gpudiag.rules import RULES
+
+    one_of("--format", format_, ("text", "json", "md"))
+    render = {"text": rules_text, "json": rules_json, "md": rules_markdown}[format_]
+    typer.echo(render(RULES))
+
+
+@rules_app.command("explain")
+def rules_explain(rule_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Explain one rule: why it matters, its thresholds and their source."""
+    from gpudiag.report.rules import rule_text
+    from gpudiag.rules import RULES
+
+    by_id = {rule.id: rule for rule in RULES}
+    if rule_id not in by_id:
+        raise ConfigError(f"there is no rule '{rule_id}'; {nearest(rule_id, by_id)}")
+    typer.echo(rule_text(by_id[rule_id]))

@@ -1,0 +1,71 @@
+"""``gpudiag whatif``: what other numbers of trials at once, or another pruner, would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from gpudiag.cli.arguments import one_of, run_inputs
+from gpudiag.cli.console import console_for, spinner
+from gpudiag.cli.options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
+
+
+def whatif(
+    run: RunPath = None,
+    parallel: Annotated[
+        str, typer.Option("--parallel", metavar="K,K,...", help="numbers of trials at once, e.g. 2,3,4,6")
+    ] = "",
+    pruner: Annotated[
+        str, typer.Option("--pruner", help="pruner to replay, e.g. 'patient(hyperband(min_resource=3), patience=4)'")
+    ] = "",
+    restart_min: Annotated[
+        float | None,
+        typer.Option("--restart-min", help="minutes without any trial that a change (default 10) or a crash costs"),
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text",
+    telemetry: Telemetry = None,
+    trials: Trials = None,
+    artifacts: Artifacts = None,
+    study: Study = None,
+    timezone: Timezone = None,
+) -> None:
+    """Forecast what other settings would bring, with intervals and a back-test."""
+    from gpudiag.load import load_run
+    from gpudiag.whatif.forecast import what_if
+
+    one_of("--format", format_, ("text", "json", "md"))
+    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+    with spinner(console_for(stderr=True), "reading the run"):
+        loaded = load_run(**inputs)
+    with _steps() as progress:
+        forecast = what_if(loaded, parallel or None, pruner=pruner or None, restart_min=restart_min, progress=progress)
+    if format_ == "json":
+        typer.echo(forecast.to_json())
+    elif format_ == "md":
+        typer.echo(forecast.to_markdown())
+    else:
+        from gpudiag.display import plain
+
+        typer.echo(plain.render(forecast.blocks(), console_for().width))
+
+
+@contextmanager
+def _steps() -> Iterator[Callable[[str], None]]:
+    """What to call with each step before it is taken: a terminal shows a bar, a pipe stays quiet; Ctrl-C ends it."""
+    console = console_for(stderr=True)
+    if not console.is_terminal:
+        yield lambda what: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("forecast", total=None)
+
+        def show(what: str) -> None:
+            bar.update(task, **({"description": what} if what else {"advance": 0}))
+
+        yield show

@@ -1,0 +1,80 @@
+"""One check of the gate and how it came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
+TITLES = {
+    "same-unit": "Same unit and definition",
+    "same-workload": "Same workload",
+    "not-a-subset": "Neither run is part of a larger one",
+    "parameters-applied": "Parameters applied, same hardware",
+    "telemetry-covers-job": "Telemetry covers the job",
+    "warm-up": "No warm-up or cache effect",
+    "sample-size": "Enough independent units",
+    "equal-success": "Same items succeeded",
+}
+"""The eight checks of METHODS 7, in its order."""
+FAULTS = {
+    "same-unit": "not the same unit of work",
+    "same-workload": "different items",
+    "not-a-subset": "one run is part of the other or of a larger one",
+    "parameters-applied": "requested parameters not shown or not in effect, or other hardware",
+    "telemetry-covers-job": "telemetry that does not belong to the job",
+    "warm-up": "only one of them began cold",
+    "sample-size": "too few items",
+    "equal-success": "not the same items succeeded",
+}
+"""What is wrong where a check fails."""
+DECISIVE = ("same-unit", "same-workload", "not-a-subset", "parameters-applied")
+"""Without these nothing may be called faster or slower."""
+TELLING = (
+    "not-a-subset",
+    "same-unit",
+    "parameters-applied",
+    "same-workload",
+    "warm-up",
+    "telemetry-covers-job",
+    "equal-success",
+    "sample-size",
+)
+"""Failed checks in the order in which they explain a surprising ratio (METHODS 7: 3, 1, 4, 6, then the others)."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """``check`` is the id, ``status`` pass, fail or unknown, ``evidence`` the sentences that say why."""
+
+    check: str
+    status: str
+    evidence: str
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.check]
+
+    @property
+    def fault(self) -> str:
+        return FAULTS[self.check]
+
+
+def worst(check: str, findings: Sequence[tuple[str, str]], otherwise: str) -> Check:
+    """One check from several findings (status, sentence): a fail beats unknown, which beats pass."""
+    for status in (FAIL, UNKNOWN):
+        told = [text for found, text in findings if found == status]
+        if told:
+            more = [text for found, text in findings if found != status] if status == FAIL else []
+            return Check(check, status, " ".join((*told, *more)))
+    passed = [text for _, text in findings]
+    return Check(check, PASS, " ".join(passed) or otherwise)
+
+
+def reasons(gate: Iterable[Check]) -> tuple[Check, ...]:
+    """The failed checks, the one that explains most first."""
+    return tuple(sorted((c for c in gate if c.status == FAIL), key=lambda c: TELLING.index(c.check)))
+
+
+def is_invalid(gate: Iterable[Check]) -> bool:
+    return any(check.status == FAIL and check.check in DECISIVE for check in gate)

@@ -1,0 +1,314 @@
+"""``compare``: one baseline against one experiment or several, the gate first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from gpudiag.advice.plan import Plan, load_plan
+from gpudiag.comparison import document as documents
+from gpudiag.comparison.check import Check, is_invalid, reasons
+from gpudiag.comparison.course import course
+from gpudiag.comparison.differences import Difference, differences
+from gpudiag.comparison.gate import run_gate
+from gpudiag.comparison.intervals import Ratio
+from gpudiag.comparison.ledger_difference import CellDifference, ledger_difference
+from gpudiag.comparison.match import Match, match
+from gpudiag.comparison.plan_check import Outcome, check_plan, made_for
+from gpudiag.comparison.quantities import quantities
+from gpudiag.comparison.quantity import HIGHER, INVALID, SLOWER, Quantity, judged
+from gpudiag.comparison.side import Side, as_side
+from gpudiag.comparison.work import Consistency, consistency
+from gpudiag.display.format import safe
+from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.plots.comparison import COMPARISON_PLOTS
+from gpudiag.plots.picture import Picture
+from gpudiag.report import comparison as reports
+from gpudiag.report import pages
+from gpudiag.report.show import Show
+from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    from gpudiag.diagnosis import Diagnosis
+
+SAME_PARALLEL = 0.1
+WORSE = {"failures": HIGHER, "failure_events": HIGHER}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What may be said of an experiment against its baseline.
+
+    ``gate``: the eight checks in order; ``quantities``: numbers with intervals and verdicts; ``ledger``: GPU-hours
+    cell by cell; ``differences``: how the two were set up; ``consistency``: statements that the numbers refute or
+    allow; ``plan``: outcomes of the predictions of ``plan_made``; ``plan_note``: what is odd about that plan.
+    """
+
+    baseline: Side
+    experiment: Side
+    matched: Match
+    gate: tuple[Check, ...]
+    quantities: tuple[Quantity, ...]
+    consistency: tuple[Consistency, ...]
+    ledger: tuple[CellDifference, ...]
+    differences: tuple[Difference, ...]
+    plan_made: Plan | None = None
+    plan_note: str = ""
+    plan: tuple[Outcome, ...] = ()
+
+    @property
+    def invalid(self) -> bool:
+        """True if one of the first four checks failed: nothing may be called faster or slower."""
+        return is_invalid(self.gate)
+
+    @property
+    def reasons(self) -> tuple[Check, ...]:
+        """The failed checks, the one that explains most first."""
+        return reasons(self.gate)
+
+    @property
+    def leader(self) -> Quantity | None:
+        """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
+        time per finished item; per COMPLETE item where trials were PRUNED, which are no unit of result.
+        """
+        by_name = {quantity.name: quantity for quantity in self.quantities}
+        paired = self.matched.named and len(self.matched.both_complete) > 0
+        a, b = self.baseline.parallel, self.experiment.parallel
+        pruning = by_name.get("pruning")
+        order = ["time_per_item", "time_per_complete", "duration"]
+        if paired and (not self.matched.same_set or not abs(b / a - 1) > SAME_PARALLEL):
+            order = ["duration", "time_per_item"]
+        elif pruning is not None:
+            order = ["time_per_complete", "duration", "time_per_item"]
+        return next((by_name[name] for name in order if name in by_name), None)
+
+    @property
+    def verdict(self) -> str:
+        """faster, slower, equivalent, no evidence, or invalid."""
+        if self.invalid:
+            return INVALID
+        return self.leader.verdict if self.leader is not None else "no evidence"
+
+    @property
+    def headline(self) -> dict[str, Any]:
+        """``level``, one line, and three sentences: what may be said, what differs, what to do next."""
+        return dict(self._document["headline"])
+
+    def quantity(self, name: str) -> Quantity:
+        """The quantity of that name. Raises KeyError where the runs do not allow it."""
+        return {quantity.name: quantity for quantity in self.quantities}[name]
+
+    def fails(self, level: str) -> bool:
+        """True if the experiment is a regression: slower, or it fails more often; never for 'never'.
+
+        'invalid' counts a comparison that fails its gate as well.
+        """
+        worse = self.verdict == SLOWER or any(q.verdict == WORSE.get(q.name) for q in self.quantities)
+        return (level in ("regression", "invalid") and worse) or (level == "invalid" and self.invalid)
+
+    @property
+    def show(self) -> Show:
+        """Sections for a notebook: ``show.gate``, ``show.quantities`` ..."""
+        return Show(self._document, self._draw, reports.SECTIONS)
+
+    def picture(self, name: str) -> Picture:
+        """A figure with its text alternative and caption. Raises NotMeasurable, or KeyError."""
+        return COMPARISON_PLOTS[name].picture(name, self._frames, timezone=self.baseline.run.info.timezone)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document, schema ``gpudiag.comparison/1``."""
+        import copy
+
+        return copy.deepcopy(self._document)
+
+    def to_json(self) -> str:
+        """The document as JSON text."""
+        return documents.to_json(self._document)
+
+    def to_markdown(self) -> str:
+        """The report as Markdown without its pictures."""
+        return pages.markdown_page(self._notebook(pictures=False)).text
+
+    def summary(self) -> str:
+        """Markdown short enough for a comment on a pull request."""
+        return reports.summary(self._document)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report where ``path`` says: .html (self-contained), .md (pictures beside it) or .json.
+
+        Raises ConfigError for any other suffix.
+        """
+        path = Path(path)
+        if path.suffix == ".json":
+            pages.write(path, self.to_json())
+        elif path.suffix == ".html":
+            pages.write(path, pages.html_page(self._notebook()))
+        elif path.suffix == ".md":
+            pages.write_markdown(path, self._notebook())
+        else:
+            raise ConfigError(f"{path}: cannot tell the format; expected a name that ends in .html, .md or .json.")
+        return path
+
+    def _repr_html_(self) -> str:
+        return "\n".join(getattr(self.show, name)._repr_html_() for name in ("masthead", "verdict", "gate"))
+
+    def _repr_markdown_(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {self.experiment.name} with {self.baseline.name}: {self.verdict}>"
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return documents.build(self)
+
+    @cached_property
+    def _frames(self) -> dict[str, Any]:
+        """What the figures are drawn from, by the names of their parameters."""
+        pairs = self.matched.both_complete if self.matched.named else pd.DataFrame()
+        named = (safe(self.baseline.name), safe(self.experiment.name))
+        return {
+            "names": named,
+            "pairs": pairs if len(pairs) else None,
+            "durations": [
+                side.items[["name", "state", "duration_s"]].dropna() for side in (self.baseline, self.experiment)
+            ],
+            "ledger": pd.DataFrame([vars(cell) for cell in self.ledger]) if self.ledger else None,
+            "same_size": self.matched.same_set
+            or 0.95 <= len(self.experiment.finished) / max(len(self.baseline.finished), 1) <= 1.05,
+            "courses": [course(side, "util_pct") for side in (self.baseline, self.experiment)],
+            "parallelism": [side.get("parallelism") for side in (self.baseline, self.experiment)],
+        }
+
+    def _draw(self, name: str) -> Picture | None:
+        try:
+            return self.picture(name)
+        except NotMeasurable:
+            return None
+
+    def _notebook(self, *, pictures: bool = True) -> Any:
+        """compare_report as if executed: its prose with this comparison's sections, without a kernel."""
+        show = self.show if pictures else Show(self._document, lambda name: None, reports.SECTIONS)
+        return pages.filled("compare_report", show)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons(Sequence[Comparison]):
+    """Several experiments, each against the same baseline; verdicts share one control of chance findings."""
+
+    pairs: tuple[Comparison, ...]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.pairs)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.pairs[index]
+
+    def fails(self, level: str) -> bool:
+        """True if any of the experiments is a regression."""
+        return any(pair.fails(level) for pair in self.pairs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Schema ``gpudiag.comparisons/1``: ``comparisons`` holds a document of each pair."""
+        return {"schema": documents.SCHEMA_SEVERAL, "comparisons": [pair.to_dict() for pair in self.pairs]}
+
+    def to_json(self) -> str:
+        """The documents as JSON text."""
+        return documents.to_json(self.to_dict())
+
+    def to_markdown(self) -> str:
+        """The reports one after the other."""
+        return "\n".join(pair.to_markdown() for pair in self.pairs)
+
+    def summary(self) -> str:
+        """One table over all experiments, then the summary of each."""
+        return reports.several([pair.to_dict() for pair in self.pairs])
+
+    def _repr_markdown_(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<Comparisons: {', '.join(f'{pair.experiment.name} {pair.verdict}' for pair in self.pairs)}>"
+
+
+def compare(
+    baseline: Run | Diagnosis | str | Path,
+    experiment: Run | Diagnosis | str | Path | Sequence[Run | Diagnosis | str | Path],
+    *others: Run | Diagnosis | str | Path,
+    plan: Plan | str | Path | None = None,
+) -> Comparison | Comparisons:
+    """Compare an experiment with its baseline: first whether that may be done, then the numbers.
+
+    Args:
+        baseline: a run, its diagnosis, or the path of its folder or run.toml.
+        experiment: the same; or several of them.
+        *others: further experiments against the same baseline.
+        plan: plan.json of the baseline (``diagnosis.save_plan``), whose predictions are checked.
+
+    Returns:
+        A :class:`Comparison`; :class:`Comparisons` for several experiments.
+
+    Raises:
+        InputError: a path holds no run, a run holds neither trials nor telemetry, or the plan cannot be read.
+    """
+    many = isinstance(experiment, Sequence) and not isinstance(experiment, str)
+    first_given: Any = experiment
+    given = [*(first_given if many else (first_given,)), *others]
+    first = as_side(baseline, "baseline")
+    sides = [as_side(one, "experiment") for one in given]
+    if not sides:
+        raise ConfigError("there is no experiment to compare with the baseline; give at least one run.")
+    sides = _told_apart(first, sides)
+    made = load_plan(plan) if isinstance(plan, str | Path) else plan
+    pairs = _pairs(first, sides, made)
+    return Comparisons(pairs) if many or others else pairs[0]
+
+
+def _pairs(baseline: Side, sides: list[Side], plan: Plan | None) -> tuple[Comparison, ...]:
+    matches = [match(baseline, side) for side in sides]
+    gates = [run_gate(baseline, side, matched) for side, matched in zip(sides, matches, strict=True)]
+    found = [quantities(baseline, side, matched) for side, matched in zip(sides, matches, strict=True)]
+    verdicts = judged(found, [is_invalid(gate) for gate in gates], matches)
+    out = []
+    for side, matched, gate, numbers in zip(sides, matches, gates, verdicts, strict=True):
+        failed = [check.fault for check in reasons(gate)]
+        time = next((Ratio(q.ratio, q.low, q.high) for q in numbers if q.name == "time_per_item"), Ratio(float("nan")))
+        pair = Comparison(
+            baseline,
+            side,
+            matched,
+            gate,
+            tuple(numbers),
+            tuple(consistency(baseline, side, matched, time, failed)),
+            ledger_difference(baseline, side),
+            differences(baseline, side),
+        )
+        if plan is not None:
+            outcomes = check_plan(plan, baseline, side, numbers, pair.invalid)
+            pair = replace(pair, plan_made=plan, plan_note=made_for(plan, baseline), plan=outcomes)
+        out.append(pair)
+    return tuple(out)
+
+
+def _told_apart(baseline: Side, sides: list[Side]) -> list[Side]:
+    """Sides whose names differ from each other and the baseline's, so that every sentence says which run is meant."""
+    taken = {baseline.name}
+    out = []
+    for place, side in enumerate(sides):
+        name = side.name
+        if name in taken:
+            suffix = "experiment" if len(sides) == 1 else f"experiment {place + 1}"
+            name = f"{name} ({suffix})"
+            run = replace(side.run, info=replace(side.run.info, name=name))
+            side = Side(run, side.profiles)
+        taken.add(name)
+        out.append(side)
+    return out

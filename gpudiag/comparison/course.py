@@ -1,0 +1,46 @@
+"""Means of telemetry over the time of the job, with errors that know that neighbours in time are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.comparison.intervals import Mean, series_mean
+from gpudiag.comparison.side import Side
+from gpudiag.measures.sampling import cells
+from gpudiag.measures.stamps import SECOND_US
+from gpudiag.measures.weighted import weighted_mean
+
+
+def course(side: Side, column: str) -> pd.DataFrame:
+    """gpu, time, value, weight_s of one column of telemetry within the job, implausible power left out."""
+    return side.once(f"course of {column}", lambda: _course(side, column))
+
+
+def _course(side: Side, column: str) -> pd.DataFrame:
+    run = side.run
+    if column not in run.gpu or not run.gpu[column].notna().any():
+        return pd.DataFrame({"gpu": [], "time": [], "value": [], "weight_s": [], "start_us": []})
+    table = run.gpu[run.gpu[column] > 0] if column == "power_w" else run.gpu
+    samples = cells(table, column)
+    if column == "power_w" and (power := side.get("power")) is not None:
+        limit = samples["gpu"].map(power.per_gpu["plausible_w"]).astype(float)
+        samples = samples[~(samples[column] > limit)]
+    if side.window is not None:
+        low, high = side.window
+        inside = samples["end_us"].clip(upper=high) - samples["start_us"].clip(lower=low)
+        samples = samples.assign(weight_s=inside.clip(lower=0) / SECOND_US)
+        samples = samples[samples["weight_s"] > 0]
+    return samples.rename(columns={column: "value"})[["gpu", "time", "value", "weight_s", "start_us"]]
+
+
+def course_mean(side: Side, column: str) -> Mean:
+    """Mean over time and GPUs; the series behind its error is the mean of all GPUs at each tick of the sampler."""
+    samples = course(side, column)
+    if len(samples) < 2:
+        return Mean(float("nan"))
+    mean = weighted_mean(samples["value"], samples["weight_s"])
+    own = samples["start_us"].to_numpy()[samples["gpu"].to_numpy() == samples["gpu"].iloc[0]]
+    period = max(int(np.median(np.diff(own))) if len(own) > 1 else 0, 1)
+    tick = (samples["start_us"] - samples["start_us"].min()) // period
+    return series_mean(samples.groupby(tick)["value"].mean().to_numpy(float), mean)

@@ -1,0 +1,259 @@
+"""The gate before any ratio: eight checks (METHODS 7), each pass, fail or unknown, with its evidence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from gpudiag.comparison.applied import parameters_applied
+from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
+from gpudiag.comparison.coverage import telemetry_covers_job
+from gpudiag.comparison.differences import logged_params
+from gpudiag.comparison.intervals import MIN_UNITS
+from gpudiag.comparison.match import SAME_SET, Match
+from gpudiag.comparison.side import Side
+from gpudiag.comparison.work import SAME_WORK, samples_per_item_ratio, steps_per_item
+
+SAME_STEPS = 0.1
+"""Part by which the steps of a COMPLETE trial may differ and the trial is still the same unit."""
+WARM_RATIO = 1.2
+WARM_P = 0.01
+FIRST_SHARE = 0.1
+
+
+def run_gate(baseline: Side, experiment: Side, matched: Match) -> tuple[Check, ...]:
+    """All eight checks in the order of METHODS 7."""
+    return (
+        same_unit(baseline, experiment, matched),
+        same_workload(baseline, experiment, matched),
+        not_a_subset(baseline, experiment, matched),
+        parameters_applied(baseline, experiment),
+        telemetry_covers_job(baseline, experiment),
+        warm_up(baseline, experiment),
+        sample_size(baseline, experiment, matched),
+        equal_success(baseline, experiment, matched),
+    )
+
+
+def same_unit(baseline: Side, experiment: Side, matched: Match) -> Check:
+    """1. Durations against durations, of items that are the same amount of work; parallelism stated on both sides."""
+    if baseline.run.trials.empty or experiment.run.trials.empty:
+        return Check("same-unit", UNKNOWN, "A run has no trials or tasks, so there is no unit of work to compare.")
+    found = []
+    a, b = (bool(side.finished["duration_s"].notna().any()) for side in (baseline, experiment))
+    if a != b:
+        with_, without = (baseline, experiment) if a else (experiment, baseline)
+        found.append(
+            (
+                FAIL,
+                f"{with_.name} has durations of its items and {without.name} completion stamps at most: "
+                "a duration is not wall time over n.",
+            )
+        )
+    elif not a:
+        found.append((UNKNOWN, "Neither run has durations of its items; only wall time over n can be compared."))
+    steps = steps_per_item(baseline), steps_per_item(experiment)
+    if steps[0] and steps[1] and abs(steps[1] / steps[0] - 1) > SAME_STEPS:
+        found.append(
+            (
+                FAIL,
+                f"A COMPLETE trial is {steps[0]:.3g} steps in {baseline.name} and {steps[1]:.3g} in "
+                f"{experiment.name}: compare time per step.",
+            )
+        )
+    samples = samples_per_item_ratio(baseline, experiment)
+    if samples is not None and abs(samples - 1) > SAME_WORK:
+        found.append(
+            (
+                FAIL,
+                f"By the training logs an item of {experiment.name} is {samples:.3g} times the samples of "
+                f"one of {baseline.name}: it is not the same unit.",
+            )
+        )
+    if a and b:
+        found.append(
+            (
+                PASS,
+                f"Both have durations of their items; {_parallel(baseline)} and {_parallel(experiment)} ran at "
+                "once, which time per item (wall time over n) takes into account.",
+            )
+        )
+    return worst("same-unit", found, "")
+
+
+def same_workload(baseline: Side, experiment: Side, matched: Match) -> Check:
+    """2. The same items by name, or searches over the same parameters."""
+    if baseline.run.trials.empty or experiment.run.trials.empty:
+        return Check(
+            "same-workload", UNKNOWN, "A run has no trials or tasks; whether the work was the same is not known."
+        )
+    if matched.named:
+        return _same_items(matched)
+    a, b = set(logged_params(baseline)), set(logged_params(experiment))
+    directions = [_directions(side) for side in (baseline, experiment)]
+    if all(directions) and directions[0] != directions[1]:
+        return Check("same-workload", FAIL, f"The studies seek different things: {directions[0]} and {directions[1]}.")
+    if not a or not b:
+        return Check(
+            "same-workload",
+            UNKNOWN,
+            "The trials carry neither names nor, in both runs, parameters: whether the work was the same is not known.",
+        )
+    if a != b:
+        apart = ", ".join(sorted(a ^ b)[:6])
+        return Check("same-workload", FAIL, f"The searches have different parameters ({apart} in one only).")
+    return Check(
+        "same-workload",
+        PASS,
+        f"Trials without names, drawn from a search over the same "
+        f"{len(a)} parameters: compared as samples, not item by item.",
+    )
+
+
+def _same_items(matched: Match) -> Check:
+    counts = (
+        f"{matched.n_baseline:,} items there, {matched.n_experiment:,} here, {matched.n_shared:,} in both "
+        f"(Jaccard {matched.jaccard:.2f})"
+    )
+    if matched.same_set:
+        return Check("same-workload", PASS, f"{counts}.")
+    nested = matched.n_shared >= SAME_SET * min(matched.n_baseline, matched.n_experiment)
+    interleaved = matched.subset is not None and matched.subset.n_between > 0
+    if matched.n_shared >= MIN_UNITS and not (nested and interleaved):
+        return Check("same-workload", PASS, f"{counts}: only those in both are compared; totals of the runs are not.")
+    few = "" if matched.n_shared >= MIN_UNITS else f", fewer than {MIN_UNITS} to compare"
+    return Check("same-workload", FAIL, f"The item sets differ: {counts}{few}.")
+
+
+def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
+    """3. Neither run's trials are the other's, nor were its items taken out of a run that did other work among them."""
+    n = min(len(baseline.items), len(experiment.items))
+    if not n:
+        return Check("not-a-subset", UNKNOWN, "A run has no trials or tasks.")
+    if matched.same_stamps >= max(2, 0.5 * n):
+        which = (
+            "they are the same run"
+            if len(baseline.items) == len(experiment.items) == matched.same_stamps
+            else ("one run is a part of the other")
+        )
+        return Check(
+            "not-a-subset",
+            FAIL,
+            f"{matched.same_stamps:,} of {n:,} trials have the same start and end in "
+            f"both: {which}, and there is nothing to compare.",
+        )
+    if not math.isnan(matched.moved_s) and matched.moved_s != 0:
+        return Check(
+            "not-a-subset",
+            FAIL,
+            f"All shared trials have equal durations and lie {matched.moved_s:,.0f} s apart: "
+            "the same run, its stamps moved.",
+        )
+    part = matched.subset
+    if part is not None and part.n_between:
+        return Check(
+            "not-a-subset",
+            FAIL,
+            f"The {part.n_shared:,} items of {part.inner} are among the {part.n_outer:,} of {part.outer}. There they "
+            f"span {part.span_s:.1f} s, in which {part.n_between:,} other items ended and these were at work for only "
+            f"{part.busy_s:.1f} slot-seconds: the span is no duration of these items. Throughput of the whole run is "
+            "used instead.",
+        )
+    if not matched.named:
+        return Check("not-a-subset", PASS, "No trial has the same start and end in both runs.")
+    return Check("not-a-subset", PASS, "No other items ended among those of either run, and no trial is in both.")
+
+
+def warm_up(baseline: Side, experiment: Side) -> Check:
+    """6. The first items against the later ones of each run: a cold start in one run alone is a difference of order."""
+    cold = [_cold_start(side) for side in (baseline, experiment)]
+    if None in cold:
+        return Check(
+            "warm-up",
+            UNKNOWN,
+            "Too few items to tell the first from the later ones; run the two in turns (A, B, B, A).",
+        )
+    ratios = [one for one in cold if one is not None]
+    told = f"First items took {ratios[0][0]:.2f} and {ratios[1][0]:.2f} times as long as the later ones"
+    slow = [one[0] > WARM_RATIO and one[1] < WARM_P for one in ratios]
+    if slow[0] != slow[1]:
+        which = baseline.name if slow[0] else experiment.name
+        return Check(
+            "warm-up", FAIL, f"{told}: {which} began cold and the other did not. Repeat in turns (A, B, B, A)."
+        )
+    if slow[0]:
+        return Check("warm-up", PASS, f"{told}: both began cold alike.")
+    return Check(
+        "warm-up", PASS, f"{told}. What a cache kept from the first run to the second, only turns (A, B, B, A) show."
+    )
+
+
+def _cold_start(side: Side) -> tuple[float, float] | None:
+    """Geometric mean of the first items over that of the later ones, and its p; None with fewer than ten."""
+    done = side.items[(side.items["state"] == "COMPLETE") & (side.items["duration_s"] > 0)]
+    first = max(round(FIRST_SHARE * len(done)), 3)
+    if len(done) < 10:
+        return None
+    logs = np.log(done["duration_s"].to_numpy(float))
+    p = float(stats.mannwhitneyu(logs[:first], logs[first:], alternative="greater").pvalue)
+    return math.exp(float(logs[:first].mean() - logs[first:].mean())), p
+
+
+def sample_size(baseline: Side, experiment: Side, matched: Match) -> Check:
+    """7. At least six units a side for an interval."""
+    if matched.named and matched.n_shared and len(matched.both_complete):
+        n = len(matched.both_complete)
+        what = f"{n:,} items that succeeded in both"
+        enough = n >= MIN_UNITS
+    else:
+        counts = [
+            int(((s.items["state"] == "COMPLETE") & (s.items["duration_s"] > 0)).sum()) for s in (baseline, experiment)
+        ]
+        what = f"{counts[0]:,} and {counts[1]:,} COMPLETE trials with durations"
+        enough = min(counts) >= MIN_UNITS
+    if enough:
+        return Check("sample-size", PASS, f"{what}.")
+    return Check(
+        "sample-size", FAIL, f"{what}: with fewer than {MIN_UNITS} a side, numbers are described and not tested."
+    )
+
+
+def equal_success(baseline: Side, experiment: Side, matched: Match) -> Check:
+    """8. Failed items are short, so durations are compared on items that succeeded in both."""
+    if not matched.named:
+        failed = [int((side.items["state"] == "FAIL").sum()) for side in (baseline, experiment)]
+        if not len(baseline.items) or not len(experiment.items):
+            return Check("equal-success", UNKNOWN, "A run has no trials or tasks.")
+        text = f"{failed[0]:,} and {failed[1]:,} trials failed"
+        if not any(failed):
+            return Check("equal-success", PASS, f"{text}.")
+        return Check(
+            "equal-success",
+            UNKNOWN,
+            f"{text}; without names nobody knows whether the same ones. Durations are of COMPLETE trials.",
+        )
+    rows = matched.pairs
+    if rows.empty:
+        return Check("equal-success", UNKNOWN, "No item is in both runs.")
+    good_a, good_b = rows["baseline_state"] == "COMPLETE", rows["experiment_state"] == "COMPLETE"
+    if (good_a == good_b).all():
+        return Check("equal-success", PASS, f"The same {int(good_a.sum()):,} of {len(rows):,} shared items succeeded.")
+    return Check(
+        "equal-success",
+        FAIL,
+        f"{int(good_a.sum()):,} and {int(good_b.sum()):,} of the {len(rows):,} shared items "
+        f"succeeded, {int((good_a & good_b).sum()):,} of them in both: durations are of those.",
+    )
+
+
+def _parallel(side: Side) -> str:
+    found = side.get("parallelism")
+    return f"{found.effective:.2f}" if found is not None else "an unknown number"
+
+
+def _directions(side: Side) -> str:
+    known = side.run.studies["directions"].dropna().astype(str)
+    return ", ".join(sorted(pd.unique(known[known != ""])))

@@ -1,0 +1,222 @@
+"""Ratios with intervals: paired and unpaired durations, means of time series, shares; and many tests at once.
+
+Coverage of these intervals at small n is measured in METHODS 7 (Welch on logs 0.93-0.96 of a nominal 0.95, percentile
+bootstrap of a ratio of means 0.83-0.91) and, for whole comparisons, in benchmarks/accuracy.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.95
+MIN_UNITS = 6
+"""Independent units per side below which a number is described and gets no interval (METHODS 7, check 7)."""
+MIN_ESS = 10.0
+"""Effective samples below which a mean of a time series gets no interval (METHODS 7)."""
+MIN_BOOTSTRAP = 30
+"""Units per side from which a bootstrap of a ratio of means holds its coverage (METHODS 7)."""
+OUTLIER_MADS = 5.0
+MAX_PAIRS = 2_000_000
+RESAMPLES = 2000
+SEED = 7
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Experiment over baseline: estimate, 95 % interval, two-sided p of a ratio of 1; NaN where not estimated."""
+
+    ratio: float
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    method: str = ""
+
+    @property
+    def inverse(self) -> Ratio:
+        """Baseline over experiment."""
+        return Ratio(1 / self.ratio, 1 / self.high, 1 / self.low, self.p, self.method)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean with the standard error of its logarithm (NaN unknown) and the effective number of units behind it."""
+
+    mean: float
+    log_se: float = math.nan
+    n: float = 0.0
+
+
+def paired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
+    """Geometric mean of per-item ratios: t on logs; Hodges-Lehmann (signed ranks inverted) where outliers are."""
+    logs = np.log(experiment) - np.log(baseline)
+    n = len(logs)
+    if n < MIN_UNITS:
+        return Ratio(math.exp(float(logs.mean())), method="geometric mean of ratios") if n else Ratio(math.nan)
+    if has_outliers(logs) and n * (n + 1) // 2 <= MAX_PAIRS:
+        i, j = np.triu_indices(n)
+        walsh = np.sort((logs[i] + logs[j]) / 2)
+        spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        p = float(stats.wilcoxon(logs, method="approx").pvalue) if np.any(logs) else 1.0
+        return _from_sorted(walsh, n * (n + 1) / 4, spread, p, "Hodges-Lehmann on log ratios, paired")
+    return _t_ratio(float(logs.mean()), float(logs.std(ddof=1) / math.sqrt(n)), n - 1, "t on log ratios, paired")
+
+
+def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
+    """Ratio of geometric means: Welch on logs; Hodges-Lehmann with the Mann-Whitney inversion where outliers are.
+
+    Values in the order in which they ran: where neighbours are alike the effective number of them is smaller.
+    """
+    a, b = np.log(baseline), np.log(experiment)
+    if not len(a) or not len(b):
+        return Ratio(math.nan)
+    estimate = float(b.mean() - a.mean())
+    if min(len(a), len(b)) < MIN_UNITS:
+        return Ratio(math.exp(estimate), method="ratio of geometric means")
+    inflation = math.sqrt(max(_inflation(a), _inflation(b)))
+    if (has_outliers(a) or has_outliers(b)) and len(a) * len(b) <= MAX_PAIRS:
+        steps = np.sort((b[:, None] - a[None, :]).ravel())
+        spread = inflation * math.sqrt(len(a) * len(b) * (len(a) + len(b) + 1) / 12)
+        half = len(a) * len(b) / 2
+        away = abs(float(stats.mannwhitneyu(b, a).statistic) - half)
+        p = float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread))
+        return _from_sorted(steps, half, spread, min(p, 1.0), "Hodges-Lehmann on logs, unpaired")
+    return log_ratio(
+        Mean(math.exp(float(a.mean())), inflation * float(a.std(ddof=1) / math.sqrt(len(a))), len(a)),
+        Mean(math.exp(float(b.mean())), inflation * float(b.std(ddof=1) / math.sqrt(len(b))), len(b)),
+        "Welch on logs, unpaired",
+    )
+
+
+def log_ratio(baseline: Mean, experiment: Mean, method: str) -> Ratio:
+    """Ratio of two means whose logarithms have these standard errors; Welch-Satterthwaite degrees of freedom."""
+    if not (baseline.mean > 0 and experiment.mean > 0):
+        return Ratio(math.nan)
+    estimate = math.log(experiment.mean / baseline.mean)
+    parts = [(side.log_se**2, side.n - 1) for side in (baseline, experiment)]
+    total = sum(variance for variance, _ in parts)
+    if not total >= 0 or min(freedom for _, freedom in parts) <= 0:
+        return Ratio(math.exp(estimate), method=method)
+    weight = sum(variance**2 / freedom for variance, freedom in parts)
+    return _t_ratio(estimate, math.sqrt(total), total**2 / weight if weight else math.inf, method)
+
+
+def mean_ratio(baseline: np.ndarray, experiment: np.ndarray, *, paired: bool) -> Ratio:
+    """Ratio of arithmetic means: what total time needs. A bootstrap interval from 30 units a side on, else none."""
+    if not len(baseline) or not len(experiment) or not baseline.mean() > 0:
+        return Ratio(math.nan)
+    ratio = float(experiment.mean() / baseline.mean())
+    if min(len(baseline), len(experiment)) < MIN_BOOTSTRAP:
+        return Ratio(ratio, method="ratio of arithmetic means")
+    rng = np.random.default_rng(SEED)
+    first = rng.integers(0, len(baseline), (RESAMPLES, len(baseline)))
+    second = first if paired else rng.integers(0, len(experiment), (RESAMPLES, len(experiment)))
+    drawn = np.log(experiment[second].mean(axis=1) / baseline[first].mean(axis=1))
+    se = float(drawn.std(ddof=1))
+    if not paired:
+        se *= math.sqrt(max(_inflation(np.log(baseline)), _inflation(np.log(experiment))))
+    freedom = min(len(baseline), len(experiment)) - 1
+    return _t_ratio(math.log(ratio), se, freedom, "bootstrap of the ratio of arithmetic means")
+
+
+def effective_size(values: np.ndarray) -> float:
+    """N / (1 + 2 x sum of autocorrelations), summed over Geyer's initial positive pairs; n for constant values.
+
+    C. J. Geyer, Statistical Science 7 (1992) 473. The pairs are also made to fall (his monotone sequence).
+    """
+    n = len(values)
+    centred = values - values.mean() if n else values
+    if n < 4 or not centred @ centred > 0:
+        return float(n)
+    size = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(centred, size)
+    rho = np.fft.irfft(spectrum * spectrum.conj(), size)[:n]
+    rho = rho / rho[0]
+    even = rho[: 2 * (n // 2)]
+    pairs = even[0::2] + even[1::2]
+    negative = np.flatnonzero(pairs <= 0)
+    kept = np.minimum.accumulate(pairs[: negative[0] if len(negative) else len(pairs)])
+    time = max(2 * float(kept.sum()) - 1, 1.0)
+    return n / time
+
+
+def series_mean(values: np.ndarray, mean: float) -> Mean:
+    """``mean`` of a time series with the error that its effective sample size leaves; none below 10."""
+    ess = effective_size(values)
+    if ess < MIN_ESS or not mean > 0:
+        return Mean(mean, n=ess)
+    return Mean(mean, float(values.std(ddof=1) / math.sqrt(ess) / mean), ess)
+
+
+def share_ratio(hits_a: int, n_a: int, hits_b: int, n_b: int) -> Ratio:
+    """Ratio of two shares: Fisher's exact p; Katz interval on logs with half a hit added where one has none."""
+    if not n_a or not n_b:
+        return Ratio(math.nan)
+    p = float(stats.fisher_exact([[hits_a, n_a - hits_a], [hits_b, n_b - hits_b]]).pvalue)
+    if not hits_a and not hits_b:
+        return Ratio(math.nan, p=1.0, method="Fisher's exact test")
+    add = 0.5 if not hits_a or not hits_b else 0.0
+    estimate = math.log((hits_b + add) / (n_b + add)) - math.log((hits_a + add) / (n_a + add))
+    variance = 1 / (hits_a + add) - 1 / (n_a + add) + 1 / (hits_b + add) - 1 / (n_b + add)
+    half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(max(variance, 0.0))
+    ratio = hits_b / n_b / (hits_a / n_a) if hits_a else math.nan
+    return Ratio(ratio, math.exp(estimate - half), math.exp(estimate + half), p, "Fisher's exact test")
+
+
+def rate_ratio(counts: Sequence[int], exposure: Sequence[float]) -> Ratio:
+    """Ratio of two Poisson rates: exact conditional binomial test and Clopper-Pearson interval of the second's share.
+
+    J. Przyborowski and H. Wilenski, Biometrika 31 (1940) 313.
+    """
+    (a, b), (t_a, t_b) = counts, exposure
+    if not a + b or not (t_a > 0 and t_b > 0):
+        return Ratio(math.nan)
+    test = stats.binomtest(b, a + b, t_b / (t_a + t_b))
+    low, high = (end / (1 - end) * t_a / t_b if end < 1 else math.inf for end in test.proportion_ci(LEVEL))
+    ratio = b / t_b / (a / t_a) if a else math.nan
+    return Ratio(ratio, low, high if math.isfinite(high) else math.nan, float(test.pvalue), "conditional binomial test")
+
+
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """Benjamini and Hochberg's p-values (JRSS B 57 (1995) 289); NaN stays NaN and does not count."""
+    p = np.asarray(p_values, float)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    out = np.full(len(p), math.nan)
+    least = 1.0
+    for rank in range(len(order), 0, -1):
+        least = min(least, float(p[order[rank - 1]]) * len(order) / rank)
+        out[order[rank - 1]] = least
+    return [float(value) for value in out]
+
+
+def has_outliers(logs: np.ndarray) -> bool:
+    """A value more than 5 scaled median deviations from the median."""
+    away = np.abs(logs - np.median(logs))
+    mad = float(np.median(away)) * 1.4826
+    return bool(mad > 0 and away.max() > OUTLIER_MADS * mad)
+
+
+def _inflation(values: np.ndarray) -> float:
+    """How much larger the variance of the mean is than that of independent values; 1 below 20 values."""
+    return len(values) / effective_size(values) if len(values) >= 20 else 1.0
+
+
+def _t_ratio(estimate: float, se: float, freedom: float, method: str) -> Ratio:
+    if se == 0:
+        exact = math.exp(estimate)
+        return Ratio(exact, exact, exact, 1.0 if estimate == 0 else 0.0, method)
+    half = float(stats.t.ppf(0.5 + LEVEL / 2, freedom)) * se
+    p = float(2 * stats.t.sf(abs(estimate) / se, freedom))
+    return Ratio(math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), p, method)
+
+
+def _from_sorted(steps: np.ndarray, half: float, spread: float, p: float, method: str) -> Ratio:
+    """Median of sorted differences, and those at the ranks that the test cannot tell from it."""
+    k = max(math.floor(half - float(stats.norm.ppf(0.5 + LEVEL / 2)) * spread), 0)
+    low, high = steps[k], steps[len(steps) - 1 - k]
+    return Ratio(math.exp(float(np.median(steps))), math.exp(float(low)), math.exp(float(high)), p, method)

@@ -1,0 +1,238 @@
+"""A plan against what happened: each prediction and each check came true, was missed, or cannot be told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from gpudiag.advice.plan import Plan, PlannedRemedy, holds
+from gpudiag.advice.remedy import Change, Check, Prediction
+from gpudiag.comparison.course import course_mean
+from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
+from gpudiag.comparison.intervals import LEVEL
+from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
+from gpudiag.comparison.side import Side
+
+CAME_TRUE, MISSED, CANNOT_TELL = "came true", "missed", "cannot tell"
+PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
+_PEAKS = ("memory.max_used_pct", "memory.headroom_mib")
+_COURSES = {"utilization.mean_pct": "util_pct"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One entry of a plan and how it came out.
+
+    ``kind``: prediction (from ``low`` to ``high``, None open), check (``op`` and ``low``) or gain (of the whole plan).
+    ``measured`` with its 95 % interval where it has one; ``reason`` says why the status is what it is.
+    """
+
+    remedy: str
+    kind: str
+    measure: str
+    unit: str
+    baseline: float | None
+    low: float | None
+    high: float | None
+    op: str
+    measured: float | None
+    measured_low: float | None
+    measured_high: float | None
+    status: str
+    reason: str
+
+
+def check_plan(
+    plan: Plan, baseline: Side, experiment: Side, found: Sequence[Quantity], invalid: bool
+) -> tuple[Outcome, ...]:
+    """Every prediction and check of every remedy in the plan's order, then the gain of all together."""
+    out = []
+    for remedy in plan.remedies:
+        undone = _undone(remedy, experiment)
+        out += [_prediction(remedy.id, p, baseline, experiment, invalid, undone) for p in remedy.predictions]
+        out += [_check(remedy.id, check, experiment, undone) for check in remedy.verify]
+    return (*out, *_gain(plan, found, invalid))
+
+
+def made_for(plan: Plan, baseline: Side) -> str:
+    """A sentence where the plan was made for another run than the baseline, else ''."""
+    ours = {record.sha256 for record in baseline.run.info.inputs if record.sha256}
+    theirs = {record.sha256 for record in plan.inputs if record.sha256}
+    if theirs and ours and not theirs & ours:
+        return f"The plan was made for the run '{plan.run}', whose inputs are none of those of '{baseline.name}'."
+    return ""
+
+
+def verdict_on(
+    measured: float | None, interval: tuple[float, float] | None, low: float | None, high: float | None
+) -> tuple[str, str]:
+    """Status and reason of a measured value against a predicted interval.
+
+    A point, and a value without an interval of its own, get a tolerance of 5 %: that much is no difference elsewhere
+    in a comparison either.
+    """
+    if low is None and high is None:
+        return CANNOT_TELL, "No interval was predicted."
+    if measured is None or math.isnan(measured):
+        return CANNOT_TELL, "The experiment does not show this number."
+    first, last = -math.inf if low is None else low, math.inf if high is None else high
+    if first == last:
+        first, last = first - SAME_WITHIN * abs(first), last + SAME_WITHIN * abs(last)
+    slack = 1e-9 * max(abs(measured), 1.0)
+    if first - slack <= measured <= last + slack:
+        return CAME_TRUE, "Within what was predicted."
+    reach = interval or (measured * (1 - SAME_WITHIN), measured * (1 + SAME_WITHIN))
+    if max(reach) >= first and min(reach) <= last:
+        return CANNOT_TELL, "Outside of what was predicted, but not by more than its uncertainty."
+    return MISSED, f"{'Below' if measured < first else 'Above'} all that was predicted."
+
+
+def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, invalid: bool, undone: str) -> Outcome:
+    value, interval = _measured(one.measure, experiment)
+    status, reason = verdict_on(value, interval, one.low, one.high)
+    if one.low is None and one.high is None and one.note:
+        reason = one.note
+    if status != CANNOT_TELL or value is not None:
+        agree, why = pollers_agree(baseline, experiment, same_length=False) if one.measure in _PEAKS else (True, "")
+        for doubt in (
+            undone,
+            "The comparison is invalid, so this cannot be laid to the plan." if invalid else "",
+            f"{why} Peaks are not comparable." if agree is False else "",
+        ):
+            if doubt:
+                status, reason = CANNOT_TELL, doubt
+                break
+    return Outcome(
+        remedy,
+        PREDICTION,
+        one.measure,
+        one.unit,
+        one.baseline,
+        one.low,
+        one.high,
+        "",
+        value,
+        interval[0] if interval else None,
+        interval[1] if interval else None,
+        status,
+        reason,
+    )
+
+
+def _check(remedy: str, check: Check, experiment: Side, undone: str) -> Outcome:
+    """A criterion on a number of the experiment alone."""
+    topic = check.measure.partition(".")[0]
+    held = holds(check, {topic: experiment.facts(topic)})
+    value, interval = _measured(check.measure, experiment)
+    if held is None:
+        status, reason = CANNOT_TELL, "The experiment does not show this number."
+    elif undone:
+        status, reason = CANNOT_TELL, undone
+    else:
+        status, reason = (CAME_TRUE, "It holds.") if held else (MISSED, "It does not hold.")
+        inside = interval is not None and interval[0] <= check.value <= interval[1] and interval[0] < interval[1]
+        if inside and not held:
+            status, reason = CANNOT_TELL, "It does not hold, but not by more than its uncertainty."
+    return Outcome(
+        remedy,
+        CHECK,
+        check.measure,
+        check.unit,
+        None,
+        check.value,
+        None,
+        check.op,
+        value,
+        interval[0] if interval else None,
+        interval[1] if interval else None,
+        status,
+        reason,
+    )
+
+
+def _gain(plan: Plan, found: Sequence[Quantity], invalid: bool) -> list[Outcome]:
+    """The gain of the plan as a whole against time per item: 'x' is the same work in 1/x of the time."""
+    if plan.combined is None or plan.combined.unit != "x":
+        return []
+    held = plan.combined
+    time = next((q for q in found if q.name == "time_per_item"), None)
+    value = 1 / time.ratio if time is not None and time.ratio > 0 else None
+    interval = (1 / time.high, 1 / time.low) if time is not None and time.low > 0 else None
+    if invalid or (time is not None and time.verdict == "invalid"):
+        status, reason = CANNOT_TELL, "The comparison is invalid, so this cannot be laid to the plan."
+    else:
+        status, reason = verdict_on(value, interval, held.low, held.high)
+    return [
+        Outcome(
+            "all together",
+            GAIN,
+            "time_per_item",
+            "x",
+            1.0,
+            held.low,
+            held.high,
+            "",
+            value,
+            interval[0] if interval else None,
+            interval[1] if interval else None,
+            status,
+            reason,
+        )
+    ]
+
+
+def _measured(measure: str, side: Side) -> tuple[float | None, tuple[float, float] | None]:
+    """The number of that name in the measures of a run, and its 95 % interval where there is one."""
+    topic, _, name = measure.partition(".")
+    held = side.facts(topic)
+    value = held.get(name, {}).get("value")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None, None
+    return float(value), _interval(measure, float(value), side, held)
+
+
+def _interval(measure: str, value: float, side: Side, held: Mapping[str, Any]) -> tuple[float, float] | None:
+    topic, _, name = measure.partition(".")
+    low, high = (held.get(name.replace("_pct", f"_{end}_pct"), {}).get("value") for end in ("low", "high"))
+    if isinstance(low, float) and isinstance(high, float):
+        return low, high
+    if measure in _COURSES:
+        mean = course_mean(side, _COURSES[measure])
+        if not math.isnan(mean.log_se):
+            half = math.exp(float(stats.t.ppf(0.5 + LEVEL / 2, mean.n - 1)) * mean.log_se)
+            return value / half, value * half
+    if topic == "trials" and name.startswith("state.") and name.endswith(".median_s"):
+        return _median_interval(side, name.split(".")[1])
+    return None
+
+
+def _median_interval(side: Side, state: str) -> tuple[float, float] | None:
+    """Order statistics between which the median lies with 95 %; None below six durations."""
+    values = np.sort(side.items.loc[side.items["state"] == state, "duration_s"].dropna().to_numpy(float))
+    k = int(stats.binom.ppf((1 - LEVEL) / 2, len(values), 0.5)) if len(values) >= 6 else 0
+    return (float(values[k - 1]), float(values[len(values) - k])) if k >= 1 else None
+
+
+def _undone(remedy: PlannedRemedy, experiment: Side) -> str:
+    """A sentence where the experiment shows that a change of the remedy was not made, else ''."""
+    info = experiment.run.info
+    held = info.settings.model_dump() | info.dataloader.model_dump() | requested_params(experiment)
+    held |= logged_params(experiment)
+    for change in remedy.changes:
+        value = _looked_up(held, change)
+        if value is None or equal_values(value, change.proposed):
+            continue
+        if change.present is not None and equal_values(value, change.present):
+            return f"The change was not made: {change.what} is still {value}."
+    return ""
+
+
+def _looked_up(held: Mapping[str, Any], change: Change) -> Any:
+    words = change.what.lower().split()
+    names = ("_".join(words), words[-1] if words else "")
+    return next((value for name in names if (value := changed(held, name)) is not None), None)

@@ -1,0 +1,378 @@
+"""Every quantity that two runs have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.comparison.course import course, course_mean
+from gpudiag.comparison.coverage import usable
+from gpudiag.comparison.differences import pollers_agree
+from gpudiag.comparison.intervals import (
+    Mean,
+    Ratio,
+    log_ratio,
+    mean_ratio,
+    paired_ratio,
+    rate_ratio,
+    share_ratio,
+    unpaired_ratio,
+)
+from gpudiag.comparison.match import Match
+from gpudiag.comparison.quantity import (
+    INVALID,
+    LEVEL,
+    PEAK,
+    PRICE,
+    RATE,
+    SAME_WITHIN,
+    SPEED,
+    TIME,
+    TOTAL,
+    Quantity,
+    make,
+)
+from gpudiag.comparison.side import Side
+from gpudiag.comparison.throughput import throughput_mean
+from gpudiag.comparison.work import steps_per_item
+
+
+def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """All that both runs allow, without verdicts."""
+    makers: tuple[Callable[[Side, Side, Match], list[Quantity]], ...] = (
+        _durations,
+        _per_step,
+        _throughput,
+        _totals,
+        _outcomes,
+        _means,
+        _peaks,
+        _costs,
+        _search,
+        _parallelism,
+    )
+    return [quantity for maker in makers for quantity in maker(baseline, experiment, matched)]
+
+
+def _complete_s(side: Side) -> np.ndarray:
+    rows = side.items[(side.items["state"] == "COMPLETE") & (side.items["duration_s"] > 0)]
+    return rows["duration_s"].to_numpy(float)
+
+
+def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """Durations of items that succeeded: paired where they have names, else as two samples."""
+    pairs = matched.both_complete
+    paired = matched.named and len(pairs) > 0
+    if paired:
+        a, b = pairs["baseline_s"].to_numpy(float), pairs["experiment_s"].to_numpy(float)
+        what, ratio = f"{len(a):,} items that succeeded in both", paired_ratio(a, b)
+    else:
+        a, b = _complete_s(baseline), _complete_s(experiment)
+        what, ratio = "COMPLETE trials", unpaired_ratio(a, b) if len(a) and len(b) else Ratio(math.nan)
+    if not len(a) or not len(b):
+        return []
+    held: dict[str, Any] = {"n_baseline": len(a), "n_experiment": len(b), "whole": not paired}
+    geometric = [float(np.exp(np.log(x).mean())) for x in (a, b)]
+    note = "" if not math.isnan(ratio.low) else "Fewer than 6 a side: described, not tested."
+    parallel = [side.parallel for side in (baseline, experiment)]
+    if all(math.isfinite(p) for p in parallel) and abs(parallel[1] / parallel[0] - 1) > 0.1:
+        note += f" {parallel[0]:.3g} and {parallel[1]:.3g} ran at once: longer items can still be more an hour."
+    arithmetic = mean_ratio(a, b, paired=paired)
+    return [
+        make(
+            "duration",
+            f"Duration of an item, geometric mean of {what}",
+            "s",
+            TIME,
+            geometric,
+            ratio,
+            note=note.strip(),
+            **held,
+        ),
+        make(
+            "mean_duration",
+            f"Duration of an item, arithmetic mean of {what}",
+            "s",
+            TIME,
+            (float(a.mean()), float(b.mean())),
+            arithmetic,
+            note="The mean that total time follows.",
+            **held,
+        ),
+    ]
+
+
+def _per_step(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """Duration over steps of COMPLETE trials, where trials of the two runs have different numbers of steps."""
+    a, b = (_step_s(side) for side in (baseline, experiment))
+    steps = [steps_per_item(side) for side in (baseline, experiment)]
+    if not len(a) or not len(b) or not steps[0] or not steps[1] or abs(steps[1] / steps[0] - 1) <= SAME_WITHIN:
+        return []
+    values = [float(np.exp(np.log(x).mean())) for x in (a, b)]
+    title = "Time per reported step of COMPLETE trials, geometric mean"
+    counts = {"n_baseline": float(len(a)), "n_experiment": float(len(b))}
+    return [make("step_time", title, "s", TIME, values, unpaired_ratio(a, b), **counts)]
+
+
+def _step_s(side: Side) -> np.ndarray:
+    if side.run.reports.empty:
+        return np.zeros(0)
+    steps = side.run.reports.groupby(["study", "trial"])["step"].nunique().rename("steps").reset_index()
+    rows = side.items[(side.items["state"] == "COMPLETE") & (side.items["duration_s"] > 0)].merge(
+        steps, on=["study", "trial"]
+    )
+    return (rows["duration_s"] / rows["steps"]).to_numpy(float)
+
+
+def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    a, b = throughput_mean(baseline), throughput_mean(experiment)
+    out = []
+    if a.mean > 0 and b.mean > 0:
+        counts = {"n_baseline": float(len(baseline.finished)), "n_experiment": float(len(experiment.finished))}
+        ratio = log_ratio(a, b, "wall time over finished items, error from cycles")
+        out = [
+            make("time_per_item", "Wall time per finished item", "s", TIME, (a.mean, b.mean), ratio, **counts),
+            make(
+                "throughput",
+                "Finished items per hour",
+                "1/h",
+                SPEED,
+                (3600 / a.mean, 3600 / b.mean),
+                ratio.inverse,
+                tested=False,
+                **counts,
+            ),
+        ]
+    a, b = throughput_mean(baseline, "COMPLETE"), throughput_mean(experiment, "COMPLETE")
+    if a.mean > 0 and b.mean > 0:
+        ratio = log_ratio(a, b, "wall time over COMPLETE items, error from cycles")
+        out.append(
+            make(
+                "time_per_complete",
+                "Wall time per COMPLETE item",
+                "s",
+                TIME,
+                (a.mean, b.mean),
+                ratio,
+                n_baseline=float(a.n),
+                n_experiment=float(b.n),
+            )
+        )
+    return out
+
+
+def _totals(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    if not (baseline.wall_s > 0 and experiment.wall_s > 0):
+        return []
+    return [
+        make("wall_time", "First start to last end", "s", TOTAL, (baseline.wall_s, experiment.wall_s), tested=False)
+    ]
+
+
+def _outcomes(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """Failures of finished items, failures as events, and PRUNED of decided trials."""
+    out = []
+    a, b = (side.get("failures") for side in (baseline, experiment))
+    if a is not None and b is not None and a.n_finished and b.n_finished:
+        out.append(_share("failures", "FAIL of finished items", (a.n_fail, a.n_finished), (b.n_fail, b.n_finished)))
+        if a.n_events != a.n_fail or b.n_events != b.n_fail:
+            events = [(s.n_events, s.n_finished - (s.n_fail - s.n_events)) for s in (a, b)]
+            note = "A streak of short failures on one worker is one event."
+            out.append(replace(_share("failure_events", "Failure events of finished items", *events), note=note))
+        out += _log_events(baseline, experiment)
+    a, b = (side.get("pruning") for side in (baseline, experiment))
+    if a is not None and b is not None and (a.n_pruned or b.n_pruned) and a.n_decided and b.n_decided:
+        out.append(
+            _share(
+                "pruning",
+                "PRUNED of decided (COMPLETE + PRUNED) trials",
+                (a.n_pruned, a.n_decided),
+                (b.n_pruned, b.n_decided),
+            )
+        )
+    return out
+
+
+def _log_events(baseline: Side, experiment: Side) -> list[Quantity]:
+    """Failures that logs tell of (out of memory, Xid and the like) per hour of wall time, as two Poisson rates."""
+    sides = (baseline, experiment)
+    n = [int(side.get("failures").by_kind["n_events"].sum()) for side in sides]  # type: ignore[union-attr]
+    hours = [side.wall_s / 3600 for side in sides]
+    if not sum(n) or not all(hour > 0 for hour in hours):
+        return []
+    rates = [count / hour for count, hour in zip(n, hours, strict=True)]
+    note = f"{n[0]:,} in {hours[0]:.2f} h and {n[1]:,} in {hours[1]:.2f} h, by the logs given."
+    return [make("log_events", "Failures told by logs, per hour", "1/h", RATE, rates, rate_ratio(n, hours), note=note)]
+
+
+def _share(name: str, title: str, a: tuple[int, int], b: tuple[int, int]) -> Quantity:
+    made = make(name, title, "%", RATE, (100 * a[0] / a[1], 100 * b[0] / b[1]), share_ratio(*a, *b))
+    note = f"{a[0]:,} of {a[1]:,} and {b[0]:,} of {b[1]:,}; Fisher's exact p = {made.p:.2g}."
+    return replace(made, n_baseline=float(a[1]), n_experiment=float(b[1]), note=note)
+
+
+ONE_EACH = "One observation a side: described, not tested."
+MEANS = (
+    ("utilization", "Mean GPU utilization during the job", "%", "util_pct"),
+    ("power", "Mean power per GPU during the job", "W", "power_w"),
+    ("memory", "Mean GPU memory in use during the job", "MiB", "mem_used_mib"),
+)
+
+
+def _means(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    out = []
+    for name, title, unit, column in MEANS:
+        a, b = course_mean(baseline, column), course_mean(experiment, column)
+        if not (a.mean >= 0 and b.mean >= 0):
+            continue
+        ratio = log_ratio(a, b, "means of autocorrelated series, t with effective sample size")
+        made = make(name, title, unit, LEVEL, (a.mean, b.mean), ratio, n_baseline=a.n, n_experiment=b.n)
+        if math.isnan(ratio.low):
+            made = replace(made, note="Fewer than 10 effective samples on a side: no interval.")
+        out.append(_of_the_job(made, baseline, experiment))
+    return out
+
+
+def _of_the_job(quantity: Quantity, *sides: Side) -> Quantity:
+    strange = [side.name for side in sides if not usable(side)]
+    if not strange:
+        return quantity
+    note = f"Telemetry of {' and of '.join(strange)} does not belong to the job alone."
+    return replace(quantity, verdict=INVALID, note=f"{quantity.note} {note}".strip())
+
+
+def _peaks(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """Greatest readings, comparable only where the pollers agree: a faster or longer poll sees more."""
+    agree, why = pollers_agree(baseline, experiment)
+    out = []
+    for name, title, unit, column in MEANS:
+        a, b = (course(side, column) for side in (baseline, experiment))
+        if a.empty or b.empty:
+            continue
+        made = make(
+            f"{name}_peak",
+            title.replace("Mean", "Greatest"),
+            unit,
+            PEAK,
+            (float(a["value"].max()), float(b["value"].max())),
+            tested=False,
+        )
+        counts = replace(made, n_baseline=float(len(a)), n_experiment=float(len(b)))
+        fewer = min(len(a), len(b)) / max(len(a), len(b))
+        reason = why if agree is False else "" if fewer >= 0.8 else "The numbers of readings during the jobs differ."
+        if reason:
+            out.append(replace(counts, verdict=INVALID, note=f"{reason} Their greatest readings are not comparable."))
+        else:
+            out.append(_of_the_job(replace(counts, note=ONE_EACH), baseline, experiment))
+    return out
+
+
+def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """GPU time, energy and money, in all and per finished item."""
+    costs = [side.get("costs") for side in (baseline, experiment)]
+    n = [len(side.finished) for side in (baseline, experiment)]
+    if costs[0] is None or costs[1] is None or not all(n):
+        return []
+    time = [throughput_mean(side) for side in (baseline, experiment)]
+    out = []
+    for name, title, unit, field in (
+        ("gpu_time", "GPU time", "GPU-h", "total_gpu_h"),
+        ("energy", "Energy", "kWh", "energy_kwh"),
+        ("cost", "Cost", costs[0].currency or "1", "cost"),
+    ):
+        total = [float(getattr(part, field)) for part in costs]
+        if not all(value > 0 for value in total) or (name == "cost" and costs[0].currency != costs[1].currency):
+            continue
+        each = [value / count for value, count in zip(total, n, strict=True)]
+        power = (
+            [course_mean(side, "power_w") for side in (baseline, experiment)]
+            if name == "energy"
+            else [Mean(1, 0), Mean(1, 0)]
+        )
+        error = [math.hypot(t.log_se, p.log_se) for t, p in zip(time, power, strict=True)]
+        ratio = log_ratio(Mean(each[0], error[0], time[0].n), Mean(each[1], error[1], time[1].n), "as time per item")
+        out.append(make(name, f"{title} in all", unit, TOTAL, total, tested=False))
+        small, scale = ("Wh", 1000.0) if unit == "kWh" else ("GPU-s", 3600.0) if unit == "GPU-h" else (unit, 1.0)
+        out.append(
+            make(
+                f"{name}_per_item",
+                f"{title} per finished item",
+                small,
+                PRICE,
+                [scale * x for x in each],
+                ratio,
+                tested=name == "energy",
+                n_baseline=float(n[0]),
+                n_experiment=float(n[1]),
+            )
+        )
+    telemetry = ("energy", "energy_per_item")
+    return [_of_the_job(q, baseline, experiment) if q.name in telemetry else q for q in out]
+
+
+def _search(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    """Time from the start of a study until its best value was as good as the poorer of the two final ones."""
+    reached = [_progress(side) for side in (baseline, experiment)]
+    if reached[0] is None or reached[1] is None or reached[0][1] != reached[1][1]:
+        return []
+    sign = 1.0 if reached[0][1] == "MINIMIZE" else -1.0
+    target = max(sign * float(part["best"].iloc[-1]) for part, _ in (reached[0], reached[1]))
+    rows = [part[sign * part["best"] <= target + 1e-12].iloc[0] for part, _ in (reached[0], reached[1])]
+    note = f"Until the best value was {sign * target:.5g}, which both reached. {ONE_EACH}"
+    out = [
+        make(
+            "time_to_best",
+            "Time to the same best value",
+            "s",
+            TOTAL,
+            [float(row["after_s"]) for row in rows],
+            note=note,
+            tested=False,
+        )
+    ]
+    if all(math.isfinite(float(row["gpu_h"])) for row in rows):
+        out.append(
+            make(
+                "gpu_time_to_best",
+                "GPU time to the same best value",
+                "GPU-h",
+                TOTAL,
+                [float(row["gpu_h"]) for row in rows],
+                note=note,
+                tested=False,
+            )
+        )
+    return out
+
+
+def _progress(side: Side) -> tuple[pd.DataFrame, str] | None:
+    """Steps of the best value of the run's only study with seconds since its start, and its direction."""
+    costs, studies = side.get("costs"), side.run.studies.drop_duplicates("study")
+    if costs is None or costs.progress.empty or side.run.trials["study"].nunique() != 1:
+        return None
+    direction = studies.loc[studies["study"] == side.run.trials["study"].iloc[0], "directions"]
+    if not len(direction) or direction.iloc[0] not in ("MINIMIZE", "MAXIMIZE"):
+        return None
+    after = (costs.progress["at"] - side.items["start"].min()).dt.total_seconds()
+    return costs.progress.assign(after_s=after), str(direction.iloc[0])
+
+
+def _parallelism(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
+    a, b = (side.get("parallelism") for side in (baseline, experiment))
+    if a is None or b is None:
+        return []
+    return [
+        make(
+            "parallelism",
+            "Items running at once, mean while any ran",
+            "1",
+            TOTAL,
+            (float(a.effective), float(b.effective)),
+            tested=False,
+        )
+    ]

@@ -1,0 +1,100 @@
+"""A quantity of a comparison: two values, their ratio with its interval, and what may be said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpudiag.comparison.intervals import Ratio, adjusted
+from gpudiag.comparison.match import Match
+
+FASTER, SLOWER, HIGHER, LOWER = "faster", "slower", "higher", "lower"
+NO_EVIDENCE, EQUIVALENT, INVALID = "no evidence", "equivalent", "invalid"
+SAME_WITHIN = 0.05
+"""Equivalent: the whole interval of the ratio lies within +-5 % (METHODS 7)."""
+ALPHA = 0.05
+TIME, SPEED, PRICE, LEVEL, RATE, TOTAL, PEAK = "time", "speed", "price", "level", "rate", "total", "peak"
+DISPLAY_ONLY = (TOTAL, PEAK)
+WORK = (TIME, SPEED, PRICE)
+"""Kinds that mean nothing unless both runs did the same work."""
+FOLLOWS = {"throughput": "time_per_item", "gpu_time_per_item": "time_per_item", "cost_per_item": "time_per_item"}
+"""The same number in another unit: one test, one p."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """``ratio`` is experiment over baseline, ``low`` to ``high`` its 95 % interval, ``p`` and ``p_adjusted`` the
+    two-sided p of a ratio of 1, alone and among all quantities; NaN is unknown. ``title`` and ``note`` say what it is
+    the mean of and how it was compared.
+
+    ``kind``: time and speed are called faster or slower; price, level and rate higher or lower; a total or a peak is
+    one observation a side and is described. ``whole``: it is about the whole run, not about the items in both.
+    """
+
+    name: str
+    title: str
+    unit: str
+    kind: str
+    baseline: float
+    experiment: float
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    p_adjusted: float = math.nan
+    n_baseline: float = math.nan
+    n_experiment: float = math.nan
+    method: str = ""
+    note: str = ""
+    verdict: str = NO_EVIDENCE
+    whole: bool = True
+    tested: bool = True
+
+
+def make(
+    name: str, title: str, unit: str, kind: str, values: Sequence[float], ratio: Ratio | None = None, **more: Any
+) -> Quantity:
+    """A quantity of these two values; ``ratio`` where more is known than their quotient."""
+    a, b = values
+    found = ratio or Ratio(b / a if a and not math.isnan(a) else math.nan)
+    made = Quantity(name, title, unit, kind, a, b, found.ratio, found.low, found.high, found.p, method=found.method)
+    return replace(made, **more)
+
+
+def judged(found: list[list[Quantity]], invalid: list[bool], matches: list[Match]) -> list[list[Quantity]]:
+    """Verdicts of all comparisons at once: of so many tests Benjamini and Hochberg's 5 % may be chance."""
+    p = iter(adjusted([quantity.p if quantity.tested else math.nan for part in found for quantity in part]))
+    out = []
+    for part, bad, matched in zip(found, invalid, matches, strict=True):
+        tested = [replace(quantity, p_adjusted=next(p)) for quantity in part]
+        by_name = {quantity.name: quantity.p_adjusted for quantity in tested}
+        shared = [replace(q, p_adjusted=by_name.get(FOLLOWS.get(q.name, q.name), math.nan)) for q in tested]
+        out.append([_judge(quantity, bad, matched) for quantity in shared])
+    return out
+
+
+def _judge(quantity: Quantity, invalid: bool, matched: Match) -> Quantity:
+    if quantity.verdict == INVALID:
+        return quantity
+    verdict = say(quantity)
+    partial = quantity.whole and matched.named and not matched.same_set
+    if partial and quantity.kind in (*WORK, TOTAL) and not invalid:
+        return replace(quantity, verdict=INVALID, note=f"{quantity.note} The runs hold different items.".strip())
+    if invalid and (quantity.kind in WORK or verdict not in (NO_EVIDENCE, EQUIVALENT)):
+        return replace(quantity, verdict=INVALID)
+    return replace(quantity, verdict=verdict)
+
+
+def say(quantity: Quantity) -> str:
+    """What interval and adjusted p allow, the gate aside."""
+    if quantity.kind in DISPLAY_ONLY:
+        return NO_EVIDENCE
+    if quantity.low >= 1 / (1 + SAME_WITHIN) and quantity.high <= 1 + SAME_WITHIN:
+        return EQUIVALENT
+    if not quantity.p_adjusted < ALPHA or quantity.ratio == 1:
+        return NO_EVIDENCE
+    more = quantity.ratio > 1 or (math.isnan(quantity.ratio) and quantity.experiment > quantity.baseline)
+    words = {TIME: (SLOWER, FASTER), SPEED: (FASTER, SLOWER)}.get(quantity.kind, (HIGHER, LOWER))
+    return words[0] if more else words[1]

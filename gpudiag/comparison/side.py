@@ -1,0 +1,131 @@
+"""One run as a side of a comparison: its profiles, its items and the time that it was meant to work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import pandas as pd
+
+from gpudiag.errors import InputError
+from gpudiag.measures import MEASURES
+from gpudiag.measures.base import facts
+from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.sampling import trials_window
+from gpudiag.rules.engine import Profiles
+from gpudiag.run import Run
+from gpudiag.schema import FINISHED
+
+if TYPE_CHECKING:
+    from gpudiag.diagnosis import Diagnosis
+
+T = TypeVar("T")
+
+LEAST_UNIQUE = 0.8
+"""Share of names that must differ for names to tell which item is which."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A run and what was measured of it, each at most once and only when asked for."""
+
+    run: Run
+    profiles: Profiles
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made at the first call for that key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        return cast(T, self.kept[key])
+
+    @property
+    def name(self) -> str:
+        return self.run.info.name
+
+    def get(self, topic: str) -> Any | None:
+        """The profile of a topic, None where the run lacks the data."""
+        return self.profiles.get(_measure(topic))
+
+    def facts(self, topic: str) -> Mapping[str, Mapping[str, Any]]:
+        """The measures of a topic as the document of a diagnosis holds them; empty where not measured."""
+        if topic not in _topics():
+            return {}
+        profile = self.get(topic)
+        return facts(profile) if profile is not None else {}
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """Name (trial's own, else its number), state, start, end, duration_s of every trial, in order of start."""
+        lives = lifetimes(self.run.trials)
+        frame = lives[["state", "start", "end", "duration_s"]].copy()
+        frame.insert(0, "name", self.run.trials["name"].to_numpy() if self.named else lives["trial"].astype(str))
+        frame["study"], frame["trial"] = lives["study"], lives["trial"]
+        return frame.sort_values(["start", "end"], kind="stable").reset_index(drop=True)
+
+    @property
+    def named(self) -> bool:
+        """True if the items have names that tell them apart: only then can an item be found in another run."""
+        if "name" not in self.run.trials or self.run.trials.empty:
+            return False
+        names = self.run.trials["name"]
+        return bool(names.notna().all() and names.nunique() >= LEAST_UNIQUE * len(names))
+
+    @cached_property
+    def finished(self) -> pd.DataFrame:
+        """The items that came to an end of any kind."""
+        return self.items[self.items["state"].isin(FINISHED)]
+
+    @cached_property
+    def window(self) -> tuple[int, int] | None:
+        """First start to last end of the items, in microseconds on the telemetry's clock; None where not joined."""
+        return trials_window(self.run)
+
+    @cached_property
+    def wall_s(self) -> float:
+        """First start (where no start is known, first end) to last end of the items; NaN where not known."""
+        first = self.items["start"].min() if self.items["start"].notna().any() else self.items["end"].min()
+        return float((self.items["end"].max() - first).total_seconds())
+
+    @property
+    def has_starts(self) -> bool:
+        return bool(self.finished["start"].notna().any())
+
+    @property
+    def parallel(self) -> float:
+        """Trials asked to run at once, else the mean number that did; NaN unknown."""
+        asked = self.run.info.settings.parallel
+        found = self.get("parallelism")
+        return float(asked) if asked else float(found.effective) if found is not None else float("nan")
+
+
+def as_side(given: Run | Diagnosis | str | Path, role: str) -> Side:
+    """A run, a diagnosis or the path of a run as a side. Raises InputError where it holds nothing to compare."""
+    if isinstance(given, str | Path):
+        from gpudiag.load import load_run
+
+        given = load_run(given)
+    if isinstance(given, Run):
+        side = Side(given, Profiles(given))
+    elif hasattr(given, "run") and hasattr(given, "profiles"):
+        made = {measure: given.profiles[topic] for topic, measure in _topics().items() if topic in given.profiles}
+        side = Side(given.run, Profiles(given.run, {**made}))
+    else:
+        raise InputError(f"the {role} must be a run, a diagnosis or the path of a run, but got {given!r}.")
+    if side.run.trials.empty and side.run.gpu.empty:
+        raise InputError(
+            f"the {role} '{side.name}' holds neither trials nor GPU telemetry, so there is nothing to compare; "
+            "check its inputs with gpudiag inspect."
+        )
+    return side
+
+
+def _topics() -> dict[str, Callable[[Run], Any]]:
+    return {measure.__name__.removeprefix("measure_"): measure for measure in MEASURES}
+
+
+def _measure(topic: str) -> Callable[[Run], Any]:
+    return _topics()[topic]

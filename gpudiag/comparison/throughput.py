@@ -1,0 +1,54 @@
+"""Time per item of a whole run (wall time over items), with an error from its cycles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gpudiag.comparison.intervals import MIN_UNITS, Mean, effective_size
+from gpudiag.comparison.side import Side
+from gpudiag.measures.concurrency import fifo_slots
+from gpudiag.measures.stamps import SECOND_US, microseconds
+
+
+def time_per_item_s(side: Side) -> float:
+    """Wall time over finished items. With completion stamps alone, time between the first and the last over n - 1."""
+    n = len(side.finished)
+    if not side.has_starts:
+        n -= 1
+    return side.wall_s / n if n > 0 and side.wall_s > 0 else math.nan
+
+
+def throughput_mean(side: Side, state: str = "") -> Mean:
+    """Wall time per finished item, or per item of ``state``, with the error of its logarithm.
+
+    A slot's cycle is the time from the start of an item to the start of the next. Time per item is a ratio of sums
+    over cycles (time, and whether the item counts), so its error follows from the residuals of that ratio; cycles of
+    one run are alike where neighbours in time are, which leaves fewer of them.
+    """
+    known = side.finished[side.finished["duration_s"].notna() & side.finished["start"].notna()]
+    counts = (known["state"] == state).to_numpy() if state else np.ones(len(known), bool)
+    n = int((side.finished["state"] == state).sum()) if state else len(side.finished)
+    mean = side.wall_s / n if n and side.has_starts and side.wall_s > 0 else math.nan
+    if not state and not side.has_starts:
+        mean = time_per_item_s(side)
+    if counts.sum() < MIN_UNITS or math.isnan(mean):
+        return Mean(mean, n=n)
+    start, end = microseconds(known["start"]), microseconds(known["end"].fillna(known["start"]))
+    cycle = _cycles(start, end) / SECOND_US
+    if not cycle.mean() > 0:
+        return Mean(mean, n=n)
+    residual = cycle / cycle.mean() - counts / counts.mean()
+    size = effective_size(residual) if len(residual) >= 20 else float(len(residual))
+    return Mean(mean, float(residual.std(ddof=1)) / math.sqrt(size), size)
+
+
+def _cycles(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Microseconds from each start to the next start in its slot, for the last of a slot to its own end."""
+    slot = fifo_slots(start, end)
+    order = np.lexsort((start, slot))
+    out = (end - start).astype(float)
+    same = slot[order][1:] == slot[order][:-1]
+    out[order[:-1][same]] = (start[order][1:] - start[order][:-1])[same]
+    return out

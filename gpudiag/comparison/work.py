@@ -1,0 +1,276 @@
+"""How much work an item is in one run against the other, and statements that cannot all be true."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.comparison.differences import logged_params, requested_params
+from gpudiag.comparison.intervals import Ratio
+from gpudiag.comparison.match import Match
+from gpudiag.comparison.quantity import SAME_WITHIN
+from gpudiag.comparison.side import Side
+from gpudiag.comparison.throughput import time_per_item_s
+
+REPEATS = (
+    "n_estimators",
+    "num_iterations",
+    "num_boost_round",
+    "iterations",
+    "n_iter",
+    "epochs",
+    "n_epochs",
+    "num_epochs",
+    "max_epochs",
+    "max_steps",
+    "n_steps",
+    "num_steps",
+    "num_train_epochs",
+)
+"""Parameters that repeat the same work: twice the value is at least about twice the work."""
+SIZES = ("num_leaves", "max_leaves")
+"""Limits on the size of one repetition: work grows with them only where they bind, so they raise the upper bound."""
+IMPOSSIBLE_SHARE = 0.5
+"""Time below this part of the work ratio does not fit (METHODS 7, "impossible" rule)."""
+SAME_WORK = 0.2
+"""Part by which samples per item may differ and an item is still the same amount of work."""
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:batch|batches|it|iter|step|steps)(?:es)?/s")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work of an item, experiment over baseline: at least ``low``, at most ``high``; ``source`` says from what."""
+
+    low: float
+    high: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """A statement and whether the numbers allow it: ``status`` is consistent, inconsistent or unknown."""
+
+    claim: str
+    status: str
+    text: str
+    values: dict[str, float] = field(default_factory=dict)
+
+
+def work_ratio(baseline: Side, experiment: Side) -> Work | None:
+    """From steps reported, else from parameters that count repetitions (and sizes) as logged, else as requested."""
+    a, b = steps_per_item(baseline), steps_per_item(experiment)
+    if a and b and a > 0:
+        return Work(b / a, b / a, f"steps of a COMPLETE trial, {a:.4g} and {b:.4g}")
+    a_params, b_params = (_numbers(side) for side in (baseline, experiment))
+    repeats = [name for name in REPEATS if name in a_params and name in b_params]
+    sizes = [name for name in SIZES if name in a_params and name in b_params]
+    if not repeats and not sizes:
+        return None
+    low = math.prod(b_params[name] / a_params[name] for name in repeats)
+    size = math.prod(b_params[name] / a_params[name] for name in sizes)
+    words = ", ".join(f"{name} {a_params[name]:g} to {b_params[name]:g}" for name in (*repeats, *sizes))
+    return Work(min(low, low * size), max(low, low * size), words)
+
+
+def steps_per_item(side: Side) -> float | None:
+    """Mean number of steps reported by COMPLETE trials; None without reports."""
+    reports, trials = side.run.reports, side.run.trials
+    if reports.empty or trials.empty:
+        return None
+    done = trials.loc[trials["state"] == "COMPLETE", ["study", "trial"]]
+    count = reports.groupby(["study", "trial"])["step"].nunique().rename("n").reset_index()
+    found = done.merge(count, on=["study", "trial"])["n"]
+    return float(found.mean()) if len(found) else None
+
+
+def samples_per_s(side: Side) -> float | None:
+    """Batch size times the batches a second that a training log states; None where one is not known."""
+    batch = _numbers(side).get("batch_size", side.run.info.dataloader.batch_size)
+    rate = _batches_per_s(side)
+    return float(batch) * rate if batch and rate else None
+
+
+def busy_s_per_item(side: Side) -> float | None:
+    """Seconds that GPUs were busy for one finished item, from utilization over the job; None where not known."""
+    ledger = side.get("ledger")
+    if ledger is None or not ledger.has_trials or not len(side.finished):
+        return None
+    busy = float((ledger.per_gpu["mean_util_pct"] / 100 * ledger.per_gpu["window_s"]).sum())
+    return busy / len(side.finished) if busy > 0 else None
+
+
+def consistency(baseline: Side, experiment: Side, matched: Match, time: Ratio, failed: list[str]) -> list[Consistency]:
+    """Statements about the pair; ``time`` is time per item, ``failed`` the failed checks, the most telling first."""
+    work = work_ratio(baseline, experiment)
+    parts = [
+        _span_claim(matched, experiment, baseline, work, failed),
+        _time_against_work(time, work, failed, time_per_item_s(baseline), time_per_item_s(experiment)),
+        *(_telemetry_against_job(side) for side in (baseline, experiment)),
+        _busy_against_time(baseline, experiment),
+        _rate_against_time(baseline, experiment),
+    ]
+    return [part for part in parts if part is not None]
+
+
+def _span_claim(
+    matched: Match, experiment: Side, baseline: Side, work: Work | None, failed: list[str]
+) -> Consistency | None:
+    """What a comparison of spans would say, where one run holds the other's items among others."""
+    part = matched.subset
+    if part is None or not part.n_between or not part.span_s > 0:
+        return None
+    inner = experiment if part.inner == experiment.name else baseline
+    naive = part.span_s / inner.wall_s if inner is experiment else inner.wall_s / part.span_s
+    text = (
+        f"The {part.n_shared} shared items span {part.span_s:.1f} s in {part.outer} and {inner.wall_s:.1f} s in "
+        f"{part.inner}: taken at face value {_times(naive)}"
+    )
+    if work is not None and work.low > 1 and naive > 1:
+        text += f" with at least {work.low:.3g} times the work"
+    text += (
+        f". That is not impossible, it is not comparable: {part.n_between:,} other items ended within that span "
+        f"({'; '.join(failed)})."
+    )
+    return Consistency("span of the shared items", "inconsistent", text, {"naive_speedup": naive})
+
+
+def _time_against_work(
+    time: Ratio, work: Work | None, failed: list[str], time_a: float, time_b: float
+) -> Consistency | None:
+    if work is None or not time.ratio > 0 or abs(math.log(work.low * work.high)) < 2 * math.log(1 + SAME_WITHIN):
+        return None  # the same work says nothing that the ratio does not say
+    upper = time.high if not math.isnan(time.high) else time.ratio
+    amount = f"{work.low:.3g}" if work.high < 1.05 * work.low else f"{work.low:.3g} to {work.high:.3g}"
+    text = (
+        f"By {work.source} an item is {amount} times the work. Wall time over n is {time_a:.3g} s and {time_b:.3g} s "
+        f"an item, {time.ratio:.2f} times the time"
+    )
+    values = {"work_low": work.low, "work_high": work.high, "time_ratio": time.ratio}
+    if upper < IMPOSSIBLE_SHARE * work.low:
+        why = "; ".join(failed) or "no check failed, so look for a change of code, data or hardware that is not logged"
+        return Consistency(
+            "time against work",
+            "inconsistent",
+            f"{text}: less than half of what the work would take. Before it is called impossible: {why}.",
+            values,
+        )
+    return Consistency("time against work", "consistent", f"{text}: plausible.", values)
+
+
+def _telemetry_against_job(side: Side) -> Consistency | None:
+    """A mean over a log that is longer than the job cannot belong to the job if it would need over 100 %."""
+    needed = needed_util_pct(side)
+    if needed is None or needed[1] <= 100:
+        return None
+    gpu, need, mean, span = needed
+    job = side.wall_s
+    return Consistency(
+        f"telemetry of {side.name}",
+        "inconsistent",
+        f"GPU {gpu} averaged {mean:.3g} % over the {span:.0f} s of telemetry, but the job of {side.name} ran for "
+        f"{job:.1f} s of them ({100 * job / span:.1f} %): to come from the job it would have needed {need:.0f} % "
+        "utilization. Most of that activity belongs to something else.",
+        {"needed_util_pct": need, "mean_util_pct": mean},
+    )
+
+
+def needed_util_pct(side: Side) -> tuple[str, float, float, float] | None:
+    """GPU, utilization that the job alone would have needed for its log's mean, that mean, and the log's span in s."""
+    return side.once("needed utilization", lambda: _needed_util_pct(side))
+
+
+def _needed_util_pct(side: Side) -> tuple[str, float, float, float] | None:
+    use, sampling = side.get("utilization"), side.get("sampling")
+    if use is None or sampling is None or side.window is None or not side.wall_s > 0:
+        return None
+    stamps = (sampling.per_gpu["end"] - sampling.per_gpu["start"]).dt.total_seconds()
+    need = use.per_gpu["mean_pct"] * stamps.reindex(use.per_gpu.index) / side.wall_s
+    if not need.notna().any():
+        return None
+    gpu = need.idxmax()
+    return str(gpu), float(need[gpu]), float(use.per_gpu.at[gpu, "mean_pct"]), float(stamps[gpu])
+
+
+def _busy_against_time(baseline: Side, experiment: Side) -> Consistency | None:
+    """GPU-busy seconds of an item: at constant work utilization can only rise as the time falls."""
+    a, b = busy_s_per_item(baseline), busy_s_per_item(experiment)
+    t_a, t_b = time_per_item_s(baseline), time_per_item_s(experiment)
+    u_a, u_b = (_ledger_util(side) for side in (baseline, experiment))
+    if a is None or b is None or not (t_a > 0 and t_b > 0 and u_a > 0 and u_b > 0):
+        return None
+    times = b / a
+    expected = u_a * t_a / t_b
+    values = {"busy_s_baseline": a, "busy_s_experiment": b, "busy_ratio": times, "constant_work_util_pct": expected}
+    text = (
+        f"An item kept GPUs busy for {a:.3g} s and for {b:.3g} s ({times:.2g} times). At constant work, mean "
+        f"utilization of {u_a:.3g} % would have become {min(expected, 100):.3g} %, not {u_b:.3g} %"
+    )
+    if 0.5 <= times <= 2.0:
+        return None
+    more = "more" if times > 1 else "less"
+    return Consistency(
+        "GPU work per item",
+        "inconsistent",
+        f"{text}: the GPU did {more} work for an item, so higher utilization is not the same work done sooner."
+        if times > 1
+        else f"{text}: the GPU did {more} work for an item.",
+        values,
+    )
+
+
+def _rate_against_time(baseline: Side, experiment: Side) -> Consistency | None:
+    """Samples a second and time per item must give the same number of samples per item."""
+    a, b = samples_per_s(baseline), samples_per_s(experiment)
+    t_a, t_b = (float(side.finished["duration_s"].median()) for side in (baseline, experiment))
+    if a is None or b is None or not (t_a > 0 and t_b > 0):
+        return None
+    rate, samples = b / a, b * t_b / (a * t_a)
+    values = {"samples_per_s_ratio": rate, "time_ratio": t_b / t_a, "samples_per_item_ratio": samples}
+    text = (
+        f"The training log states {rate:.3g} times the samples a second ({a:,.0f} and {b:,.0f}), yet an item takes "
+        f"{t_b / t_a:.3g} times the time, where the same data would take {1 / rate:.3g} times"
+    )
+    if abs(samples - 1) <= SAME_WORK:
+        return Consistency("samples against time", "consistent", f"{text}: this fits.", values)
+    return Consistency(
+        "samples against time",
+        "inconsistent",
+        f"{text}: an item is {samples:.3g} times the data, or one of the figures is wrong.",
+        values,
+    )
+
+
+def samples_per_item_ratio(baseline: Side, experiment: Side) -> float | None:
+    """Samples of an item, experiment over baseline, by the training logs; None where not known."""
+    found = _rate_against_time(baseline, experiment)
+    return found.values["samples_per_item_ratio"] if found else None
+
+
+def _ledger_util(side: Side) -> float:
+    ledger = side.get("ledger")
+    return float(ledger.mean_util_pct) if ledger is not None else math.nan
+
+
+def _batches_per_s(side: Side) -> float | None:
+    events = side.run.events
+    told = events.loc[events["kind"] == "epoch", "detail"].astype(str).map(_RATE.search).dropna()
+    return float(np.median([float(found[1]) for found in told])) if len(told) else None
+
+
+def _numbers(side: Side) -> dict[str, float]:
+    """Parameters that are one number in the whole run: as logged, else as requested."""
+    held: dict[str, Any] = requested_params(side) | logged_params(side)
+    return {
+        name: float(value)
+        for name, value in held.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and pd.notna(value) and value > 0
+    }
+
+
+def _times(naive: float) -> str:
+    return f"{naive:.1f} times faster" if naive >= 1 else f"{1 / naive:.1f} times slower"

@@ -1,0 +1,156 @@
+"""What a report is made of. Sections build blocks from the document; each renderer has one case per block.
+
+Text in a block is plain text in which `backticks` mark code; renderers escape everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NAMES = {
+    "critical": "critical",
+    "warning": "warning",
+    "info": "note",
+    "clear": "clear",
+    "unknown": "not assessed",
+    "none": "not applicable",
+}
+"""Levels and the word that stands for each; a level is never told by its colour alone."""
+
+MARKS = {"critical": "■", "warning": "▲", "info": "●", "clear": "✓", "unknown": "?", "none": "–"}
+"""A shape for each level."""
+
+SYMPTOMS = "Explained by it:"
+"""What stands over findings that are symptoms of another."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A level as mark and word; ``text`` in place of the level's own name."""
+
+    level: str
+    text: str = ""
+
+    @property
+    def words(self) -> str:
+        return self.text or NAMES[self.level]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A formatted number: aligned to the right."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """Words and the id that they go by."""
+
+    text: str
+    id: str
+
+
+Cell = str | Chip | Number | Named
+
+
+@dataclass(frozen=True)
+class Masthead:
+    """The title of a report and the facts that tell which run it is about."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Banner:
+    """The verdict: its level, one line, labelled sentences and counts of checks."""
+
+    level: str
+    verdict: str
+    sentences: tuple[tuple[str, str], ...]
+    chips: tuple[Chip, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding as a card. ``limits`` are thresholds, ``facts`` evidence and place, ``cost`` what it lost;
+    ``symptoms`` are findings that this one explains.
+    """
+
+    id: str
+    level: str
+    title: str
+    summary: str
+    cost: str
+    facts: tuple[tuple[str, str], ...]
+    limits: tuple[tuple[str, str], ...]
+    advice: str
+    refuted_by: str
+    why: str
+    symptoms: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One recommendation as a card. ``mark`` says in a few words how safe it is and what it brings; ``notes`` follow
+    the ``code`` that makes the change.
+    """
+
+    id: str
+    title: str
+    mark: str
+    summary: str
+    code: str
+    notes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under column names. ``caption`` says what a row is or what to look at."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A few key numbers: (label, number)."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Note:
+    """One paragraph. ``level`` 'unknown' marks what could not be said and what would fill it."""
+
+    text: str
+    level: str = ""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The place of the picture of that name; a renderer that has no pictures leaves it out."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Blocks that open on demand; ``summary`` says what they hold."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+
+
+Block = Masthead | Banner | Finding | Remedy | Table | Tiles | Note | Heading | Figure | Folded
+Blocks = Sequence[Block]

@@ -1,0 +1,48 @@
+"""Evidence of a finding as names and values that a reader can take in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpudiag.display.format import interval, label, named, split_unit
+from gpudiag.display.labels import LABELS
+from gpudiag.units import unit_of
+
+MAX_ITEMS = 8
+"""Items of a list that are shown; the document holds all of them."""
+
+
+def pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(name, value) in words. ``x_low_pct`` and ``x_high_pct`` are shown as the interval of ``x_pct``."""
+    bounds = {name: _bounds(name) for name in values if set(_bounds(name)) <= set(values)}
+    hidden = {bound for both in bounds.values() for bound in both}
+    return [
+        (
+            LABELS.get(name) or label(name),
+            _value(name, value) + (_interval(values, bounds[name]) if name in bounds else ""),
+        )
+        for name, value in values.items()
+        if name not in hidden
+    ]
+
+
+def _bounds(name: str) -> tuple[str, str]:
+    """The names that the bounds of a number would have."""
+    stem, unit = split_unit(name)
+    return f"{stem}_low{unit}", f"{stem}_high{unit}"
+
+
+def _interval(values: Mapping[str, Any], bounds: tuple[str, str]) -> str:
+    low, high = (values[name] for name in bounds)
+    return f" ({interval(low, high, unit_of(bounds[0]))})"
+
+
+def _value(name: str, value: Any) -> str:
+    """A list up to MAX_ITEMS items, a mapping as 'key: value', anything else with its unit."""
+    if isinstance(value, Mapping):
+        return _value(name, [f"{key}: {_value(name, item)}" for key, item in value.items()])
+    if isinstance(value, list):
+        shown = ", ".join(_value(name, item) for item in value[:MAX_ITEMS])
+        return f"{shown} and {len(value) - MAX_ITEMS} more" if len(value) > MAX_ITEMS else shown or "none"
+    return named(name, value)

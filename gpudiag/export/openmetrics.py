@@ -1,0 +1,108 @@
+"""A diagnosis as OpenMetrics text: gauges that a dashboard can follow from run to run.
+
+Format: https://prometheus.io/docs/specs/om/open_metrics_spec/ (a family's lines together, escaped labels, # EOF).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gpudiag.display.format import safe
+from gpudiag.report import pages
+
+if TYPE_CHECKING:
+    from gpudiag.diagnosis import Diagnosis
+
+
+class Sample(NamedTuple):
+    """One number and the labels that tell it from the others of its family."""
+
+    labels: dict[str, str]
+    value: float
+
+
+class Family(NamedTuple):
+    """A name, its unit (the last part of the name, or empty), what it means, and its samples."""
+
+    name: str
+    unit: str
+    help: str
+    samples: list[Sample]
+
+
+def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
+    """Write the text to ``path``."""
+    pages.write(path, text(diagnosis))
+    return [path]
+
+
+def text(diagnosis: Diagnosis) -> str:
+    """The diagnosis as OpenMetrics text; what is unknown has no line."""
+    document = diagnosis.to_dict()
+    run = document["run"]["name"]
+    lines = [line for family in _families(document) if family.samples for line in _family(family, run)]
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def _families(document: dict[str, Any]) -> Iterator[Family]:
+    ledger, verdicts = document["ledger"], document["verdicts"]
+    cells = ledger["cells"] if ledger else []
+    yield Family(
+        "gpudiag_ledger_gpu_seconds", "seconds", "GPU time by cell of the ledger; the cells of a GPU add up.",
+        [Sample({"gpu": c["gpu"], "cell": c["cell"]}, c["gpu_s"]) for c in cells],
+    )  # fmt: skip
+    found = [v for v in verdicts if v["status"] == "FOUND"]
+    yield Family(
+        "gpudiag_finding", "", "1 for each finding.",
+        [Sample({"rule": v["rule"], "severity": v["severity"]}, 1) for v in found],
+    )  # fmt: skip
+    yield Family(
+        "gpudiag_finding_lost_gpu_hours", "hours", "GPU-hours that a finding cost, where it can be told.",
+        [Sample({"rule": v["rule"]}, v["lost_gpu_h"]) for v in found if v["lost_gpu_h"] is not None],
+    )  # fmt: skip
+    statuses = sorted({v["status"] for v in verdicts})
+    yield Family(
+        "gpudiag_checks", "", "Checks by what they concluded.",
+        [Sample({"status": s}, sum(v["status"] == s for v in verdicts)) for s in statuses],
+    )  # fmt: skip
+    yield from _measured(document["measures"])
+
+
+def _measured(measures: dict[str, dict[str, Any]]) -> Iterator[Family]:
+    """The few numbers that a dashboard wants, one family each."""
+
+    def by(topic: str, kind: str, fact: str) -> Iterable[Sample]:
+        for name, value in measures.get(topic, {}).items():
+            prefix, _, rest = name.partition(".")
+            key, _, last = rest.rpartition(".")
+            if prefix == kind and last == fact and value["value"] is not None:
+                yield Sample({kind: key}, value["value"])
+
+    def one(topic: str, fact: str) -> list[Sample]:
+        value = measures.get(topic, {}).get(fact, {}).get("value")
+        return [] if value is None else [Sample({}, value)]
+
+    yield Family("gpudiag_utilization_percent", "percent", "Mean utilization.", [*by("utilization", "gpu", "mean_pct")])
+    yield Family("gpudiag_memory_used_percent", "percent", "Peak memory.", [*by("memory", "gpu", "max_used_pct")])
+    yield Family("gpudiag_trials", "", "Trials by state.", [*by("trials", "state", "n")])
+    yield Family("gpudiag_parallelism", "", "Trials at once, effectively.", one("parallelism", "effective"))
+    yield Family("gpudiag_coverage_percent", "percent", "Telemetry's coverage.", one("sampling", "coverage_pct"))
+    yield Family("gpudiag_energy_kilowatthours", "kilowatthours", "Energy of all GPUs.", one("costs", "energy_kwh"))
+
+
+def _family(family: Family, run: str) -> list[str]:
+    head = [f"# TYPE {family.name} gauge"]
+    head += [f"# UNIT {family.name} {family.unit}"] if family.unit else []
+    head.append(f"# HELP {family.name} {_escaped(family.help)}")
+    return head + [_line(family.name, {"run": run, **sample.labels}, sample.value) for sample in family.samples]
+
+
+def _line(name: str, labels: dict[str, str], value: float) -> str:
+    inside = ",".join(f'{key}="{_escaped(safe(label))}"' for key, label in labels.items())
+    return f"{name}{{{inside}}} {float(value)!r}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,0 +1,156 @@
+"""A run as a trace for ui.perfetto.dev and chrome://tracing: what ran when, and what the GPUs did meanwhile.
+
+One lane a worker slot holds its trials; each GPU has its counters and a lane of ledger cells; findings are instants.
+The Trace Event Format is described in https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+Times are microseconds since the first stamp, which ``otherData.start`` gives in UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from gpudiag.display.format import safe
+from gpudiag.measures.base import clean
+from gpudiag.measures.decimate import decimate
+from gpudiag.measures.stamps import microseconds
+from gpudiag.report import pages
+
+if TYPE_CHECKING:
+    from gpudiag.diagnosis import Diagnosis
+    from gpudiag.run import Run
+
+Event = dict[str, Any]
+
+TRIALS, FINDINGS, FIRST_GPU = 1, 2, 10
+"""Process ids of the lanes."""
+COUNTERS = {
+    "util_pct": "utilization (%)",
+    "mem_used_mib": "memory used (MiB)",
+    "power_w": "power (W)",
+    "temp_c": "temperature (°C)",
+    "sm_clock_mhz": "SM clock (MHz)",
+}
+MAX_POINTS = 20_000
+"""Points of one counter of one GPU; the extremes are kept."""
+
+
+def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
+    """Write the trace to ``path``."""
+    pages.write(path, json.dumps(trace(diagnosis), ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    return [path]
+
+
+def trace(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The trace as JSON's own types."""
+    run = diagnosis.run
+    zero = _first_stamp(run)
+    events = [*_trials(diagnosis, zero), *_findings(diagnosis, zero)]
+    for at, gpu in enumerate(_gpus(run)):
+        events += _gpu(diagnosis, gpu, FIRST_GPU + at, zero)
+    start = clean(pd.Timestamp(zero, unit="us", tz="UTC"))
+    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"run": safe(run.info.name), "start": start}}
+
+
+def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[Event]:
+    """A slice a trial, in the lane of its slot. Its name begins with its state, which gives it the state's colour."""
+    where = diagnosis.profiles.get("parallelism")
+    if where is None:
+        return
+    yield _named(TRIALS, f"Trials of {safe(diagnosis.run.info.name)}", sort=0)
+    slots = where.slots
+    for slot in sorted(slots["slot"].unique()):
+        yield _lane(TRIALS, int(slot) + 1, f"slot {slot}")
+    said = _arguments(diagnosis.run)
+    several = slots["study"].nunique() > 1
+    start, end = microseconds(slots["start"]) - zero, microseconds(slots["end"]) - zero
+    for row, begin, until in zip(slots.itertuples(index=False), start, end, strict=True):
+        study = f"{safe(row.study)}/" if several else ""
+        yield {
+            "ph": "X", "pid": TRIALS, "tid": int(row.slot) + 1, "ts": int(begin), "dur": int(until - begin),
+            "name": f"{row.state} {study}{row.trial}", "cat": "trial",
+            "args": said.get((row.study, row.trial), {}) | ({"end": "inferred"} if row.open else {}),
+        }  # fmt: skip
+
+
+def _arguments(run: Run) -> dict[tuple[str, int], dict[str, Any]]:
+    """Parameters and values by study and trial; attributes only where run.toml's show_attrs names them."""
+    shown = {f"user_attrs.{name.removeprefix('user_attrs.')}" for name in run.info.show_attrs}
+    columns = [c for c in map(str, run.trials) if c.startswith(("params.", "value")) or c in shown]
+    names = [column.removeprefix("params.") for column in columns]
+    rows = zip(run.trials["study"], run.trials["trial"], *(run.trials[c] for c in columns), strict=True)
+    return {(study, trial): _plain(dict(zip(names, values, strict=True))) for study, trial, *values in rows}
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """What is known, as numbers or harmless text."""
+    known = {name: value for name, raw in values.items() if (value := clean(raw)) is not None}
+    return {name: value if isinstance(value, int | float) else safe(value) for name, value in known.items()}
+
+
+def _findings(diagnosis: Diagnosis, zero: int) -> Iterator[Event]:
+    """An instant a finding: where it begins, or at the start of the run where it holds throughout."""
+    if not diagnosis.findings:
+        return
+    yield _named(FINDINGS, "Findings", sort=1)
+    for at, finding in enumerate(diagnosis.findings):
+        yield _lane(FINDINGS, at + 1, f"{finding.severity.value}: {finding.rule}")
+        facts = {"summary": finding.summary, "severity": finding.severity.value, "lost_gpu_h": finding.lost_gpu_h}
+        yield {
+            "ph": "i", "s": "t", "pid": FINDINGS, "tid": at + 1, "ts": max(_begins(finding.where, zero), 0),
+            "name": safe(finding.title), "cat": "finding", "args": _plain(facts),
+        }  # fmt: skip
+
+
+def _begins(where: Any, zero: int) -> int:
+    for name in ("start", "time", "at"):
+        try:
+            stamp = pd.Timestamp(where[name])
+        except (KeyError, ValueError, TypeError):
+            continue
+        if stamp is not pd.NaT and stamp.tzinfo is not None:
+            return int(stamp.tz_convert("UTC").value // 1000) - zero
+    return 0
+
+
+def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[Event]:
+    """Counters of one GPU, and the cells of its ledger."""
+    run = diagnosis.run
+    names = run.gpus.loc[run.gpus["gpu"] == gpu, "name"].dropna() if "name" in run.gpus else []
+    yield _named(pid, " ".join(["GPU", safe(gpu), *(safe(name) for name in names)]), sort=pid)
+    samples = run.gpu[run.gpu["gpu"] == gpu]
+    for column, label in COUNTERS.items():
+        if column in samples:
+            points = decimate(samples[["time", column]], "time", column, MAX_POINTS)
+            for ts, value in zip(microseconds(points["time"]) - zero, points[column], strict=True):
+                yield {"ph": "C", "pid": pid, "ts": int(ts), "name": label, "args": {"value": float(value)}}
+    if diagnosis.ledger is not None:
+        yield _lane(pid, 1, "ledger")
+        spans = diagnosis.ledger.spans
+        spans = spans[spans["gpu"] == gpu]
+        start, end = microseconds(spans["start"]) - zero, microseconds(spans["end"]) - zero
+        for cell, begin, until in zip(spans["cell"], start, end, strict=True):
+            at = {"ts": int(begin), "dur": int(until - begin)}
+            yield {"ph": "X", "pid": pid, "tid": 1, **at, "name": str(cell), "cat": "ledger"}
+
+
+def _named(pid: int, name: str, sort: int) -> Event:
+    return {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name, "sort_index": sort}}
+
+
+def _lane(pid: int, tid: int, name: str) -> Event:
+    return {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}
+
+
+def _gpus(run: Run) -> list[str]:
+    return list(dict.fromkeys([*run.gpus["gpu"].dropna().astype(str), *run.gpu["gpu"].dropna().astype(str).unique()]))
+
+
+def _first_stamp(run: Run) -> int:
+    columns = (run.gpu["time"], run.trials["start"])
+    known = [int(microseconds(column.dropna()).min()) for column in columns if column.notna().any()]
+    return min(known, default=0)

@@ -1,0 +1,54 @@
+"""The tables of a run, and its ledger, as a folder of Parquet or CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpudiag.report import pages
+from gpudiag.schema import TABLES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gpudiag.diagnosis import Diagnosis
+
+PRIVATE = ("user_attrs.", "system_attrs.")
+
+
+def frames(diagnosis: Diagnosis) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Every table that has rows, by the name of its file; attributes only where run.toml's show_attrs names them."""
+    run = diagnosis.run
+    for name in TABLES:
+        table = getattr(run, name)
+        if len(table):
+            yield name, table[[column for column in table if _is_public(str(column), run.info.show_attrs)]]
+    if diagnosis.ledger is not None:
+        yield "ledger_cells", diagnosis.ledger.cells
+        yield "ledger_spans", diagnosis.ledger.spans
+
+
+def write_parquet(diagnosis: Diagnosis, folder: Path) -> list[Path]:
+    """One NAME.parquet a table."""
+    return [
+        _written(folder / f"{name}.parquet", table.to_parquet(None, index=False)) for name, table in frames(diagnosis)
+    ]
+
+
+def write_csv(diagnosis: Diagnosis, folder: Path) -> list[Path]:
+    """One NAME.csv a table; times are ISO 8601 in UTC, unknown is empty."""
+    stamps = "%Y-%m-%dT%H:%M:%S.%fZ"
+    return [
+        _written(folder / f"{name}.csv", table.to_csv(index=False, date_format=stamps))
+        for name, table in frames(diagnosis)
+    ]
+
+
+def _is_public(column: str, shown: tuple[str, ...]) -> bool:
+    return not column.startswith(PRIVATE) or column in shown or column.partition(".")[2] in shown
+
+
+def _written(path: Path, content: str | bytes) -> Path:
+    pages.write(path, content)
+    return path

@@ -1,0 +1,201 @@
+"""What limits the run: the time of the trials split into classes, and a label only where one class is clear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.boards import gpu_boards
+from gpudiag.measures.feed import BUSY_PCT, HOT_PCT, IO_WAIT_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
+from gpudiag.measures.sampling import RECORD_LONGER
+from gpudiag.measures.stamps import microseconds
+from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
+from gpudiag.measures.utilization import IDLE_PCT
+from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures.work import Work, work_by_gpu, work_coverage_pct
+from gpudiag.run import Run
+
+CLASSES = (
+    "unused", "startup", "io_wait", "cpu_bound", "launch_bound", "limited", "bandwidth_bound", "compute_bound",
+    "light", "busy", "small_work", "stalled", "undetermined",
+)  # fmt: skip
+"""In the order in which they are asked; each second is in the first whose signature it has."""
+MIN_LABEL_PCT = 50.0
+"""A label needs this share of the time (SageMaker's default share) ..."""
+MIN_RATIO = 2.0
+"""... and twice the next class (METHODS 9)."""
+UNUSED_PCT = 1.0
+COMPUTE_RATIO, LIGHT_RATIO, BANDWIDTH_RATIO = 0.7, 0.35, (0.4, 0.8)
+COMPUTE_SM_PCT = 80.0
+BANDWIDTH_PCT = 60.0
+SMALL_PCT = 70.0
+SMALL_CV = 0.5
+COLUMNS = ("power_w", "sm_active_pct", "mem_util_pct", "mem_used_mib", "throttle_reasons", "sm_clock_mhz")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BottleneckProfile(Profile):
+    """``classes``: class, gpu_s, share_pct: GPU-seconds with a trial (without trials: from first to last activity) by
+    what limited them, in the order of ``CLASSES``; they add up to ``trial_gpu_s``.
+
+    ``label``: the class that holds at least half of that time and twice as much as the next; '' where none does, so
+    that the shares are the answer. ``undetermined`` is time that shows no signature and is never a label. A scalar
+    ``<class>_pct`` is the share of each class. ``has_host``: CPU per core or I/O wait lay beside the telemetry;
+    ``has_power``: power and its limit did. METHODS 9 has signatures and sources.
+    """
+
+    classes: pd.DataFrame
+    label: str
+    trial_gpu_s: float
+    unused_pct: float
+    startup_pct: float
+    io_wait_pct: float
+    cpu_bound_pct: float
+    launch_bound_pct: float
+    limited_pct: float
+    bandwidth_bound_pct: float
+    compute_bound_pct: float
+    light_pct: float
+    busy_pct: float
+    small_work_pct: float
+    stalled_pct: float
+    undetermined_pct: float
+    has_host: bool
+    has_power: bool
+    coverage_pct: float
+
+
+def measure_bottleneck(run: Run) -> BottleneckProfile:
+    """Classify the time of the trials. Needs gpu.util_pct; every other column is used where it was recorded."""
+    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    works = work_by_gpu(run)
+    if not works:
+        raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
+    boards = gpu_boards(run)
+    names = [name for name in COLUMNS if name in run.gpu]
+    seconds = dict.fromkeys(CLASSES, 0.0)
+    has_host = has_power = False
+    for gpu, work in works.items():
+        own = run.gpu[run.gpu["gpu"] == gpu].drop_duplicates("time", keep="last")
+        own = own.set_index(microseconds(own["time"]))[names].reindex(work.time_us)
+        signs = _Signs.of(work, own, run.host, boards.loc[gpu])
+        for name, flag in _first_match(signs).items():
+            seconds[name] += float(work.weight_s[flag].sum())
+        has_host |= signs.has_host
+        has_power |= bool((~np.isnan(signs.power_ratio)).any())
+    total = sum(seconds.values())
+    if not total:
+        raise NotMeasurable("No sample of a GPU lies within a trial.", RECORD_GPU)
+    shares = {name: 100 * value / total for name, value in seconds.items()}
+    table = pd.DataFrame({"class": list(CLASSES), "gpu_s": list(seconds.values()), "share_pct": list(shares.values())})
+    return BottleneckProfile(
+        classes=table,
+        label=_label(shares),
+        trial_gpu_s=total,
+        **{f"{name}_pct": value for name, value in shares.items()},
+        has_host=has_host,
+        has_power=has_power,
+        coverage_pct=work_coverage_pct(run, works),
+    )
+
+
+def _label(shares: dict[str, float]) -> str:
+    """The class that is clear; what nobody can tell counts against it, for it may be any other class."""
+    top, following = sorted(shares, key=lambda name: -shares[name])[:2]
+    clear = shares[top] >= MIN_LABEL_PCT and shares[top] >= MIN_RATIO * shares[following]
+    return top if clear and top != "undetermined" else ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Signs:
+    """What a sample of one GPU shows; NaN is unknown."""
+
+    work: Work
+    at: np.ndarray
+    core_pct: np.ndarray
+    io_wait_pct: np.ndarray
+    power_ratio: np.ndarray
+    sm_active_pct: np.ndarray
+    mem_util_pct: np.ndarray
+    throttled: np.ndarray
+    used_pct: np.ndarray
+    cpu_pct: np.ndarray
+
+    @classmethod
+    def of(cls, work: Work, own: pd.DataFrame, host: pd.DataFrame, board: pd.Series) -> _Signs:
+        def column(name: str) -> np.ndarray:
+            return own[name].to_numpy(float, na_value=np.nan) if name in own else np.full(len(work.time_us), np.nan)
+
+        near, beside_it = beside(work, host)
+        clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
+        mask = np.nan_to_num(reasons, nan=0.0).astype(np.int64)
+        top = np.nanmax(clock) if (~np.isnan(clock)).any() else np.nan
+        power = column("power_w") if "power_w" in own else None
+        return cls(
+            work=work,
+            at=meant_to_work(work),
+            core_pct=np.where(near, beside_it["core_pct"], np.nan),
+            io_wait_pct=np.where(near, beside_it["io_wait_pct"], np.nan),
+            power_ratio=power_ratio(work, power, float(board["limit_w"])),
+            sm_active_pct=column("sm_active_pct"),
+            mem_util_pct=column("mem_util_pct"),
+            throttled=((mask & (POWER_BITS | THERMAL_BITS)) > 0) & (clock < LOW_CLOCK * top),
+            used_pct=100 * column("mem_used_mib") / float(board["total_mib"]),
+            cpu_pct=np.where(near, np.fmax(beside_it["core_pct"], beside_it["cpu_pct"]), np.nan),
+        )
+
+    @property
+    def has_host(self) -> bool:
+        return bool((~np.isnan(self.core_pct) | ~np.isnan(self.io_wait_pct)).any())
+
+    def p95(self, values: np.ndarray) -> float:
+        keep = self.at & ~np.isnan(values)
+        return weighted_quantiles(values[keep], self.work.weight_s[keep], (0.95,))[0]
+
+
+def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
+    """For each class the samples that are in it: those of a trial with its signature and none before it."""
+    work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
+    idle, full = util <= IDLE_PCT, util >= BUSY_PCT
+    hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
+    within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
+    nothing = np.zeros(len(util), bool)
+    signatures = {
+        "unused": nothing | bool(at.any() and util[at].max() <= UNUSED_PCT),
+        "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
+        "io_wait": (util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT),
+        "cpu_bound": (util < SOFT_PCT) & hot,
+        "launch_bound": (util < BUSY_PCT) & hot & low_power,
+        "limited": (util >= SOFT_PCT) & signs.throttled,
+        "bandwidth_bound": full & (signs.mem_util_pct >= BANDWIDTH_PCT) & within,
+        "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),
+        "light": full & (low_power | (signs.sm_active_pct < SOFT_PCT)),
+        "busy": full,
+        "small_work": nothing | _steadily_small(signs),
+        "stalled": idle & (signs.p95(util) >= SMALL_PCT),
+        "undetermined": ~nothing,
+    }
+    free, out = at.copy(), {}
+    for name in CLASSES:
+        out[name] = free & signatures[name]
+        free &= ~signatures[name]
+    return out
+
+
+def _steadily_small(signs: _Signs) -> bool:
+    """Neither GPU nor memory nor CPU is near its limit for 95 % of the time, and the load is steady and light.
+
+    With unknown CPU this is False: then nobody can tell small work from a slow feed.
+    """
+    at = signs.at
+    util, weight = signs.work.util_pct[at], signs.work.weight_s[at]
+    mean = weighted_mean(util, weight)
+    spread = float(np.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)))
+    known = at & ~np.isnan(signs.power_ratio)
+    heavy = known.any() and weighted_mean(signs.power_ratio[known], signs.work.weight_s[known]) >= LIGHT_RATIO
+    low = all(signs.p95(values) < SMALL_PCT for values in (signs.work.util_pct, signs.used_pct, signs.cpu_pct))
+    return bool(low and mean > 0 and spread / mean < SMALL_CV and not heavy)

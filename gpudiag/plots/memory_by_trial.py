@@ -1,0 +1,163 @@
+"""Which trials held the memory of a GPU: their own memory stacked, below what the GPU reported and its capacity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.plots.axes import day_numbers, legend_above, time_axis
+from gpudiag.plots.palette import INK, MUTED, RULE, STATE_COLORS, darker
+from gpudiag.plots.picture import painter
+from gpudiag.plots.telemetry import MIB_PER_GIB, Trace, column_edges, extent, reduce, traces
+from gpudiag.plots.wording import counted, share_text, short
+from gpudiag.schema import STATES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_PANELS = 4
+MAX_EVENTS = 1200
+MAX_PARTED = 250
+COLUMNS = 500
+
+
+@painter
+def plot_memory_by_trial(
+    memory: MemoryProfile, parallelism: ParallelismProfile, costs: CostsProfile, *, timezone: str = "UTC"
+) -> Figure:
+    """Memory of the trials on a GPU, stacked by slot and coloured by state; a panel for each of the first four GPUs.
+
+    A trial counts from its start to its end with the memory of its own process, else with what it was seen to hold
+    alone, else with what its end freed; one of which nothing is known stays grey, like all other memory in use.
+    Raises NotMeasurable if no trial's memory is known.
+    """
+    blocks = _blocks(parallelism, costs)
+    parts = [
+        part
+        for part in traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB)
+        if (blocks["gpu"] == part.gpu).any()
+    ][:MAX_PANELS]
+    if not parts:
+        raise NotMeasurable("No GPU with readings of its memory has a trial whose own memory is known.")
+    figure = Figure(figsize=(9, 1.1 + max(2.4, 1.9 * len(parts))), layout="constrained")
+    axes = figure.subplots(len(parts), 1, sharex=True, squeeze=False)[:, 0]
+    low, high = extent(parts)
+    for ax, part in zip(axes, parts, strict=True):
+        mine = blocks[blocks["gpu"] == part.gpu]
+        total = float(memory.per_gpu.loc[part.gpu, "total_mib"]) / MIB_PER_GIB
+        _draw_stack(ax, mine, (low, high))
+        _draw_used(ax, part)
+        if np.isfinite(total):
+            ax.axhline(total, color=MUTED, linestyle=(0, (4, 2)), linewidth=1.2)
+        top = np.nanmax([total, np.nanmax(part.value)])
+        name = f"GPU {short(part.gpu)}, " if len(parts) > 1 else ""
+        ax.set(ylim=(0, 1.05 * top), ylabel=f"{name}memory [GiB]")
+    time_axis(axes[-1], low, high, timezone)
+    legend_above(axes[0], _handles(blocks, known_total=bool(memory.per_gpu["total_mib"].notna().any())), 4)
+    return figure
+
+
+def _blocks(parallelism: ParallelismProfile, costs: CostsProfile) -> pd.DataFrame:
+    """gpu, slot, state, start, end, gib of each trial on one known GPU; NaN where its memory is not known."""
+    trials = costs.trials
+    known = trials["process_mem_mib"].fillna(trials["peak_mem_mib"]).fillna(trials["freed_mib"])
+    if "gpu" not in trials or not known.notna().any():
+        raise NotMeasurable("The memory of no single trial is known.", REMEDY)
+    own = trials[["study", "trial", "gpu"]].assign(gib=known / MIB_PER_GIB)
+    slots = parallelism.slots.merge(own[own["gpu"].notna()], on=["study", "trial"])
+    return slots[["gpu", "slot", "state", "start", "end", "gib"]]
+
+
+REMEDY = "Record with: gpudiag record -- python train.py, which notes the memory of each process."
+
+
+def _draw_stack(ax: Axes, blocks: pd.DataFrame, window: tuple[float, float]) -> None:
+    """One layer a slot, on top of the slots before it."""
+    start, end = day_numbers(blocks["start"]), day_numbers(blocks["end"])
+    gib = np.nan_to_num(blocks["gib"].to_numpy(float))
+    slot, state = blocks["slot"].to_numpy(), blocks["state"].to_numpy(object)
+    borders = np.unique(np.concatenate([start, end, window]))
+    few = len(borders) <= MAX_EVENTS
+    grid = borders if few else np.linspace(window[0], window[1], COLUMNS + 1)
+    bottom = np.zeros(len(grid))
+    for lane in np.unique(slot):
+        mine = slot == lane
+        height, owner = _layer(grid, start[mine], end[mine], gib[mine], few=few)
+        names = np.append(state[mine], "")[owner]
+        for name in STATES:
+            here = (names == name) & (height > 0)
+            if here.any():
+                ax.fill_between(
+                    grid, bottom, bottom + height, where=_reaching(here), step="post", color=STATE_COLORS[name],
+                    alpha=0.8, linewidth=0, rasterized=not few,
+                )  # fmt: skip
+        bottom = bottom + height
+        if few and len(blocks) <= MAX_PARTED:
+            ax.step(grid, np.where(height > 0, bottom, np.nan), where="post", color="white", linewidth=0.6)
+            at = np.searchsorted(grid, start[mine])
+            ax.vlines(start[mine], (bottom - height)[at], bottom[at], color="white", linewidth=0.6)
+
+
+def _layer(
+    grid: np.ndarray, start: np.ndarray, end: np.ndarray, gib: np.ndarray, *, few: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Height of one slot from each point of the grid on, and the number of the trial there (-1: none).
+
+    Where columns stand for many trials, each takes the trial that holds its middle.
+    """
+    order = np.argsort(start, kind="stable")
+    at_time = grid if few else np.append((grid[1:] + grid[:-1]) / 2, grid[-1])
+    at = np.searchsorted(start[order], at_time, side="right") - 1
+    inside = (at >= 0) & (at_time < end[order][np.maximum(at, 0)])
+    owner = np.where(inside, order[np.maximum(at, 0)], -1)
+    return np.where(inside, gib[owner], 0.0), owner
+
+
+def _reaching(here: np.ndarray) -> np.ndarray:
+    """The points that an area needs: those of the layer and the one after each, where its step ends."""
+    return here | np.append(False, here[:-1])
+
+
+def _draw_used(ax: Axes, part: Trace) -> None:
+    """What the GPU reported: the greatest value of each column, so that no peak is lost."""
+    view = reduce(part, column_edges([part]))
+    ax.fill_between(view.middle, view.high, step="mid", color=RULE, linewidth=0, zorder=0.5)
+    ax.step(view.middle, view.high, where="mid", color=INK, linewidth=1.1, zorder=4)
+
+
+def _handles(blocks: pd.DataFrame, *, known_total: bool) -> list[Patch | Line2D]:
+    known = blocks[blocks["gib"].notna()]
+    handles: list[Patch | Line2D] = [
+        Patch(facecolor=STATE_COLORS[state], edgecolor=darker(STATE_COLORS[state]), linewidth=0.5, alpha=0.8,
+              label=f"{state} ({(known['state'] == state).sum()})")
+        for state in STATES if (known["state"] == state).any()
+    ]  # fmt: skip
+    handles.append(Line2D([], [], color=INK, linewidth=1.2, label="used on the GPU"))
+    if known_total:
+        handles.append(Line2D([], [], color=MUTED, linestyle=(0, (4, 2)), linewidth=1.2, label="capacity"))
+    lacking = len(blocks) - len(known)
+    text = "no trial's own" + (f", or one of {lacking} not known" if lacking else "")
+    handles.append(Patch(facecolor=RULE, label=text))
+    return handles
+
+
+def alt_memory_by_trial(memory: MemoryProfile, parallelism: ParallelismProfile, costs: CostsProfile) -> str:
+    """What :func:`plot_memory_by_trial` shows."""
+    blocks = _blocks(parallelism, costs)
+    known = blocks["gib"].dropna()
+    text = (
+        f"Memory of {len(known)} of {counted(len(blocks), 'trial')} stacked over time: {known.median():.1f} GiB in the "
+        f"median, {known.max():.1f} GiB at most"
+    )
+    if np.isfinite(memory.max_used_pct):
+        text += f"; the fullest GPU reached {share_text(memory.max_used_pct)} of its memory"
+    return text + "."

@@ -1,0 +1,90 @@
+"""What limited the run: one word where the data are clear, else the shares; and what would refute each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpudiag.display.blocks import Block, Heading, Note, Number, Table
+from gpudiag.display.format import named, percent, share
+from gpudiag.report.document import Document
+
+QUESTION = "What limited it"
+CLASSES = {
+    "unused": ("unused GPU", "utilization never above 1 %", "MIG, or a column that is not filled"),
+    "startup": ("start-up and ends of trials", "idle before the first or after the last work of a trial",
+                "many trials at once: they hide each other"),
+    "io_wait": ("waiting for storage", "below 10 % utilization beside I/O wait above 50 %",
+                "another job on the same storage"),
+    "cpu_bound": ("bound by the CPU", "below 50 % utilization beside a core or process above 90 %",
+                  "a hot core that does something else"),
+    "launch_bound": ("bound by one thread that launches kernels",
+                     "50 to 90 % utilization with little power beside a core above 90 %",
+                     "CUDA graphs or a larger batch that change nothing"),
+    "limited": ("held back by power or heat", "busy, power or thermal bits set, clock below 80 % of its highest",
+                "the same speed at full clocks"),
+    "bandwidth_bound": ("bound by memory bandwidth",
+                        "90 % utilization or more, memory busy 60 % or more, 40 to 80 % of the power range",
+                        "a smaller data type that is no faster"),
+    "compute_bound": ("bound by computing, as it should be",
+                      "90 % utilization or more at 70 % of the power range or more, or SM activity of 80 % or more",
+                      "a profile of one step that shows waits"),
+    "light": ("busy with light kernels",
+              "90 % utilization or more at less than 35 % of the power range, or SM activity below 50 %",
+              "work that is bound by memory bandwidth by nature"),
+    "busy": ("busy, and nothing to tell with what", "90 % utilization or more", "SM activity or power of each sample"),
+    "small_work": ("too little work in a step", "GPU, CPU and memory below 70 % for 95 % of the time, steadily",
+                   "twice the batch at the same samples per second"),
+    "stalled": ("stalls", "10 % utilization or less on a GPU that reaches 70 % and more",
+                "validation or checkpoints at the same times"),
+    "undetermined": ("not told by the data", "none of these", "CPU by core, I/O wait and power of each sample"),
+}  # fmt: skip
+"""By class of the profile: its name, its signature and what would refute it."""
+
+
+def bottleneck_sentence(document: Document) -> str:
+    """One sentence; '' where it was not measured."""
+    facts = _facts(document)
+    if not facts:
+        return ""
+    label = facts["label"]
+    if label:
+        name, signature, _ = CLASSES[label]
+        return f"{percent(facts[f'{label}_pct'])} of the trial time was {name}: {signature}."
+    held = sorted(_shares(facts), key=lambda pair: -pair[1])
+    known = ", ".join(f"{percent(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
+    unknown = dict(held).get("undetermined", 0.0)
+    if unknown >= 50:
+        rest = f"; the rest was {known}" if known else ""
+        return f"The data do not tell: {percent(unknown)} of the trial time {_why_unknown(facts)}{rest}."
+    said = f"No single limit holds half of the trial time and twice the next: {known}"
+    return f"{said}; {percent(unknown)} {_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
+
+
+def bottleneck(document: Document) -> list[Block]:
+    """The sentence, and every class that holds time."""
+    facts = _facts(document)
+    if not facts:
+        return []
+    rows = tuple(
+        (CLASSES[name][0], Number(share(value)), Number(named("gpu_s", value / 100 * facts["trial_gpu_s"])),
+         CLASSES[name][1], CLASSES[name][2])
+        for name, value in _shares(facts)
+    )  # fmt: skip
+    columns = ("Limit", "Share", "Time", "Signature", "Would be refuted by")
+    caption = "Time of the trials, each second in the first class whose signature it has; under 0.1 % is left out."
+    return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), Table(columns, rows, caption)]
+
+
+def _why_unknown(facts: dict[str, Any]) -> str:
+    if facts["has_host"]:
+        return "shows no signature"
+    return "shows no signature, for CPU by core and I/O wait were not recorded"
+
+
+def _shares(facts: dict[str, Any]) -> list[tuple[str, float]]:
+    """(class, percent) of those that hold a tenth of a percent or more, in the order of the classes."""
+    return [(name, facts[f"{name}_pct"]) for name in CLASSES if facts[f"{name}_pct"] >= 0.1]
+
+
+def _facts(document: Document) -> dict[str, Any]:
+    return {name: fact["value"] for name, fact in document["measures"].get("bottleneck", {}).items()}

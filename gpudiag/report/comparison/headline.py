@@ -1,0 +1,136 @@
+"""What a comparison says in a line and three sentences: what may be said, what else differs, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpudiag.display.format import plural, quantity
+
+Document = Mapping[str, Any]
+
+QUESTIONS = ("What may be said", "What else differs", "What to do next")
+LEVELS = {
+    "faster": "clear",
+    "slower": "warning",
+    "equivalent": "clear",
+    "no evidence": "unknown",
+    "invalid": "critical",
+    "higher": "info",
+    "lower": "info",
+}
+OUTCOME_LEVELS = {"came true": "clear", "missed": "warning", "cannot tell": "unknown"}
+NEXT = {
+    "not-a-subset": "Run the same items alone in both, and take wall time over n of whole runs.",
+    "same-unit": "Compare an amount of work that is the same in both, such as a step or a sample.",
+    "parameters-applied": "Let the run log its effective parameters with each item, on the same hardware.",
+    "same-workload": "Run the same items in both.",
+    "warm-up": "Repeat both in turns (A, B, B, A).",
+    "telemetry-covers-job": "Record telemetry from the start to the end of the job, and nothing else on that GPU.",
+    "equal-success": "Mend what fails, or compare the items that succeed in both.",
+    "sample-size": "Run at least 6 items a side, better 20.",
+}
+
+
+def headline(document: Document) -> dict[str, Any]:
+    """``level``, ``verdict`` (one line) and three ``sentences`` that answer QUESTIONS."""
+    verdict = document["verdict"]
+    return {
+        "level": LEVELS[verdict],
+        "verdict": _verdict_line(document),
+        "sentences": [_what_may_be_said(document), _what_else(document), _what_next(document)],
+    }
+
+
+def _verdict_line(document: Document) -> str:
+    a, b = document["baseline"]["name"], document["experiment"]["name"]
+    verdict = document["verdict"]
+    if verdict == "invalid":
+        failed = [c["fault"] for c in ordered_reasons(document)]
+        return f"INVALID: {b} cannot be compared with {a} ({'; '.join(failed)})."
+    held = leader(document)
+    if held is None:
+        return f"NO EVIDENCE: {a} and {b} share no measure of speed."
+    words = {
+        "faster": f"FASTER: {b} takes {_ratio(held)} times the time of {a}",
+        "slower": f"SLOWER: {b} takes {_ratio(held)} times the time of {a}",
+        "equivalent": f"EQUIVALENT: {b} takes {_ratio(held)} times the time of {a}, within 5 %",
+        "no evidence": f"NO EVIDENCE that {b} is faster or slower than {a}: {_ratio(held)} times the time",
+    }
+    return f"{words[verdict]} ({_measure_of(held)})."
+
+
+def _ratio(held: Mapping[str, Any]) -> str:
+    if held["ratio"] is None:
+        return "an unknown number of"
+    if held["low"] is None:
+        return f"{held['ratio']:.2f} (no interval)"
+    return f"{held['ratio']:.2f} ({held['low']:.2f}–{held['high']:.2f})"
+
+
+def both(q: Mapping[str, Any], between: str) -> str:
+    return between.join(quantity(q[side], q["unit"]) for side in ("baseline", "experiment"))
+
+
+def _measure_of(held: Mapping[str, Any]) -> str:
+    title = str(held["title"])
+    return title if title[:2].isupper() else title[0].lower() + title[1:]
+
+
+def _what_may_be_said(document: Document) -> str:
+    if document["verdict"] == "invalid":
+        return " ".join(c["evidence"] for c in ordered_reasons(document)[:2])
+    held = leader(document)
+    if held is None:
+        return "Neither run has items with times, so nothing can be said about speed."
+    numbers = both(held, " against ")
+    doubts = [
+        f"{word}: {'; '.join(c['title'].lower() for c in document['gate'] if c['status'] == status)}"
+        for status, word in (("fail", "Failed"), ("unknown", "Not known"))
+        if any(c["status"] == status for c in document["gate"])
+    ]
+    doubt = "".join(f" {one}." for one in doubts) or " All eight checks passed."
+    return f"{held['title']}: {numbers}, {held['method']}.{doubt}"
+
+
+def _what_else(document: Document) -> str:
+    odd = [one["text"] for one in document["consistency"] if one["status"] == "inconsistent"]
+    if document["verdict"] == "invalid":
+        odd = [text for text in odd if "at face value" not in text]
+    if odd:
+        return " ".join(odd[:2])
+    moved = [q for q in document["quantities"] if q["verdict"] in ("higher", "lower")]
+    if moved:
+        return "; ".join(f"{q['title']} is {q['verdict']} ({both(q, ' to ')})" for q in moved[:3]) + "."
+    known = [q for q in document["quantities"] if q["p"] is not None]
+    if not known:
+        return "Nothing could be tested: the runs have too little in common."
+    return f"No other of {plural(len(known), 'quantity', 'quantities')} that were tested shows a difference."
+
+
+def _what_next(document: Document) -> str:
+    failed = ordered_reasons(document)
+    statuses = [one["status"] for one in document["plan"]]
+    told = ""
+    if statuses:
+        counts = ", ".join(f"{statuses.count(word)} {word}" for word in OUTCOME_LEVELS if statuses.count(word))
+        told = f" The plan: {counts}."
+    if failed:
+        return f"{NEXT[failed[0]['check']]}{told}"
+    verdict = document["verdict"]
+    words = {
+        "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
+        "slower": "Take the change back, or find what else differs.",
+        "equivalent": "Decide by something else than speed.",
+        "no evidence": "Run more items if a difference of this size would matter.",
+    }
+    return f"{words[verdict]}{told}"
+
+
+def leader(document: Document) -> Mapping[str, Any] | None:
+    return next((q for q in document["quantities"] if q["name"] == document["leader"]), None)
+
+
+def ordered_reasons(document: Document) -> list[Mapping[str, Any]]:
+    by_id = {check["check"]: check for check in document["gate"]}
+    return [by_id[name] for name in document["reasons"]]

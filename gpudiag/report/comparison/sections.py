@@ -1,0 +1,226 @@
+"""A comparison as blocks: the sections of the notebook and of its reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpudiag.display.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
+from gpudiag.display.format import UNKNOWN, duration, number, plural, quantity, safe, share, span, zone
+from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document
+from gpudiag.report.ledger import CELLS
+
+GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown"}
+
+
+def masthead(document: Document) -> list[Block]:
+    """Which runs these are."""
+    a, b = document["baseline"], document["experiment"]
+    return [Masthead(f"{b['name']} against {a['name']}", (("Baseline", _run(a)), ("Experiment", _run(b))))]
+
+
+def _run(side: Mapping[str, Any]) -> str:
+    parts = [plural(side["n_items"], "item")] if side["n_items"] else []
+    if side["n_gpus"]:
+        parts.append(f"{side['n_gpus']} × {', '.join(side['gpus']) or 'unnamed GPU'}")
+    if side["start"] and side["end"]:
+        parts.append(span(side["start"], side["end"], zone(side["timezone"])))
+    return f"{side['name']}: {', '.join(parts)}" if parts else side["name"]
+
+
+def verdict(document: Document) -> list[Block]:
+    """The verdict, and how the checks of the gate came out."""
+    head = document["headline"]
+    counts = [(GATE_LEVELS[word], word) for word in ("fail", "unknown", "pass")]
+    statuses = [check["status"] for check in document["gate"]]
+    chips = tuple(
+        Chip(level, f"{statuses.count(word)} of {len(statuses)} checks: {word}")
+        for level, word in counts
+        if word in statuses
+    )
+    return [Banner(head["level"], head["verdict"], tuple(zip(QUESTIONS, head["sentences"], strict=True)), chips)]
+
+
+def gate(document: Document) -> list[Block]:
+    """The eight checks with their evidence; a failed one of the first four makes the comparison invalid."""
+    rows = tuple(
+        (str(place), Chip(GATE_LEVELS[c["status"]], c["status"]), c["title"], c["evidence"])
+        for place, c in enumerate(document["gate"], 1)
+    )
+    caption = "A fail of check 1, 2, 3 or 4 makes the comparison invalid: then no ratio is a result."
+    return [Table(("#", "Result", "Check", "Evidence"), rows, caption)]
+
+
+def consistency(document: Document) -> list[Block]:
+    """Statements that the numbers refute or allow."""
+    levels = {"inconsistent": "critical", "consistent": "clear", "unknown": "unknown"}
+    if not document["consistency"]:
+        return [Note("Nothing in these runs states work, rates or spans that could contradict the times.", "unknown")]
+    rows = tuple((Chip(levels[c["status"]], c["status"]), c["claim"], c["text"]) for c in document["consistency"])
+    return [Table(("Result", "Statement", "What the numbers say"), rows)]
+
+
+def quantities(document: Document) -> list[Block]:
+    """Every quantity: both values, ratio and interval, verdict; and a figure of durations."""
+    if not document["quantities"]:
+        return [Note("The two runs share no quantity that could be compared.", "unknown")]
+    rows = tuple(_quantity_row(q) for q in document["quantities"])
+    caption = (
+        "Ratio: experiment over baseline with its 95 % interval. A verdict counts how many quantities were tested "
+        "(Benjamini and Hochberg, 5 %), so an interval beside 1 may still be no evidence."
+    )
+    notes = [f"{q['title']}: {q['note']}" for q in document["quantities"] if q["note"]]
+    methods = tuple(
+        (q["title"], q["method"], _p(q["p"]), _p(q["p_adjusted"])) for q in document["quantities"] if q["method"]
+    )
+    blocks: list[Block] = [
+        Table(("Quantity", "Baseline", "Experiment", "Ratio", "95 % interval", "Verdict"), rows, caption)
+    ]
+    blocks.append(Figure("durations"))
+    if notes or methods:
+        held: list[Block] = [Note(text) for text in notes]
+        if methods:
+            held.append(Table(("Quantity", "How it was compared", "p", "p adjusted"), methods))
+        blocks.append(Folded("How each quantity was compared, and its limits", tuple(held)))
+    return blocks
+
+
+def _quantity_row(q: Mapping[str, Any]) -> tuple[Cell, ...]:
+    interval = f"{q['low']:.2f}–{q['high']:.2f}" if q["low"] is not None and q["high"] is not None else UNKNOWN
+    return (
+        q["title"],
+        Number(quantity(q["baseline"], q["unit"])),
+        Number(quantity(q["experiment"], q["unit"])),
+        Number(f"{q['ratio']:.2f}" if q["ratio"] is not None else UNKNOWN),
+        Number(interval),
+        said(q),
+    )
+
+
+def said(q: Mapping[str, Any]) -> Chip:
+    if q["kind"] in ("total", "peak") and q["verdict"] == "no evidence":
+        return Chip("none", "described")
+    return Chip(LEVELS[q["verdict"]], q["verdict"])
+
+
+def _p(value: float | None) -> Cell:
+    return Number(UNKNOWN if value is None else f"{value:.2f}" if value >= 0.01 else f"{value:.1g}")
+
+
+def ledger(document: Document) -> list[Block]:
+    """Where the GPU time of the two runs went, cell by cell."""
+    if not document["ledger"]:
+        return [Note("One of the runs has no ledger of its GPU time: it needs GPU utilization.", "unknown")]
+    rows = tuple(_cell_row(c) for c in document["ledger"] if c["baseline_gpu_h"] or c["experiment_gpu_h"])
+    sums = [
+        sum(c[name] for c in document["ledger"]) for name in ("baseline_gpu_h", "experiment_gpu_h", "difference_gpu_h")
+    ]
+    total = ("all", Number(hours(sums[0])), Number(hours(sums[1])), Number(signed(sums[2])), "", "")
+    columns = ("Cell", "Baseline", "Experiment", "Difference", "Share of the run", "Per finished item")
+    return [
+        Table(columns, (*rows, total), "GPU time, its share of the run, and GPU time per finished item."),
+        Figure("ledger_change"),
+    ]
+
+
+def _cell_row(cell: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return (
+        CELLS[cell["cell"]][0],
+        Number(hours(cell["baseline_gpu_h"])),
+        Number(hours(cell["experiment_gpu_h"])),
+        Number(signed(cell["difference_gpu_h"])),
+        Number(f"{share(cell['baseline_share_pct'])} → {share(cell['experiment_share_pct'])}"),
+        Number(f"{_seconds(cell['baseline_item_gpu_s'])} → {_seconds(cell['experiment_item_gpu_s'])}"),
+    )
+
+
+def hours(value: float) -> str:
+    return quantity(value, "GPU-h")
+
+
+def signed(value: float) -> str:
+    return f"+{hours(value)}" if value > 0 else f"−{hours(-value)}" if value < 0 else hours(0.0)
+
+
+def _seconds(value: float | None) -> str:
+    return UNKNOWN if value is None else duration(value)
+
+
+def course(document: Document) -> list[Block]:
+    """The two runs on one scale: what ran when, and how busy the GPUs were."""
+    return [Figure("timelines"), Figure("distributions")]
+
+
+def differences(document: Document) -> list[Block]:
+    """How the two runs were set up, as far as they differ or are known of one only."""
+    if not document["differences"]:
+        return [Note("Settings, loader, parameters, hardware and recording are the same as far as they are known.")]
+    rows = tuple((d["group"], d["name"], value(d["baseline"]), value(d["experiment"])) for d in document["differences"])
+    return [Table(("Group", "What", "Baseline", "Experiment"), rows, "A dash: not known in that run.")]
+
+
+def value(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return str(value).lower()
+    return number(value) if isinstance(value, int | float) else safe(value)
+
+
+def plan(document: Document) -> list[Block]:
+    """Every prediction and check of the plan, and how it came out."""
+    if document["plan_of"] is None:
+        return [Note("No plan was given: write one with diagnosis.save_plan() and give it with --plan.", "unknown")]
+    blocks: list[Block] = [Note(document["plan_of"]["note"], "unknown")] if document["plan_of"]["note"] else []
+    if not document["plan"]:
+        return [*blocks, Note("The plan predicts nothing that could be checked.", "unknown")]
+    rows = tuple(outcome_row(one) for one in document["plan"])
+    columns = ("Result", "Remedy", "What", "Before", "Predicted", "Measured", "Why")
+    return [*blocks, Table(columns, rows, "A point, and a number without an interval, have a tolerance of 5 %.")]
+
+
+def outcome_row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
+    unit = one["unit"]
+    if one["kind"] == "check":
+        predicted = f"{one['op']} {_amount(one['low'], unit)}"
+    else:
+        low, high = (_amount(one[end], unit) for end in ("low", "high"))
+        predicted = low if low == high else f"{low} to {high}"
+    measured = _amount(one["measured"], unit)
+    if one["measured_low"] is not None and one["measured_high"] is not None:
+        measured += f" ({_amount(one['measured_low'], unit)} to {_amount(one['measured_high'], unit)})"
+    before = _amount(one["baseline"], unit)
+    level = OUTCOME_LEVELS[one["status"]]
+    return (
+        Chip(level, one["status"]),
+        f"`{one['remedy']}`",
+        f"`{one['measure']}`",
+        Number(before),
+        Number(predicted),
+        Number(measured),
+        one["reason"],
+    )
+
+
+def _amount(value: float | None, unit: str) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"×{value:.2f}" if unit == "x" else quantity(value, unit or "1")
+
+
+def provenance(document: Document) -> list[Block]:
+    """The inputs of both runs by content."""
+    rows = tuple(
+        (role, one["path"], f"`{one['sha256'][:12]}`" if one["sha256"] else UNKNOWN)
+        for role in ("baseline", "experiment")
+        for one in document[role]["inputs"]
+    )
+    return [Table(("Run", "Input", "SHA-256"), rows), Note(f"gpudiag {document['version']}.")]
+
+
+Section = Callable[[Document], list[Block]]
+SECTIONS: dict[str, Section] = {
+    section.__name__: section
+    for section in (masthead, verdict, gate, consistency, quantities, ledger, course, differences, plan, provenance)
+}
+"""Sections in the order of a report."""

@@ -1,0 +1,88 @@
+"""A comparison as a few lines of Markdown, for a comment on a pull request."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpudiag.display.blocks import MARKS
+from gpudiag.display.format import UNKNOWN, quantity
+from gpudiag.display.markdown import inline
+from gpudiag.report.comparison.headline import OUTCOME_LEVELS, Document, leader, ordered_reasons
+from gpudiag.report.comparison.sections import said
+
+SAID = {
+    "faster": "FASTER",
+    "slower": "SLOWER",
+    "equivalent": "EQUIVALENT",
+    "no evidence": "NO EVIDENCE",
+    "invalid": "INVALID",
+}
+COMMENT_ROWS = 12
+
+
+def summary(document: Document) -> str:
+    """Markdown for a comment on a pull request: the verdict, why, and the quantities that say something."""
+    head = document["headline"]
+    lines = [f"**{MARKS[head['level']]} {inline(head['verdict'])}**", ""]
+    failed = ordered_reasons(document)
+    lines += [] if document["verdict"] == "invalid" else [inline(head["sentences"][0]), ""]
+    open_checks = [c["title"].lower() for c in document["gate"] if c["status"] == "unknown"]
+    lines += [f"- {MARKS['critical']} {inline(c['title'])}: {inline(_short(c['evidence']))}" for c in failed]
+    lines += [f"- {MARKS['unknown']} unknown: {inline(', '.join(open_checks))}"] if open_checks else []
+    lines += [
+        f"- {MARKS['warning']} {inline(_short(c['text']))}"
+        for c in document["consistency"]
+        if c["status"] == "inconsistent"
+    ]
+    lines += ["", "| quantity | baseline | experiment | ratio (95 %) | verdict |", "|---|--:|--:|--:|---|"]
+    for q in _comment_rows(document):
+        cells = (
+            _short_title(q),
+            quantity(q["baseline"], q["unit"]),
+            quantity(q["experiment"], q["unit"]),
+            short_ratio(q),
+            said(q).words,
+        )
+        lines.append("| " + " | ".join(inline(cell) for cell in cells) + " |")
+    statuses = [one["status"] for one in document["plan"]]
+    if statuses:
+        counts = ", ".join(f"{statuses.count(word)} {word}" for word in OUTCOME_LEVELS if statuses.count(word))
+        lines += ["", f"Plan: {counts}."]
+    return "\n".join(lines) + "\n"
+
+
+def _comment_rows(document: Document) -> list[Mapping[str, Any]]:
+    """The leading quantity first, then the tested ones, as many as a comment can hold."""
+    tested = [q for q in document["quantities"] if q["kind"] not in ("total", "peak") and q["name"] != "throughput"]
+    return sorted(tested, key=lambda q: q["name"] != document["leader"])[:COMMENT_ROWS]
+
+
+def short_ratio(q: Mapping[str, Any]) -> str:
+    if q["ratio"] is None:
+        return UNKNOWN
+    return f"{q['ratio']:.2f}" if q["low"] is None else f"{q['ratio']:.2f} ({q['low']:.2f}–{q['high']:.2f})"
+
+
+def _short_title(q: Mapping[str, Any]) -> str:
+    return str(q["title"])
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, 260, placeholder=" ...")
+
+
+def several(documents: Sequence[Document]) -> str:
+    """A table of the verdicts of several experiments, then each summary."""
+    lines = [
+        f"Baseline: {inline(documents[0]['baseline']['name'])}",
+        "",
+        "| experiment | verdict | time ratio (95 %) |",
+        "|---|---|--:|",
+    ]
+    for one in documents:
+        held = leader(one)
+        ratio = short_ratio(held) if held and one["verdict"] != "invalid" else UNKNOWN
+        lines.append(f"| {inline(one['experiment']['name'])} | {SAID[one['verdict']]} | {ratio} |")
+    return "\n".join(lines) + "\n\n" + "\n\n".join(summary(one).rstrip() for one in documents) + "\n"

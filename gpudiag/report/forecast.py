@@ -1,0 +1,124 @@
+"""Forecasts as sections of a notebook, and their JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from gpudiag.display.blocks import Block, Figure, Masthead, Note
+from gpudiag.display.format import quantity
+from gpudiag.errors import NotMeasurable
+from gpudiag.plots.forecast import THROUGHPUT
+from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
+from gpudiag.plots.picture import Picture
+from gpudiag.plots.replay import LEARNING_CURVES
+from gpudiag.report.show import Display
+from gpudiag.whatif import told
+from gpudiag.whatif.forecast import Forecast
+
+NOT_ASKED = "No other pruner was asked for: give one, e.g. `patient(hyperband(min_resource=3), patience=4)`."
+
+Section = Callable[[Forecast], list[Block]]
+
+
+def masthead(forecast: Forecast) -> list[Block]:
+    """Which run this is about."""
+    now = f"{forecast.now}, {quantity(forecast.rate.value, 'trials/h')}"
+    return [Masthead(f"Capacity of {forecast.run}", (("Trials at once now", now),))]
+
+
+def parallelism(forecast: Forecast) -> list[Block]:
+    """Throughput, utilization and time by number of trials at once."""
+    return [Figure("throughput"), *told.parallelism(forecast)]
+
+
+def models(forecast: Forecast) -> list[Block]:
+    """What each model says."""
+    return [told.models(forecast)]
+
+
+def memory(forecast: Forecast) -> list[Block]:
+    """How much memory trials need, and how many fit."""
+    return [Figure("memory_capacity"), *_part(forecast.capacity, dict(forecast.gaps).get("memory", ""))]
+
+
+def startup(forecast: Forecast) -> list[Block]:
+    """What a shorter start-up would bring."""
+    text = told.startup(forecast)
+    return [Note(text) if text else Note(dict(forecast.gaps).get("parallelism", ""), "unknown")]
+
+
+def batch(forecast: Forecast) -> list[Block]:
+    """What a larger batch could bring, and how to find out."""
+    return [Note(text) for text in told.batch(forecast)]
+
+
+def pruner(forecast: Forecast) -> list[Block]:
+    """What another pruner would have done."""
+    return [Figure("learning_curves"), *_part(forecast.pruner, dict(forecast.gaps).get("pruner", NOT_ASKED))]
+
+
+def _part(made: Any, reason: str) -> list[Block]:
+    return list(made.blocks()) if made is not None else [Note(reason, "unknown")]
+
+
+SECTIONS: dict[str, Section] = {
+    section.__name__: section for section in (masthead, parallelism, models, memory, startup, batch, pruner)
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastShow:
+    """One attribute a section, for a notebook: ``shown(forecast).parallelism``."""
+
+    forecast: Forecast = field(repr=False)
+
+    def __getattr__(self, name: str) -> Display:
+        if name not in SECTIONS:
+            raise AttributeError(f"there is no section '{name}'; sections are {', '.join(SECTIONS)}")
+        return Display(tuple(SECTIONS[name](self.forecast)), self._draw)
+
+    def __dir__(self) -> list[str]:
+        return list(SECTIONS)
+
+    def _draw(self, name: str) -> Picture | None:
+        return draw(name, self.forecast)
+
+
+FIGURES = ("throughput", "memory_capacity", "learning_curves")
+
+
+def section(make: Callable[[], Forecast]) -> list[Block]:
+    """The part on trials at once for the report of a run; one line that says why where there is none."""
+    try:
+        return parallelism(make())
+    except NotMeasurable as gap:
+        return [Note(str(gap), "unknown")]
+
+
+def draw(name: str, forecast: Forecast) -> Picture | None:
+    """The figure of that name; None where the forecast has nothing to draw."""
+    known = {
+        "throughput": (THROUGHPUT, "forecast", forecast),
+        "memory_capacity": (MEMORY_CAPACITY, "memory_capacity", forecast.capacity),
+        "learning_curves": (LEARNING_CURVES, "replay", forecast.pruner),
+    }
+    plot, topic, made = known[name]
+    try:
+        return plot.picture(name, {topic: made})
+    except NotMeasurable:
+        return None
+
+
+def shown(forecast: Forecast) -> ForecastShow:
+    """A forecast as sections."""
+    return ForecastShow(forecast)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the document, as shipped in the package."""
+    text = resources.files("gpudiag").joinpath("schemas/forecast-1.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))

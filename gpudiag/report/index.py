@@ -1,0 +1,161 @@
+"""Many reports on one page: a row a run, the worst first."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from gpudiag import __version__
+from gpudiag.display import fragments
+from gpudiag.display.blocks import Block, Cell, Chip, Number, Table
+from gpudiag.display.format import UNKNOWN, plural, quantity, safe
+from gpudiag.display.markdown import inline
+from gpudiag.display.shown import Shown
+from gpudiag.errors import InputError
+from gpudiag.report import pages
+from gpudiag.report.html import TEMPLATES, page_style
+from gpudiag.report.notebooks import DOCUMENT
+
+ORDER = ("failed", "critical", "warning", "unknown", "info", "clear")
+WITHOUT_WORK = ("idle_no_trial", "startup_only", "tail_only", "stalled")
+"""Cells of the ledger in which a GPU was there and did next to nothing for its trials."""
+COLUMNS = ("Run", "Verdict", "GPU time", "Without work", "Top finding")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run. ``folder`` holds its report, relative to the index; ``error`` says why there is none.
+
+    ``gpu_h`` is all GPU time, ``lost_gpu_h`` the part in which a GPU had no work; None where it is unknown.
+    """
+
+    name: str
+    folder: str
+    level: str
+    verdict: str = ""
+    gpu_h: float | None = None
+    lost_gpu_h: float | None = None
+    finding: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Index(Shown):
+    """Reports side by side; rows are in the order of :data:`ORDER`, then by GPU time without work."""
+
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Index:
+        """An index in its order."""
+        return cls(tuple(sorted(rows, key=lambda row: (ORDER.index(row.level), -(row.lost_gpu_h or 0.0), row.name))))
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Index:
+        """The reports found below a folder, by their diagnosis.json. Raises InputError where there is none."""
+        folder = Path(folder)
+        found = sorted(path.parent for path in folder.rglob(DOCUMENT))
+        if not found:
+            raise InputError(f"{folder}: holds no {DOCUMENT}; make the reports with: gpudiag report RUN... -o {folder}")
+        return cls.of(read_row(path, path.relative_to(folder).as_posix()) for path in found)
+
+    @property
+    def level(self) -> str:
+        """The worst level of all."""
+        return self.rows[0].level if self.rows else "unknown"
+
+    def blocks(self) -> list[Block]:
+        """A table, a row a run."""
+        rows: list[tuple[Cell, ...]] = [
+            (row.name, _chip(row), Number(_hours(row.gpu_h)), Number(_hours(row.lost_gpu_h)), row.error or row.finding)
+            for row in self.rows
+        ]
+        return [Table(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
+
+    def markdown(self) -> str:
+        """The table with links to the reports."""
+        lines = [f"# {plural(len(self.rows), 'run')}", "", f"| {' | '.join(COLUMNS)} |", "|---|---|--:|--:|---|"]
+        for row in self.rows:
+            where = quote(row.folder)
+            name = inline(row.name) if row.error else f"[{inline(row.name)}]({where}/report.md)"
+            cells = (
+                name,
+                _chip(row).words,
+                _hours(row.gpu_h),
+                _hours(row.lost_gpu_h),
+                inline(row.error or row.finding),
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+        return "\n".join(lines) + "\n"
+
+    def html(self) -> str:
+        """One page that loads nothing; its columns can be sorted."""
+        import jinja2
+
+        script = (TEMPLATES / "batch" / "sort.js").read_text(encoding="utf-8")
+        environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES / "batch"), autoescape=True)
+        return environment.get_template("index.html.j2").render(
+            rows=[(row, _chip(row), quote(row.folder)) for row in self.rows],
+            columns=COLUMNS,
+            order=ORDER,
+            title=plural(len(self.rows), "run"),
+            version=__version__,
+            style=page_style(),
+            script=script,
+            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+            hours=_hours,
+            chip=fragments.chip,
+            inline=fragments.inline,
+        )
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write index.html and index.md into ``folder``."""
+        pages.write(folder / "index.html", self.html())
+        pages.write(folder / "index.md", self.markdown())
+        return [folder / "index.html", folder / "index.md"]
+
+
+def read_row(folder: Path, link: str) -> Row:
+    """The row of one report from its diagnosis.json."""
+    document = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
+    return row_of(document, link)
+
+
+def row_of(document: Mapping[str, Any], folder: str) -> Row:
+    """The row of one diagnosis."""
+    head, ledger = document["headline"], document["ledger"]
+    cells = ledger["cells"] if ledger else []
+    lost = sum(cell["gpu_s"] for cell in cells if cell["cell"] in WITHOUT_WORK)
+    found = [verdict for verdict in document["verdicts"] if verdict["status"] == "FOUND"]
+    return Row(
+        name=safe(document["run"]["name"]),
+        folder=folder,
+        level=head["level"],
+        verdict=safe(head["verdict"]),
+        gpu_h=ledger["total_gpu_s"] / 3600 if ledger else None,
+        lost_gpu_h=lost / 3600 if ledger else None,
+        finding=safe(found[0]["title"]) if found else "",
+    )
+
+
+def failed(name: str, folder: str, error: str) -> Row:
+    """The row of a run of which there is no report, and why."""
+    return Row(name=safe(name), folder=folder, level="failed", error=safe(error))
+
+
+def _chip(row: Row) -> Chip:
+    return (
+        Chip("critical", "no report")
+        if row.level == "failed"
+        else Chip(row.level, row.verdict.partition(":")[0].lower())
+    )
+
+
+def _hours(value: float | None) -> str:
+    return UNKNOWN if value is None else quantity(value, "GPU-h")

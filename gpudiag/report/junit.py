@@ -1,0 +1,69 @@
+"""A diagnosis as JUnit XML: what test viewers of CI systems read. One test case a rule."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from gpudiag.display.format import safe
+from gpudiag.report.document import Document
+
+LEVELS = ("critical", "warning", "info")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit_xml(document: Document, fail_on: str = "never") -> str:
+    """A suite of the run's name with a test case a rule, in the document's order.
+
+    A finding is a failure, of ``type`` its severity; with a level in ``fail_on`` only from that level on, and lesser
+    ones go into the case's output. What could not be assessed, does not apply or is suppressed is skipped with the
+    reason.
+    """
+    cases = [_case(verdict, fail_on) for verdict in document["verdicts"]]
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": "0",
+        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
+        "time": "0",
+    }
+    root = ElementTree.Element("testsuites", {"name": "gpudiag", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": _text(document["run"]["name"]), **counts})
+    if document["run"]["start"]:
+        suite.set("timestamp", document["run"]["start"][:19])
+    facts = ElementTree.SubElement(suite, "properties")
+    for name, value in (("gpudiag", document["version"]), ("verdict", document["headline"]["verdict"])):
+        ElementTree.SubElement(facts, "property", {"name": name, "value": _text(value)})
+    suite.extend(cases)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(verdict: dict[str, Any], fail_on: str) -> ElementTree.Element:
+    named = {"classname": f"gpudiag.{verdict['topic']}", "name": _text(f"{verdict['rule']}: {verdict['title']}")}
+    case = ElementTree.Element("testcase", {**named, "time": "0"})
+    if verdict["status"] == "FOUND":
+        level = verdict["severity"]
+        lines = [
+            verdict["summary"],
+            f"What to do: {verdict['remedy']}",
+            f"Would be refuted by: {verdict['refuted_by']}",
+        ]
+        words = _text("\n".join(line for line in lines if not line.endswith(": ")))
+        if fail_on == "never" or LEVELS.index(level) <= LEVELS.index(fail_on):
+            failure = {"message": _text(verdict["summary"] or verdict["title"]), "type": level}
+            ElementTree.SubElement(case, "failure", failure).text = words
+        else:
+            ElementTree.SubElement(case, "system-out").text = f"{level}: {words}"
+    elif verdict["status"] != "CLEAR":
+        kinds = {"NOT_ASSESSED": "not assessed", "NOT_APPLICABLE": "not applicable", "SUPPRESSED": "suppressed"}
+        remedy = f" {verdict['remedy']}" if verdict["status"] == "NOT_ASSESSED" else ""
+        said = f"{kinds[verdict['status']]}: {verdict['reason']}{remedy}"
+        ElementTree.SubElement(case, "skipped", {"message": _text(said)})
+    return case
+
+
+def _text(text: str) -> str:
+    """Text that XML 1.0 can hold, each line without control characters."""
+    return "\n".join(_NOT_XML.sub("", safe(line)).replace("`", "") for line in text.split("\n"))

@@ -1,0 +1,17 @@
+"""The unit that a name carries."""
+
+from __future__ import annotations
+
+UNITS = {
+    "_pct_h": "%/h", "_pct": "%", "_mib_s": "MiB/s", "_mib": "MiB", "_gib": "GiB", "_w": "W", "_kwh": "kWh", "_c": "°C",
+    "_mhz": "MHz", "_gpu_h": "GPU-h", "_gpu_s": "GPU-s", "_slot_s": "slot-s", "_slot_h": "slot-h",
+    "_h": "h", "_ms": "ms", "_s": "s", "_j": "J",
+}  # fmt: skip
+
+
+def unit_of(name: str) -> str:
+    """The unit that a name carries: ``mean_power_w`` is in W; '1' where it carries none."""
+    for suffix in sorted(UNITS, key=len, reverse=True):
+        if name.endswith(suffix):
+            return UNITS[suffix]
+    return "1"

@@ -1,0 +1,136 @@
+"""How likely k trials at once are to overflow a GPU, from the peaks of single trials (METHODS 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+Array = np.ndarray
+Tick = Callable[[int, int], None]
+"""Told (steps done, steps in all). What it raises ends the work; nothing is left behind."""
+
+REPLICATES = 400
+BINS = 2047
+N_SETS = 250
+SPARED_SHARE = 0.02
+"""Of the total that nobody should count on: fragmentation and the driver (METHODS 6)."""
+RARELY_TOGETHER = 3.0
+"""Peaks rarely coincide: sets that overflow by their peaks are 1.8 to 3 times those that truly do (METHODS 6)."""
+CENTRAL = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Room:
+    """One GPU: ``total_mib``, ``reserved_mib`` (set aside by the driver and not counted as used), ``baseline_mib``."""
+
+    total_mib: float
+    baseline_mib: float
+    reserved_mib: float = 0.0
+
+    @property
+    def usable_mib(self) -> float:
+        """Total less what the driver reserves and 2 % that nobody should count on."""
+        return (1 - SPARED_SHARE) * self.total_mib - self.reserved_mib
+
+
+def overflow_table(
+    draws: Array,
+    weight_s: Array,
+    room: Room,
+    levels: Sequence[int],
+    rng: np.random.Generator,
+    tick: Tick = lambda done, of: None,
+) -> pd.DataFrame:
+    """One row a number k of trials at once on one GPU.
+
+    ``draws`` (n_draws, n_trials): peaks that the log allows, MiB; ``weight_s``: a trial is met in proportion to its
+    time. Columns: k; typical_mib, typical_low_mib, typical_high_mib (median of the sum with the baseline); p95_mib,
+    p95_low_mib, p95_high_mib (reached by one set in twenty); worst_mib, worst_high_mib (the k largest trials at
+    once); margin_mib, margin_low_mib, margin_high_mib (usable less p95); hard_fit (the k largest fit together, by the
+    upper end); p_overflow_pct, p_low_pct, p_high_pct.
+
+    ``p_overflow_pct`` is the share of sets whose peaks together exceed what is usable, by exact convolution of the
+    peaks in place of drawing sets, as if all peaks came at the same time: an upper estimate. Its interval is a double
+    bootstrap over trials and over ``draws``. The lower end counts only sets above the whole memory, divided by 3, as
+    peaks rarely coincide, and is 0 where less than one of n/k sets without a trial in common would be. The upper end
+    is at least that of no overflow in so many sets, 1 - 0.05^(k/n): there may be larger trials than those seen.
+    """
+    n_draws, n = draws.shape
+    free = room.usable_mib - room.baseline_mib
+    every = np.vstack([overflow_chances(draws[i], weight_s / weight_s.sum(), free, levels) for i in range(n_draws)])
+    full = room.total_mib - room.reserved_mib - room.baseline_mib
+    replicates = np.empty((REPLICATES, 2, len(levels)))
+    sums = np.empty((REPLICATES, 2, len(levels)))
+    for i in range(REPLICATES):
+        if i % 20 == 0:
+            tick(i, REPLICATES)
+        peaks = draws[i % n_draws]
+        weight = np.bincount(rng.integers(0, n, n), minlength=n) * weight_s
+        weight = weight / weight.sum()
+        replicates[i] = [overflow_chances(peaks, weight, limit, levels) for limit in (full, free)]
+        picked = np.searchsorted(np.cumsum(weight), rng.random((N_SETS, max(levels))) * (1 - 1e-12), "right")
+        total = np.cumsum(peaks[np.minimum(picked, n - 1)], axis=1)[:, np.asarray(levels) - 1]
+        sums[i] = room.baseline_mib + np.quantile(total, (0.5, 0.95), axis=0)
+    tick(REPLICATES, REPLICATES)
+    ordered = -np.sort(-draws, axis=1)
+    rows = [
+        _row(k, every[:, j].mean(), replicates[:, :, j], sums[:, :, j], ordered, room, n) for j, k in enumerate(levels)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _row(
+    k: int, chance: float, replicates: Array, sums: Array, ordered: Array, room: Room, n: int
+) -> dict[str, object]:
+    low, high = np.quantile(replicates[:, 0], CENTRAL[0]), np.quantile(replicates[:, 1], CENTRAL[1])
+    high = max(float(high), 1 - 0.05 ** (min(k, n) / n))
+    low = min(float(low) / RARELY_TOGETHER, chance)
+    low = low if low * n / k >= 1 else 0.0
+    typical, p95 = sums[:, 0], sums[:, 1]
+    # Beyond n trials the largest stands for those that are missing.
+    largest = room.baseline_mib + ordered[:, np.minimum(np.arange(k), n - 1)].sum(axis=1)
+    worst_high = float(np.quantile(largest, CENTRAL[1]))
+    p95_low, p95_high = np.quantile(p95, CENTRAL)
+    return {
+        "k": k,
+        "typical_mib": float(np.mean(typical)),
+        **dict(zip(("typical_low_mib", "typical_high_mib"), map(float, np.quantile(typical, CENTRAL)), strict=True)),
+        "p95_mib": float(np.mean(p95)), "p95_low_mib": float(p95_low), "p95_high_mib": float(p95_high),
+        "worst_mib": float(largest.mean()), "worst_high_mib": worst_high,
+        "margin_mib": room.usable_mib - float(np.mean(p95)),
+        "margin_low_mib": room.usable_mib - float(p95_high), "margin_high_mib": room.usable_mib - float(p95_low),
+        "hard_fit": worst_high <= room.usable_mib,
+        "p_overflow_pct": 100 * chance,
+        "p_low_pct": 100 * low,
+        "p_high_pct": 100 * max(float(high), chance),
+    }  # fmt: skip
+
+
+def overflow_chances(peaks: Array, weight: Array, free_mib: float, levels: Sequence[int]) -> Array:
+    """P(sum of k peaks > free) for each level: the distribution of the sum is convolved up to ``free``.
+
+    What would lie above it is dropped on the way, for peaks are positive and no sum comes back.
+    """
+    if not free_mib > 0:
+        return np.ones(len(levels))
+    place = np.rint(peaks * (BINS / free_mib))
+    # A peak is rounded to its bin, but never across the limit.
+    place = np.where(peaks > free_mib, BINS + 1, np.minimum(place, BINS)).astype(int)
+    one = np.bincount(place, weight, BINS + 2)[: BINS + 1]
+    size = 2 * (BINS + 1)
+    spectrum = np.fft.rfft(one, size)
+    out, total = {}, one
+    for k in range(1, max(levels) + 1):
+        if k > 1:
+            total = np.maximum(np.fft.irfft(np.fft.rfft(total, size) * spectrum, size)[: BINS + 1], 0.0)
+        missing = 1.0 - float(total.sum())
+        out[k] = missing if missing > 1e-9 else 0.0  # rounding of the transform
+    return np.array([out[k] for k in levels])
+
+
+def study_risk_pct(chance_pct: float, n_trials: int) -> float:
+    """P(at least one crash in so many trials) = 1 - (1 - p)^N, in percent (METHODS 6)."""
+    return float(-100 * np.expm1(n_trials * np.log1p(-min(chance_pct, 100.0) / 100))) if chance_pct < 100 else 100.0

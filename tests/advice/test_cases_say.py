@@ -1,0 +1,130 @@
+"""What the investigators of the five cases had to say, and what their numbers refute: read off the report's JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_advice_on_samples import RUNS, advised, document
+
+CASE_1, CASE_2 = "hpo-aggressive-pruning", "starved-input-pipeline/before"
+CASE_4, CASE_5 = "memory-exhaustion", "tiny-batch-laptop"
+CASE_3 = ("idle-second-gpu/baseline", "idle-second-gpu/experiment")
+
+
+def verdict(name: str, rule: str) -> dict[str, Any]:
+    return next(v for v in document(name)["verdicts"] if v["rule"] == rule)
+
+
+def fact(name: str, measure: str) -> Any:
+    topic, _, key = measure.partition(".")
+    return document(name)["measures"][topic][key]["value"]
+
+
+def correction(name: str, words: str) -> str:
+    (said,) = [text for text in document(name)["advice"]["corrections"] if words in text]
+    return said
+
+
+def test_case_1_counts_and_rates_say_of_what() -> None:
+    states = {state: fact(CASE_1, f"trials.state.{state}.n") for state in ("COMPLETE", "PRUNED", "FAIL", "RUNNING")}
+    assert states == {"COMPLETE": 8, "PRUNED": 173, "FAIL": 15, "RUNNING": 4}
+    rates = [fact(CASE_1, f"pruning.{base}_pct") for base in ("of_all", "of_finished", "of_decided")]
+    assert rates == pytest.approx([100 * 173 / 200, 100 * 173 / 196, 100 * 173 / 181])
+    assert fact(CASE_1, "pruning.of_all_low_pct") == pytest.approx(81.1, abs=0.05)
+    assert fact(CASE_1, "pruning.of_all_high_pct") == pytest.approx(90.6, abs=0.05)
+    assert "(COMPLETE + PRUNED)" in verdict(CASE_1, "pruning-rate-high")["summary"]
+    stated = verdict(CASE_1, "stated-counts-differ")
+    assert stated["status"] == "FOUND" and stated["summary"] == "COMPLETE 10 stated, 8 found."
+
+
+def test_case_1_parallelism_counts_the_running_and_finds_the_fifth() -> None:
+    assert fact(CASE_1, "parallelism.peak") == 5 and fact(CASE_1, "parallelism.configured") == 4
+    assert verdict(CASE_1, "parallelism-above-configured")["status"] == "FOUND"
+    assert fact(CASE_1, "parallelism.effective_low") > 3 and verdict(CASE_1, "trials-orphaned")["status"] == "FOUND"
+    assert verdict(CASE_1, "parallelism-below-configured")["status"] == "CLEAR"
+
+
+def test_case_1_configuration_against_what_was_seen() -> None:
+    found = verdict(CASE_1, "pruned-before-possible")
+    assert found["status"] == "FOUND" and "cannot prune before report 4" in found["summary"]
+    assert "configured (not a measured CPU load)" in verdict(CASE_1, "loader-workers-cores")["summary"]
+    assert verdict(CASE_1, "startup-dominated")["status"] == "CLEAR"
+    assert fact(CASE_1, "costs.startup_law_pct") < 1.2
+    patience = advised(CASE_1)["pruner-patience"]
+    assert patience["apply"] == "next study" and patience["rollback"] and patience["verify"]
+
+
+def test_case_2_is_starved_by_its_loader_and_nothing_promises_seven_times() -> None:
+    assert fact(CASE_2, "utilization.mean_pct") == pytest.approx(11, abs=1)
+    assert verdict(CASE_2, "loader-slow")["status"] == verdict(CASE_2, "gpu-low-utilization")["status"] == "FOUND"
+    gains = [one["gain"] for one in advised(CASE_2).values() if one["id"] in ("batch-size", "loader-workers")]
+    assert len(gains) == 2
+    assert all(gain["high"] <= 4.2 for gain in gains)  # the loader's wait is 76 % of a step: 1 / (1 - 0.76)
+    batch = advised(CASE_2)["batch-size"]
+    assert "results change" in batch["safety_reason"]
+    assert fact(CASE_2, "memory.max_used_pct") < 50
+
+
+@pytest.mark.parametrize("name", CASE_3)
+def test_case_3_an_idle_gpu_is_critical_with_its_causes(name: str) -> None:
+    found = verdict(name, "gpu-idle-beside-busy")
+    assert (found["status"], found["severity"], found["where"]["gpu"]) == ("FOUND", "critical", "0")
+    assert "all work went to GPU 1" in found["summary"]
+    for cause in ("after CUDA was initialised", "gpu_device_id", "list of devices with one entry", "too few tasks"):
+        assert cause in found["remedy"]
+    assert verdict(name, "gpu-imbalance")["caused_by"] == "gpu-idle-beside-busy"
+
+
+def test_case_3_the_mean_is_not_that_of_the_job() -> None:
+    said = correction(CASE_3[1], "is not that of the trials")
+    assert "they ran for 29.8 s of 399 s observed (7.5 %)" in said and "While they ran it was 35 %" in said
+    needed = float(said.partition("would have needed ")[2].partition(" %")[0])
+    assert needed == pytest.approx(28 * 399 / 29.8, abs=6)
+    assert not any("is not that of the trials" in text for text in document(CASE_3[0])["advice"]["corrections"])
+    assert (fact(CASE_3[0], "trials.n"), fact(CASE_3[0], "trials.state.FAIL.n")) == (576, 17)
+    assert (fact(CASE_3[1], "trials.n"), fact(CASE_3[1], "trials.state.FAIL.n")) == (36, 2)
+
+
+def test_case_4_classes_of_failure_events_and_what_a_streak_shows() -> None:
+    assert verdict(CASE_4, "failures-out-of-memory")["status"] == "FOUND"
+    assert "24 of them only followed another" in verdict(CASE_4, "failures-device-assert")["summary"]
+    assert "102 failed trials are 78 events" in verdict(CASE_4, "failures-poisoned")["summary"]
+    assert "an association, not a cause" in verdict(CASE_4, "failures-after-full-memory")["summary"]
+    assert "is not a lack of memory" in correction(CASE_4, "device-side assert")
+    said = correction(CASE_4, "longest streak of successes")
+    assert f"was {fact(CASE_4, 'trials.success_streak'):.0f}" in said
+    assert "p < 5.8 %" in said and "0.0021 %" in said
+    low, high = fact(CASE_4, "trials.fail_low_pct"), fact(CASE_4, "trials.fail_high_pct")
+    assert f"{100 * (1 - high / 100) ** 50:.2g} to {100 * (1 - low / 100) ** 50:.2g} %" in said
+    checks = {check["measure"]: check for check in advised(CASE_4)["fewer-workers"]["verify"]}
+    assert checks["trials.success_streak"]["value"] == 50 and checks["memory.max_used_pct"]["op"] == "<"
+
+
+def test_case_5_a_reading_that_cannot_be_and_a_cause_that_cannot_be_told() -> None:
+    power = verdict(CASE_5, "power-implausible")
+    assert power["status"] == "FOUND" and power["evidence"]["max_all_w"] == 590
+    assert power["evidence"]["mean_w"] == pytest.approx(20.5, abs=0.05)
+    assert power["evidence"]["mean_all_w"] == pytest.approx(26.8, abs=0.05)
+    unsure = verdict(CASE_5, "batch-or-kernels-small")
+    assert unsure["status"] == "NOT_ASSESSED" and "nobody can tell which" in unsure["reason"]
+    assert "mpstat -P ALL 5" in unsure["remedy"]
+    assert fact(CASE_5, "bottleneck.label") == "" and fact(CASE_5, "bottleneck.undetermined_pct") == pytest.approx(100)
+
+
+def test_case_6_has_nothing_above_a_note_and_says_what_it_could_not_see() -> None:
+    found = [v for v in document("healthy")["verdicts"] if v["status"] == "FOUND"]
+    assert all(v["severity"] == "info" for v in found)
+    blind = [v for v in document("healthy")["verdicts"] if v["status"] == "NOT_ASSESSED"]
+    assert {"cpu-bound-input", "io-wait", "gpu-hardware-errors"} <= {v["rule"] for v in blind}
+    assert all(v["reason"] and v["remedy"] for v in blind)
+    assert fact("healthy", "bottleneck.label") == "compute_bound"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_remedy_can_be_checked(name: str) -> None:
+    for one in advised(name).values():
+        assert one["assumption"] and one["refute"] and one["rollback"] and one["safety_reason"] and one["effort"]
+        assert one["changes"] and all(change["code"] for change in one["changes"]) and one["apply"]
+        assert one["tier"] < 2 or "results change" in one["safety_reason"] or one["tier"] > 2
+        assert one["tier"] != 3 or one["verify_first"] or "fit" in one["assumption"]

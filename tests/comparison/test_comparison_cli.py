@@ -1,0 +1,94 @@
+"""``gpudiag compare`` and ``gpudiag plans`` as a person meets them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpudiag.cli import main
+
+
+@pytest.fixture
+def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
+    """Run the command line in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+@pytest.fixture
+def starved(samples: Path) -> tuple[Path, Path]:
+    folder = samples / "starved-input-pipeline"
+    return folder / "before", folder / "after"
+
+
+def test_text_says_verdict_gate_and_numbers(gpudiag, starved) -> None:
+    code, out, _ = gpudiag("compare", *starved)
+    assert code == 0
+    assert "INVALID: starved-input-pipeline after cannot be compared" in out
+    assert "1 ■ fail     Same unit and definition" in out and "3 ✓ pass" in out
+    assert "dataloader batch_size: 5,632 → 8,192" in out
+    assert "\x1b" not in out and "nan" not in out.split()
+
+
+@pytest.mark.slow
+def test_json_and_exit_codes(gpudiag, starved) -> None:
+    code, out, _ = gpudiag("compare", *starved, "--format", "json", "--fail-on", "invalid")
+    document = json.loads(out)
+    assert code == 1 and document["schema"] == "gpudiag.comparison/1" and document["verdict"] == "invalid"
+    assert gpudiag("compare", *starved, "--format", "summary", "--fail-on", "regression")[0] == 0
+
+
+@pytest.mark.slow
+def test_several_experiments(gpudiag, starved) -> None:
+    code, out, _ = gpudiag("compare", *starved, starved[0], "--format", "summary")
+    assert code == 0 and out.startswith("Baseline: starved-input-pipeline before")
+    assert out.count("| INVALID |") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nowhere", "elsewhere"), "nowhere: no such file or folder"),
+        (("{a}", "{b}", "--format", "xml"), "--format must be one of text, json, md, summary"),
+        (("{a}", "{b}", "--fail-on", "slower"), "--fail-on must be one of regression, invalid, never"),
+        (("{a}", "{b}", "--plan", "no.json"), "no.json: no such file; expected a plan.json"),
+    ],
+)
+def test_bad_input_is_one_sentence(gpudiag, starved, arguments: tuple[str, ...], words: str) -> None:
+    code, out, err = gpudiag("compare", *(a.format(a=starved[0], b=starved[1]) for a in arguments))
+    assert code == 2 and out == "" and words in err and err.count("\n") == 1
+
+
+def test_plans_of_an_empty_folder(gpudiag, tmp_path: Path) -> None:
+    code, _, err = gpudiag("plans", tmp_path)
+    assert code == 2 and "holds no plan" in err
+
+
+@pytest.mark.slow
+def test_reports_and_plans(gpudiag, starved, tmp_path: Path) -> None:
+    from gpudiag.diagnosis import diagnose
+    from gpudiag.load import load_run
+
+    plan = diagnose(load_run(starved[0])).save_plan(tmp_path / "plan.json")
+    code, _, err = gpudiag("compare", *starved, "--plan", plan, "-o", tmp_path / "out", "--format", "summary")
+    assert code == 0 and "comparison.json" in err
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "INVALID" in report and "loader-workers" in report
+    code, out, _ = gpudiag("plans", tmp_path)
+    assert code == 0 and out.startswith("1 comparison with a plan; 0 plans not compared yet.")
+    code, out, _ = gpudiag("plans", tmp_path, "--format", "json")
+    assert json.loads(out)["overall"]["cannot_tell"] == 6

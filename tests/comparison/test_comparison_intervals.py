@@ -1,0 +1,153 @@
+"""Ratios, effective sample sizes and adjusted p-values against scipy and against arithmetic done by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from gpudiag.comparison.intervals import (
+    Mean,
+    adjusted,
+    effective_size,
+    has_outliers,
+    log_ratio,
+    mean_ratio,
+    paired_ratio,
+    rate_ratio,
+    series_mean,
+    share_ratio,
+    unpaired_ratio,
+)
+
+seconds = st.lists(st.floats(0.5, 500), min_size=6, max_size=40)
+
+
+def test_paired_is_a_t_interval_on_log_ratios() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.lognormal(2, 0.5, 12)
+    b = 1.3 * a * rng.lognormal(0, 0.1, 12)
+    found, logs = paired_ratio(a, b), np.log(b / a)
+    half = stats.t.ppf(0.975, 11) * logs.std(ddof=1) / math.sqrt(12)
+    assert found.ratio == pytest.approx(np.exp(logs.mean()))
+    assert (found.low, found.high) == pytest.approx((np.exp(logs.mean() - half), np.exp(logs.mean() + half)))
+    assert found.p == pytest.approx(stats.ttest_1samp(logs, 0).pvalue)
+
+
+def test_unpaired_is_welch_on_logs() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.lognormal(2, 0.3, 9), rng.lognormal(2.2, 0.6, 14)
+    found = unpaired_ratio(a, b)
+    welch = stats.ttest_ind(np.log(b), np.log(a), equal_var=False)
+    interval = welch.confidence_interval()
+    assert found.p == pytest.approx(welch.pvalue)
+    assert (found.low, found.high) == pytest.approx((math.exp(interval.low), math.exp(interval.high)))
+
+
+def test_an_outlier_moves_the_median_of_differences_little() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.lognormal(2, 0.2, 15), rng.lognormal(2, 0.2, 15)
+    plain = unpaired_ratio(a, b)
+    b[4] *= 100
+    assert has_outliers(np.log(b))
+    robust = unpaired_ratio(a, b)
+    assert robust.method.startswith("Hodges-Lehmann")
+    assert robust.ratio == pytest.approx(plain.ratio, rel=0.1)
+    assert robust.low < robust.ratio < robust.high
+    assert paired_ratio(a, b).method.startswith("Hodges-Lehmann")
+
+
+@pytest.mark.parametrize("make", [paired_ratio, unpaired_ratio])
+def test_fewer_than_six_are_described(make: object) -> None:
+    found = make(np.array([1.0, 2, 3, 4, 5]), np.array([2.0, 4, 6, 8, 10]))  # type: ignore[operator]
+    assert found.ratio == pytest.approx(2)
+    assert math.isnan(found.low) and math.isnan(found.p)
+
+
+@given(seconds, seconds, st.floats(0.1, 10))
+def test_swapping_the_sides_inverts_and_scaling_scales(a: list[float], b: list[float], factor: float) -> None:
+    one, two = np.array(a), np.array(b)
+    found, swapped, scaled = unpaired_ratio(one, two), unpaired_ratio(two, one), unpaired_ratio(one, factor * two)
+    assert found.ratio * swapped.ratio == pytest.approx(1, rel=1e-6)
+    assert found.low * swapped.high == pytest.approx(1, rel=1e-6)
+    assert scaled.ratio == pytest.approx(factor * found.ratio, rel=1e-6)
+    assert found.low <= found.ratio * (1 + 1e-9) and found.ratio <= found.high * (1 + 1e-9)
+
+
+def test_effective_size_of_an_autoregression() -> None:
+    rng = np.random.default_rng(4)
+    phi, x = 0.9, np.zeros(20_000)
+    for i in range(1, len(x)):
+        x[i] = phi * x[i - 1] + rng.normal()
+    assert effective_size(x) == pytest.approx(len(x) * (1 - phi) / (1 + phi), rel=0.2)
+    assert effective_size(rng.normal(size=5000)) == pytest.approx(5000, rel=0.15)
+    assert effective_size(np.ones(7)) == 7
+
+
+def test_a_series_of_few_effective_samples_has_no_interval() -> None:
+    trend = np.linspace(10, 90, 200)
+    assert math.isnan(series_mean(trend, 50.0).log_se)
+    assert series_mean(np.tile([40.0, 60.0, 50.0], 40), 50.0).log_se > 0
+
+
+def test_intervals_of_autocorrelated_means_hold_the_truth() -> None:
+    rng = np.random.default_rng(5)
+    held = []
+    for _ in range(200):
+        noise = rng.normal(size=720)
+        x = np.zeros(720)
+        for i in range(1, 720):
+            x[i] = 0.9 * x[i - 1] + noise[i]
+        mean = series_mean(50 + x, float((50 + x).mean()))
+        if not math.isnan(mean.log_se):
+            half = stats.t.ppf(0.975, mean.n - 1) * mean.log_se
+            held.append(abs(math.log(mean.mean / 50)) <= half)
+    assert np.mean(held) > 0.87  # the naive interval would hold it in a third
+
+
+def test_shares_are_fishers() -> None:
+    found = share_ratio(17, 576, 2, 36)
+    assert found.p == pytest.approx(stats.fisher_exact([[17, 559], [2, 34]]).pvalue)
+    assert found.ratio == pytest.approx((2 / 36) / (17 / 576))
+    assert found.low < 1 < found.high
+    none = share_ratio(0, 20, 3, 20)
+    assert math.isnan(none.ratio) and 0 < none.low < none.high
+    assert share_ratio(0, 5, 0, 9).p == 1 and math.isnan(share_ratio(0, 0, 1, 2).p)
+
+
+def test_rates_are_a_binomial_given_their_sum() -> None:
+    found = rate_ratio([4, 12], [2.0, 1.0])
+    assert found.ratio == pytest.approx(6.0)
+    assert found.p == pytest.approx(stats.binomtest(12, 16, 1 / 3).pvalue)
+    assert found.low < 6 < found.high
+    assert rate_ratio([3, 3], [1.0, 1.0]).p == pytest.approx(1.0)
+    assert math.isnan(rate_ratio([0, 3], [1.0, 1.0]).ratio) and math.isnan(rate_ratio([0, 0], [1.0, 1.0]).p)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_adjusted_is_benjamini_hochberg(p: list[float]) -> None:
+    assert adjusted(p) == pytest.approx(list(stats.false_discovery_control(p)), abs=1e-12)
+
+
+def test_unknown_p_values_do_not_count() -> None:
+    assert adjusted([0.04, math.nan, 0.9])[0] == pytest.approx(0.08)
+    assert math.isnan(adjusted([0.04, math.nan])[1]) and adjusted([]) == []
+
+
+def test_means_without_an_error_give_a_ratio_alone() -> None:
+    found = log_ratio(Mean(10, math.nan, 5), Mean(20, 0.1, 20), "x")
+    assert found.ratio == pytest.approx(2) and math.isnan(found.low)
+    assert math.isnan(log_ratio(Mean(0, 0.1, 9), Mean(2, 0.1, 9), "x").ratio)
+
+
+def test_arithmetic_means_need_thirty_for_an_interval() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.lognormal(2, 0.5, 60), rng.lognormal(2, 0.5, 60)
+    found = mean_ratio(a, b, paired=False)
+    assert found.ratio == pytest.approx(b.mean() / a.mean()) and found.low < found.ratio < found.high
+    assert found == mean_ratio(a, b, paired=False)
+    assert math.isnan(mean_ratio(a[:29], b[:29], paired=False).low)

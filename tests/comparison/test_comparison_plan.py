@@ -1,0 +1,146 @@
+"""A plan against what happened, and how often plans held."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batchruns import batch, with_telemetry
+
+from gpudiag.advice.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
+from gpudiag.advice.remedy import Change, Check, Prediction
+from gpudiag.comparison.calibration import calibration
+from gpudiag.comparison.compare import Comparison, compare
+from gpudiag.comparison.plan_check import verdict_on
+from gpudiag.errors import InputError, InputNotFound
+from gpudiag.manifest import DataLoader
+from gpudiag.run import InputRecord, Run
+
+A = np.random.default_rng(31).lognormal(3, 0.3, 30)
+
+
+def run(name: str, seconds: np.ndarray, util: float, workers: int) -> Run:
+    values = util + np.random.default_rng(5).normal(0, 3, 500)
+    return with_telemetry(batch(name, seconds, params={"p": 1}, dataloader=DataLoader(num_workers=workers)), values)
+
+
+def plan(**changes: object) -> Plan:
+    remedy = PlannedRemedy(
+        id="loader-workers", title="More workers", safety="safe", tier=1, apply="now", gain=None, assumption="",
+        verify_first="", changes=(Change("DataLoader num_workers", 2, 8, ""),),
+        predictions=(
+            Prediction("utilization.mean_pct", 40.0, 55.0, 75.0, "%"),
+            Prediction("trials.state.COMPLETE.median_s", 20.0, 40.0, 50.0, "s"),
+            Prediction("pruning.of_decided_pct", 0.0, None, None, "%", "nobody can tell"),
+            Prediction("memory.max_used_pct", 10.0, 16.0, 16.0, "%"),
+        ),
+        verify=(Check("trials.fail_pct", "<=", 5.0, "%"), Check("utilization.mean_pct", ">=", 90.0, "%"),
+                Check("throttle.nothing", ">=", 1.0, "1")), rollback="",
+    )  # fmt: skip
+    made = Plan("gpudiag.plan/1", "0", "before", (PlanInput("gpu.csv", "aa"),), (remedy,),
+                PlannedGain(1.2, 2.0, "x"), 2.5, None)  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def checked(experiment: Run, **changes: object) -> Comparison:
+    found = compare(run("before", A, 40, 2), experiment, plan=plan(**changes))
+    assert isinstance(found, Comparison)
+    found.to_json()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("measured", "interval", "low", "high", "status"),
+    [
+        (5.0, None, 4.0, 6.0, "came true"),
+        (7.0, (5.5, 8.5), 4.0, 6.0, "cannot tell"),
+        (7.0, (6.5, 7.5), 4.0, 6.0, "missed"),
+        (7.0, None, 4.0, 6.0, "missed"),
+        (6.2, None, 4.0, 6.0, "cannot tell"),
+        (3.0, None, None, 6.0, "came true"),
+        (9.0, None, 4.0, None, "came true"),
+        (33.9, None, 33.0, 33.0, "came true"),
+        (40.0, None, 33.0, 33.0, "missed"),
+        (0.0, None, 0.0, 0.0, "came true"),
+        (None, None, 4.0, 6.0, "cannot tell"),
+        (5.0, None, None, None, "cannot tell"),
+        (float("nan"), None, 4.0, 6.0, "cannot tell"),
+    ],
+)
+def test_a_number_against_an_interval(
+    measured: float | None, interval: tuple[float, float] | None, low: float | None, high: float | None, status: str
+) -> None:
+    assert verdict_on(measured, interval, low, high)[0] == status
+
+
+def test_each_prediction_comes_true_is_missed_or_cannot_be_told() -> None:
+    found = checked(run("after", 0.7 * A, 60, 8))
+    outcomes = {(o.kind, o.measure): o for o in found.plan}
+    use = outcomes["prediction", "utilization.mean_pct"]
+    assert use.status == "came true" and use.measured == pytest.approx(60, abs=1)
+    assert use.measured_low is not None and use.measured_low < use.measured < (use.measured_high or 0)
+    assert outcomes["prediction", "trials.state.COMPLETE.median_s"].status == "missed"
+    assert outcomes["prediction", "pruning.of_decided_pct"].reason == "nobody can tell"
+    assert outcomes["prediction", "memory.max_used_pct"].status == "came true"
+    assert outcomes["check", "trials.fail_pct"].status == "came true"
+    assert outcomes["check", "utilization.mean_pct"].status == "missed"
+    assert outcomes["check", "throttle.nothing"].status == "cannot tell"
+    gain = outcomes["gain", "time_per_item"]
+    assert gain.status == "came true" and gain.measured == pytest.approx(1 / 0.7)
+
+
+@pytest.mark.slow
+def test_a_change_that_was_not_made_proves_nothing() -> None:
+    found = checked(run("after", 0.7 * A, 60, 2))
+    assert {o.status for o in found.plan if o.remedy == "loader-workers"} == {"cannot tell"}
+    assert any(o.reason == "The change was not made: DataLoader num_workers is still 2." for o in found.plan)
+
+
+@pytest.mark.slow
+def test_an_invalid_comparison_tells_nothing_about_predictions() -> None:
+    before = run("before", A, 40, 2)
+    found = compare(before, before, plan=plan())
+    assert isinstance(found, Comparison)
+    assert {o.status for o in found.plan if o.kind in ("prediction", "gain")} == {"cannot tell"}
+
+
+@pytest.mark.slow
+def test_a_plan_for_another_run_is_named() -> None:
+    before = run("before", A, 40, 2)
+    known = replace(before, info=replace(before.info, inputs=(InputRecord("gpu.csv", "telemetry", sha256="bb"),)))
+    found = compare(known, run("after", 0.7 * A, 60, 8), plan=plan())
+    assert isinstance(found, Comparison) and "made for the run 'before', whose inputs are none" in found.plan_note
+    assert found.to_dict()["plan_of"]["note"] == found.plan_note
+
+
+def test_calibration_counts_what_held(tmp_path: Path) -> None:
+    made = plan()
+    (tmp_path / "plan.json").write_text(plan_json(made), encoding="utf-8")
+    (tmp_path / "other.json").write_text(plan_json(plan(run="another")), encoding="utf-8")
+    (tmp_path / "noise.json").write_text("{not json", encoding="utf-8")
+    (tmp_path / "list.json").write_text("[1]", encoding="utf-8")
+    found = checked(run("after", 0.7 * A, 60, 8))
+    (tmp_path / "b").mkdir()
+    for name in ("comparison.json", "copy.json"):
+        found.save(tmp_path / "b" / name)
+    held = calibration(tmp_path)
+    predicted = [o for o in found.plan if o.kind != "check"]
+    assert held.overall.came_true == sum(o.status == "came true" for o in predicted) == 3
+    assert (held.overall.missed, held.overall.cannot_tell) == (1, 1)
+    assert held.overall.held_pct == pytest.approx(75)
+    low, high = held.overall.held_interval_pct
+    assert low < 75 < high
+    assert held.checked == ("b/comparison.json",) and held.pending == ("other.json",)
+    assert {t.name: t.told for t in held.by_remedy} == {"loader-workers": 3, "all together": 1}
+    assert sum(t.came_true for t in held.by_measure) == 3
+
+
+def test_calibration_of_nothing_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"schema": "something"}), encoding="utf-8")
+    with pytest.raises(InputError, match="holds no plan and no comparison with a plan"):
+        calibration(tmp_path)
+    with pytest.raises(InputNotFound, match="no such folder"):
+        calibration(tmp_path / "nowhere")

@@ -1,0 +1,155 @@
+"""The document, its renderings and its figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import nbformat
+import numpy as np
+import pytest
+from batchruns import batch, with_telemetry
+
+from gpudiag.comparison.compare import Comparison, compare
+from gpudiag.comparison.document import schema
+from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.plots.comparison import COMPARISON_PLOTS
+from gpudiag.report import pages
+from gpudiag.report.comparison import SECTIONS, summary, text
+from gpudiag.report.notebooks import run_notebook
+from gpudiag.run import Run
+
+A = np.random.default_rng(41).lognormal(3, 0.4, 30)
+UNIT = re.compile(r"\[.+\]$")
+
+
+def make(name: str, factor: float, **more: object) -> Run:
+    return with_telemetry(batch(name, factor * A, workers=2, params={"p": 1}, **more), [80, 95, 60])  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def pair() -> Comparison:
+    found = compare(make("before", 1.0), make("after", 0.8))
+    assert isinstance(found, Comparison)
+    return found
+
+
+@pytest.fixture(scope="module")
+def odd() -> Comparison:
+    """Unnamed items of a run without telemetry, with a hostile name."""
+    a = batch("a <b>|x| $y$\n\x1b[31m", A, named=False)
+    b = batch("a <b>|x| $y$\n\x1b[31m", A[:3], named=False)
+    found = compare(a, b)
+    assert isinstance(found, Comparison)
+    return found
+
+
+def test_the_document_is_of_its_schema(pair: Comparison, odd: Comparison) -> None:
+    for found in (pair, odd):
+        document = json.loads(found.to_json())
+        jsonschema.validate(document, schema())
+        assert document == found.to_dict()
+        assert set(document) >= {"gate", "verdict", "quantities", "ledger", "plan"}
+
+
+def test_the_same_runs_give_the_same_document(pair: Comparison) -> None:
+    again = compare(make("before", 1.0), make("after", 0.8))
+    assert again.to_json() == pair.to_json() and again.summary() == pair.summary()
+
+
+def test_the_verdict_stands_with_its_interval(pair: Comparison) -> None:
+    held = pair.quantity("duration")
+    line = pair.headline["verdict"]
+    assert line.startswith(
+        f"FASTER: after takes {held.ratio:.2f} ({held.low:.2f}–{held.high:.2f}) times the time of before"
+    )
+    assert len(pair.headline["sentences"]) == 3
+    assert f"{held.ratio:.2f}" in summary(pair.to_dict())
+
+
+def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:
+    folder = samples / "idle-second-gpu"
+    for found in (pair, compare(folder / "baseline", folder / "experiment")):
+        told = found.summary()
+        assert len(told) < 5000 and len(told.splitlines()) < 40
+        assert told.startswith("**") and "| quantity |" in told
+
+
+def test_hostile_names_are_text_everywhere(odd: Comparison) -> None:
+    for told in (text(odd.to_dict()), odd.summary(), odd.to_markdown()):
+        assert "\x1b" not in told
+    assert "<b>" not in odd.summary() and "<b>" not in odd.show.verdict._repr_html_()
+    assert max(map(len, text(odd.to_dict(), width=60).splitlines())) <= 110
+
+
+def test_colour_only_where_asked(pair: Comparison) -> None:
+    assert "\x1b" in text(pair.to_dict(), color=True) and "\x1b" not in text(pair.to_dict())
+
+
+@pytest.mark.parametrize("name", list(SECTIONS))
+def test_every_section_shows_itself(name: str, pair: Comparison, odd: Comparison) -> None:
+    for found in (pair, odd):
+        shown = getattr(found.show, name)
+        assert "nan" not in re.findall(r"\w+", shown._repr_markdown_())
+        assert list(shown.outputs()) or name == "course"
+
+
+@pytest.mark.parametrize("name", list(COMPARISON_PLOTS))
+def test_figures_have_units_words_and_equal_bytes(name: str, pair: Comparison) -> None:
+    picture = pair.picture(name)
+    labels = [label for ax in picture.figure.axes for label in (ax.get_xlabel(), ax.get_ylabel()) if label]
+    assert labels and all(UNIT.search(label) for label in labels)
+    assert re.search(r"\d", picture.alt) and picture.caption
+    assert picture.svg() == pair.picture(name).svg()
+
+
+def test_figures_show_the_numbers(pair: Comparison) -> None:
+    dots = pair.picture("durations").figure.axes[0].collections[0].get_offsets()
+    assert np.allclose(np.sort(dots[:, 1] / dots[:, 0]), 0.8, rtol=1e-4)
+    bars = pair.picture("ledger_change").figure.axes[0].patches
+    total = sum(cell.baseline_gpu_h for cell in pair.ledger)
+    assert bars[0].get_width() == pytest.approx(total)
+    assert bars[-1].get_width() == pytest.approx(sum(cell.experiment_gpu_h for cell in pair.ledger))
+    top, *_ = pair.picture("timelines").figure.axes
+    assert top.get_xlim()[1] * 60 == pytest.approx(1.01 * pair.baseline.wall_s, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_a_figure_without_data_is_left_out(odd: Comparison) -> None:
+    for name in ("ledger_change", "distributions"):
+        with pytest.raises(NotMeasurable):
+            odd.picture(name)
+    bare = compare(replace(make("a", 1.0), trials=Run().trials), replace(make("b", 1.0), trials=Run().trials))
+    with pytest.raises(NotMeasurable):
+        bare.picture("timelines")
+
+
+@pytest.mark.slow
+def test_save_tells_the_format_by_the_suffix(pair: Comparison, tmp_path: Path) -> None:
+    assert json.loads(pair.save(tmp_path / "c.json").read_text(encoding="utf-8"))["verdict"] == "faster"
+    page = pair.save(tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "<title>after against before" in page and "http" not in re.findall(r'src="(\w+)', page)
+    told = pair.save(tmp_path / "c.md").read_text(encoding="utf-8")
+    for path in re.findall(r"\]\(([^)#]+)\)", told):
+        assert (tmp_path / path).exists()
+    with pytest.raises(ConfigError, match="expected a name that ends in"):
+        pair.save(tmp_path / "c.pdf")
+
+
+def test_the_notebook_shows_every_section_in_order(root: Path) -> None:
+    cells = nbformat.read(root / "notebooks" / "compare_report.ipynb", as_version=4).cells
+    shown = re.findall(r"comparison\.show\.(\w+)", "\n".join(c.source for c in cells if c.cell_type == "code"))
+    assert shown == list(SECTIONS)
+
+
+@pytest.mark.slow
+def test_execution_shows_what_the_comparison_shows_without_a_kernel(samples: Path, tmp_path: Path) -> None:
+    folder = samples / "starved-input-pipeline"
+    parameters = {"baseline_path": folder / "before", "experiment_path": folder / "after"}
+    files = run_notebook("compare_report", tmp_path, parameters)
+    found = compare(folder / "before", folder / "after")
+    assert isinstance(found, Comparison)
+    assert files.md.read_text(encoding="utf-8") == pages.markdown_page(pages.filled("compare_report", found.show)).text

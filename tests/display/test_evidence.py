@@ -1,0 +1,58 @@
+"""Evidence in words: bounds beside their number, long lists cut, mappings spelt out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from gpudiag.display.evidence import pairs
+from gpudiag.display.labels import LABELS
+from gpudiag.units import unit_of
+
+RULES = sorted((Path(__file__).resolve().parents[2] / "gpudiag" / "rules").glob("*.py"))
+
+
+def named_by_rules(path: Path) -> set[str]:
+    """Names in the values and the place of every Evidence that a rule file makes."""
+    found = set()
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Evidence":
+            for argument in (*call.args[1:3], *(k.value for k in call.keywords if k.arg in ("values", "where"))):
+                texts = {part.value for part in ast.walk(argument) if isinstance(part, ast.Constant)}
+                found |= {text for text in texts if isinstance(text, str) and re.fullmatch("[a-z][a-z0-9_]*", text)}
+    return found
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
+def test_every_name_of_evidence_has_words(path: Path) -> None:
+    assert named_by_rules(path) <= set(LABELS)
+
+
+def test_words_are_words_and_leave_the_unit_to_the_value() -> None:
+    assert len(set().union(*map(named_by_rules, RULES))) > 120
+    for name, words in LABELS.items():
+        assert "_" not in words and words == words.strip()
+        assert not (unit_of(name) != "1" and re.search(rf"(?<!\w){unit_of(name)}$", words)), name
+
+
+def test_bounds_stand_beside_their_number() -> None:
+    values = {"fail_pct": 7.65, "fail_low_pct": 4.7, "fail_high_pct": 12.2, "n_fail": 15}
+    assert pairs(values) == [("failed", "7.7 % (4.7–12.2 %)"), ("failed trials", "15")]
+
+
+def test_bounds_without_a_number_or_without_a_partner_stay() -> None:
+    assert pairs({"effective_low": 3.52, "effective_high": 4.02}) == [
+        ("at once, at least", "3.52"),
+        ("at once, at most", "4.02"),
+    ]
+    assert pairs({"x_s": 61, "x_low_s": 60}) == [("x", "1 min 01 s"), ("x low", "1 min")]
+
+
+def test_lists_and_mappings() -> None:
+    assert pairs({"trials": list(range(10))}) == [("trials", "0, 1, 2, 3, 4, 5, 6, 7 and 2 more")]
+    assert pairs({"mean_pct": {"0": 80.0, "1": 0.0}}) == [("mean utilization", "0: 80 %, 1: 0 %")]
+    assert pairs({"trials": []}) == [("trials", "none")]
+    assert pairs({"limit_w": None}) == [("limit of the board", "–")]

@@ -1,0 +1,158 @@
+"""Every block in every renderer, with text that wants to be markup."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from html.parser import HTMLParser
+from typing import Any, get_args
+
+import pytest
+
+from gpudiag.display import blocks, fragments, markdown
+from gpudiag.display.blocks import (
+    MARKS,
+    NAMES,
+    Banner,
+    Block,
+    Chip,
+    Figure,
+    Finding,
+    Folded,
+    Heading,
+    Masthead,
+    Named,
+    Note,
+    Number,
+    Remedy,
+    Table,
+    Tiles,
+)
+
+EVIL = "<script>alert('1')</script> \"a\" | *b* `<i>` \x1b[31m & $x$\n# c"
+ONE_OF_EACH: tuple[Block, ...] = (
+    Masthead(EVIL, ((EVIL, EVIL),)),
+    Banner("critical", EVIL, ((EVIL, EVIL),), (Chip("warning", EVIL),)),
+    Finding("rule-id", "warning", EVIL, EVIL, EVIL, ((EVIL, EVIL),), (("limit_pct", EVIL),), EVIL, EVIL, EVIL),
+    Remedy("remedy-id", EVIL, EVIL, EVIL, "x = 1  # <b> ``` &", ((EVIL, EVIL),)),
+    Table((EVIL, "n"), ((EVIL, Number("1")), (Chip("clear"), Number("2")), (Named(EVIL, "id"), Number("3"))), EVIL),
+    Tiles(((EVIL, EVIL),)),
+    Note(EVIL, "unknown"),
+    Heading(EVIL),
+    Figure("timeline"),
+    Folded(EVIL, (Note(EVIL), Table((EVIL,), ((EVIL,),)))),
+)
+SECTIONING = {
+    "header",
+    "h1",
+    "h3",
+    "article",
+    "details",
+    "summary",
+    "p",
+    "div",
+    "span",
+    "strong",
+    "small",
+    "code",
+    "pre",
+}
+ALLOWED = SECTIONING | {"dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+
+
+class Tags(HTMLParser):
+    """Start and end tags seen, and the text between."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.started: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[Any]) -> None:
+        self.started.append(tag)
+        self.open.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_each_kind_of_block_is_here() -> None:
+    assert {type(block) for block in ONE_OF_EACH} == set(get_args(Block))
+    assert set(MARKS) == set(NAMES) and len(set(MARKS.values())) == len(MARKS)
+
+
+@pytest.mark.parametrize("block", ONE_OF_EACH, ids=lambda block: type(block).__name__)
+def test_html_is_well_formed_and_escaped(block: Block) -> None:
+    tags = Tags(fragments.render([block]))
+    assert set(tags.started) <= ALLOWED
+    assert tags.open == []
+    assert "\x1b" not in tags.text
+    if any(value == EVIL for value in _texts(block)):
+        assert "<script>alert('1')</script>" in tags.text
+
+
+@pytest.mark.parametrize("block", ONE_OF_EACH, ids=lambda block: type(block).__name__)
+def test_markdown_keeps_text_as_text(block: Block) -> None:
+    text = markdown.render([block])
+    outside_code = re.sub(r"`[^`]*`", "", text)
+    assert not re.search(r"(?<!\\)<script", outside_code)
+    assert "\x1b" not in text and "\n# c" not in text
+    assert not re.search(r"(?<!\\)\$x", outside_code)
+
+
+def _texts(thing: Any) -> list[Any]:
+    if is_dataclass(thing):
+        return [text for spec in fields(thing) for text in _texts(getattr(thing, spec.name))]
+    if isinstance(thing, tuple):
+        return [text for item in thing for text in _texts(item)]
+    return [thing]
+
+
+def test_a_level_is_told_by_word_and_shape_not_by_colour_alone() -> None:
+    for level, name in NAMES.items():
+        html = fragments.chip(Chip(level))
+        assert name in html and MARKS[level] in html
+
+
+def test_numbers_stand_to_the_right_and_keep_their_unit() -> None:
+    table = Table(("what", "share"), (("a", Number("3 %")), ("b", Number("84.1 %"))))
+    html = fragments.render([table])
+    assert html.count('class="gd-number"') == 3 and "84.1&nbsp;%" in html
+    assert markdown.render([table]).splitlines()[1] == "|---|--:|"
+    assert fragments.inline("GPU 0: 9 min 11 s, 12 windows") == "GPU&nbsp;0: 9&nbsp;min 11&nbsp;s, 12 windows"
+
+
+def test_only_tables_of_words_stack_on_narrow_screens() -> None:
+    words = Table(("fault", "why"), (("a", "b"), ("c", Number("3"))))
+    html = fragments.render([words])
+    assert '<table class="gd-stack">' in html and html.count('data-column="why"') == 2
+    numbers = fragments.render([Table(("what", "share"), (("a", Number("3 %")),))])
+    assert "gd-stack" not in numbers and "data-column" not in numbers
+
+
+def test_markdown_of_a_finding() -> None:
+    finding = Finding("gpu-unused", "critical", "A GPU was never used", "GPU 1 slept.", "cost 2.08 GPU-h",
+                      (("GPU", "1"),), (("max_util_pct", "1 %"),), "Use `it`.", "", "It is paid for.")  # fmt: skip
+    assert markdown.render([finding]) == (
+        "### ■ critical: A GPU was never used · cost 2.08 GPU-h\n\nGPU 1 slept.\n\n- **Do:** Use `it`.\n"
+        "- **Evidence:** GPU 1\n- **Limits:** `max_util_pct` 1 %\n- **Why it matters:** It is paid for.\n"
+        "- **Rule:** `gpu-unused`"
+    )
+
+
+def test_code_in_backticks_and_a_stray_backtick() -> None:
+    assert fragments.inline("run `a<b`") == "run <code>a&lt;b</code>"
+    assert fragments.inline("it`s") == "it`s"
+    assert markdown.inline("run `a_b` c_d") == "run `a_b` c\\_d"
+    assert "`" not in markdown.inline("it`s")
+
+
+def test_an_empty_table_is_nothing() -> None:
+    empty = blocks.Table(("a",), ())
+    assert fragments.render([empty]) == markdown.render([empty]) == ""

@@ -1,0 +1,78 @@
+"""The index over many reports: the worst first, nothing unescaped, links that lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpudiag.errors import InputError
+from gpudiag.report.index import Index, Row, failed, row_of
+
+EVIL = "<script>alert(1)</script>|x"
+
+
+def rows() -> list[Row]:
+    return [
+        Row("fine", "fine", "clear", "HEALTHY: nothing.", 2.0, 0.0),
+        Row("costly", "a b/costly", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 4.0, "GPU idle"),
+        Row("cheap", "cheap", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 1.0, EVIL),
+        failed(EVIL, "bad", f"{EVIL}: no such file."),
+        Row("no telemetry", "none", "unknown", "NOT ENOUGH DATA: 3 checks."),
+    ]
+
+
+def test_the_worst_comes_first_and_of_equals_the_costlier() -> None:
+    index = Index.of(rows())
+    assert [row.name for row in index.rows] == [EVIL, "costly", "cheap", "no telemetry", "fine"]
+    assert index.level == "failed"
+
+
+def test_pages_escape_what_came_from_inputs() -> None:
+    index = Index.of(rows())
+    html = index.html()
+    assert EVIL not in html and "&lt;script&gt;alert(1)" in html
+    assert html.count("<script>") == 1  # our own, which the policy names by its hash
+    assert "script-src &#39;sha256-" not in html and "script-src 'sha256-" in html
+    assert not re.search(r"<script|(?<!\\)\|x", index.markdown().replace(r"\<script", ""))
+
+
+def test_links_lead_to_the_reports_and_a_failed_run_has_none() -> None:
+    html, text = Index.of(rows()).html(), Index.of(rows()).markdown()
+    assert 'href="a%20b/costly/report.html"' in html and "(a%20b/costly/report.md)" in text
+    assert "bad/report" not in html and "bad/report" not in text
+
+
+def test_unknown_numbers_are_dashes_and_sort_before_all_others() -> None:
+    html = Index.of(rows()).html()
+    row = next(part for part in html.split("<tr>") if "no telemetry" in part)
+    assert row.count('data-sort="-1"') == 2 and row.count("–") >= 2
+
+
+def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path) -> None:
+    row = row_of(document, "here")
+    cells = {}
+    for cell in document["ledger"]["cells"]:
+        cells[cell["cell"]] = cells.get(cell["cell"], 0.0) + cell["gpu_s"]
+    assert row.gpu_h == pytest.approx(sum(cells.values()) / 3600)
+    lost = sum(cells[name] for name in ("idle_no_trial", "startup_only", "tail_only", "stalled"))
+    assert row.lost_gpu_h == pytest.approx(lost / 3600)
+    (tmp_path / "x" / "here").mkdir(parents=True)
+    (tmp_path / "x" / "here" / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
+    (found,) = Index.read(tmp_path).rows
+    assert found == row_of(document, "x/here")
+    written = Index.read(tmp_path).write(tmp_path)
+    assert [path.name for path in written] == ["index.html", "index.md"]
+
+
+def test_a_folder_without_reports_says_how_to_make_them(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no diagnosis.json; make the reports with: gpudiag report"):
+        Index.read(tmp_path)
+
+
+def test_an_index_shows_itself() -> None:
+    shown = repr(Index.of(rows()))
+    assert "costly" in shown and "5 runs, the worst first" in shown

@@ -1,0 +1,92 @@
+"""JUnit XML and GitHub annotations: what a viewer reads out of them, whatever the run is called."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import pytest
+from toyrun import TOY_RULES, toy_run
+
+from gpudiag.diagnosis import Diagnosis, diagnose
+from gpudiag.report.github import github_annotations
+from gpudiag.report.junit import junit_xml
+from gpudiag.rules.suppression import Suppression
+
+NASTY = 'x\n::error::y ##[error]z %0A <b>&"\x00\x1b]]>\ud800'
+
+
+@pytest.fixture(scope="module")
+def toy() -> Diagnosis:
+    return diagnose(toy_run(NASTY), rules=TOY_RULES)
+
+
+def cases(xml: str) -> dict[str, ElementTree.Element]:
+    root = ElementTree.fromstring(xml.encode())
+    return {case.attrib["name"].split(":")[0]: case for case in root.iter("testcase")}
+
+
+def test_a_test_case_a_rule(toy: Diagnosis) -> None:
+    xml = junit_xml(toy.to_dict())
+    root = ElementTree.fromstring(xml.encode())
+    by_status = {"FOUND": "failure", "NOT_ASSESSED": "skipped", "NOT_APPLICABLE": "skipped"}
+    assert len(cases(xml)) == len(toy.verdicts)
+    for verdict in toy.verdicts:
+        kinds = [child.tag for child in cases(xml)[verdict.rule]]
+        expected = by_status.get(verdict.status.value)
+        assert kinds == ([expected] if expected else [])
+    for element in (root, root[0]):
+        assert int(element.attrib["tests"]) == len(toy.verdicts)
+        assert int(element.attrib["failures"]) == len(toy.findings) == len(list(root.iter("failure")))
+        assert int(element.attrib["skipped"]) == len(list(root.iter("skipped")))
+    assert root[0].attrib["timestamp"] == "2026-03-01T10:00:00"
+
+
+def test_reasons_and_severity(toy: Diagnosis) -> None:
+    found = cases(junit_xml(toy.to_dict()))
+    for verdict in toy.verdicts:
+        for child in found[verdict.rule]:
+            assert (
+                child.attrib["message"].endswith(
+                    verdict.summary if child.tag == "failure" else f"{verdict.reason} {verdict.remedy}".rstrip()
+                )
+                or verdict.status.value == "NOT_APPLICABLE"
+            )
+            assert child.tag != "failure" or child.attrib["type"] == verdict.severity.value
+
+
+def test_with_a_level_lesser_findings_pass(toy: Diagnosis) -> None:
+    document = toy.to_dict()
+    for verdict in document["verdicts"]:
+        if verdict["status"] == "FOUND":
+            verdict["severity"] = "info"
+    assert "<failure" in junit_xml(document) and "<failure" in junit_xml(document, "info")
+    passed = junit_xml(document, "warning")
+    assert "<failure" not in passed and "<system-out>info: " in passed
+
+
+def test_a_suppressed_finding_is_skipped_with_its_reason() -> None:
+    entries = [Suppression(rule="toy-broken", reason="known", until=date(2999, 1, 1))]
+    document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).to_dict()
+    (skipped,) = cases(junit_xml(document))["toy-broken"]
+    assert skipped.attrib["message"] == "suppressed: known (until 2999-01-01)"
+    assert "toy-broken" not in github_annotations(document)
+
+
+def test_one_annotation_a_line_and_no_text_begins_a_command(toy: Diagnosis) -> None:
+    lines = github_annotations(toy.to_dict()).splitlines()
+    commands = [re.fullmatch(r"::(error|warning|notice) title=([^:,]*)::(.*)", line) for line in lines]
+    assert all(commands)
+    levels = {"critical": "error", "warning": "warning", "info": "notice"}
+    said = [(match[1], unquote(match[2])) for match in commands if match and match[2].startswith("gpudiag ")]
+    assert said == [(levels[v.severity.value], f"gpudiag {v.rule}: {v.title}") for v in toy.findings]
+    assert all("%" not in re.sub(r"%(25|0A|0D|3A|2C)", "", line) for line in lines)
+
+
+def test_an_ended_suppression_is_said() -> None:
+    entries = [Suppression(rule="toy-broken", reason="known", until=date(2020, 1, 1))]
+    document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).to_dict()
+    assert "ended on 2020-01-01" in github_annotations(document)
+    assert cases(junit_xml(document))["toy-broken"][0].tag == "failure"

@@ -1,0 +1,107 @@
+"""Every threshold of every rule, from tables to verdict: a run just short of it, and one just past it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from planted import FAULTS, Fault
+from planted.base import Gives
+
+from gpudiag.rules import RULES
+from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.run import Run
+
+RULE = {rule.id: rule for rule in RULES}
+EVERY = pytest.mark.parametrize("planted", FAULTS.values(), ids=lambda planted: planted.rule)
+EDGES = [(planted, name) for planted in FAULTS.values() for name in planted.edges]
+
+
+def judged(rule: Rule, run: Run, thresholds: Mapping[str, float] | None = None) -> Verdict:
+    (one,) = judge_all((rule,), Profiles(run), check_thresholds((rule,), {rule.id: dict(thresholds or {})}))
+    return one
+
+
+def gives(verdict: Verdict, wanted: Gives) -> bool:
+    if isinstance(wanted, Severity):
+        return verdict.status is Status.FOUND and verdict.severity is wanted
+    return verdict.status is wanted
+
+
+def test_every_rule_and_every_threshold_has_a_planted_fault() -> None:
+    planted = {(rule, name) for rule, fault in FAULTS.items() for name in fault.edges if name}
+    assert {(rule.id, name) for rule in RULES for name in rule.thresholds} == planted
+    assert {rule.id for rule in RULES} == set(FAULTS)
+    assert all(fault.edges and fault.bigger for fault in FAULTS.values())
+
+
+@pytest.mark.parametrize(("planted", "name"), EDGES, ids=[f"{f.rule}:{name}" for f, name in EDGES])
+def test_short_of_the_threshold_and_past_it(planted: Fault, name: str) -> None:
+    rule, edge = RULE[planted.rule], planted.edges[name]
+    limit = {} if edge.limit is None else {name: edge.limit}
+    short, past = (judged(rule, planted.make(**knobs), limit) for knobs in (edge.short, edge.past))
+    assert gives(short, edge.short_gives), (short.status, short.severity, short.reason or short.summary)
+    assert gives(past, edge.past_gives), (past.status, past.severity, past.reason or past.summary)
+    assert edge.told not in short.summary or not edge.told
+    assert edge.told in past.summary
+    if past.status is Status.FOUND and edge.short_gives is not Status.FOUND and edge.limit is None:
+        assert past.margin is None or past.margin >= 0
+
+
+@EVERY
+def test_a_finding_says_what_where_and_how_much(planted: Fault) -> None:
+    rule = RULE[planted.rule]
+    found = judged(rule, planted.make())
+    assert found.status is Status.FOUND and found.evidence
+    assert found.summary.endswith(".") and not {"nan", "inf", "None"} & set(found.summary.replace(",", " ").split())
+    assert any(_known(value) for value in found.evidence.values())
+    run = planted.make()
+    if len(run.gpu) and rule.topic not in OF_TRIALS:
+        assert set(found.where.get("gpu", "").split(", ")) <= set(run.gpu["gpu"]) and found.where.get("gpu")
+    if found.lost_gpu_h is not None:
+        observed_h = len(run.gpu) and float((run.gpu["time"].max() - run.gpu["time"].min()).total_seconds() + 60) / 3600
+        assert 0 < found.lost_gpu_h <= observed_h * run.gpu["gpu"].nunique()
+
+
+OF_TRIALS = {
+    "clock",
+    "costs",
+    "failures",
+    "search",
+    "parallelism",
+    "trials",
+    "pruning",
+    "agreement",
+    "loader",
+    "events",
+}
+"""Topics whose finding is about trials, clocks or logs; the others name a GPU."""
+
+
+def _known(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+COSTLY = {
+    *("gpu-unused", "gpu-idle-beside-busy", "gpu-low-utilization", "gpu-fluctuating", "foreign-load"),
+    *("stalls-periodic", "stalls-aperiodic", "idle-before-work", "idle-after-work", "gpu-allocated-idle"),
+    *("gpu-level-shift", "cpu-bound-input", "io-wait", "startup-dominated"),
+}
+
+
+@pytest.mark.parametrize("rule", sorted(COSTLY))
+def test_what_idles_a_gpu_is_counted_in_gpu_hours(rule: str) -> None:
+    assert (judged(RULE[rule], FAULTS[rule].make()).lost_gpu_h or 0) > 0
+
+
+@EVERY
+def test_a_bigger_fault_stays_found(planted: Fault) -> None:
+    """A bigger fault never turns FOUND into CLEAR, nor a finding into a milder one."""
+    rank = judged(RULE[planted.rule], planted.make()).severity.rank
+    for knobs in planted.bigger:
+        found = judged(RULE[planted.rule], planted.make(**knobs))
+        assert found.status is Status.FOUND, (knobs, found.reason)
+        assert found.severity.rank <= rank, knobs
+        rank = found.severity.rank

@@ -1,0 +1,67 @@
+"""Many runs in one go: each on its own, one bad run stops no other, and the exit code tells of the worst."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpudiag.batch import Job, plan_jobs, report_all
+from gpudiag.cli import main
+from gpudiag.errors import ConfigError
+from gpudiag.report.index import Index, Row
+
+
+def test_a_folder_of_runs_is_all_of_them_and_names_stay_apart(samples: Path, tmp_path: Path) -> None:
+    jobs = plan_jobs([samples / "healthy", samples / "idle-second-gpu", samples / "hpo-aggressive-pruning/run.toml"])
+    assert [job.folder for job in jobs] == ["healthy", "baseline", "experiment", "hpo-aggressive-pruning"]
+    twice = plan_jobs([samples / "healthy", samples / "healthy"])
+    assert len({job.folder for job in twice}) == 2
+    for name in ("a", "b"):
+        (tmp_path / name / "run").mkdir(parents=True)
+        (tmp_path / name / "run" / "run.toml").write_text("", encoding="utf-8")
+    assert [job.folder for job in plan_jobs([tmp_path])] == ["a-run", "b-run"]
+
+
+def test_no_run_is_no_job_and_no_worker_is_an_error(tmp_path: Path) -> None:
+    assert plan_jobs([]) == []
+    with pytest.raises(ConfigError, match="--jobs must be 1 or more"):
+        report_all([], tmp_path, workers=0)
+
+
+@pytest.mark.slow
+def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "run.toml").write_text("nonsense = 1\n", encoding="utf-8")
+    shutil.copytree(samples / "healthy", tmp_path / "good")
+    said: list[Row] = []
+    index = report_all(
+        plan_jobs([tmp_path]), tmp_path / "out", ["--parameter=minimal=true"], workers=2, progress=said.append
+    )
+    assert [(row.folder, row.level) for row in index.rows] == [("bad", "failed"), ("good", "clear")]
+    assert "nonsense" in index.rows[0].error and "\n" not in index.rows[0].error
+    assert sorted(row.folder for row in said) == ["bad", "good"]
+    assert (tmp_path / "out/good/report.html").is_file() and (tmp_path / "out/index.md").is_file()
+    assert Index.read(tmp_path / "out").rows == (index.rows[1],)
+    # What an earlier batch left must not pass for the report of a run that fails now.
+    (tmp_path / "good" / "run.toml").write_text("nonsense = 1\n", encoding="utf-8")
+    again = report_all([Job(tmp_path / "good", "good")], tmp_path / "out")
+    assert again.level == "failed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("runs", "level", "code"), [(("healthy", "tiny-batch-laptop"), "warning", 0),
+                                                    (("healthy", "idle-second-gpu/baseline"), "warning", 1),
+                                                    (("healthy", "nowhere"), "never", 2)])  # fmt: skip
+def test_the_exit_code_tells_of_the_worst(
+    runs: tuple[str, ...], level: str, code: int, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [str(samples / name) for name in runs]
+    arguments = ["report", *paths, "-o", str(tmp_path), "--jobs", "2", "--fail-on", level, "-p", "minimal=true"]
+    monkeypatch.setattr(sys, "argv", ["gpudiag", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code or 0) == code

@@ -1,0 +1,90 @@
+"""gpudiag diagnose for other programs: formats, presets, suppressions and the plan."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from gpudiag.advice.plan import schema as plan_schema
+from gpudiag.cli import main
+from gpudiag.report.document import schema
+
+SAMPLE = Path(__file__).resolve().parent.parent / "data" / "samples" / "tiny-batch-laptop"
+
+
+@pytest.fixture
+def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
+    """Run the command line in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SAMPLE, tmp_path / "run"))
+
+
+def test_every_format_is_well_formed(gpudiag, tmp_path: Path) -> None:
+    code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "json", "--plan-out", "sub/plan.json")
+    assert code == 0
+    jsonschema.validate(json.loads(out), schema(), cls=jsonschema.Draft202012Validator)
+    plan = json.loads((tmp_path / "sub" / "plan.json").read_text())
+    jsonschema.validate(plan, plan_schema(), cls=jsonschema.Draft202012Validator)
+    code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "junit", "--fail-on", "info")
+    found = list(ElementTree.fromstring(out.encode()).iter("failure"))
+    assert code == 1 and len(found) >= 3
+    _, out, _ = gpudiag("diagnose", SAMPLE, "--format", "github")
+    assert sum(
+        line.startswith(("::error", "::warning", "::notice title=gpudiag ")) for line in out.splitlines()
+    ) == len(found)
+    code, _, err = gpudiag("diagnose", SAMPLE, "--format", "junt")
+    assert code == 2 and "did you mean 'junit'?" in err
+
+
+def test_a_preset_changes_limits_and_a_wrong_one_is_refused(gpudiag) -> None:
+    _, out, _ = gpudiag(
+        "diagnose", SAMPLE, "--format", "json", "--preset", "traceml", "--set", "memory-headroom.low_pct=40"
+    )
+    document = json.loads(out)
+    limits = {v["rule"]: v["thresholds"] for v in document["verdicts"]}
+    assert document["preset"] == "traceml"
+    assert limits["gpu-low-utilization"]["below_par_pct"] == 70 and limits["memory-headroom"]["low_pct"] == 40
+    code, _, err = gpudiag("diagnose", SAMPLE, "--preset", "jobstat")
+    assert code == 2 and err == "gpudiag: there is no preset 'jobstat'; did you mean 'jobstats'?\n"
+
+
+def test_suppressions_beside_the_run_or_in_this_folder(gpudiag, folder: Path, tmp_path: Path) -> None:
+    text = '[[suppress]]\nrule = "memory-headroom"\nreason = "a laptop"\n'
+    ended = '[[suppress]]\nrule = "power-implausible"\nreason = "driver"\nuntil = 2020-01-01\n'
+    (tmp_path / "gpudiag.toml").write_text(text)
+    _, out, _ = gpudiag("diagnose", folder)
+    assert "suppressed" in out and "Suppressed: a laptop" in " ".join(out.split())
+    (folder / "gpudiag.toml").write_text(ended)
+    _, out, _ = gpudiag("diagnose", folder)
+    assert "a laptop" not in out and "ended on 2020-01-01" in " ".join(out.split())
+    _, out, _ = gpudiag("diagnose", folder, "--suppress", "gpudiag.toml", "--format", "json")
+    states = {v["rule"]: (v["status"], v["reason"]) for v in json.loads(out)["verdicts"]}
+    assert states["memory-headroom"] == ("SUPPRESSED", "a laptop")
+    for written in ("--format", "md"), ("--format", "github"):
+        _, out, _ = gpudiag("diagnose", folder, *written)
+        assert "ended on 2020-01-01" in out
+    (folder / "gpudiag.toml").write_text(text.replace("headroom", "haedroom"))
+    code, _, err = gpudiag("diagnose", folder)
+    assert code == 2 and err.count("\n") == 1 and "did you mean 'memory-headroom'?" in err

@@ -1,0 +1,133 @@
+"""Part of a run is a run again, and its parts add up to the whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from toyrun import START, toy_run
+
+import gpudiag as gd
+from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound
+from gpudiag.measures.ledger import measure_ledger
+from gpudiag.measures.parallelism import measure_parallelism
+from gpudiag.measures.sampling import measure_sampling
+
+SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
+MINUTE = pd.Timedelta(minutes=1)
+
+
+def test_a_span_keeps_its_samples_and_the_trials_that_overlap_it() -> None:
+    part = toy_run().between(START + 15 * MINUTE, START + 25 * MINUTE)
+    assert (part.gpu["time"].min(), part.gpu["time"].max()) == (START + 15 * MINUTE, START + 25 * MINUTE - MINUTE / 6)
+    assert list(part.trials["trial"]) == [2, 3, 4, 5]  # those that began at minute 10 and at minute 20
+    assert part.trials["start"].iloc[0] == START + 10 * MINUTE
+    assert len(part.gpu) == 2 * 60
+
+
+def test_a_moment_without_a_zone_is_in_the_zone_of_the_run() -> None:
+    run = toy_run()  # Asia/Taipei, UTC+8
+    for moment in ("2026-03-01 18:15", datetime(2026, 3, 1, 18, 15), START + 15 * MINUTE, "2026-03-01T10:15Z"):
+        assert run.between(moment, None).gpu["time"].min() == START + 15 * MINUTE
+
+
+def test_ledgers_of_two_halves_add_up_to_the_ledger_of_the_whole() -> None:
+    run = gd.load_run(SAMPLES / "hpo-aggressive-pruning")
+    middle = "2025-10-24 18:31:07"
+    whole, first, second = map(measure_ledger, (run, run.between(None, middle), run.between(middle, None)))
+    both = first.totals.set_index("cell")["gpu_s"] + second.totals.set_index("cell")["gpu_s"]
+    assert both.sum() == pytest.approx(whole.total_gpu_s, abs=1e-6)
+    # The halves of the one sample at the cut fall to other cells at most.
+    assert (both - whole.totals.set_index("cell")["gpu_s"]).abs().max() <= 2 * 5.0 + 1e-6
+
+
+def test_time_measures_count_only_what_lies_within() -> None:
+    part = gd.load_run(SAMPLES / "hpo-aggressive-pruning").between("2025-10-24 18:00", "2025-10-24 19:00")
+    assert measure_ledger(part).total_gpu_s == pytest.approx(3600, abs=1e-6)
+    assert measure_parallelism(part).window_s == pytest.approx(3600, abs=1e-6)
+    assert measure_sampling(part).coverage_pct > 99.5
+
+
+def test_a_span_within_a_span_is_the_smaller_one() -> None:
+    run = toy_run()
+    inner = run.between(START + 10 * MINUTE, START + 40 * MINUTE).between(START, START + 30 * MINUTE)
+    assert inner.info.between == (START + 10 * MINUTE, START + 30 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "error"),
+    [("noon-ish", None, ConfigError), (pd.NaT, None, ConfigError), ("2026-03-02", "2026-03-01", ConfigError),
+     ("2027-01-01", None, NotMeasurable)],
+)  # fmt: skip
+def test_a_span_that_makes_no_sense_is_one_clear_sentence(start: str, end: str | None, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        toy_run().between(start, end)
+
+
+def test_one_gpu_has_the_rows_of_the_ledger_that_it_has_in_the_whole() -> None:
+    run = toy_run()
+    declared = replace(run, trials=run.trials.assign(gpu=["0", "1"] * 6))
+    whole = measure_ledger(declared).cells
+    for gpu in ("0", "1"):
+        part = declared.gpus_only(gpu)
+        assert list(part.trials["trial"]) == [n for n in range(12) if n % 2 == int(gpu)]
+        mine = measure_ledger(part).cells
+        assert set(mine["gpu"]) == {gpu}
+        expected = whole[whole["gpu"] == gpu].set_index("cell")["gpu_s"]
+        assert mine.set_index("cell")["gpu_s"].to_dict() == pytest.approx(expected.to_dict(), abs=600)
+
+
+def test_leaving_out_a_gpu_does_not_make_the_other_the_only_one_there_is() -> None:
+    """Trials that name no GPU may have run on the one left out."""
+    part = toy_run().gpus_only("1")
+    where = gd.diagnose(part).profiles["attribution"].trials
+    assert "only GPU" not in set(where["method"])
+
+
+def test_a_gpu_is_named_by_index_number_or_uuid() -> None:
+    run = toy_run()
+    run = replace(run, gpus=run.gpus.assign(uuid=["GPU-a", "GPU-b"]))
+    for name in ("1", 1, "GPU-b"):
+        assert set(run.gpus_only(name).gpu["gpu"]) == {"1"}
+    with pytest.raises(ConfigError, match="no GPU '7'"):
+        run.gpus_only("7")
+    with pytest.raises(ConfigError, match="name one GPU"):
+        run.gpus_only()
+
+
+def test_one_study() -> None:
+    run = toy_run()
+    two = replace(run, trials=run.trials.assign(study=["s"] * 8 + ["t"] * 4))
+    assert list(two.study("t").trials["trial"]) == [8, 9, 10, 11]
+    assert "study t" in two.study("t").info.notes[-1]
+    with pytest.raises(StudyNotFound, match="no study 'u'"):
+        two.study("u")
+
+
+def test_trials_by_value_by_list_and_by_test() -> None:
+    run = toy_run()
+    run = replace(run, trials=run.trials.assign(**{"params.lr": [0.1 * n for n in range(12)]}))
+    assert set(run.trials_where(state="FAIL").trials["trial"]) == {4, 10}
+    assert len(run.trials_where(state=["FAIL", "COMPLETE"]).trials) == 4
+    assert list(run.trials_where(lambda t: t["params.lr"] > 0.95).trials["trial"]) == [10, 11]
+    assert list(run.trials_where(lambda t: t["params.lr"] > 0.95, state="FAIL").trials["trial"]) == [10]
+    assert len(run.trials_where(lr=0.0).trials) == 1
+    with pytest.raises(ConfigError, match="no column 'colour'"):
+        run.trials_where(colour="red")
+    with pytest.raises(ConfigError, match="True or False"):
+        run.trials_where(lambda t: t["params.lr"])
+
+
+@pytest.mark.parametrize("case", sorted(str(path.parent.relative_to(SAMPLES)) for path in SAMPLES.rglob("run.toml")))
+def test_every_measure_works_on_every_selection(case: str) -> None:
+    run = gd.load_run(SAMPLES / case)
+    times = [s for s in (run.gpu["time"], run.trials["start"].dropna()) if len(s)]
+    low, high = min(s.min() for s in times), max(s.max() for s in times)
+    parts = [run.between(low + (high - low) / 3, low + (high - low) * 2 / 3)]
+    parts += [run.gpus_only(run.gpu["gpu"].iloc[0])] if len(run.gpu) else []
+    parts += [run.study(run.trials["study"].iloc[0]), run.trials_where(state="COMPLETE")] if len(run.trials) else []
+    for part in parts:
+        assert gd.diagnose(part).to_dict()["verdicts"]
