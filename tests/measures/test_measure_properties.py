@@ -166,7 +166,7 @@ def test_a_gap_changes_only_what_was_observed(measure: Measure) -> None:
     moved = {name for name in before if before[name]["value"] != pytest.approx(after[name]["value"], nan_ok=True)
              if not isinstance(before[name]["value"], str | None.__class__)}  # fmt: skip
     allowed = ("span_s", "observed", "coverage_pct", "n_gaps", "longest_gap_s", "expected_s", "energy_kwh", "window_s")
-    allowed += ("total_gpu_s", "bin_s", "work_s", "busy_s")
+    allowed += ("total_gpu_s", "trial_gpu_s", "active_s", "bin_s", "work_s", "busy_s")
     assert all(any(word in name for word in allowed) for name in moved), moved
 
 
