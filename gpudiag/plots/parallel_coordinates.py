@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FEWEST_TRIALS = 10
-MOST_LINES = 1000
+MOST_LINES = 300
 MOST_PARAMETERS = 6
 MOST_NAMES = 12
 WIDE = 100.0
@@ -49,7 +49,7 @@ class Scale:
 def plot_parallel_coordinates(costs: CostsProfile) -> Figure:
     """COMPLETE trials of one study across their parameters, duration, memory and energy; coloured by duration.
 
-    At most six parameters that vary, in order of their names; at most 1,000 trials, evenly over the durations and the
+    At most six parameters that vary, in order of their names; at most 300 trials, evenly over the durations and the
     extremes among them. Raises NotMeasurable with fewer than ten COMPLETE trials that have parameters.
     """
     trials, parameters = _chosen(costs)
@@ -67,7 +67,7 @@ def plot_parallel_coordinates(costs: CostsProfile) -> Figure:
     x = np.arange(len(scales), dtype=float)
     lines = LineCollection(
         [np.column_stack([x, row]) for row in corners], cmap="viridis_r", norm=color, linewidths=1.1 if len(kept) < 200
-        else 0.7, alpha=0.8 if len(kept) < 200 else 0.4, rasterized=len(kept) > 300,
+        else 0.7, alpha=0.8 if len(kept) < 200 else 0.4,
     )  # fmt: skip
     lines.set_array(ranks[kept])
     ax.add_collection(lines, autolim=False)

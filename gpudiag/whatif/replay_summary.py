@@ -24,7 +24,8 @@ IDENTIFIED_PCT = 90.0
 """From this share of identified trials on, values are published beside the bounds (METHODS 5)."""
 ORDER_SLACK, RATIO_SLACK = 0.05, 0.15
 """Bounds on cost are widened by this much where trials overlap or are cut off; by the second where a median-type pruner
-compares with COMPLETE trials that the replay cannot know (METHODS 5; measured in benchmarks/accuracy.md)."""
+compares with COMPLETE trials that the replay cannot know (METHODS 5; measured in benchmarks/accuracy.md). Where the
+back-test ends a larger share of the trials elsewhere, by that share."""
 RATE_SLACK_PCT = 3.0
 """Points by which the bounds on the pruning rate are widened where the order of reports is uncertain (measured)."""
 BACKTEST_PCT = 90.0
@@ -83,8 +84,9 @@ def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], share
     ordered = all(r.ordered for r in records)
     workers = max(r.workers for r in records)
     uncertain = compares and (cut_off or workers > 1)
-    slack = 0.0 if not uncertain else RATIO_SLACK if cut_off and _is_ratio(spec) else ORDER_SLACK
     tests = tuple(p.backtest for p in plays if p.backtest)
+    slack = 0.0 if not uncertain else RATIO_SLACK if cut_off and _is_ratio(spec) else ORDER_SLACK
+    slack = max(slack, _wrong_share(tests, n)) if uncertain else slack
     identified_pct = 100.0 * float(identified) / n
     level, reason = _level(identified_pct, cut_off, uncertain, tests)
     total = _Total(plays, level, reason, slack)
@@ -145,6 +147,11 @@ def _level(identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequenc
         told = f"{failed[0].repeated} of {failed[0].prunes}"
         return "bounds", f"The stated pruner repeats only {told} prunes of its own log, so that only bounds are given."
     return ("value" if cut_off or uncertain else "exact"), ""
+
+
+def _wrong_share(tests: Sequence[Backtest], n: int) -> float:
+    """Share of the trials that the logging pruner, asked again, ends elsewhere: 1 at most."""
+    return min(1.0, sum(test.prunes - test.repeated + test.others for test in tests) / n)
 
 
 class _Total:

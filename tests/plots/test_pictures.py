@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pickle
 import re
-import time
 from typing import Any
 
 import matplotlib
 import pandas as pd
 import pytest
 from handmade import Size, toy_parallelism, toy_profiles, toy_pruning
+from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -115,14 +116,11 @@ def test_legends_lie_above_the_data_and_within_their_share_of_the_card(pictures:
 
 
 @pytest.mark.slow
-def test_a_report_of_the_largest_run_stays_small_and_quick() -> None:
-    profiles = toy_profiles(Size(trials=10_000, slots=16, gpus=16))
-    start = time.perf_counter()
-    pictures = draw_all(profiles)
+def test_a_report_of_the_largest_run_stays_small() -> None:
+    pictures = draw_all(toy_profiles(Size(trials=10_000, slots=16, gpus=16)))
     size = sum(len(picture.svg()) for picture in pictures.values())
     assert list(pictures) == list(PLOTS)
     assert size < 3_000_000
-    assert time.perf_counter() - start < 30  # 5 s on an idle machine
 
 
 def test_needs_and_accepts_are_read_from_the_signature() -> None:
@@ -164,3 +162,14 @@ def test_the_users_style_does_not_reach_a_figure() -> None:
         styled = draw("concurrency", profiles)
         assert isinstance(styled.figure, Figure)
         assert styled.svg() == plain
+
+
+def test_a_bare_figure_shows_itself_where_nothing_else_would_show_it() -> None:
+    figure = PLOTS["prune_steps"].paint(toy_pruning())
+    shown, known = InteractiveShell().display_formatter.format(figure)
+    assert shown["image/png"].startswith(b"\x89PNG") and "<Figure" in shown["text/plain"]
+    assert known["image/png"] == {
+        "width": round(figure.get_figwidth() * 96),
+        "height": round(figure.get_figheight() * 96),
+    }
+    assert pickle.loads(pickle.dumps(figure)).get_figwidth() == figure.get_figwidth()
