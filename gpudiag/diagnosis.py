@@ -14,6 +14,7 @@ from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.measures import MEASURES
+from gpudiag.measures.once import sharing
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
 from gpudiag.report import document as documents
 from gpudiag.report import forecast as forecasts
@@ -268,6 +269,7 @@ class Plotter:
         return self.diagnosis.picture(name, width_in=width_in).figure
 
 
+@sharing()
 def diagnose(
     run: Run,
     *,

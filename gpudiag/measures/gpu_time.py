@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
 from gpudiag.measures.bins import bin_cuts
+from gpudiag.measures.once import once
 from gpudiag.measures.span import clipped, limits_us
 from gpudiag.measures.timeline import Lives, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures.window import (
@@ -45,17 +45,9 @@ class GpuTime:
         return Lives(self.trials.start_us[places], self.trials.end_us[places])
 
 
-_MADE: WeakKeyDictionary[Run, GpuTime] = WeakKeyDictionary()
-
-
 def gpu_time(run: Run) -> GpuTime:
-    """Cut the time of every GPU that the run knows of, or that a trial names, into pieces.
-
-    Several measures need it and a run does not change, so it is made once for each run.
-    """
-    if run not in _MADE:
-        _MADE[run] = _made(run)
-    return _MADE[run]
+    """Cut the time of every GPU that the run knows of, or that a trial names, into pieces."""
+    return once(_made, run)
 
 
 def _made(run: Run) -> GpuTime:

@@ -7,9 +7,8 @@ mean and a gap is never bridged. Observed time is the sum of weights; the rest i
 
 from __future__ import annotations
 
-import weakref
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.lifetimes import lifetimes
+from gpudiag.measures.once import once
 from gpudiag.measures.span import limits_us
 from gpudiag.measures.stamps import SECOND_US, microseconds, utc
 from gpudiag.run import Run
@@ -114,7 +114,7 @@ def cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
     ``columns``. Sorted by GPU (0, 1, 2, 10) and time; of two samples of a GPU at one time the last is
     kept. Values outside the schema's physical range count as unknown.
     """
-    base = _base(gpu)
+    base = once(_base, gpu)
     known = base.known
     if columns:
         first = gpu[columns[0]]
@@ -152,27 +152,7 @@ class _Base:
     cells: tuple[np.ndarray, np.ndarray, np.ndarray] | None
 
 
-_BASES: dict[int, tuple[weakref.ref[pd.DataFrame], Hashable, _Base]] = {}
-FINGERPRINT_LABELS = 64
-
-
 def _base(gpu: pd.DataFrame) -> _Base:
-    """Made once for each state of a table, as far as its fingerprint tells."""
-    key, print_ = id(gpu), _fingerprint(gpu)
-    if key not in _BASES or _BASES[key][0]() is not gpu or _BASES[key][1] != print_:
-        _BASES[key] = weakref.ref(gpu, lambda _: _BASES.pop(key, None)), print_, _made(gpu)
-    return _BASES[key][2]
-
-
-def _fingerprint(gpu: pd.DataFrame) -> Hashable:
-    """Changes when somebody edits times or relabels GPUs in place, as happens in notebooks; far cheaper than a base."""
-    labels = gpu["gpu"].iloc[np.linspace(0, len(gpu) - 1, FINGERPRINT_LABELS).astype(int)] if len(gpu) else gpu["gpu"]
-    time = gpu["time"].to_numpy("datetime64[us]").view(np.int64)
-    ends = (int(time[0]), int(time[-1])) if len(time) else ()
-    return len(gpu), int(time.sum()), ends, tuple(map(str, labels))
-
-
-def _made(gpu: pd.DataFrame) -> _Base:
     known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
     code, names = pd.factorize(gpu["gpu"])
     rank = {name: place for place, name in enumerate(gpu_order(names))}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from gpudiag.measures.gpu_time import gpu_time
+from gpudiag.measures.once import once
 from gpudiag.measures.sampling import trials_window
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.timeline import FOREIGN, IDLE_PCT, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
@@ -36,17 +36,9 @@ class Work:
         return (self.end_us - self.start_us) / SECOND_US
 
 
-_MADE: WeakKeyDictionary[Run, dict[str, Work]] = WeakKeyDictionary()
-
-
 def work_by_gpu(run: Run) -> dict[str, Work]:
-    """:class:`Work` of every GPU with at least two samples of its utilization.
-
-    Several measures need it and a run does not change, so it is made once for each run.
-    """
-    if run not in _MADE:
-        _MADE[run] = _made(run)
-    return _MADE[run]
+    """:class:`Work` of every GPU with at least two samples of its utilization."""
+    return once(_made, run)
 
 
 def _made(run: Run) -> dict[str, Work]:

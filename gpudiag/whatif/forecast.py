@@ -14,6 +14,7 @@ from gpudiag.display.blocks import Block
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.measures.once import sharing
 from gpudiag.run import Run
 from gpudiag.whatif.backtest import Backtest
 from gpudiag.whatif.batch import BatchTest, batch_test
@@ -131,6 +132,7 @@ class Forecast(Shown):
         return tell(self)
 
 
+@sharing()
 def what_if(
     run: Run,
     parallel: Sequence[int | str] | str | None = None,

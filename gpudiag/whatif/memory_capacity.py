@@ -15,10 +15,11 @@ from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError
 from gpudiag.measures.attribution import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.measures.once import sharing
 from gpudiag.run import Run
 from gpudiag.whatif.estimate import NAN, Estimate
 from gpudiag.whatif.memory_constraint import Constraint, combinations, constraint
-from gpudiag.whatif.memory_crashes import Crashes, find_crashes
+from gpudiag.whatif.memory_crashes import MIN_SEEN, Crashes, find_crashes
 from gpudiag.whatif.memory_net import Restart, net_estimate, rates_without_crashes, restart_cost
 from gpudiag.whatif.memory_overflow import Room, overflow_table, study_risk_pct
 from gpudiag.whatif.memory_peaks import trial_peaks
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 MOST_AT_ONCE = 32
-MIN_SEEN = 30
-"""Ends of trials at a level from which on its own crashes say more than a forecast (a default without a published
-source)."""
 NO_TOTAL = "Neither the log nor run.toml says how much memory the GPU has; state mem_total_mib under [gpus.0] there."
 MOST_NET = "as most trials per day end well even with crashes at the upper end of their interval"
+NO_CRASH_COST = "what fits into memory is not known, nor what a crash costs (give restart_min)"
+NO_RATES = "what fits into memory is not known, nor how many trials end per day by number at once"
+WITHIN = "the risk of an overflow in the study, if its trials are like those seen, stays at"
 NO_ROOM = "Memory in use without any trial is not known."
 ENDS = ("", "_low", "_high")
 MEMORY_COLUMNS = (
     "typical_mib", "typical_low_mib", "typical_high_mib", "p95_mib", "p95_low_mib", "p95_high_mib", "worst_mib",
-    "worst_high_mib", "margin_mib", "margin_low_mib", "margin_high_mib", "hard_fit", "p_overflow_pct", "p_low_pct",
-    "p_high_pct",
+    "worst_high_mib", "margin_mib", "margin_low_mib", "margin_high_mib", "hard_fit", "sets_over_pct", "p_overflow_pct",
+    "p_low_pct", "p_high_pct",
 )  # fmt: skip
 
 
@@ -50,10 +51,12 @@ class MemoryCapacity(Shown):
 
     ``table``, one row a number k of trials at once on a GPU: k; typical_mib, p95_mib (what one set of k in twenty
     reaches), worst_mib (the k largest trials together), each with low and high ends; margin_mib (usable less p95) with
-    its ends; hard_fit; p_overflow_pct with p_low_pct and p_high_pct (95 %); seen_max_mib and seen_h (greatest reading
-    while k ran, and for how long); crash_pct, crash_low_pct, crash_high_pct (of any class, per trial) and crash_how
-    ('seen', 'forecast', 'unknown'); study_risk_pct, study_low_pct, study_high_pct (at least one overflow in
-    ``n_trials``); rate_day, net_day with their ends (trials per day without and with crashes, all GPUs together).
+    its ends; hard_fit; sets_over_pct (share of sets of the trials seen that exceed what is usable) and p_overflow_pct
+    (the upper estimate of it) with p_low_pct and p_high_pct (95 %); seen_max_mib and seen_h (greatest reading while k
+    ran, and for how long); crash_pct, crash_low_pct, crash_high_pct (of any class, per trial) and crash_how ('seen',
+    'forecast', 'unknown'); study_risk_pct (at least one overflow in ``n_trials`` like those seen, from sets_over_pct)
+    with study_low_pct and study_high_pct (from p_low_pct and p_high_pct); rate_day, net_day with their ends (trials per
+    day without and with crashes, all GPUs together).
     ``trials``, ``combinations``: see :class:`Peaks` and :func:`combinations`. ``constraints``: one a k.
     ``crashes``: by class and by level. ``gpu``: the one with least room, whose ``room`` counts. ``restart``: what a
     crash costs. ``hard_fit_k``: greatest k looked at whose largest trials fit together (NaN unknown).
@@ -105,6 +108,13 @@ class MemoryCapacity(Shown):
                 return one
         raise KeyError(f"no constraint for {k} at once; there are {[one.k for one in self.constraints]}")
 
+    def needed_constraint(self) -> Constraint | None:
+        """The constraint to propose: for the recommended number at once if some trials do not fit it, else for the
+        smallest that some do not fit; None where none would be refused. The report and the advice show this one.
+        """
+        beyond = [one for one in self.constraints if one.k > self.hard_fit_k and one.n_refused]
+        return next((one for one in beyond if one.k == self.recommended_k), beyond[0] if beyond else None)
+
     def larger_than(self, gib: float) -> pd.DataFrame:
         """The combinations of parameters whose trials take more than so many GiB."""
         return self.combinations[self.combinations["peak_mib"] > 1024 * gib].reset_index(drop=True)
@@ -144,6 +154,7 @@ class MemoryCapacity(Shown):
         return tell(self)
 
 
+@sharing()
 def memory_capacity(
     run: Run,
     levels: Sequence[int] | None = None,
@@ -161,7 +172,7 @@ def memory_capacity(
         levels: numbers of trials at once on one GPU; default: 1 to one more than were seen.
         n_trials: trials of the study whose risk is asked; default: as stated in run.toml, else as many as there are.
         restart_min: minutes until a slot works again after a crash; default: the gaps seen after failures.
-        risk_pct: recommend the greatest k with at most this chance of an overflow in the study (an upper estimate).
+        risk_pct: recommend the greatest k with at most this chance of an overflow in a study of trials like those seen.
         seed: the only source of chance.
         progress: called with what comes next ('' for a sign of life); may raise to cancel.
 
@@ -277,7 +288,7 @@ def _with_risks(memory: pd.DataFrame, crashes: Crashes, seen: pd.DataFrame, n_tr
     out[["crash_pct", "crash_low_pct", "crash_high_pct", "crash_how"]] = pd.DataFrame(rows)
     for name, chance in zip(
         ("study_risk_pct", "study_low_pct", "study_high_pct"),
-        ("p_overflow_pct", "p_low_pct", "p_high_pct"),
+        ("sets_over_pct", "p_low_pct", "p_high_pct"),
         strict=True,
     ):
         out[name] = [study_risk_pct(p, n_trials) if p == p else NAN for p in out[chance].astype(float)]
@@ -294,8 +305,8 @@ def _chance(row: Mapping[Any, Any], other: tuple[float, float, float]) -> tuple[
     """Crashes of a trial at a level: overflows as seen there, else as forecast; all other classes at the run's rate."""
     if row["seen_n"] >= MIN_SEEN:
         oom, how = (row["oom_pct"], row["oom_low_pct"], row["oom_high_pct"]), "seen"
-    elif row["p_overflow_pct"] >= 0:
-        oom, how = (row["p_overflow_pct"], row["p_low_pct"], row["p_high_pct"]), "forecast"
+    elif row["sets_over_pct"] >= 0:
+        oom, how = (row["sets_over_pct"], row["p_low_pct"], row["p_high_pct"]), "forecast"
     else:
         return NAN, NAN, NAN, "unknown"
     value, low, high = (min(a + b, 100.0) for a, b in zip(oom, other, strict=True))
@@ -326,7 +337,7 @@ def _recommend(
     if risk_pct is not None:
         within = table.loc[table["study_risk_pct"] <= risk_pct, "k"]
         if len(within):
-            return float(within.max()), f"as the risk of an overflow in the study stays at {risk_pct:g} % or below"
+            return float(within.max()), f"as {WITHIN} {risk_pct:g} % or below"
         return NAN, "no number of trials at once stays within the risk asked for"
     known = {k: net for k, net in nets.items() if not np.isnan(net.value)}
     if hard_fit >= 1:
@@ -337,7 +348,7 @@ def _recommend(
         return hard_fit, "as the largest trials fit together"
     if known and restart.how != "unknown":
         return float(max(known, key=lambda k: known[k].low)), MOST_NET
-    return NAN, "nothing tells what fits or what a crash costs"
+    return NAN, NO_CRASH_COST if known else NO_RATES
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
 from gpudiag.measures.concurrency import count_at
 from gpudiag.measures.gpu_time import GpuTime, gpu_time
+from gpudiag.measures.once import once
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.startup import startups
 from gpudiag.measures.timeline import Lives, Samples
@@ -80,18 +80,13 @@ class Observed:
         return float(self.busy_s[workers] / self.seen_s[workers]) if inside else float("nan")
 
 
-_MADE: WeakKeyDictionary[Run, Observed] = WeakKeyDictionary()
-
-
 def observe(run: Run) -> Observed:
-    """Read a run for forecasts; several need it and a run does not change, so it is read once.
+    """Read a run for forecasts.
 
     Raises NotMeasurable: without trial times, without utilization on the trials' clock, with fewer than five finished
     trials, or where the GPU of more than a tenth of the trials is unknown and there are several.
     """
-    if run not in _MADE:
-        _MADE[run] = _read(run)
-    return _MADE[run]
+    return once(_read, run)
 
 
 def _read(run: Run) -> Observed:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpudiag.measures.once import sharing
 from gpudiag.measures.pruner_spec import PrunerSpec
 from gpudiag.run import Run
 from gpudiag.whatif.replay_bounds import fates_of
@@ -36,6 +37,7 @@ LARGE = 300_000
 """Events from which on a study is replayed in fewer orders: its totals hardly depend on them."""
 
 
+@sharing()
 def replay_pruner(
     run: Run,
     pruner: BasePruner | PrunerSpec | str,

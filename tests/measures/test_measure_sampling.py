@@ -82,17 +82,6 @@ def test_gpus_come_in_the_order_of_their_numbers() -> None:
     assert [name for name, _ in by_gpu(cells(frame))] == ["2", "10"]
 
 
-@pytest.mark.parametrize(
-    ("column", "edit"),
-    [("time", lambda column: column + pd.Timedelta(hours=1)), ("gpu", lambda column: column.map({"0": "3", "1": "1"}))],
-)
-def test_a_table_edited_in_place_is_measured_anew(column: str, edit) -> None:
-    frame = pd.concat([gpu([0, 1, 2], "0"), gpu([0, 1, 2], "1")], ignore_index=True)
-    cells(frame)
-    frame[column] = edit(frame[column])
-    pd.testing.assert_frame_equal(cells(frame), cells(frame.copy()))
-
-
 def test_weighted_quantiles_are_values_that_hold_the_share() -> None:
     assert weighted_quantiles([10, 20, 30], [1, 1, 2], [0, 0.25, 0.26, 0.5, 0.51, 1]) == [10, 10, 20, 20, 30, 30]
     assert np.isnan(weighted_quantiles([], [], [0.5])).all()
