@@ -12,11 +12,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.clock import parse_zone
+from gpudiag.declared import declared_gpus
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
 from gpudiag.run import Run
+from gpudiag.schema import STATES, text_dtype
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TIMED = ("gpu", "processes", "host", "events")
 
 
 def between(run: Run, start: str | datetime | None, end: str | datetime | None) -> Run:
@@ -25,17 +29,16 @@ def between(run: Run, start: str | datetime | None, end: str | datetime | None) 
     if low is not None and high is not None and low >= high:
         raise ConfigError(f"between: the start ({low}) must lie before the end ({high}).")
 
-    def within(table: pd.DataFrame, column: str = "time", *, keep_unknown: bool = False) -> pd.Series:
+    def within(table: pd.DataFrame, column: str = "time") -> pd.Series:
         stamps = table[column]
-        inside = stamps.notna() | keep_unknown
+        inside = stamps.notna()
         if low is not None:
             inside &= ~(stamps < low)
         return inside if high is None else inside & ~(stamps >= high)
 
     trials = run.trials[_overlaps(run.trials, low, high)]
     chosen = {
-        **{name: _rows(getattr(run, name), within(getattr(run, name))) for name in ("gpu", "processes", "host")},
-        "events": _rows(run.events, within(run.events, keep_unknown=False)),
+        **{name: _rows(getattr(run, name), within(getattr(run, name))) for name in TIMED},
         "trials": trials.reset_index(drop=True),
         "reports": _of_trials(run.reports, trials),
     }
@@ -66,7 +69,7 @@ def gpus_only(run: Run, names: Sequence[str | int]) -> Run:
     if not wanted:
         raise ConfigError("gpus_only: name one GPU at least, by index or uuid.")
     left_out = tuple(sorted(set(known.values()) - set(wanted)))
-    trials = run.trials[~_elsewhere(run.trials, set(wanted), left_out)]
+    trials = _of_gpus(run, set(wanted), set(left_out))
     on_gpu = {
         name: _rows(table, table["gpu"].isin(wanted)) for name, table in _with_gpu(run, "gpu", "gpus", "processes")
     }
@@ -74,7 +77,7 @@ def gpus_only(run: Run, names: Sequence[str | int]) -> Run:
     chosen = {
         **on_gpu,
         **events,
-        "trials": trials.reset_index(drop=True),
+        "trials": trials,
         "reports": _of_trials(run.reports, trials),
     }
     others = tuple(sorted({*run.info.left_out_gpus, *left_out}))
@@ -106,9 +109,19 @@ def trials_where(run: Run, test: Callable[[pd.DataFrame], Any] | None, equal: di
         if name not in run.trials:
             hint = nearest(column, map(str, run.trials))
             raise ConfigError(f"trials_where: trials have no column '{column}'; {hint}")
-        keep &= run.trials[name].isin(value if isinstance(value, list | tuple | set) else [value])
+        values = value if isinstance(value, list | tuple | set) else [value]
+        for unknown in [v for v in values if name == "state" and v not in STATES]:
+            raise ConfigError(f"trials_where: there is no state {unknown!r}; {nearest(str(unknown), STATES)}")
+        keep &= run.trials[name].isin(values)
     if test is not None:
-        mask = pd.Series(test(run.trials), run.trials.index)
+        try:
+            mask = pd.Series(test(run.trials), run.trials.index)
+        except KeyError as missing:
+            column = str(missing.args[0]) if missing.args else ""
+            hint = nearest(column, map(str, run.trials))
+            raise ConfigError(
+                f"trials_where: the test asks for a column '{column}' that trials lack; {hint}"
+            ) from missing
         if mask.dtype not in ("bool", "boolean"):
             raise ConfigError(f"trials_where: the test must give one True or False a trial, but gave {mask.dtype}.")
         keep &= mask.fillna(False).astype(bool)
@@ -192,12 +205,19 @@ def _with_gpu(run: Run, *tables: str) -> list[tuple[str, pd.DataFrame]]:
     return [(name, getattr(run, name)) for name in tables if "gpu" in getattr(run, name)]
 
 
-def _elsewhere(trials: pd.DataFrame, wanted: set[str], left_out: Sequence[str]) -> pd.Series:
-    """Trials that name their GPUs, and only such as are left out."""
+def _of_gpus(run: Run, wanted: set[str], left_out: set[str]) -> pd.DataFrame:
+    """Trials without those whose record names GPUs, and only such as are left out.
+
+    The column ``gpu`` names them by index then: uuids of GPUs that are left out mean nothing any more.
+    """
     import pandas as pd
 
-    if "gpu" not in trials:
-        return pd.Series(False, trials.index)
-    named = trials["gpu"].fillna("").astype(str).str.split(",")
-    out = [bool(set(gpus) & set(left_out)) and not set(gpus) & wanted for gpus in named]
-    return pd.Series(out, trials.index, dtype=bool)
+    if run.trials.empty:
+        return run.trials
+    declared = declared_gpus(run)
+    named = [set(declared.get(row, ())) for row in range(len(run.trials))]
+    keep = [not gpus & left_out or bool(gpus & wanted) for gpus in named]
+    own = run.trials["gpu"].tolist() if "gpu" in run.trials else [None] * len(run.trials)
+    told = [",".join(declared[row]) if row in declared else own[row] for row in range(len(own))]
+    trials = run.trials.assign(gpu=pd.Series(told, run.trials.index, dtype=text_dtype()))
+    return trials[keep].reset_index(drop=True)

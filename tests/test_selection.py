@@ -98,6 +98,18 @@ def test_a_gpu_is_named_by_index_number_or_uuid() -> None:
         run.gpus_only()
 
 
+def test_trials_leave_with_their_gpu_however_they_name_it() -> None:
+    run = toy_run()
+    run = replace(run, gpus=run.gpus.assign(uuid=["GPU-aaaa", "GPU-bbbb"]))
+    names = ["0", "GPU-aaaa", "1", "GPU-bbbb", "GPU-aaaa,GPU-bbbb", "cuda:1"] * 2
+    plain = run.trials.drop(columns="gpu", errors="ignore")
+    for trials in (plain.assign(gpu=names), plain.assign(**{"user_attrs.gpu": names})):
+        part = replace(run, trials=trials).gpus_only("1")
+        assert list(part.trials["trial"]) == [2, 3, 4, 5, 8, 9, 10, 11]
+        where = gd.diagnose(part).profiles["attribution"].trials
+        assert set(where["method"]) == {"declared"}
+
+
 def test_one_study() -> None:
     run = toy_run()
     two = replace(run, trials=run.trials.assign(study=["s"] * 8 + ["t"] * 4))
@@ -119,6 +131,10 @@ def test_trials_by_value_by_list_and_by_test() -> None:
         run.trials_where(colour="red")
     with pytest.raises(ConfigError, match="True or False"):
         run.trials_where(lambda t: t["params.lr"])
+    with pytest.raises(ConfigError, match=r"column 'params.lrr'.*params.lr"):
+        run.trials_where(lambda t: t["params.lrr"] > 1)
+    with pytest.raises(ConfigError, match=r"no state 'FAILED'.*FAIL"):
+        run.trials_where(state="FAILED")
 
 
 @pytest.mark.parametrize("case", sorted(str(path.parent.relative_to(SAMPLES)) for path in SAMPLES.rglob("run.toml")))

@@ -11,7 +11,7 @@ from smallruns import T0, at, gpu, gpus, run, trials
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.declared import Names, declared_gpus
+from gpudiag.declared import Names, declared_gpus
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, PROCESSES, conform
 from gpudiag.simulation import Gpu, simulate
