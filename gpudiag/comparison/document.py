@@ -94,7 +94,7 @@ def _items(pair: Comparison) -> dict[str, Any]:
 
 
 def _quantity(values: dict[str, Any]) -> dict[str, Any]:
-    for name in ("whole", "tested"):
+    for name in ("whole", "tested", "follows"):
         values.pop(name)
     return _plain(values)
 

@@ -150,6 +150,8 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
         ]
     a, b = throughput_mean(baseline, "COMPLETE"), throughput_mean(experiment, "COMPLETE")
     if a.mean > 0 and b.mean > 0:
+        n = [int((side.finished["state"] == "COMPLETE").sum()) for side in (baseline, experiment)]
+        same = bool(out) and n == [len(side.finished) for side in (baseline, experiment)]
         ratio = log_ratio(a, b, "wall time over COMPLETE items, error from cycles")
         out.append(
             make(
@@ -159,8 +161,10 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
                 TIME,
                 (a.mean, b.mean),
                 ratio,
-                n_baseline=float(a.n),
-                n_experiment=float(b.n),
+                n_baseline=float(n[0]),
+                n_experiment=float(n[1]),
+                tested=not same,
+                follows="time_per_item" if same else "",
             )
         )
     return out

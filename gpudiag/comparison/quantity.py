@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpudiag.comparison.intervals import Ratio, adjusted
+from gpudiag.comparison.intervals import MIN_UNITS, Ratio, adjusted
 from gpudiag.comparison.match import Match
 
 FASTER, SLOWER, HIGHER, LOWER = "faster", "slower", "higher", "lower"
@@ -31,6 +31,7 @@ class Quantity:
 
     ``kind``: time and speed are called faster or slower; price, level and rate higher or lower; a total or a peak is
     one observation a side and is described. ``whole``: it is about the whole run, not about the items in both.
+    ``follows``: the quantity whose number this is as well, and whose test counts for both; '' for its own.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Quantity:
     verdict: str = NO_EVIDENCE
     whole: bool = True
     tested: bool = True
+    follows: str = ""
 
 
 def make(
@@ -70,7 +72,9 @@ def judged(found: list[list[Quantity]], invalid: list[bool], matches: list[Match
     for part, bad, matched in zip(found, invalid, matches, strict=True):
         tested = [replace(quantity, p_adjusted=next(p)) for quantity in part]
         by_name = {quantity.name: quantity.p_adjusted for quantity in tested}
-        shared = [replace(q, p_adjusted=by_name.get(FOLLOWS.get(q.name, q.name), math.nan)) for q in tested]
+        shared = [
+            replace(q, p_adjusted=by_name.get(q.follows or FOLLOWS.get(q.name, q.name), math.nan)) for q in tested
+        ]
         out.append([_judge(quantity, bad, matched) for quantity in shared])
     return out
 
@@ -91,7 +95,8 @@ def say(quantity: Quantity) -> str:
     """What interval and adjusted p allow, the gate aside."""
     if quantity.kind in DISPLAY_ONLY:
         return NO_EVIDENCE
-    if quantity.low >= 1 / (1 + SAME_WITHIN) and quantity.high <= 1 + SAME_WITHIN:
+    few = any(n < MIN_UNITS for n in (quantity.n_baseline, quantity.n_experiment))
+    if not few and quantity.low >= 1 / (1 + SAME_WITHIN) and quantity.high <= 1 + SAME_WITHIN:
         return EQUIVALENT
     if not quantity.p_adjusted < ALPHA or quantity.ratio == 1:
         return NO_EVIDENCE

@@ -115,8 +115,58 @@ def test_shares_are_fishers() -> None:
     assert found.ratio == pytest.approx((2 / 36) / (17 / 576))
     assert found.low < 1 < found.high
     none = share_ratio(0, 20, 3, 20)
-    assert math.isnan(none.ratio) and 0 < none.low < none.high
+    assert math.isnan(none.ratio) and 0 < none.low < 1 and math.isnan(none.high)
+    assert (share_ratio(3, 20, 0, 20).ratio, share_ratio(3, 20, 0, 20).low) == (0, 0)
+    assert share_ratio(3, 20, 0, 20).high == pytest.approx(1 / none.low)
     assert share_ratio(0, 5, 0, 9).p == 1 and math.isnan(share_ratio(0, 0, 1, 2).p)
+
+
+def test_shares_have_the_published_interval() -> None:
+    found = share_ratio(16, 80, 36, 40)  # the example of Koopman (1984): 2.94 to 7.15
+    assert (found.low, found.high) == (pytest.approx(2.94, abs=0.005), pytest.approx(7.15, abs=0.005))
+
+
+@pytest.mark.parametrize("n", [1, 6, 75, 100])
+def test_shares_of_one_hundred_percent_are_not_certain(n: int) -> None:
+    found = share_ratio(n, n, n, n)
+    least = 1 / (1 + 1.959964**2 / n)  # Wilson's lower end of n of n
+    assert (found.ratio, found.p) == (1, 1)
+    assert (found.low, found.high) == (pytest.approx(least), pytest.approx(1 / least))
+
+
+@pytest.mark.parametrize(("n", "a", "b"), [(1, 0.9, 0.9), (6, 0.95, 0.95), (20, 0.9, 0.99), (10, 0.5, 0.3)])
+def test_intervals_of_shares_hold_the_truth(n: int, a: float, b: float) -> None:
+    """Coverage over every outcome that n of each side can have."""
+    held = 0.0
+    for x in range(n + 1):
+        for y in range(n + 1):
+            found = share_ratio(x, n, y, n)
+            inside = not (found.low > b / a or found.high < b / a)  # unknown ends exclude nothing
+            held += stats.binom.pmf(x, n, a) * stats.binom.pmf(y, n, b) * inside
+    assert held > 0.93
+
+
+@pytest.mark.parametrize("n", [6, 7, 10, 17, 25])
+def test_signed_ranks_are_counted(n: int) -> None:
+    rng = np.random.default_rng(n)
+    logs = rng.normal(0.4, 0.1, n)
+    logs[0] = 5.0
+    found = paired_ratio(np.ones(n), np.exp(logs))
+    walsh = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
+    assert found.method.startswith("Hodges-Lehmann")
+    # Shifted just inside the interval the exact test holds on to a ratio of 1, just outside it rejects it.
+    for end, inward in ((math.log(found.low), 1), (math.log(found.high), -1)):
+        assert any(end == pytest.approx(value) for value in walsh)
+        assert stats.wilcoxon(logs - end - inward * 1e-9, method="exact").pvalue > 0.05
+        assert stats.wilcoxon(logs - end + inward * 1e-9, method="exact").pvalue <= 0.05
+    assert found.p == pytest.approx(stats.wilcoxon(logs, method="exact").pvalue)
+
+
+def test_six_pairs_are_held_with_95_percent() -> None:
+    """1 of 64 orders of signs puts all six above the truth, 1 all below: 96.9 %, where the second rank has 93.75."""
+    logs = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 9.0])
+    found = paired_ratio(np.ones(6), np.exp(logs))
+    assert (math.log(found.low), math.log(found.high)) == (pytest.approx(0.1), pytest.approx(9.0))
 
 
 def test_rates_are_a_binomial_given_their_sum() -> None:

@@ -44,6 +44,9 @@ def quantity(**changes: object) -> Quantity:
         ({"ratio": 1.01, "low": 0.97, "high": 1.05}, "equivalent"),
         ({"ratio": 1.01, "low": 0.97, "high": 1.051, "p_adjusted": 0.6}, "no evidence"),
         ({"ratio": 1.02, "low": 1.01, "high": 1.03, "p_adjusted": 1e-9}, "equivalent"),
+        ({"ratio": 1.0, "low": 1.0, "high": 1.0, "p_adjusted": 1.0, "n_baseline": 1, "n_experiment": 9}, "no evidence"),
+        ({"ratio": 1.0, "low": 1.0, "high": 1.0, "p_adjusted": 1.0, "n_baseline": 9, "n_experiment": 5}, "no evidence"),
+        ({"ratio": 1.0, "low": 1.0, "high": 1.0, "p_adjusted": 1.0, "n_baseline": 6, "n_experiment": 6}, "equivalent"),
         ({"kind": "peak"}, "no evidence"),
         ({"kind": "total"}, "no evidence"),
         ({"ratio": math.nan, "baseline": 0.0, "kind": "rate"}, "higher"),
@@ -244,3 +247,27 @@ def test_where_trials_are_pruned_a_complete_trial_is_the_unit() -> None:
     assert found.leader is not None and found.leader.name == "time_per_complete"
     assert found.leader.baseline == pytest.approx(A.sum() / 20)
     assert found.leader.ratio == pytest.approx(0.6)
+
+
+def test_wall_time_per_complete_is_no_second_test_where_all_are_complete() -> None:
+    """The same numbers twice would loosen the control of chance findings for all others."""
+    found = pair(batch("a", A, params={"p": 1}), batch("b", 1.1 * A, params={"p": 1}))
+    item, complete = found.quantity("time_per_item"), found.quantity("time_per_complete")
+    assert (complete.tested, complete.ratio, complete.p) == (False, item.ratio, item.p)
+    assert (complete.p_adjusted, complete.verdict) == (item.p_adjusted, item.verdict)
+    tested = [q.p for q in found.quantities if q.tested and not math.isnan(q.p)]
+    assert len(set(tested)) == len(tested)
+
+
+def test_wall_time_per_complete_counts_complete_items() -> None:
+    states = ["FAIL" if i % 4 == 0 else "COMPLETE" for i in range(40)]
+    found = pair(batch("a", A, params={"p": 1}), batch("b", 1.1 * A, states=states, params={"p": 1}))
+    complete = found.quantity("time_per_complete")
+    assert (complete.tested, complete.n_baseline, complete.n_experiment) == (True, 40, 30)
+
+
+def test_one_success_of_one_proves_no_equality() -> None:
+    found = pair(batch("a", A[:1], states=["FAIL"]), batch("b", A[:1], states=["FAIL"]))
+    failures = found.quantity("failures")
+    assert (failures.baseline, failures.experiment, failures.verdict) == (100, 100, "no evidence")
+    assert failures.low < 0.5 and failures.high > 2
