@@ -16,14 +16,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.trials.journal_steps import Piece, Steps, take_apart
+from gpudiag.readers.trials.journal_cut import Piece, take_apart
+from gpudiag.readers.trials.journal_steps import Steps
 
 STATES = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """By number, as a journal writes them."""
 DIRECTIONS = {1: "MINIMIZE", 2: "MAXIMIZE"}
 NEVER = 2**63 - 1
-AHEAD = 2
-"""So many blocks are taken apart at a time."""
+AHEAD = 1
+"""So many blocks are taken apart beside the one that is replayed; more of them wait for each other."""
+BLOCKS_IN_USE = AHEAD + 1
+"""So many blocks are looked at while the next one is asked for, that one included."""
+
+_WHOLE = frozenset({"params", "distributions", "intermediate_values", "user_attrs", "system_attrs"})
+"""Only a trial that is added whole comes with any of these."""
 
 Operation = dict[str, Any]
 
@@ -41,8 +47,6 @@ class Entry:
     begun_line: int
     finished_line: int = NEVER
     values: list[Any] = field(default_factory=list)
-    user_attrs: dict[str, Any] = field(default_factory=dict)
-    system_attrs: dict[str, Any] = field(default_factory=dict)
 
 
 class Replay:
@@ -94,15 +98,19 @@ class Replay:
             trial.finished_line = line
         one = op.get("value")
         trial.values = op.get("values") or ([one] if one is not None else [])
-        trial.user_attrs = dict(op.get("user_attrs") or {})
-        trial.system_attrs = dict(op.get("system_attrs") or {})
+        if op.keys() & _WHOLE:  # a trial added whole
+            self._told_at_once(op, line, at)
+        self._count[study] = number + 1
+        self.trials.append(trial)
+
+    def _told_at_once(self, op: Operation, line: int, at: int) -> None:
         kinds = op.get("distributions") or {}
         for name, value in (op.get("params") or {}).items():
             self.steps.param(line, at, name, value, kinds[name], added=True)
         for step, value in (op.get("intermediate_values") or {}).items():
             self.steps.report(line, at, int(step), value)
-        self._count[study] = number + 1
-        self.trials.append(trial)
+        self.steps.attributes(self.steps.user_attrs, line, at, op.get("user_attrs") or {})
+        self.steps.attributes(self.steps.system_attrs, line, at, op.get("system_attrs") or {})
 
     def _open(self, op: Operation) -> int | None:
         """Place of the trial concerned, None if it does not exist or has finished."""
@@ -135,39 +143,16 @@ class Replay:
     def _set_user_attr(self, op: Operation, line: int) -> None:
         at = self._open(op)
         if at is not None:
-            self.trials[at].user_attrs |= op["user_attr"]
+            self.steps.attributes(self.steps.user_attrs, line, at, op["user_attr"])
 
     def _set_system_attr(self, op: Operation, line: int) -> None:
         at = self._open(op)
         if at is not None:
-            self.trials[at].system_attrs |= op["system_attr"]
-
-
-def replay(blocks: Iterable[tuple[int, bytes]], problems: ProblemLog, damaged: str) -> Replay:
-    """Apply all operations; a malformed one is counted.
-
-    Args:
-        blocks: number of the first line, and whole lines.
-        problems: where what cannot be applied is counted.
-        damaged: what to call a line that holds no JSON object.
-    """
-    state = Replay()
-    with _no_collection():
-        for piece in _ahead(blocks):
-            state.steps.add(piece)
-            for (line, text), operation in zip(piece.rest, _parsed([text for _, text in piece.rest]), strict=True):
-                try:
-                    if isinstance(operation, dict):
-                        state.apply(operation, line)
-                    elif text.strip():
-                        problems.add(damaged, line=line, lost=True)
-                except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-                    problems.add("journal operation that cannot be applied", example=type(error).__name__, lost=True)
-    return state
+            self.steps.attributes(self.steps.system_attrs, line, at, op["system_attr"])
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Without looking for cycles: hundreds of thousands of small objects are made here, all of them kept."""
     was = gc.isenabled()
     gc.disable()
@@ -178,7 +163,29 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _ahead(blocks: Iterable[tuple[int, bytes]]) -> Iterator[Piece]:
+def replay(blocks: Iterable[tuple[int, memoryview]], problems: ProblemLog, damaged: str) -> Replay:
+    """Apply all operations; a malformed one is counted.
+
+    Args:
+        blocks: number of the first line, and whole lines, which may change when BLOCKS_IN_USE more were asked for.
+        problems: where what cannot be applied is counted.
+        damaged: what to call a line that holds no JSON object.
+    """
+    state = Replay()
+    for piece in _ahead(blocks):
+        state.steps.add(piece)
+        for (line, text), operation in zip(piece.rest, _parsed([text for _, text in piece.rest]), strict=True):
+            try:
+                if isinstance(operation, dict):
+                    state.apply(operation, line)
+                elif text.strip():
+                    problems.add(damaged, line=line, lost=True)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+                problems.add("journal operation that cannot be applied", example=type(error).__name__, lost=True)
+    return state
+
+
+def _ahead(blocks: Iterable[tuple[int, memoryview]]) -> Iterator[Piece]:
     """The pieces of a journal in their order; the next ones are taken apart while the caller works on one."""
     with ThreadPoolExecutor(AHEAD) as pool:
         coming: deque[Future[Piece]] = deque()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from io import BufferedReader
+from itertools import cycle
+from typing import cast
 
 import numpy as np
 
@@ -11,7 +14,7 @@ from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.source import Source
 from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.journal import replay
+from gpudiag.readers.trials.journal import BLOCKS_IN_USE, no_collection, replay
 from gpudiag.readers.trials.journal_tables import to_stored
 from gpudiag.readers.trials.stored import pick_study
 
@@ -33,22 +36,31 @@ def recognises(source: Source) -> bool:
     return isinstance(operation.get("op_code"), int) and "worker_id" in operation
 
 
-def _blocks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, bytes]]:
-    """The complete lines. The last one has no newline while it is being written."""
-    line = 1
+def _blocks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, memoryview]]:
+    """The complete lines. The last one has no newline while it is being written.
+
+    The same few buffers are filled again and again: new memory would cost as much as reading.
+    """
+    line, rest = 1, b""
+    buffers = cycle([bytearray(BLOCK_BYTES) for _ in range(BLOCKS_IN_USE)])
     with source.stream() as stream:
-        while data := stream.read(BLOCK_BYTES):
-            # One join, because copying a large block costs as much as reading it.
-            data = b"".join((data, stream.readline()))
-            cut = data.rfind(b"\n") + 1
+        for buffer in buffers:
+            if 2 * len(rest) > len(buffer):  # a long line
+                buffer = bytearray(4 * len(rest))
+            buffer[: len(rest)] = rest
+            filled = len(rest) + cast(BufferedReader, stream).readinto(memoryview(buffer)[len(rest) :])
+            if filled == len(rest):
+                break
+            cut = buffer.rfind(b"\n", 0, filled) + 1
+            rest = bytes(buffer[cut:filled])
             if cut:
-                yield line, data[:cut] if cut < len(data) else data
-                line += int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LF))  # 4 x faster than bytes.count
-            if cut < len(data):
-                problems.add("last line without its end, still being written or cut", line=line)
-                return
+                yield line, memoryview(buffer)[:cut]
+                line += int(np.count_nonzero(np.frombuffer(buffer, np.uint8, cut) == _LF))  # 4 x as fast as bytes.count
+    if rest:
+        problems.add("last line without its end, still being written or cut", line=line)
 
 
+@no_collection()
 def read(source: Source, options: ReadOptions) -> Trials:
     """Every study of the journal, or the one of ``options.study``."""
     problems = ProblemLog()

@@ -10,7 +10,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.journal import replay
+from gpudiag.readers.trials.journal import no_collection, replay
 from gpudiag.readers.trials.journal_tables import to_stored
 from gpudiag.readers.trials.stored import pick_study
 from gpudiag.readers.trials.url import show_url, without_secrets
@@ -23,6 +23,7 @@ TIMEOUT_S = 10
 BATCH = 10_000
 
 
+@no_collection()
 def read_redis(url: str, options: ReadOptions) -> Trials:
     """Every study of the journal at ``redis://...``, or the one of ``options.study``.
 
@@ -66,10 +67,10 @@ def _prefix(server: Redis, prefix: str | None, shown: str) -> str:
     raise InputError(f"{shown}: holds {what}; prefixes found: {listed}. Choose one with ?prefix=NAME.")
 
 
-def _blocks(server: Redis, prefix: str) -> Iterator[tuple[int, bytes]]:
+def _blocks(server: Redis, prefix: str) -> Iterator[tuple[int, memoryview]]:
     """The operations written when the reading began, as lines numbered from 0; a missing one is ``null``."""
     last = int(server.get(f"{prefix}:log_number"))
     for first in range(0, last + 1, BATCH):
         keys = [f"{prefix}:log:{number}" for number in range(first, min(first + BATCH, last + 1))]
         entries = [b"null" if raw is None else raw.replace(b"\n", b" ") or b"null" for raw in server.mget(keys)]
-        yield first, b"\n".join(entries) + b"\n"
+        yield first, memoryview(b"\n".join([*entries, b""]))

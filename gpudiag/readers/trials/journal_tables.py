@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from datetime import tzinfo
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,47 +11,62 @@ import pandas as pd
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import sorted_places
 from gpudiag.readers.trials.distributions import parse_distribution
-from gpudiag.readers.trials.journal import Entry, Replay
-from gpudiag.readers.trials.journal_steps import Codes, Columns
+from gpudiag.readers.trials.journal import Replay
+from gpudiag.readers.trials.journal_steps import Codes, Rows, picked
 from gpudiag.readers.trials.stamps import to_utc
-from gpudiag.readers.trials.stored import COLUMNS, Stored
+from gpudiag.readers.trials.stored import COLUMNS, Stored, no_stored
 
 
 def to_stored(state: Replay, zone: tzinfo, study: str | None, problems: ProblemLog) -> Stored:
     """Long tables on UTC. Optuna 5 writes stamps with a zone into its journals, earlier versions local time."""
     wanted = {key: value for key, value in state.studies.items() if study in (None, value[0])}
     trials = [(at, trial) for at, trial in enumerate(state.trials) if trial.study_id in wanted]
-    rows: dict[str, list[tuple]] = {name: [] for name in COLUMNS}
-    for at, trial in trials:
-        rows["trials"].append((at, trial.study_id, trial.number, trial.state, trial.start, trial.end))
-        rows["values"] += [(at, objective, value) for objective, value in enumerate(trial.values)]
-        rows["user_attrs"] += [(at, key, _json(value)) for key, value in trial.user_attrs.items()]
-        rows["system_attrs"] += [(at, key, _json(value)) for key, value in trial.system_attrs.items()]
-    rows["studies"] = [(key, *value) for key, value in wanted.items()]
-    tables = {name: pd.DataFrame.from_records(rows[name], columns=COLUMNS[name]) for name in COLUMNS}
-    tables["trials"]["worker"] = [trial.worker for _, trial in trials]
-    tables["trials"], clocks = on_utc(tables["trials"], zone, problems)
-    tables["reports"], tables["params"] = _reports(state), _params(state)
-    return Stored(**tables, clocks=clocks)
+    table = pd.DataFrame(
+        {
+            "trial_id": np.array([at for at, _ in trials], dtype="int64"),
+            **{name: [getattr(trial, name) for _, trial in trials] for name in ("study_id", "number", "state")},
+            "start": pd.Series([trial.start for _, trial in trials], dtype="object"),
+            "end": pd.Series([trial.end for _, trial in trials], dtype="object"),
+            "worker": pd.Series([trial.worker for _, trial in trials], dtype="object"),
+        }
+    )
+    table, clocks = on_utc(table, zone, problems)
+    values = [(at, objective, value) for at, trial in trials for objective, value in enumerate(trial.values)]
+    return Stored(
+        studies=pd.DataFrame([(key, *value) for key, value in wanted.items()], columns=list(COLUMNS["studies"])),
+        trials=table,
+        values=pd.DataFrame(dict(zip(COLUMNS["values"], zip(*values, strict=True), strict=True)))
+        if values
+        else no_stored("values"),
+        params=_params(state),
+        reports=_reports(state),
+        user_attrs=_attributes(state, state.steps.user_attrs),
+        system_attrs=_attributes(state, state.steps.system_attrs),
+        heartbeats=no_stored("heartbeats"),
+        clocks=clocks,
+    )
 
 
-def _json(value: Any) -> str:
-    """JSON text; numbers without the encoder, which takes four times as long."""
-    return repr(value) if type(value) is int or (type(value) is float and isfinite(value)) else json.dumps(value)
+def _attributes(state: Replay, written: Rows) -> pd.DataFrame:
+    """The last value of each trial and key, sorted by both."""
+    rows = written.while_open(*_open_lines(state))
+    rows = picked(rows, _latest(rows["trial_id"], rows["key"]))
+    key = pd.Categorical.from_codes(rows["key"], pd.Index(list(state.steps.keys), dtype="object"))
+    return pd.DataFrame({"trial_id": rows["trial_id"], "key": key, "value_json": rows["value_json"]}, copy=False)
 
 
 def _reports(state: Replay) -> pd.DataFrame:
     """The last value of each trial and step, sorted by both."""
-    rows = _while_open(state.steps.reports, state.trials)
-    rows = _picked(rows, rows["step"] >= 0)
-    rows = _picked(rows, _latest(rows["trial_id"], rows["step"]))
+    rows = state.steps.reports.while_open(*_open_lines(state))
+    rows = picked(rows, rows["step"] >= 0)
+    rows = picked(rows, _latest(rows["trial_id"], rows["step"]))
     return pd.DataFrame({name: rows[name] for name in COLUMNS["reports"]}, copy=False)
 
 
 def _params(state: Replay) -> pd.DataFrame:
     """The last value of each trial and parameter, sorted by both."""
     names, texts = list(state.steps.names), list(state.steps.distributions)
-    rows = _while_open(state.steps.params, state.trials)
+    rows = state.steps.params.while_open(*_open_lines(state))
     study = np.array([trial.study_id for trial in state.trials], dtype="int64")[rows["trial_id"]]
     kind = _kinds(state.steps.distributions)[rows["distribution"]]
     key = study * len(names) + rows["name"]
@@ -61,8 +74,8 @@ def _params(state: Replay) -> pd.DataFrame:
     told = np.flatnonzero(rows["added"] == 0)[::-1]
     first = np.full(int(key.max(initial=-1)) + 1, -1)
     first[key[told]] = kind[told]  # of several for one key the last one stays, which is the earliest line
-    rows = _picked(rows, (rows["added"] == 1) | (kind == first[key]))
-    rows = _picked(rows, _latest(rows["trial_id"], rows["name"]))
+    rows = picked(rows, (rows["added"] == 1) | (kind == first[key]))
+    rows = picked(rows, _latest(rows["trial_id"], rows["name"]))
     return pd.DataFrame(
         {
             "trial_id": rows["trial_id"],
@@ -87,14 +100,10 @@ def _kinds(distributions: Codes) -> np.ndarray:
     return np.array(out, dtype="int64")
 
 
-def _while_open(rows: Columns, trials: list[Entry]) -> Columns:
-    """The rows whose trial had begun and had not finished."""
-    trial = rows["trial_id"]
-    rows = _picked(rows, (trial >= 0) & (trial < len(trials)))
-    trial, line = rows["trial_id"], rows["line"]
-    begun = np.array([entry.begun_line for entry in trials], dtype="int64")[trial]
-    finished = np.array([entry.finished_line for entry in trials], dtype="int64")[trial]
-    return _picked(rows, (begun <= line) & (line <= finished))
+def _open_lines(state: Replay) -> tuple[np.ndarray, np.ndarray]:
+    """By trial the lines from which and to which it may be changed."""
+    begun = np.array([trial.begun_line for trial in state.trials], dtype="int64")
+    return begun, np.array([trial.finished_line for trial in state.trials], dtype="int64")
 
 
 def _latest(trial: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -102,12 +111,6 @@ def _latest(trial: np.ndarray, second: np.ndarray) -> np.ndarray:
     order = sorted_places(trial, second)
     trial, second = trial[order], second[order]
     return order[np.append((np.diff(trial) != 0) | (np.diff(second) != 0), True)[: len(order)]]
-
-
-def _picked(rows: Columns, which: np.ndarray) -> Columns:
-    if which.dtype == bool and which.all():
-        return rows
-    return {name: cells[which] for name, cells in rows.items()}
 
 
 def on_utc(trials: pd.DataFrame, zone: tzinfo, problems: ProblemLog) -> tuple[pd.DataFrame, dict[Any, tuple[str, str]]]:
@@ -119,16 +122,16 @@ def on_utc(trials: pd.DataFrame, zone: tzinfo, problems: ProblemLog) -> tuple[pd
         "unknown": "it has no stamps",
     }
     clocks: dict[Any, tuple[str, str]] = {}
-    parts = []
-    for study_id, group in trials.groupby("study_id", sort=False):
-        start, end = (to_utc(group[column].tolist(), zone) for column in ("start", "end"))
-        found = {start.clock, end.clock} - {"unknown"}
-        clock = found.pop() if len(found) == 1 else "mixed" if found else "unknown"
-        for stamps in (start, end):
+    out = {column: np.full(len(trials), "NaT", dtype="datetime64[us]") for column in ("start", "end")}
+    for study_id, rows in trials.groupby("study_id", sort=False).indices.items():
+        found = set()
+        for column, times in out.items():
+            stamps = to_utc(trials[column].to_numpy()[rows].tolist(), zone)
+            times[rows] = stamps.time.dt.tz_localize(None).to_numpy()
+            found |= {stamps.clock} - {"unknown"}
             problems.add("stamp that is no date", stamps.bad, example=stamps.example)
+        clock = found.pop() if len(found) == 1 else "mixed" if found else "unknown"
         clocks[study_id] = (clock, why[clock])
-        parts.append(group.assign(start=start.time.to_numpy(), end=end.time.to_numpy()))
-    joined = pd.concat(parts) if parts else trials
-    for column in ("start", "end"):
-        joined[column] = pd.to_datetime(joined[column], utc=True).astype("datetime64[us, UTC]")
-    return joined.sort_index(), clocks
+    return trials.assign(
+        **{column: pd.Series(times, trials.index).dt.tz_localize("UTC") for column, times in out.items()}
+    ), clocks

@@ -16,6 +16,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
+from gpudiag.readers.trials.mysql_columns import in_stretches
 from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
 from gpudiag.readers.trials.server_columns import DIALECTS, joined
 from gpudiag.readers.trials.url import scheme_of, show_url, without_secrets
@@ -104,7 +105,12 @@ class ServerDatabase:
         return frozenset(self._connection.exec_driver_sql(f"SELECT * FROM {table} WHERE 1 = 0").keys())
 
     def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
-        if "trial_id" in what and self._connection.dialect.name in DIALECTS:
+        dialect = self._connection.dialect.name
+        if "trial_id" in what and dialect in ("mysql", "mariadb"):
+            frame = in_stretches(self._connection, what, table, where, self.columns(table))
+            if frame is not None:
+                return frame
+        if "trial_id" in what and dialect in DIALECTS:
             frame = joined(self._connection, what, table, where)
             if frame is not None:
                 return frame

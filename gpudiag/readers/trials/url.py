@@ -33,16 +33,20 @@ def show_url(url: str) -> str:
     return f"{scheme}://{rest}"
 
 
-def without_secrets(text: str, url: str) -> str:
-    """``text`` with every password of the URL, in any spelling, taken out."""
+def secrets_of(url: str) -> set[str]:
+    """Every password of the URL, in any spelling."""
     credentials = url.partition("://")[2].rpartition("@")[0]
     secret = credentials.partition(":")[2]
     # A password with a bare @ is cut there by whoever parses the URL.
     secrets = [secret, *(part for part in secret.split("@") if len(part) > 1)]
     secrets += [found.group(0).partition("=")[2] for found in _SECRET_OPTION.finditer(url)]
-    for secret in secrets:
-        for spelling in {secret, unquote(secret), quote(unquote(secret), safe="")} - {""}:
-            text = text.replace(spelling, "***")
+    return {said for one in secrets for said in (one, unquote(one), quote(unquote(one), safe=""))} - {""}
+
+
+def without_secrets(text: str, url: str) -> str:
+    """``text`` in one line, with every password of the URL, in any spelling, taken out."""
+    for secret in sorted(secrets_of(url), key=len, reverse=True):
+        text = text.replace(secret, "***")
     return " ".join(text.split())
 
 

@@ -18,7 +18,7 @@ from optuna.storages.journal import JournalFileBackend
 from gpudiag.errors import StudyNotFound
 from gpudiag.readers.base import Trials
 from gpudiag.readers.source import Source
-from gpudiag.readers.trials import READERS, journal_steps, read_trials
+from gpudiag.readers.trials import READERS, journal_cut, journal_file, read_trials
 
 FLOAT = '{"name": "FloatDistribution", "attributes": {"step": null, "low": 0, "high": 9, "log": false}}'
 CHOICE = '{"name": "CategoricalDistribution", "attributes": {"choices": ["a", "b"]}}'
@@ -27,7 +27,7 @@ CHOICE = '{"name": "CategoricalDistribution", "attributes": {"choices": ["a", "b
 @pytest.fixture(autouse=True, params=["line by line", "column by column"])
 def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long journal is read column by column: with the same result."""
-    monkeypatch.setattr(journal_steps, "BULK_BYTES", 0 if request.param == "column by column" else 1 << 30)
+    monkeypatch.setattr(journal_cut, "BULK_BYTES", 0 if request.param == "column by column" else 1 << 30)
 
 
 def create(name: str = "s", directions: tuple[int, ...] = (1,), worker: str = "w-0") -> dict[str, Any]:
@@ -52,6 +52,11 @@ def param(trial: int, name: str, value: float, kind: str = FLOAT) -> dict[str, A
 
 def report(trial: int, step: int, value: float) -> dict[str, Any]:
     return {"op_code": 7, "worker_id": "w-0", "trial_id": trial, "step": step, "intermediate_value": value}
+
+
+def attribute(trial: int, key: str, value: Any, whose: str = "user") -> dict[str, Any]:
+    code = 8 if whose == "user" else 9
+    return {"op_code": code, "worker_id": "w-0", "trial_id": trial, f"{whose}_attr": {key: value}}
 
 
 def journal(folder: Path, *operations: Any, tail: str = "", name: str = "journal.log") -> Path:
@@ -227,11 +232,62 @@ TRIAL = st.integers(-1, 4)
 OPERATIONS = st.one_of(
     st.builds(begin, worker=st.sampled_from(["w-0", "w,1", 'w"2'])),
     st.builds(param, TRIAL, NAMES, NUMBERS, st.sampled_from([FLOAT, CHOICE, "no JSON", '{"name": "é"}'])),
-    st.builds(report, TRIAL, st.one_of(st.integers(-2, 4), st.just(2**62), st.just(2**80), st.just("1")), NUMBERS),
+    st.builds(attribute, TRIAL, NAMES, st.one_of(NUMBERS, st.booleans(), NAMES), st.sampled_from(["user", "system"])),
+    st.builds(
+        report,
+        TRIAL,
+        st.one_of(st.integers(-2, 4), st.integers(10**7 - 1, 10**8 + 1), st.just(2**62), st.just(2**80), st.just("1")),
+        NUMBERS,
+    ),
     st.builds(end, TRIAL, st.sampled_from([0, 1, 2, 3])),
     st.builds(lambda code, trial: {"op_code": code, "trial_id": trial}, st.sampled_from([5, 7, 71]), TRIAL),
 )
 SPELLINGS = st.sampled_from([(",", ":"), (", ", ": "), (" ,", ":")])
+
+
+def test_the_last_attribute_of_an_open_trial_counts(tmp_path: Path) -> None:
+    later = [attribute(0, "a", 9), end(0), attribute(0, "b", 3.5, "system"), attribute(0, "a", 10)]
+    notes = [attribute(0, "note", {"k": [1]}), attribute(0, "é,", "x"), *[attribute(0, "a", n / 4) for n in range(50)]]
+    row = read(tmp_path, create(), begin(), *notes, *later, attribute(7, "a", 1), begin()).trials.iloc[0]
+    assert (row["user_attrs.a"], row["user_attrs.note"], row["user_attrs.é,"]) == (9, '{"k": [1]}', "x")
+    assert "system_attrs.b" not in row
+
+
+@pytest.mark.parametrize("bytes_", [150, 1000, 4096])
+def test_the_size_of_a_block_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_: int) -> None:
+    """Blocks share their memory, and a line may be longer than one."""
+    operations: list[Any] = [create(), attribute(0, "x", 1)]
+    for at in range(40):
+        operations += [
+            begin(worker=f"w-{10 ** (at % 5)}"),
+            param(at, "p" * (at * 9 % 50), at / 7),
+            param(at, "c", 1, CHOICE),
+        ]
+        operations += [report(at, step, at + step / 3) for step in range(at % 9)]
+        operations += [attribute(at, "text", "long " * (at * 20)), attribute(at, "n", at), end(at, value=-at / 3)]
+    path = journal(tmp_path, *operations, tail='{"op_code":4,"worker')
+    whole = read_trials(path)
+    assert whole.reports["value"].tolist() == [at + step / 3 for at in range(40) for step in range(at % 9)]
+    assert whole.trials["user_attrs.text"].tolist() == ["long " * (at * 20) for at in range(40)]
+    monkeypatch.setattr(journal_file, "BLOCK_BYTES", bytes_)
+    small = read_trials(path)
+    pd.testing.assert_frame_equal(whole.trials, small.trials)
+    pd.testing.assert_frame_equal(whole.reports, small.reports)
+    assert whole.problems == small.problems != ()
+
+
+def test_numbers_of_every_length(tmp_path: Path) -> None:
+    """To the last bit, and steps up to the largest that a column holds."""
+    values = [0.1 + 0.2, 5e-324, 1.7976931348623157e308, -0.0, 1e22, 123456789.123456789, 7, -3, 1e-7, 2.5]
+    steps = [0, 9, 10, 99, 1234567, 12345678, 99999999, 100000000, 2**31, 2**62]
+    rows = [report(0, step, value) for step, value in zip(steps, values, strict=True)]
+    path = journal(tmp_path, create(), begin(), *rows, report(0, 7, 1.0), begin())
+    path.write_text(path.read_text().replace('"step":7,', '"step":07,'))
+    found = read_trials(path)
+    out = found.reports
+    assert [(p.kind, p.line) for p in found.problems] == [("line that is not a JSON object", 13)]
+    assert out["step"].tolist() == steps
+    assert [value.hex() for value in out["value"]] == [float(value).hex() for value in values]
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -243,7 +299,7 @@ def test_both_ways_to_read_a_journal_agree(tmp_path: Path, spelt: list[tuple[Any
     found = []
     for bytes_ in (0, 1 << 30):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(journal_steps, "BULK_BYTES", bytes_)
+            patch.setattr(journal_cut, "BULK_BYTES", bytes_)
             found.append(read_trials(path))
     columns, rows = found
     pd.testing.assert_frame_equal(columns.trials, rows.trials)

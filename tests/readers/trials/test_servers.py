@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import optuna
@@ -18,7 +19,7 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalRedisBackend
 
 from gpudiag.errors import InputError, StudyNotFound
-from gpudiag.readers.trials import optuna_server, read_trials, server_columns
+from gpudiag.readers.trials import mysql_columns, optuna_server, read_trials, server_columns
 
 pytestmark = pytest.mark.server
 
@@ -75,30 +76,103 @@ def test_the_tables_of_a_database_server(url: str) -> None:
 TEXTS = ['quo"te', "comma, and", "", "new\nline", "back\\slash", "NULL", "déjà 漢", "tab\t", "'; --", "%s :x"]
 
 
-@pytest.mark.parametrize("joined", [True, False])
-def test_any_text_comes_through(url: str, joined: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+WAYS = ("numbers as they are", "joined", "row by row")
+
+
+def only(way: str, patch: pytest.MonkeyPatch) -> None:
+    """Leave this way to read a table, and the slower ones, which must not be needed."""
+    if way != "numbers as they are":
+        patch.setattr(optuna_server, "in_stretches", lambda *_: None)
+    if way == "row by row":
+        patch.setattr(server_columns, "_sql", lambda *_: "SELECT 1, NULL")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_any_text_comes_through(url: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Joined by the server to long texts, or row by row where these would not fit."""
-    if not joined:
-        monkeypatch.setattr(server_columns, "_sql", lambda *_: "SELECT 1, NULL")
+    only(way, monkeypatch)
     kinds = {name: CategoricalDistribution(TEXTS) for name in TEXTS if name}
     trials = [
         frozen(i, params=dict.fromkeys(kinds, text), distributions=kinds, user_attrs={"text": text, "none": None})
         for i, text in enumerate(TEXTS)
     ]
     with storage_at(url) as storage:
-        write_study(storage, f"texts {joined}", trials)
-    out = read_trials(url, study=f"texts {joined}")
+        write_study(storage, f"texts {way}", trials)
+    out = read_trials(url, study=f"texts {way}")
     assert out.trials["user_attrs.text"].tolist() == TEXTS
     for name in kinds:
         assert out.trials[f"params.{name}"].tolist() == TEXTS
 
 
 def test_texts_that_the_server_cut_are_read_row_by_row(mysql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    only("joined", monkeypatch)
     monkeypatch.setattr(server_columns, "GROUP_CONCAT_BYTES", 100)
     with storage_at(mysql_url) as storage:
         write_study(storage, "cut", [frozen(0), frozen(1)])
     out = read_trials(mysql_url, study="cut")
     assert out.trials["params.layers"].tolist() == [1, 2] and len(out.reports) == 4
+
+
+@pytest.fixture
+def as_they_are(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables that were read without turning numbers into text; the slower ways are closed."""
+    tables: list[str] = []
+    read = mysql_columns.in_stretches
+
+    def watched(connection: Any, what: Any, table: str, *more: Any) -> pd.DataFrame | None:
+        frame = read(connection, what, table, *more)
+        tables.extend([table] * (frame is not None))
+        assert frame is not None or not connection.exec_driver_sql(f"SELECT COUNT(*) FROM {table}").scalar()
+        return frame
+
+    monkeypatch.setattr(optuna_server, "in_stretches", watched)
+    return tables
+
+
+VALUES = [0.1 + 0.2, 5e-324, 1.7976931348623157e308, -0.0, 0.0, -1e-7, 1 / 3, float("nan"), INF, -INF]
+
+
+@pytest.mark.parametrize("stretch", [1, 7, 16384])
+def test_every_bit_of_a_number_comes_through(
+    mysql_url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch, stretch: int
+) -> None:
+    monkeypatch.setattr(mysql_columns, "STRETCH", stretch)
+    name = f"bits {stretch}"
+    with storage_at(mysql_url) as storage:
+        trials = [frozen(0, intermediate_values=dict(enumerate(VALUES))), frozen(1, "RUNNING")]
+        stored = write_study(storage, name, trials).trials[0].intermediate_values
+    out = read_trials(mysql_url, study=name)
+    found = out.reports["value"][:10].tolist()
+    assert [value.hex() for value in found] == [value.hex() for value in stored.values()]
+    np.testing.assert_array_equal(found, VALUES)
+    assert {"trials", "trial_params", "trial_intermediate_values", "trial_values"} <= set(as_they_are)
+
+
+def test_an_answer_too_long_for_the_server_is_asked_for_in_halves(
+    mysql_url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with storage_at(mysql_url) as storage:
+        write_study(storage, "halves", [frozen(i, user_attrs={"long": "é" * (100 * i)}) for i in range(8)])
+    whole = read_trials(mysql_url, study="halves")
+    monkeypatch.setattr(mysql_columns, "ANSWER_BYTES", 9000)
+    halves = read_trials(mysql_url, study="halves")
+    assert whole.trials["user_attrs.long"].str.len().tolist() == [100 * i for i in range(8)]
+    pd.testing.assert_frame_equal(whole.trials, halves.trials)
+    pd.testing.assert_frame_equal(whole.reports, halves.reports)
+    assert as_they_are.count("trial_user_attributes") == 2
+
+
+def test_keys_far_apart_are_not_asked_for_one_by_one(mysql_url: str, as_they_are: list[str]) -> None:
+    with storage_at(mysql_url) as storage:
+        study = write_study(storage, "gap", [frozen(0)])
+        with storage.engine.begin() as connection:
+            connection.exec_driver_sql("ALTER TABLE trials AUTO_INCREMENT = 2000000000")
+        study.add_trial(frozen(1))
+        with storage.engine.connect() as connection:
+            found = connection.exec_driver_sql("SELECT MAX(trial_id) FROM trial_params").scalar()
+    assert found >= 2_000_000_000
+    out = read_trials(mysql_url, study="gap")
+    assert out.trials["trial"].tolist() == [0, 1] and len(out.reports) == 4
 
 
 def test_a_url_that_names_no_driver_finds_one(url: str) -> None:
