@@ -1,6 +1,7 @@
 """How close the memory forecasts come to simulated truth. Writes its section of benchmarks/accuracy.md.
 
-    python benchmarks/accuracy_memory.py --runs 120
+    python benchmarks/accuracy_memory.py                    two blocks of 110 seeds, about 12 minutes of CPU
+    python benchmarks/accuracy_memory.py --first 1000       other seeds, printed and not written
 
 Each run has three models whose peaks scatter by 5 % within a model, which no parameter shows; 1 to 6 trials at once,
 sampled every 2 to 10 s. Peaks: relative error of the trials that reached theirs. Overflow: a run of 50, 100 or 200
@@ -23,8 +24,13 @@ from gpudiag.whatif.memory_overflow import Room, overflow_table
 from gpudiag.whatif.memory_peaks import trial_peaks
 
 LEVELS = (2, 3, 4, 6)
+RUNS = 110
+FIRST = (5_000_000, 7_000_000)
+"""First seeds of the blocks. The method was chosen on other seeds (0 to 119)."""
 MODELS = (("small", 2, 0.8, 1200, 6), ("base", 3, 1.0, 2000, 10), ("large", 1, 1.25, 3000, 20))
 MANY = 81559
+SLACK = 1.5
+"""An upper estimate is wrong below the truth divided by this."""
 
 
 def made(seed: int, workers: int, trials: int, period_s: float) -> Simulated:
@@ -75,8 +81,8 @@ def overflow_errors(seed: int) -> list[dict[str, Any]]:
         truth = 100 * overflowing_sets(made(seed, k, 900, 30.0), k, total_mib)
         row = found.loc[k]
         rows.append({
-            "k": k, "n": trials, "truth": truth, "p": row["p_overflow_pct"], "low": row["p_low_pct"],
-            "high": row["p_high_pct"], "extrapolated": k > workers,
+            "k": k, "n": trials, "seed": seed, "truth": truth, "p": row["p_overflow_pct"],
+            "sets": row["sets_over_pct"], "low": row["p_low_pct"], "high": row["p_high_pct"],
         })  # fmt: skip
     return rows
 
@@ -108,48 +114,66 @@ def section(peaks: pd.DataFrame, overflow: pd.DataFrame) -> str:
     ]
     tail = []
     for k, part in overflow.groupby("k"):
-        real = part[part["truth"] >= 0.5]
+        real, never = part[part["truth"] >= 0.5], part.loc[part["truth"] == 0, "p"]
         inside = (part["low"] <= part["truth"]) & (part["truth"] <= part["high"])
+        blocks = " and ".join(str(_below(block, "p")) for _, block in part.groupby("block"))
         tail.append(
-            f"| {k} | {len(part)} | {len(real)} | {_ratio(real)} | {int((part['p'] < part['truth'] / 1.5).sum())} | "
-            f"{int((part['high'] < part['truth'] / 1.5).sum())} | {100 * inside.mean():.0f} % |"
+            f"| {k} | {len(part)} | {len(real)} | {_ratio(real, 'sets')} | {_below(part, 'sets')} | "
+            f"{_ratio(real, 'p')} | {blocks} | {_below(part, 'high')} | {100 * inside.mean():.0f} % | {_usual(never)} |"
         )
-    missed = overflow[overflow["p"] < overflow["truth"] / 1.5]
     worst = "; ".join(
         f"{row.k} at once from {row.n} trials: {row.p:.2f} % for {row.truth:.2f} %, upper end {row.high:.1f} %"
-        for row in missed.sort_values("truth", ascending=False).head(4).itertuples()
+        for row in overflow[overflow["p"] < overflow["truth"] / SLACK].head(4).itertuples()
     )
     return (
         f"{len(peaks)} runs of 120 trials, {int(peaks['refused'].sum())} refused. Relative error of a trial's peak, "
         "mean over trials:\n\n"
         "| at once | runs | mean | 95 % of runs | worst run | bias | in the 95 % interval | told by their end | "
         "left out and predicted |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n" + "\n".join(lines) + "\n\n"
-        "Chance of an overflow, from runs of 50 to 200 trials with 2 to 4 at once. The ratio is the estimate over the "
-        "truth where that is 0.5 % or more (median, 5 to 95 % of the runs); below: runs whose estimate, and whose "
-        "upper end, is less than two thirds of the truth:\n\n"
-        "| at once | runs | truth of 0.5 % or more | estimate / truth | estimate below | upper end below | "
-        "truth in the interval |\n|--:|--:|--:|--:|--:|--:|--:|\n" + "\n".join(tail) + "\n\n"
-        + (f"The estimates below: {worst}. " if worst else "No estimate is below. ")
-        + "A share that hangs on one or two rare large trials is known no better than those are; the upper end says so."
+        "Chance of an overflow, from runs of 50 to 200 trials with 2 to 4 at once, in blocks of seeds that nothing was "
+        "chosen on. *Sets* is the share of sets of the trials seen, *estimate* the upper estimate that is published. "
+        "Ratios are to the truth where that is 0.5 % or more (median, 5 to 95 % of the runs); *below* counts runs "
+        "under two thirds of the truth, whatever that is (for the estimate block by block); the last column is the "
+        "estimate where 900 trials never overflowed (median, 95 % of the runs):\n\n"
+        "| at once | runs | truth of 0.5 % or more | sets / truth | sets below | estimate / truth | estimate below | "
+        "upper end below | truth in the interval | estimate where the truth is 0 |\n"
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n" + "\n".join(tail) + "\n\n"
+        + (f"The estimates below: {worst}." if worst else "No estimate is below.")
+        + " The price is how far the estimate lies above the truth as a rule: most where few sets overflow, for a "
+        "share that hangs on one or two large trials is known no better than those are."
     )  # fmt: skip
 
 
-def _ratio(part: pd.DataFrame) -> str:
+def _below(part: pd.DataFrame, name: str) -> int:
+    return int((part[name] < part["truth"] / SLACK).sum())
+
+
+def _usual(values: pd.Series) -> str:
+    return f"{values.median():.1f} % ({values.quantile(0.95):.1f} %)" if len(values) else "–"
+
+
+def _ratio(part: pd.DataFrame, name: str) -> str:
     if part.empty:
         return "–"
-    ratio = part["p"] / part["truth"]
+    ratio = part[name] / part["truth"]
     return f"{ratio.median():.2f} ({ratio.quantile(0.05):.2f}–{ratio.quantile(0.95):.2f})"
 
 
 def main() -> None:
     """Measure, print, and write the section."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=120)
-    found = gather(both, range(parser.parse_args().runs))
-    overflow = pd.DataFrame([row for rows in found["overflow"] for row in rows])
-    body = section(pd.DataFrame(list(found["peaks"])), overflow)
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs a block")
+    parser.add_argument("--first", type=int, nargs="+", default=FIRST, help="first seed of each block")
+    options = parser.parse_args()
+    peaks, overflow = [], []
+    for first in options.first:
+        found = gather(both, range(first, first + options.runs))
+        peaks += list(found["peaks"])
+        overflow += [{"block": first, **row} for rows in found["overflow"] for row in rows]
+    body = section(pd.DataFrame(peaks), pd.DataFrame(overflow))
     print(body)
-    write_section("Memory capacity", body)
+    if tuple(options.first) == FIRST:
+        write_section("Memory capacity", body)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpudiag.advice.capacity import FULL_PCT, safe_level
 from gpudiag.advice.gains import saved_gain
 from gpudiag.advice.remedy import Change, Check, Proposal, remedy
 from gpudiag.advice.situation import Situation
+
+if TYPE_CHECKING:
+    from gpudiag.whatif.memory_constraint import Constraint
 
 OVERFLOWS = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memory-residual")
@@ -24,23 +29,19 @@ POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memor
 )
 def memory_constraint(now: Situation) -> Proposal | None:
     """A trial's memory follows from its parameters (model, batch size); the limit is its share of the GPU."""
+    from gpudiag.whatif.memory_constraint import share_code
+
     k, total = safe_level(now.profiles) or now.parallel, now.least("memory", "total_mib")
     if not (k and total > 0):
         return None
-    if known := _told_apart(now):
-        return known
+    if now.capacity is not None:  # where no trial was larger than its share there is nothing to refuse
+        return _told_apart(now, now.capacity.needed_constraint())
     limit = int(FULL_PCT / 100 * total / k)
-    code = (
-        f"LIMIT_MIB = {limit}  # {FULL_PCT:.0f} % of {total:.0f} MiB / {k} at once\n"
-        "if estimate_mib(trial.params) > LIMIT_MIB:      # fitted to max_memory_reserved() of past trials\n"
-        "    raise optuna.TrialPruned\n"
-        "torch.cuda.set_per_process_memory_fraction(LIMIT_MIB / TOTAL_MIB)  # a trial beyond it fails alone"
-    )
     return Proposal(
-        (Change("memory of one trial, MiB", None, limit, code.replace("TOTAL_MIB)", f"{total:.0f})")),),
+        (Change("memory of one trial, MiB", None, limit, share_code(limit)),),
         saved_gain(now.bounds, "failures"),
-        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is an "
-        f"equal share of the GPU for {k} at once.",
+        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is {FULL_PCT:.0f} % "
+        f"of the GPU's {total:.0f} MiB, shared by {k} at once; what a trial takes is not known.",
         (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),
         now.memory_predicted(0.0, FULL_PCT / max(now.fact("memory.max_used_pct"), FULL_PCT), "By construction."),
     )
@@ -121,21 +122,18 @@ def isolate_trials(now: Situation) -> Proposal | None:
     )
 
 
-def _told_apart(now: Situation) -> Proposal | None:
-    """The same from the peaks of this run's own trials, for the smallest number at once that some do not fit; None
-    where they cannot be told apart.
-    """
-    capacity = now.capacity
-    one = next((c for c in capacity.constraints if c.n_refused), None) if capacity is not None else None
+def _told_apart(now: Situation, one: Constraint | None) -> Proposal | None:
+    """The constraint of the memory capacity, from the peaks of this run's own trials."""
     if one is None:
         return None
     k, limit = one.k, int(one.limit_mib)
+    share = f"an equal share for {k} at once, so that any {k} fit" if k > 1 else "what is usable"
     best = {None: "", True: " The best trial was among them.", False: " The best trial was not among them."}
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, one.code),),
         saved_gain(now.bounds, "failures"),
-        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is an equal "
-        f"share for {k} at once, so that any {k} fit. It would have refused {one.n_refused} of "
+        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is "
+        f"{share}. It would have refused {one.n_refused} of "
         f"{one.n} trials whose peak is known, and "
         f"{one.n_oom_refused} of the {one.n_oom} that ran out of memory.{best[one.best_refused]}",
         (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),

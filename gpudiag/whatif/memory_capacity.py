@@ -33,6 +33,7 @@ Progress = Callable[[str], None]
 MOST_AT_ONCE = 32
 NO_TOTAL = "Neither the log nor run.toml says how much memory the GPU has; state mem_total_mib under [gpus.0] there."
 MOST_NET = "as most trials per day end well even with crashes at the upper end of their interval"
+NOT_ONE = "not even the largest trial is sure to fit by itself, and what a crash costs is not known (give restart_min)"
 NO_CRASH_COST = "what fits into memory is not known, nor what a crash costs (give restart_min)"
 NO_RATES = "what fits into memory is not known, nor how many trials end per day by number at once"
 WITHIN = "the risk of an overflow in the study, if its trials are like those seen, stays at"
@@ -348,6 +349,8 @@ def _recommend(
         return hard_fit, "as the largest trials fit together"
     if known and restart.how != "unknown":
         return float(max(known, key=lambda k: known[k].low)), MOST_NET
+    if hard_fit == 0:
+        return NAN, NOT_ONE
     return NAN, NO_CRASH_COST if known else NO_RATES
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.run import Run
-from gpudiag.whatif.memory_peaks import Peaks
+from gpudiag.whatif.memory_peaks import CONTEXT_MIB, Peaks
 
 MAX_COMBINATIONS = 40
 MAX_VALUES = 6
@@ -33,6 +33,19 @@ class Constraint:
     n_oom_refused: int
     best_refused: bool | None
     code: str
+
+
+def share_code(share_mib: int) -> str:
+    """Python that makes a trial fail alone at its share of the GPU, where no parameter tells its memory beforehand.
+
+    The allocator is limited; the CUDA context that comes on top of it is taken off, but for half of a small share.
+    """
+    limit = max(share_mib - int(CONTEXT_MIB[2]), share_mib // 2)
+    return (
+        f"LIMIT_MIB = {limit}  # {share_mib} less a CUDA context\n"
+        "total = torch.cuda.mem_get_info()[1]\n"
+        "torch.cuda.set_per_process_memory_fraction(LIMIT_MIB * 2**20 / total)  # a trial beyond it fails alone"
+    )
 
 
 def combinations(run: Run, peaks: Peaks) -> pd.DataFrame:
@@ -123,10 +136,7 @@ def _code(run: Run, peaks: Peaks, table: pd.DataFrame, limit: int, k: int) -> st
         f"beside {k - 1} as large it would not fit" if k > 1 else "it would not fit"
     )
     if not peaks.parameters:
-        return (
-            f"LIMIT_MIB = {limit}\n"
-            "torch.cuda.set_per_process_memory_fraction(LIMIT_MIB * 2**20 / torch.cuda.mem_get_info()[1])"
-        )
+        return share_code(limit)
     names = [name for name in peaks.parameters if name in table.columns]
     exact = all(run.trials[f"params.{name}"].nunique() <= MAX_VALUES or not _numeric(run, name) for name in names)
     if exact and len(names) == len(peaks.parameters):
@@ -136,8 +146,8 @@ def _code(run: Run, peaks: Peaks, table: pd.DataFrame, limit: int, k: int) -> st
         )
         return (
             f"PEAK_MIB = {{\n{known},\n}}\nLIMIT_MIB = {limit}\n"
-            f"key = tuple(trial.params[name] for name in {tuple(names)!r})\n"
-            f"if PEAK_MIB.get(key, 0) > LIMIT_MIB:  # after the suggest_ calls\n{raise_line}"
+            f"key = tuple(trial.params.get(name) for name in {tuple(names)!r})\n"
+            f"if PEAK_MIB.get(key, 0) > LIMIT_MIB:  # after suggest_ calls; the unseen pass\n{raise_line}"
         )
     return _formula(run, peaks, limit, raise_line)
 
@@ -150,18 +160,19 @@ def _formula(run: Run, peaks: Peaks, limit: int, raise_line: str) -> str:
     words = [name for name in peaks.parameters if name not in numbers]
     y = known["peak_mib"].to_numpy()
     x = np.column_stack([np.ones(len(y)), *(rows[f"params.{name}"].astype(float).fillna(0.0) for name in numbers)])
-    groups = rows[[f"params.{name}" for name in words]].astype(str).agg(",".join, axis=1) if words else rows.index * 0
+    said = rows[[f"params.{name}" for name in words]].map(lambda value: str(_plain(value)))
+    groups = said.agg(",".join, axis=1) if words else rows.index * 0
     lines = []
     for group in pd.unique(pd.Series(groups)) if words else [""]:
         here = (groups == group).to_numpy() if words else np.ones(len(y), bool)
         fitted = np.linalg.lstsq(x[here], y[here], rcond=None)[0]
         lines.append(f"    {group!r}: ({', '.join(f'{value:.6g}' for value in fitted)}),")
-    key = " + ',' + ".join(f"str(trial.params[{name!r}])" for name in words) or "''"
-    terms = " + ".join(f"c[{i + 1}] * trial.params[{name!r}]" for i, name in enumerate(numbers))
+    key = " + ',' + ".join(f"str(trial.params.get({name!r}))" for name in words) or "''"
+    terms = " + ".join(f"c[{i + 1}] * trial.params.get({name!r}, 0)" for i, name in enumerate(numbers))
     return (
         "PEAK_MIB = {  # constant, then MiB per unit of " + ", ".join(numbers) + "\n" + "\n".join(lines) + "\n}\n"
-        f"LIMIT_MIB = {limit}\nc = PEAK_MIB[{key}]\n"
-        f"if c[0] + {terms} > LIMIT_MIB:  # after the suggest_ calls\n{raise_line}"
+        f"LIMIT_MIB = {limit}\nc = PEAK_MIB.get({key}, {(0,) * (1 + len(numbers))})\n"
+        f"if c[0] + {terms} > LIMIT_MIB:  # after suggest_ calls; the unseen pass\n{raise_line}"
     )
 
 
@@ -171,7 +182,9 @@ def _numeric(run: Run, name: str) -> bool:
 
 
 def _plain(value: object) -> object:
-    """A Python value whose repr is a literal."""
+    """A Python value whose repr is a literal; what a trial lacks is None, as ``params.get`` has it."""
     if isinstance(value, np.generic):
         value = value.item()
+    if value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return None
     return int(value) if isinstance(value, float) and value.is_integer() else value

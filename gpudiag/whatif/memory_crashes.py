@@ -30,6 +30,9 @@ LOST = "lost"
 """A trial that was left RUNNING: its process ended without a word."""
 LONGEST_RESTART_S = 6 * 3600.0
 """A slot that stood empty for longer was stopped by somebody (a default without a published source)."""
+MIN_SEEN = 30
+"""Ends of trials at a level from which on its own crashes say more than a forecast (a default without a published
+source)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,15 @@ Array = np.ndarray
 CONTEXT_MIB = (300.0, 450.0, 600.0)
 """A CUDA context, least, usual and most (METHODS 6): what a framework's own figures leave out."""
 MIN_ENDS = 3
+MOST_ERROR_PCT = 30.0
+"""Peaks further off than this when predicted without their own end are no peaks: the estimate of METHODS 6 is off by
+1 to 4 %, one without parameters by 11 % (a default without a published source)."""
+MANY_FALLS = 0.25
+"""Falls of memory in use per trial from which it is no running maximum of a shared process (a default without a
+published source)."""
+MIN_TOLD_SHARE = 0.1
+"""Of the trials, whose peak must be told apart for the rest to be judged by them (a default without a published
+source)."""
 NEIGHBOURS = 25
 ATTRIBUTES = re.compile(
     r"user_attrs\.(?:.*[._])?(?:max_memory_(?:reserved|allocated)|(?:peak|max)_(?:gpu_|cuda_)?(?:mem|memory|vram))"
@@ -33,6 +42,22 @@ ATTRIBUTES = re.compile(
     re.IGNORECASE,
 )
 _TO_MIB = {"bytes": 2.0**-20, "mib": 1.0, "mb": 1.0, "gib": 1024.0, "gb": 1024.0}
+NO_MEMORY = (
+    "No memory in use of a GPU was recorded beside the trials: sample memory.used with nvidia-smi, or run gpudiag "
+    "record --processes."
+)
+OTHER_CLOCK = (
+    "Memory in use was recorded, but on a clock that could not be brought to the trials' own, so that no reading "
+    "belongs to a trial; state the time zone of both."
+)
+ELSEWHERE = (
+    "Memory in use falls, but not when trials end, so that no part of it can be given to a trial: the clocks differ, "
+    "or something else took the memory; record memory by process."
+)
+FLAT = (
+    "Memory in use hardly rises while trials run, so that no part of it can be given to a trial: they hold no memory "
+    "of this GPU, the memory was taken before the first of them, or the log is another job's."
+)
 SHARED = (
     "Trials share a process, so what a trial frees stays with the process, memory in use is a running maximum, and "
     "nobody can tell one trial's part of it; run each trial in its own process, or store "
@@ -132,8 +157,10 @@ def _direct(
 
 def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random.Generator) -> Peaks:
     """Peaks told apart from the memory in use on each GPU."""
-    if not run.info.clock.joined or "mem_used_mib" not in run.gpu or not run.gpu["mem_used_mib"].notna().any():
-        return _unknown(trials, "No memory in use was recorded on the trials' clock.")
+    if "mem_used_mib" not in run.gpu or not run.gpu["mem_used_mib"].notna().any():
+        return _unknown(trials, NO_MEMORY)
+    if not run.info.clock.joined:
+        return _unknown(trials, OTHER_CLOCK)
     memories = _memories(run, timed)
     growth = {gpu: told_growth(memory) for gpu, (memory, _) in memories.items()}
     drop = np.full(len(trials), np.nan)
@@ -150,7 +177,8 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
             parts.append(Segments(own.used_mib - baselines[gpu], (own.rows @ picker).tocsr()))
     seen = drop[~np.isnan(drop)]
     if len(seen) >= MIN_ENDS and (seen < MIN_STEP_MIB).mean() > 0.5:
-        return _unknown(trials, SHARED, baselines)
+        falls = sum(int((np.diff(memory.used_mib) <= -MIN_STEP_MIB).sum()) for memory, _ in memories.values())
+        return _unknown(trials, ELSEWHERE if falls >= MANY_FALLS * len(trials) else SHARED, baselines)
     if not parts:
         reason = "No reading was taken while no trial ran, and no trial ended apart from the others."
         return _unknown(trials, reason, baselines)
@@ -164,8 +192,32 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
     if whole.sum() + len(joined.used_mib) < MIN_ENDS:
         return _unknown(trials, "Too few readings were taken while the memory of the trials had settled.", baselines)
     rows = run.trials.iloc[timed.rows.index]
+    count = np.asarray(joined.rows.sum(axis=1)).ravel()
+    each = np.concatenate([drop[whole], joined.used_mib / count])
+    if not np.median(each) >= MIN_STEP_MIB:
+        return _unknown(trials, FLAT, baselines)
     joint = solve(joined, np.where(whole, drop, np.nan), parameters(rows), rng)
-    return _assembled(trials, joint, joined, whole, rng, baselines, growth)
+    peaks = _assembled(trials, joint, joined, whole, rng, baselines, growth)
+    if doubt := _doubt(peaks):
+        return _unknown(trials, doubt, baselines)
+    return peaks
+
+
+def _doubt(peaks: Peaks) -> str:
+    """Why memory in use does not follow the trials, so that no peak may be read off it; '' where it does."""
+    if peaks.error_pct > MOST_ERROR_PCT:
+        return (
+            "Memory in use does not follow the trials: what ends of trials freed is off by "
+            f"{peaks.error_pct:.0f} % on average when it is left out and predicted from the rest. Something else "
+            "took memory, or the clocks differ; record memory by process."
+        )
+    told = int(peaks.trials["method"].isin(["end", "sum"]).sum())
+    if told < MIN_TOLD_SHARE * len(peaks.trials):
+        return (
+            f"The memory of only {told} of {len(peaks.trials)} trials could be told apart, too few to speak for the "
+            "others: most ended before their memory had settled, or between two readings."
+        )
+    return ""
 
 
 def _memories(run: Run, timed: TimedTrials) -> dict[str, tuple[Memory, Array]]:

@@ -10,7 +10,7 @@ import numpy as np
 from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
 from gpudiag.display.format import UNKNOWN, duration, memory, number, percent, plural, quantity
 from gpudiag.whatif.estimate import Estimate
-from gpudiag.whatif.memory_crashes import LOST
+from gpudiag.whatif.memory_crashes import LOST, MIN_SEEN
 from gpudiag.whatif.memory_overflow import SPARED_SHARE
 from gpudiag.whatif.memory_rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
 from gpudiag.whatif.told import between
@@ -22,6 +22,9 @@ CLEAN_RUN = 50
 """Trials in a row without a crash: what people wait for before they trust a setting."""
 MAX_COMBINATIONS = 12
 SHOWN_RATE = 0.05
+MANY_PER_DAY = 2000
+"""Trials per day from which they are told per hour."""
+ENDS = ("", "_low", "_high")
 CLASSES = {
     "oom": "out of GPU memory", "device_assert": "device-side assert", "illegal_access": "illegal memory access",
     "host_killed": "killed from outside (host memory, or a limit)", "gpu_lost": "GPU lost", "nccl": "NCCL",
@@ -40,9 +43,11 @@ def tell(capacity: MemoryCapacity) -> list[Block]:
     if capacity.reason:
         out.append(Note(capacity.reason, "unknown"))
     else:
-        out += [Note(_sources(capacity)), _fits(capacity)]
-    out.append(_costs(capacity))
-    out += [Note(text) for text in (_advice(capacity), _steps(capacity), *_evidence(capacity)) if text]
+        out.append(Note(_sources(capacity)))
+    out += _levels(capacity)
+    out += [Note(text) for text in (_advice(capacity), _steps(capacity)) if text]
+    out += _grounds(capacity)
+    out += [Note(text) for text in _evidence(capacity)]
     if len(capacity.combinations):
         out += [Heading("Memory by parameters"), _combinations(capacity)]
     return [*out, *_constraint(capacity)]
@@ -76,30 +81,94 @@ def _sources(capacity: MemoryCapacity) -> str:
     )
 
 
-def _fits(capacity: MemoryCapacity) -> Table:
-    """What decides, in columns that a terminal of 100 characters shows whole."""
-    rows = []
-    for row in capacity.table.to_dict("records"):
-        rows.append((
-            Number(f"{row['k']}"), Number(memory(row["typical_mib"])), Number(memory(row["worst_mib"])),
-            "yes" if row["hard_fit"] else "no",
-            Number(_pct(Estimate(row["p_overflow_pct"], row["p_low_pct"], row["p_high_pct"]))),
-            Number(_pct(Estimate(row["study_risk_pct"], row["study_low_pct"], row["study_high_pct"]))),
-            Number(_per_day(row, "net")),
-        ))  # fmt: skip
-    columns = ("At once", "Typical", "Largest", "All fit", "Overflow %", "Study risk %", "Net trials/day")
-    caption = (
-        "Memory of so many trials on one GPU: the median, and the largest trials together. Overflow: share of sets "
-        "whose peaks exceed what is usable, as if they came at the same time: an upper estimate. Study risk: at least "
-        f"one overflow in {capacity.n_trials} trials. Net: trials that end well, crashes and restarts counted. In "
-        "brackets 95 %."
-    )
-    return Table(columns, tuple(rows), caption)
+def _levels(capacity: MemoryCapacity) -> list[Block]:
+    """Trials at once against memory, margin, crash risk and throughput."""
+    rows = capacity.table.to_dict("records")
+    columns = {
+        "Memory": [memory(row["typical_mib"]) for row in rows],
+        "Margin GiB": [_margin(row) for row in rows],
+    }
+    if capacity.reason:
+        columns = {"Seen max": [_seen_max(row) for row in rows]}
+    hours = 1 if capacity.table["rate_day_high"].max() >= MANY_PER_DAY else 24
+    per = "Trials/h" if hours == 1 else "Trials/day"
+    columns |= {
+        "Crash risk %": [_pct(Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"])) for row in rows],
+        per: [_rate(row, "rate", hours) for row in rows],
+        "with crashes": [_rate(row, "net", hours) for row in rows],
+    }
+    restart = capacity.restart
+    low, usual, high = (quantity(x, "h") for x in (restart.hours.low, restart.hours.value, restart.hours.high))
+    cost = {
+        "given": f"{usual}, as given,",
+        "seen": f"{usual} ({low} to {high}), as seen after failures,",
+        "unknown": f"{low} to {high}, for nobody said and no failure shows it,",
+    }[restart.how]
+    words = {
+        "Memory": "Memory: of so many trials together, the median.",
+        "Margin GiB": "Margin: what is usable less what one set in twenty takes.",
+        "Seen max": "Seen max: the greatest reading while so many ran.",
+        "Crash risk %": "Crash risk: of one trial, of any class; out of memory as seen where "
+        f"{MIN_SEEN} trials or more ended, else as forecast.",
+        per: f"{per}: as if none crashed, all GPUs together.",
+        "with crashes": "With crashes: those that end well, restarts counted; a restart takes "
+        f"{cost} and stops {'all trials' if restart.whole else 'its own slot'}.",
+    }  # fmt: skip
+    return _table(capacity, columns, words, "In brackets 95 %.")
 
 
-def _per_day(row: dict[str, float], name: str) -> str:
-    value = row[f"{name}_day"]
-    return between(Estimate(value, row[f"{name}_day_low"], row[f"{name}_day_high"], "trials/day", math.isnan(value)))
+def _grounds(capacity: MemoryCapacity) -> list[Block]:
+    """What the crash risk rests on: overflows that were seen, and those that the peaks of single trials let expect."""
+    rows = capacity.table.to_dict("records")
+    columns = {
+        "Largest": [memory(row["worst_mib"]) for row in rows],
+        "All fit": ["yes" if row["hard_fit"] else "no" for row in rows],
+        "Sets over %": [_pct(Estimate(row["sets_over_pct"], row["p_low_pct"], row["p_high_pct"])) for row in rows],
+        "at most": [_short(row["p_overflow_pct"]) for row in rows],
+        "Study risk %": [
+            _pct(Estimate(row["study_risk_pct"], row["study_low_pct"], row["study_high_pct"])) for row in rows
+        ],
+    }
+    if capacity.reason:
+        columns = {}
+    columns["Out of memory"] = [_out_of_memory(row) for row in rows]
+    words = {
+        "Largest": "Largest: the largest trials together.",
+        "Sets over %": "Sets over: share of sets of the trials seen whose peaks exceed what is usable, as if they came "
+        "at the same time; at most: the upper estimate of that (95 %), as if one trial more had been seen, twice as "
+        "large as the largest.",
+        "Study risk %": f"Study risk: at least one overflow in {plural(capacity.n_trials, 'trial')} like those seen.",
+        "Out of memory": "Out of memory: trials that ended so with so many at once.",
+    }  # fmt: skip
+    return _table(capacity, columns, words, "In brackets 95 %, in percent.")
+
+
+def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[str, str], last: str) -> list[Block]:
+    """A table by number at once, without columns and rows of which nothing is known, and words for what it shows."""
+    shown = {name: cells for name, cells in columns.items() if set(cells) != {UNKNOWN}}
+    rows = [
+        (Number(str(k)), *(cells[i] if cells[i] in ("yes", "no") else Number(cells[i]) for cells in shown.values()))
+        for i, k in enumerate(capacity.table["k"])
+        if any(cells[i] != UNKNOWN for cells in shown.values())
+    ]
+    caption = " ".join([words[name] for name in shown if name in words] + [last])
+    return [Table(("At once", *shown), tuple(rows), caption)] if rows else []
+
+
+def _out_of_memory(row: dict[str, float]) -> str:
+    if not row["seen_n"] >= 1:
+        return UNKNOWN
+    ends = f"{_short(row['oom_low_pct'])}–{_short(row['oom_high_pct'])}"
+    return f"{row['oom_events']:.0f} of {row['seen_n']:.0f} ({ends})"
+
+
+def _seen_max(row: dict[str, float]) -> str:
+    return memory(row["seen_max_mib"]) if row["seen_max_mib"] >= 0 else UNKNOWN
+
+
+def _rate(row: dict[str, float], name: str, hours: int) -> str:
+    value, low, high = (hours / 24 * row[f"{name}_day{end}"] for end in ENDS)
+    return between(Estimate(value, low, high, "trials/h", math.isnan(value)))
 
 
 def _margin(row: dict[str, float]) -> str:
@@ -120,42 +189,6 @@ def _short(value: float) -> str:
     if 99.5 <= value < 100:
         return ">99"
     return f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:.0f}"
-
-
-def _costs(capacity: MemoryCapacity) -> Table:
-    """What it rests on; the net rate too where nothing else can be told."""
-    alone = bool(capacity.reason)
-    rows = []
-    for row in capacity.table.to_dict("records"):
-        seen = row["seen_n"] >= 1
-        cells: list[Cell] = [
-            Number(f"{row['k']}"),
-            Number(memory(row["seen_max_mib"]) if row["seen_max_mib"] >= 0 else UNKNOWN),
-            Number(f"{row['oom_events']:.0f} of {row['seen_n']:.0f}" if seen else UNKNOWN),
-            Number(_pct(Estimate(row["oom_pct"], row["oom_low_pct"], row["oom_high_pct"])) if seen else UNKNOWN),
-            Number(_pct(Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"]))),
-            Number(_per_day(row, "rate")),
-        ]  # fmt: skip
-        cells += [Number(_per_day(row, "net"))] if alone else [Number(memory(row["p95_mib"])), Number(_margin(row))]
-        rows.append(tuple(cells))
-    columns = ("At once", "Seen max", "Out of memory", "in %", "Any crash %", "Trials/day") + (
-        ("Net trials/day",) if alone else ("1 in 20", "Margin GiB")
-    )
-    restart = capacity.restart
-    low, usual, high = (quantity(x, "h") for x in (restart.hours.low, restart.hours.value, restart.hours.high))
-    cost = {
-        "given": f"{usual}, as given,",
-        "seen": f"{usual} ({low} to {high}), as seen after failures,",
-        "unknown": f"{low} to {high}, for nobody said and no failure shows it,",
-    }[restart.how]
-    caption = (
-        "Crashes of a trial by how many ran at its end, and trials per day as if none crashed. Any crash: out of "
-        f"memory as seen there, else as forecast, and all other classes. A restart takes {cost} and stops "
-        f"{'all trials' if restart.whole else 'its own slot'}."
-    )
-    if not alone:
-        caption += " 1 in 20: memory that one set in twenty reaches; margin: usable less that."
-    return Table(columns, tuple(rows), caption)
 
 
 def _advice(capacity: MemoryCapacity) -> str:
@@ -180,7 +213,7 @@ def _advice(capacity: MemoryCapacity) -> str:
             "torch.OutOfMemoryError, free, fail) or be refused before it starts."
         )
     row = capacity.table.set_index("k").loc[k]
-    if row["p_overflow_pct"] < 0.05 and row["hard_fit"]:
+    if row["sets_over_pct"] < 0.05 and row["hard_fit"]:
         n = int(capacity.trials["peak_mib"].notna().sum()) // k
         text += (
             f" No set of {k} of the trials seen overflows; {n} such sets without a trial in common show only that "
@@ -236,12 +269,7 @@ def _evidence(capacity: MemoryCapacity) -> list[str]:
     text = f"The longest run without a failure was {plural(crashes.success_streak, 'trial')}. "
     pooled = [row for row in capacity.table.to_dict("records") if row["crash_how"] == "seen"]
     if pooled:
-        chances = ", ".join(
-            f"{percent(100 * clean_chance(r['crash_pct'] / 100, CLEAN_RUN))} at {r['k']} at once ("
-            f"{percent(100 * clean_chance(r['crash_high_pct'] / 100, CLEAN_RUN))} to "
-            f"{percent(100 * clean_chance(r['crash_low_pct'] / 100, CLEAN_RUN))})"
-            for r in pooled
-        )
+        chances = ", ".join(f"{_clean_run(row)} at {row['k']} at once" for row in pooled)
         text += f"The chance of {CLEAN_RUN} in a row without a crash is {chances}. "
     if crashes.success_streak < CLEAN_RUN <= crashes.n:
         low, middle = (100 * rate_without_streak(crashes.n, CLEAN_RUN, chance) for chance in (0.05, 0.5))
@@ -260,6 +288,15 @@ def _evidence(capacity: MemoryCapacity) -> list[str]:
             f"{share} of all slot time."
         )
     return out
+
+
+def _clean_run(row: dict[str, float]) -> str:
+    """Chance of so many trials without a crash, with its interval where that says more."""
+    value, low, high = (
+        percent(100 * clean_chance(row[name] / 100, CLEAN_RUN))
+        for name in ("crash_pct", "crash_high_pct", "crash_low_pct")
+    )
+    return value if value == low == high else f"{value} ({low} to {high})"
 
 
 def _one_class(row: dict[str, float], well_pct: float) -> str:
@@ -302,17 +339,19 @@ def _combinations(capacity: MemoryCapacity) -> Table:
 
 
 def _constraint(capacity: MemoryCapacity) -> list[Block]:
-    """The constraint for the smallest number at once that does not fit without one."""
-    beyond = [one for one in capacity.constraints if one.k > capacity.hard_fit_k and one.n_refused]
-    if not beyond:
+    """The constraint to propose, and what others would refuse."""
+    one = capacity.needed_constraint()
+    if one is None:
         return []
-    wanted = [one for one in beyond if one.k == capacity.recommended_k] or beyond
-    one = wanted[0]
+    beyond = [each for each in capacity.constraints if each.k > capacity.hard_fit_k and each.n_refused]
     best = {True: "The best trial was among them", False: "The best trial was not among them", None: ""}[
         one.best_refused
     ]
+    share = f"an equal share, {memory(one.limit_mib)}: then any {one.k} fit together"
+    if one.k == 1:
+        share = f"what is usable, {memory(one.limit_mib)}"
     text = (
-        f"No trial larger than an equal share, {memory(one.limit_mib)}: then any {one.k} fit together. It would have "
+        f"No trial larger than {share}. It would have "
         f"refused {plural(one.n_refused, 'trial')} of {one.n} ({percent(100 * one.n_refused / one.n)})"
     )
     if one.n_oom:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
 
@@ -14,6 +17,8 @@ import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.whatif.memory_capacity import MemoryCapacity
+from gpudiag.whatif.memory_constraint import constraint, share_code
+from gpudiag.whatif.memory_peaks import trial_peaks
 from tests.whatif.memoryruns import mixed_run
 
 
@@ -57,6 +62,7 @@ def test_the_table(case: MemoryCapacity) -> None:
         row = table.loc[k]
         assert row["p_overflow_pct"] >= row["oom_pct"] / 1.5
         assert row["p_low_pct"] <= row["oom_pct"] <= row["p_high_pct"]
+        assert row["sets_over_pct"] < row["p_overflow_pct"] <= row["p_high_pct"]
     assert table.loc[2, "margin_mib"] > 0 > table.loc[3, "margin_mib"]
     assert table.loc[3, "seen_max_mib"] == pytest.approx(0.97 * 24564, rel=0.035)
     assert table.loc[2, "p_high_pct"] > 0  # none was seen, which is not never
@@ -101,6 +107,51 @@ def test_the_constraint_refuses_the_large_and_says_what_it_would_have_cost(run: 
         case.constraint(9)
 
 
+def refuses(code: str, params: dict[str, object]) -> bool:
+    """Whether the lines of a constraint prune a trial of these parameters."""
+    try:
+        exec(code, {"trial": SimpleNamespace(params=params), "optuna": optuna})
+    except optuna.TrialPruned:
+        return True
+    return False
+
+
+def test_the_constraint_runs_and_refuses_what_it_says(run: gd.Run, case: MemoryCapacity) -> None:
+    one = case.needed_constraint()
+    assert one is not None and one.k == 3 and one.n_refused
+    params = run.trials[["params.model", "params.batch_size"]].set_axis(["model", "batch_size"], axis=1)
+    assert sum(refuses(one.code, row) for row in params.to_dict("records")) == one.n_refused
+    assert not refuses(one.code, {})  # of a trial without these parameters nothing is known
+    roomy = gd.memory_capacity(run, [1, 2])
+    assert roomy.needed_constraint() is None
+
+
+def test_a_formula_refuses_by_number_and_a_missing_parameter_is_no_error() -> None:
+    """Width 1 to 120 takes 20 MiB each; half of the trials lack it."""
+    made = mixed_run(7, 1, n_trials=120)
+    width = pd.Series(np.where(made.run.trials["trial"] % 2, np.nan, made.run.trials["trial"] + 1.0))
+    trials = made.run.trials.drop(columns=[c for c in made.run.trials if c.startswith("params.")])
+    trials = trials.assign(**{
+        "params.width": width, "params.net": np.where(width.isna(), "a", "b"),
+        "user_attrs.max_memory_reserved_mib": 2000 + 20 * width.fillna(0.0),
+    })  # fmt: skip
+    peaks = trial_peaks(replace(made.run, trials=trials), np.random.default_rng(0))
+    found = constraint(
+        replace(made.run, trials=trials), replace(peaks, parameters=("width", "net")), pd.DataFrame(), 6600.0, 0.0, 2
+    )
+    assert found.limit_mib == 3300 and found.n_refused == (2450 + 20 * width > 3300).sum()
+    assert refuses(found.code, {"net": "b", "width": 60}) and not refuses(found.code, {"net": "b", "width": 20})
+    assert not refuses(found.code, {"net": "a"}) and not refuses(found.code, {"net": "new", "width": 99})
+
+
+def test_without_parameters_the_allocator_gets_its_share() -> None:
+    said: list[float] = []
+    cuda = SimpleNamespace(mem_get_info=lambda: (0, 8000 * 2**20), set_per_process_memory_fraction=said.append)
+    exec(share_code(4000), {"torch": SimpleNamespace(cuda=cuda)})
+    exec(share_code(500), {"torch": SimpleNamespace(cuda=cuda)})
+    assert said == pytest.approx([3400 / 8000, 250 / 8000])  # less a context; never nothing
+
+
 def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryCapacity) -> None:
     again = gd.memory_capacity(run)
     pd.testing.assert_frame_equal(case.table, again.table)
@@ -109,6 +160,10 @@ def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryC
     assert case.to_frame() is case.table
     assert repr(case).startswith("Memory capacity of memory-exhaustion")
     assert "<table" in case._repr_html_() and "memory-exhaustion" in case._repr_html_()
+    for face in (repr(case), case._repr_markdown_()):  # case 4's table, whole, before what it rests on
+        levels, grounds = face.index("with crashes"), face.index("Study risk %")
+        assert face.index("Memory") < face.index("Margin GiB") < face.index("Crash risk %") < levels < grounds
+    assert "... and" not in repr(case)
     picture = MEMORY_CAPACITY.picture("memory_capacity", {"memory_capacity": case})
     bars = [patch.get_width() for patch in picture.figure.axes[1].patches]
     np.testing.assert_allclose(bars, case.combinations["peak_mib"] / 1024)

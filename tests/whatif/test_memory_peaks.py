@@ -10,7 +10,7 @@ import pytest
 
 from gpudiag.schema import PROCESSES, TRIALS, conform
 from gpudiag.simulation import Gpu, Simulated
-from gpudiag.whatif.memory_peaks import SHARED, Peaks, trial_peaks
+from gpudiag.whatif.memory_peaks import ELSEWHERE, FLAT, SHARED, Peaks, trial_peaks
 from gpudiag.whatif.memory_signal import Growth, Memory, drops, segments, told_growth
 from tests.whatif.memoryruns import mixed_run
 
@@ -90,7 +90,51 @@ def test_without_memory_on_the_clock_there_is_a_reason_and_no_peak() -> None:
     made = mixed_run(3, 2, n_trials=20)
     run = replace(made.run, gpu=made.run.gpu.drop(columns="mem_used_mib"))
     peaks = trial_peaks(run, np.random.default_rng(0))
-    assert "No memory in use was recorded" in peaks.reason and not peaks.known.any()
+    assert "No memory in use of a GPU was recorded" in peaks.reason and not peaks.known.any()
+
+
+def test_readings_on_another_clock_belong_to_no_trial() -> None:
+    made = mixed_run(3, 2, n_trials=20).run
+    apart = replace(made, info=replace(made.info, clock=replace(made.info.clock, joined=False)))
+    peaks = trial_peaks(apart, np.random.default_rng(0))
+    assert "could not be brought to the trials' own" in peaks.reason and not peaks.known.any()
+
+
+@pytest.mark.parametrize("shift_h", [0.5, 1.0, 1.7])
+def test_memory_of_another_job_is_not_given_to_the_trials(shift_h: float) -> None:
+    """The readings of the same run, but of hours before: they rise and fall, though not with these trials."""
+    made = mixed_run(1, 3)
+    used = made.run.gpu["mem_used_mib"].to_numpy()
+    steps = round(shift_h * 3600 / made.spec.telemetry.period_s) % len(used)
+    assert 0 < steps < len(used)
+    run = replace(made.run, gpu=made.run.gpu.assign(mem_used_mib=np.roll(used, steps)))
+    peaks = trial_peaks(run, np.random.default_rng(0))
+    assert peaks.reason == ELSEWHERE and not peaks.known.any()
+    assert not peaks_of(made).reason
+
+
+def test_memory_that_does_not_rise_is_no_trials_memory() -> None:
+    """Without a reading that falls: nothing is divided by the nothing that trials take."""
+    made = mixed_run(1, 2, n_trials=20)
+    ends = made.run.trials["end"].sort_values()
+    kept = made.run.gpu["time"].to_numpy()
+    near = np.array([(abs((ends - stamp).dt.total_seconds()) < 30).any() for stamp in made.run.gpu["time"]])
+    flat = made.run.gpu.assign(mem_used_mib=500.0)[~near | (kept < ends.iloc[0])]
+    peaks = trial_peaks(replace(made.run, gpu=flat), np.random.default_rng(0))
+    assert peaks.reason in (FLAT, SHARED)
+    assert not peaks.known.any()
+
+
+def test_few_peaks_do_not_speak_for_many() -> None:
+    """Three readings on which nobody grew, of trials that mostly ended before they could be told apart."""
+    made = mixed_run(2, 1, n_trials=60, period_s=5.0)
+    trials = made.run.trials
+    inside = [
+        ((made.run.gpu["time"] > row.start) & (made.run.gpu["time"] < row.end)).to_numpy()
+        for row in trials.iloc[5:].itertuples()
+    ]
+    peaks = trial_peaks(replace(made.run, gpu=made.run.gpu[~np.any(inside, axis=0)]), np.random.default_rng(0))
+    assert "of 60 trials could be told apart" in peaks.reason and not peaks.known.any()
 
 
 def test_two_trials_by_hand() -> None:
