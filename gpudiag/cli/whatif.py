@@ -49,7 +49,8 @@ def whatif(
     else:
         from gpudiag.display import plain
 
-        typer.echo(plain.render(forecast.blocks(), console_for().width))
+        console = console_for()
+        typer.echo(plain.render(forecast.blocks(), console.width, whole=not console.is_terminal))
 
 
 @contextmanager

@@ -27,12 +27,15 @@ from gpudiag.display.blocks import (
 from gpudiag.display.format import safe
 
 
-def render(blocks: Sequence[Block], width: int = 88) -> str:
-    """The blocks as lines of at most ``width`` characters; tables lose their last columns before that."""
-    return "\n".join(line for block in blocks for line in _lines(block, width)).strip("\n")
+def render(blocks: Sequence[Block], width: int = 88, *, whole: bool = False) -> str:
+    """The blocks as lines of at most ``width`` characters; tables lose their last columns before that.
+
+    ``whole`` is for a file or a pipe: there a table has all its columns and all of its cells, however wide it becomes.
+    """
+    return "\n".join(line for block in blocks for line in _lines(block, width, whole)).strip("\n")
 
 
-def _lines(block: Block, width: int) -> list[str]:
+def _lines(block: Block, width: int, whole: bool) -> list[str]:
     match block:
         case Masthead(title, facts):
             return [_cut(safe(title), width), *_pairs(facts, width)]
@@ -43,14 +46,14 @@ def _lines(block: Block, width: int) -> list[str]:
             first = f"{MARKS[block.level]} {block.title}" + (f"  ({block.cost})" if block.cost else "")
             todo = _wrapped(f"Do: {block.advice}", width) if block.advice else []
             shown = [*_wrapped(first, width), *_wrapped(block.summary, width), *_pairs(block.facts, width), *todo]
-            below = [f"  {line}" for symptom in block.symptoms for line in _lines(symptom, width - 2)]
+            below = [f"  {line}" for symptom in block.symptoms for line in _lines(symptom, width - 2, whole)]
             return [*shown, *([f"  {SYMPTOMS}"] if below else []), *below]
         case Remedy():
             code = [f"    {_cut(safe(row), width - 4)}" for row in block.code.splitlines()]
             head = _wrapped(f"{block.title} ({block.mark})", width)
             return [*head, *_wrapped(block.summary, width), *code, *_pairs(block.notes, width)]
         case Table():
-            return _table(block, width)
+            return _table(block, width, whole)
         case Tiles(items):
             return _pairs(items, width)
         case Note():
@@ -78,7 +81,7 @@ def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:
     return out
 
 
-def _table(table: Table, width: int) -> list[str]:
+def _table(table: Table, width: int, whole: bool) -> list[str]:
     if not table.rows:
         return []
     cells = [[_text(cell) for cell in row] for row in table.rows]
@@ -88,8 +91,8 @@ def _table(table: Table, width: int) -> list[str]:
             _wrapped(table.caption, width) if table.caption else []
         )
     wide = [max(len(name), *(len(row[i]) for row in cells)) for i, name in enumerate(table.columns)]
-    wide = [min(size, 40) for size in wide]
-    shown = _fitting(wide, width)
+    wide = wide if whole else [min(size, 40) for size in wide]
+    shown = len(wide) if whole else _fitting(wide, width)
     out = ["  " + "  ".join(_pad(table.columns[i], wide[i], right[i]) for i in range(shown)).rstrip()]
     out += ["  " + "  ".join(_pad(row[i], wide[i], right[i]) for i in range(shown)).rstrip() for row in cells]
     if shown < len(wide):

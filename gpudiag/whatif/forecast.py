@@ -11,6 +11,7 @@ import numpy as np
 
 from gpudiag import __version__
 from gpudiag.display.blocks import Block
+from gpudiag.display.format import plural
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
@@ -20,6 +21,7 @@ from gpudiag.whatif.backtest import Backtest
 from gpudiag.whatif.batch import BatchTest, batch_test
 from gpudiag.whatif.drift import Drift
 from gpudiag.whatif.estimate import NAN, Estimate
+from gpudiag.whatif.memory_capacity import MOST_AT_ONCE, MemoryCapacity, memory_capacity
 from gpudiag.whatif.observed import Observed, observe
 from gpudiag.whatif.parallelism import Overflow, Parallelism, Progress, Remaining, forecast_parallelism
 from gpudiag.whatif.scenario import Scenario
@@ -29,13 +31,13 @@ from gpudiag.whatif.unobserved import bounded_scenarios, usual_workers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gpudiag.whatif.memory_capacity import MemoryCapacity
     from gpudiag.whatif.replay_result import PrunerReplay
 
 T = TypeVar("T")
 
 SCHEMA = "gpudiag.forecast/1"
 MOST_WORKERS = 64
+TOO_MANY = f"Memory is looked at for up to {MOST_AT_ONCE} trials at once on a GPU; not known is whether these fit"
 RESTART_MIN = 10.0
 NO_TARGET = "Nobody stated how many trials the study shall have: give n_trials under [run] in run.toml."
 NONE_LEFT = "As many trials have finished as the study shall have."
@@ -169,8 +171,9 @@ def what_if(
     log = _attempt("parallelism", gaps, lambda: observe(run))
     wanted = _wanted(asked, log.handover.usual if log else usual_workers(run))
     gpus = max(1, len(log.gpus) if log else len(run.gpus))
-    per_gpu = sorted({-(-k // gpus) for k in wanted})
-    capacity = _attempt("memory", gaps, lambda: _capacity(run, per_gpu, restart_min, progress))
+    capacity = _attempt("memory", gaps, lambda: _capacity(run, _per_gpu(wanted, gpus), restart_min, progress))
+    if capacity is not None and (beyond := [k for k in wanted if -(-k // gpus) > MOST_AT_ONCE]):
+        gaps["memory"] = f"{TOO_MANY}: {', '.join(map(str, beyond))} over {plural(gpus, 'GPU')}."
     overflow = _overflow(capacity, gpus, gaps.get("memory", ""))
     pause_min = RESTART_MIN if restart_min is None else restart_min
     remaining = _remaining(run, pause_min)
@@ -197,10 +200,13 @@ def _numbers(parallel: Sequence[int | str] | str | None) -> list[int] | None:
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
         number = int(item) if whole or (isinstance(item, str) and item.strip().isdecimal()) else 0
         if not 1 <= number <= MOST_WORKERS:
-            raise ConfigError(f"parallel must hold whole numbers from 1 to {MOST_WORKERS}, but got {item!r}.")
+            raise ConfigError(
+                f"parallel (--parallel) must hold whole numbers from 1 to {MOST_WORKERS}, but got {item!r}."
+            )
         numbers.append(number)
     if not numbers:
-        raise ConfigError(f"parallel must hold at least one whole number from 1 to {MOST_WORKERS}, but is empty.")
+        most = f"from 1 to {MOST_WORKERS}"
+        raise ConfigError(f"parallel (--parallel) must hold at least one whole number {most}, but is empty.")
     return numbers
 
 
@@ -251,9 +257,12 @@ def _attempt(topic: str, gaps: dict[str, str], make: Callable[[], T]) -> T | Non
         return None
 
 
-def _capacity(run: Run, per_gpu: Sequence[int], restart_min: float | None, progress: Progress) -> MemoryCapacity:
-    from gpudiag.whatif.memory_capacity import memory_capacity
+def _per_gpu(wanted: Sequence[int], gpus: int) -> list[int]:
+    """Numbers of trials on the fullest GPU, as far as memory is looked at; at least one."""
+    return sorted({min(-(-k // gpus), MOST_AT_ONCE) for k in wanted})
 
+
+def _capacity(run: Run, per_gpu: Sequence[int], restart_min: float | None, progress: Progress) -> MemoryCapacity:
     return memory_capacity(run, per_gpu, restart_min=restart_min, progress=progress)
 
 
@@ -267,7 +276,12 @@ def _overflow(capacity: MemoryCapacity | None, gpus: int, reason: str) -> Overfl
     """The chance of an overflow by number of trials over all GPUs, the fullest of which holds the most."""
     if capacity is None:
         return lambda k: Estimate.unknown("%", reason)
-    return lambda k: capacity.overflow(-(-k // gpus))
+
+    def chance(k: int) -> Estimate:
+        each = -(-k // gpus)
+        return capacity.overflow(each) if each <= MOST_AT_ONCE else Estimate.unknown("%", reason)
+
+    return chance
 
 
 def _peaks(capacity: MemoryCapacity | None, log: Observed) -> np.ndarray | None:

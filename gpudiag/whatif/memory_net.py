@@ -8,21 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.stamps import SECOND_US
 from gpudiag.run import Run
-from gpudiag.whatif.backtest import backtest
-from gpudiag.whatif.bounds import bounded_rate, measured_rate
-from gpudiag.whatif.drift import find_drift
+from gpudiag.whatif.bounds import bounded_rate
 from gpudiag.whatif.estimate import Estimate
-from gpudiag.whatif.model import Model, part, whole
-from gpudiag.whatif.observed import Observed, observe
-from gpudiag.whatif.parallelism import RECENT
-from gpudiag.whatif.spread import spread, widening
+from gpudiag.whatif.observed import observe
+from gpudiag.whatif.recent import UNIT, recent
+from gpudiag.whatif.spread import spread
 
 Array = np.ndarray
 
 MIN_RESTARTS = 5
-UNIT = "trials/h"
 UNKNOWN_RESTART = (0.0, 1.0)
 """Hours between which a restart is taken to lie where nobody said and no failure shows it."""
 
@@ -97,34 +92,23 @@ def rates_without_crashes(
         log = observe(run)
     except NotMeasurable as gap:
         return {k: Estimate.unknown(UNIT, str(gap)) for k in levels}
-    test = backtest(log, 0.0)
-    model = _recent(log, tick)
+    held = recent(log, tick)
+    model, now = held.model, held.now
     well = model.trials[log.state[model.trials] != "FAIL"]
-    now = log.handover.usual
-    if test.reason or len(well) < MIN_RESTARTS:
-        return _bounds(log, levels, n_gpus, now, test.reason or "Too few trials ended well.")
+    few = "" if len(well) >= MIN_RESTARTS else "Too few trials ended well."
     clean = replace(model, trials=well)
-    free, here = clean.undisturbed(now), float(clean.point(now).throughput_h.mean())
+    free, here = (1.0, 1.0) if few else (clean.undisturbed(now), float(clean.point(now).throughput_h.mean()))
     out = {}
     for k in levels:
         tick()
         workers = k * n_gpus
+        reason = held.reason(workers) or few
+        if reason:
+            least, most = bounded_rate(held.expected, now, workers, log.busy_share(now))
+            out[k] = Estimate.bounds(least, most, UNIT, reason)
+            continue
         value = float(clean.point(workers).throughput_h.mean())
         most = clean.undisturbed(workers) / free * here
-        factor = widening(workers, now, test.widening)
-        out[k] = spread(value, clean.bootstrap(workers).throughput_h, factor, UNIT, also=(most,), within=(0.0, np.inf))
+        future = clean.bootstrap(workers).throughput_h
+        out[k] = spread(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
     return out
-
-
-def _recent(log: Observed, tick: Callable[[], None]) -> Model:
-    """All of the log, or the last third of it where its trials drift."""
-    model = whole(log, tick)
-    found = find_drift((log.startup_s + model.solo_work_s())[log.state != "FAIL"]).found
-    return replace(part(log, RECENT, 1.0), tick=tick) if found else model
-
-
-def _bounds(log: Observed, levels: Sequence[int], n_gpus: int, now: int, reason: str) -> dict[int, Estimate]:
-    start, end = (log.first_us + (x * SECOND_US).astype(np.int64) for x in (log.start_s, log.end_s))
-    rate = measured_rate(start, end, log.handover, now)
-    busy = log.busy_share(now)
-    return {k: Estimate.bounds(*bounded_rate(rate, now, k * n_gpus, busy), UNIT, reason) for k in levels}

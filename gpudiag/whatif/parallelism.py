@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures.stamps import SECOND_US
 from gpudiag.whatif.assignment import POLICIES
-from gpudiag.whatif.backtest import Backtest, backtest
-from gpudiag.whatif.bounds import bounded_rate, measured_rate
-from gpudiag.whatif.drift import Drift, find_drift
+from gpudiag.whatif.backtest import Backtest
+from gpudiag.whatif.bounds import bounded_rate
+from gpudiag.whatif.drift import Drift
 from gpudiag.whatif.estimate import NAN, Estimate
-from gpudiag.whatif.model import Model, part, whole
+from gpudiag.whatif.model import Model
 from gpudiag.whatif.mva import calibrated_other, mva_throughput
 from gpudiag.whatif.observed import Observed
-from gpudiag.whatif.processor_sharing import Futures
+from gpudiag.whatif.recent import Recent, recent
 from gpudiag.whatif.scenario import Scenario
-from gpudiag.whatif.sharing import telling_levels
-from gpudiag.whatif.spread import ratio_estimate, spread, widening
-
-RECENT = 2 / 3
-"""With drift only the last third of a log says what comes next (METHODS 10)."""
-ALL_FULL = (
-    "The GPU was full with every number of trials that was seen for two minutes, so that nothing tells how much of it "
-    "one trial uses: fewer trials at once may cost nothing, or their share."
-)
+from gpudiag.whatif.spread import ratio_estimate, spread
 
 Progress = Callable[[str], None]
 Overflow = Callable[[int], Estimate]
@@ -79,20 +70,9 @@ def forecast_parallelism(
 ) -> Parallelism:
     """Forecast each number of workers in ``wanted``. ``progress`` is called with what comes next and may raise."""
     progress("back-test on the second half of the log")
-    model, drift = _recent(log, lambda: progress(""), memory_mib)
-    test = backtest(log, 0.0 if not drift.found else RECENT, model.tick)
-    now = log.handover.usual
-    start, end = (log.first_us + (x * SECOND_US).astype(np.int64) for x in (log.start_s, log.end_s))
-    rate = measured_rate(start, end, log.handover, now)
-    point, many = model.point(now), model.bootstrap(now)
-    expected = rate
-    if test.tested and not test.passed:
-        # The rate is not the same throughout: what it was in the second half must lie within.
-        expected = replace(rate, low=min(rate.low, test.measured), high=max(rate.high, test.measured))
-    elif not test.reason:
-        value = float(point.throughput_h.mean())
-        expected = spread(value, many.throughput_h, widening(now, now, test.widening), "trials/h")
-    base = _Base(model, now, expected, point, many, model.undisturbed(now), test, remaining, overflow)
+    held = recent(log, lambda: progress(""), memory_mib)
+    model, test, now = held.model, held.test, held.now
+    base = _Base(held, model, now, held.expected, model.undisturbed(now), remaining, overflow)
     scenarios = []
     for k in wanted:
         progress(f"re-simulation with {k} at once")
@@ -102,38 +82,26 @@ def forecast_parallelism(
         policies = tuple(
             (k, policy, float(model.point(k, policy=policy).throughput_h.mean())) for k in wanted for policy in POLICIES
         )
-    return Parallelism(tuple(scenarios), now, rate, test, drift, policies, model)
-
-
-def _recent(log: Observed, tick: Callable[[], None], memory_mib: np.ndarray | None) -> tuple[Model, Drift]:
-    """All of the log, or where its trials drift the last third of it."""
-    model = whole(log, tick, memory_mib)
-    decided = log.state != "FAIL"
-    drift = find_drift((log.startup_s + model.solo_work_s())[decided])
-    if not drift.found:
-        return model, drift
-    return replace(part(log, RECENT, 1.0), tick=tick, memory_mib=memory_mib), drift
+    return Parallelism(tuple(scenarios), now, held.rate, test, held.drift, policies, model)
 
 
 @dataclass(frozen=True, eq=False)
 class _Base:
     """The present number of workers, against which every other is set; ``rate`` is what is expected of it."""
 
+    held: Recent
     model: Model
     now: int
     rate: Estimate
-    point: Futures
-    many: Futures
     undisturbed: float
-    test: Backtest
     remaining: Remaining
     overflow: Overflow
 
     def scenario(self, k: int) -> Scenario:
         log = self.model.log
         least, most = bounded_rate(self.rate, self.now, k, log.busy_share(self.now))
-        factor = widening(k, log.handover.most, self.test.widening)
-        reason = self._reason(k)
+        factor = self.held.widening(k)
+        reason = self.held.reason(k)
         changed = k != self.now
         if reason:
             throughput = Estimate.bounds(least, most, "trials/h", reason)
@@ -145,7 +113,7 @@ class _Base:
             value, now = float(point.throughput_h.mean()), self.rate.value
             throughput = spread(value, many.throughput_h, factor, "trials/h", also=(other * now,), within=(least, most))
             bounds = (min(1.0, k / self.now), max(1.0, most / self.rate.high))
-            gain = ratio_estimate(point, many, self.point, self.many, factor, bounds, also=(other,))
+            gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, bounds, also=(other,))
             util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%", within=(0.0, 100.0))
         return Scenario(
             k=k,
@@ -161,12 +129,6 @@ class _Base:
             most=most,
             beyond=k > log.handover.most,
         )
-
-    def _reason(self, k: int) -> str:
-        """Why there can be bounds only; '' for a forecast."""
-        if self.test.reason:
-            return self.test.reason
-        return ALL_FULL if k < self.now and not len(telling_levels(self.model.levels)) else ""
 
     def _complete(self, throughput: Estimate) -> Estimate:
         """COMPLETE trials per hour: the same share of the trials as so far."""

@@ -51,7 +51,7 @@ def between(estimate: Estimate) -> str:
     ends = [_short(x, digits, estimate.unit) for x in (estimate.low, estimate.high)]
     known = not (math.isnan(estimate.low) or math.isnan(estimate.high))
     if not estimate.known:
-        return "–".join(ends) if known else UNKNOWN
+        return (ends[0] if ends[0] == ends[1] else "–".join(ends)) if known else UNKNOWN
     value = _short(estimate.value, 3, estimate.unit)
     return f"{value} ({'–'.join(ends)})" if known else value
 
@@ -86,7 +86,7 @@ def _table(forecast: Forecast) -> Table:
     shown = {name: tell for name, tell in known.items() if any(tell(s) != UNKNOWN for s in forecast.parallel)}
     rows = []
     for scenario in forecast.parallel:
-        cells: list[Cell] = [Number(str(scenario.k))]
+        cells: list[Cell] = [Number(f"{scenario.k} (now)" if scenario.k == forecast.now else str(scenario.k))]
         rows.append((*cells, *(Number(tell(scenario)) for tell in shown.values())))
     return Table(("At once", *shown), tuple(rows), _caption(forecast))
 
@@ -95,6 +95,7 @@ def _caption(forecast: Forecast) -> str:
     text = "In brackets an interval of about 90 %."
     if any(s.bounds_only for s in forecast.parallel):
         text = "Where there is no value before the interval, these are bounds."
+    text += _base(forecast)
     if any(s.beyond and not s.bounds_only for s in forecast.parallel):
         first = min(s.k for s in forecast.parallel if s.beyond)
         text += f" {first} at once or more was not observed: an extrapolation."
@@ -105,11 +106,27 @@ def _caption(forecast: Forecast) -> str:
     return text
 
 
+def _base(forecast: Forecast) -> str:
+    """What throughput is a multiple of: what is expected of the present number, which is not what was measured."""
+    here = next((s for s in forecast.parallel if s.k == forecast.now), None)
+    if here is None or math.isnan(here.throughput.low):
+        return ""
+    if here.throughput.known:
+        known = f"the {_short(here.throughput.value, 3, 'trials/h')} trials/h that the model expects"
+        return f" Times now: over {known} of {forecast.now} at once, not over what was measured."
+    if forecast.backtest is not None and forecast.backtest.tested:
+        known = quantity(forecast.backtest.measured)
+        both = f"what was measured of it and the {known} trials/h of the second half"
+        return f" The bounds of {forecast.now} at once hold both {both}."
+    return ""
+
+
 def _best(forecast: Forecast) -> str:
     """What the highest throughput among those that memory allows means in words."""
     others = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known]
-    fitting = [s for s in others if not s.overflow.high > RISKY_PCT]
-    risky = [str(s.k) for s in others if s not in fitting]
+    risky = [str(s.k) for s in others if s.overflow.high > RISKY_PCT]
+    looked_at = any(s.overflow.known for s in forecast.parallel)
+    fitting = [s for s in others if str(s.k) not in risky and (s.overflow.known or not looked_at)]
     said = (
         [
             f"With {_any_of(risky)} at once, trials together exceed the memory now and then: Memory capacity "
@@ -176,7 +193,10 @@ def models(forecast: Forecast) -> Table:
         ends = between(Estimate.bounds(scenario.least, scenario.most, "trials/h", ""))
         return tuple(Number(text) for text in (str(scenario.k), *models, ends))
 
-    caption = "Trials/h by model. Linear is what is often assumed; it takes trials for undisturbed by each other."
+    caption = (
+        "Trials/h by model. Linear is what is often assumed, in proportion to the rate as measured; it takes trials "
+        "for undisturbed by each other."
+    )
     columns = ("At once", "Processor sharing", "Queueing (MVA)", "Linear", "Bounds")
     return Table(columns, tuple(map(row, forecast.parallel)), caption)
 

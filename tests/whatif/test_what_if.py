@@ -19,7 +19,10 @@ from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.report.forecast import SECTIONS, schema, shown
 from gpudiag.simulation.spec import Gpu, Spec, override
 from gpudiag.simulation.world import World
+from gpudiag.whatif.backtest import backtest
 from gpudiag.whatif.forecast import Forecast
+from gpudiag.whatif.memory_net import rates_without_crashes
+from gpudiag.whatif.observed import observe
 
 SPEC = override(
     Spec(),
@@ -170,6 +173,33 @@ def test_a_study_that_changes_in_the_middle_gets_bounds() -> None:
     longer = override(SPEC, {"n_trials": 60, "epoch_s": (20.0, 60.0), "start": "2025-10-25T03:00:00"})
     made = gd.what_if(_joined(first.run, gd.simulate(longer, seed=7).run), [6])
     assert made.drift.found or (made.backtest is not None and not made.backtest.passed)
+
+
+def test_memory_and_parallelism_say_the_same_of_a_study_that_drifts() -> None:
+    """The whole log fails its back-test, the last third, which the forecast is made of, passes."""
+    first = gd.simulate(SPEC, seed=6, n_trials=80)
+    longer = override(SPEC, {"n_trials": 60, "epoch_s": (20.0, 60.0), "start": "2025-10-25T03:00:00"})
+    run = _joined(first.run, gd.simulate(longer, seed=7).run)
+    made = gd.what_if(run, [2, 4, 6])
+    assert made.drift.found and made.backtest is not None and made.backtest.passed
+    assert not backtest(observe(run), 0.0).passed
+    rates = rates_without_crashes(run, [2, 4, 6], 1, lambda: None)
+    assert (run.trials["state"] != "FAIL").all()
+    for k, rate in rates.items():
+        found = made.at(k).throughput
+        assert not found.bounds_only and not rate.bounds_only
+        assert (rate.value, rate.low) == (pytest.approx(found.value), pytest.approx(found.low))
+
+
+def test_memory_and_parallelism_have_bounds_in_the_same_rows(case_1: Forecast, case_4: Forecast) -> None:
+    for made in (case_1, case_4):
+        assert made.capacity is not None
+        table = made.capacity.table.set_index("k")
+        for scenario in made.parallel:
+            assert math.isnan(table.at[scenario.k, "rate_day"]) == scenario.bounds_only
+            if scenario.bounds_only:
+                ends = (scenario.throughput.low, scenario.throughput.high)
+                assert tuple(table.loc[scenario.k, ["rate_day_low", "rate_day_high"]] / 24) == pytest.approx(ends)
 
 
 def _joined(before: gd.Run, after: gd.Run) -> gd.Run:
