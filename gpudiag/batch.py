@@ -10,10 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
-from gpudiag.errors import ConfigError
+from gpudiag.errors import ConfigError, InputError
 from gpudiag.load import MANIFEST
+from gpudiag.readers.identify import identify
+from gpudiag.readers.source import Source
 from gpudiag.report.index import Index, Row, failed, read_row
 from gpudiag.report.notebooks import DOCUMENT
 
@@ -30,22 +33,53 @@ class Job:
 
 def plan_jobs(runs: Sequence[Path]) -> list[Job]:
     """A job a run; a folder that only holds runs stands for all of them. Folders of reports are named after runs."""
-    paths = [path for run in runs for path in _expanded(run)]
-    taken: dict[str, int] = {}
+    paths = [path for run in runs for path in runs_in(run)]
+    names = [path.resolve().name if path.is_dir() else path.resolve().parent.name for path in paths]
+    taken: set[str] = set()
     jobs = []
-    for path in paths:
-        name = path.resolve().name if path.is_dir() else path.resolve().parent.name
-        if sum((other.resolve().name == name) for other in paths) > 1:
-            name = f"{path.resolve().parent.name}-{name}"
-        taken[name] = taken.get(name, 0) + 1
-        jobs.append(Job(path, name if taken[name] == 1 else f"{name}-{taken[name]}"))
+    for path, own in zip(paths, names, strict=True):
+        name = own if names.count(own) == 1 else f"{path.resolve().parent.name}-{own}"
+        free = (name if n == 1 else f"{name}-{n}" for n in count(1))
+        folder = next(x for x in free if x.casefold() not in taken)  # some disks do not tell Run from run
+        taken.add(folder.casefold())
+        jobs.append(Job(path, folder))
     return jobs
 
 
-def _expanded(run: Path) -> list[Path]:
-    if run.is_dir() and not (run / MANIFEST).is_file():
-        return sorted(found.parent for found in run.rglob(MANIFEST)) or [run]
-    return [run]
+def runs_in(folder: Path) -> list[Path]:
+    """The folder itself where it is a run; where it only holds runs, with a run.toml in one at least, those."""
+    if not folder.is_dir() or _is_run(folder) or not any(folder.rglob(MANIFEST)):
+        return [folder]
+    return [run for run, recognised in _below(folder) if recognised]
+
+
+def left_out(folder: Path) -> list[Path]:
+    """Folders beside the runs of :func:`runs_in` that hold files of which no reader recognises any."""
+    return [] if runs_in(folder) == [folder] else [path for path, recognised in _below(folder) if not recognised]
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Folders with files, down to the first that is a run, and whether they are one."""
+    for path in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        if _is_run(path):
+            yield path, True
+            continue
+        if any(inner.is_file() for inner in path.iterdir()):
+            yield path, False
+        yield from _below(path)
+
+
+def _is_run(folder: Path) -> bool:
+    """It has a run.toml, or data directly in it, or is such as a reader takes whole."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    return (folder / MANIFEST).is_file() or any(map(_recognised, [folder, *files]))
+
+
+def _recognised(path: Path) -> bool:
+    try:
+        return identify(Source.open(path)) is not None
+    except InputError:  # a pipe, or damaged
+        return False
 
 
 def report_all(

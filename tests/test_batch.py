@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.batch import Job, plan_jobs, report_all
+from gpudiag.batch import Job, left_out, plan_jobs, report_all
 from gpudiag.cli import main
-from gpudiag.errors import ConfigError
+from gpudiag.errors import ConfigError, InputError
 from gpudiag.report.index import Index, Row
 
 
@@ -23,6 +23,40 @@ def test_a_folder_of_runs_is_all_of_them_and_names_stay_apart(samples: Path, tmp
         (tmp_path / name / "run").mkdir(parents=True)
         (tmp_path / name / "run" / "run.toml").write_text("", encoding="utf-8")
     assert [job.folder for job in plan_jobs([tmp_path])] == ["a-run", "b-run"]
+
+
+def test_a_run_is_told_by_its_data_where_it_has_no_run_toml(samples: Path, tmp_path: Path) -> None:
+    log = samples / "healthy" / "gpu.csv"
+    shutil.copytree(samples / "healthy", tmp_path / "b" / "listed")
+    for folder in ("a", "b/bare", "Twin/x", "twin/x"):
+        (tmp_path / folder).mkdir(parents=True)
+        shutil.copy(log, tmp_path / folder)
+    (tmp_path / "b" / "junk").mkdir()
+    (tmp_path / "b" / "junk" / "noise.bin").write_bytes(bytes(range(256)))
+    jobs = plan_jobs([tmp_path])
+    assert [str(job.run.relative_to(tmp_path)) for job in jobs] == ["Twin/x", "a", "b/bare", "b/listed", "twin/x"]
+    assert len({job.folder.casefold() for job in jobs}) == 5
+    assert [path.name for path in left_out(tmp_path)] == ["junk"]
+    # Data of its own beside a run below: the folder is the run, and it alone.
+    shutil.copy(log, tmp_path / "b")
+    assert plan_jobs([tmp_path / "b"]) == [Job(tmp_path / "b", "b")]
+    assert left_out(tmp_path / "b") == []
+    assert plan_jobs([tmp_path / "a"]) == [Job(tmp_path / "a", "a")]
+
+
+def test_folders_of_reports_never_meet(tmp_path: Path) -> None:
+    runs = [tmp_path / name for name in ("q/x", "s/q/x", "r/q-x-2", "Q/X")]
+    for run in runs:
+        run.mkdir(parents=True, exist_ok=True)
+        (run / "run.toml").touch()
+    folders = [job.folder.casefold() for job in plan_jobs(runs)]
+    assert len(set(folders)) == len(runs)
+
+
+def test_a_document_of_another_tool_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "diagnosis.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"holds no diagnosis\.json"):
+        Index.read(tmp_path)
 
 
 def test_no_run_is_no_job_and_no_worker_is_an_error(tmp_path: Path) -> None:

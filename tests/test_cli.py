@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,24 @@ def test_a_report_that_cannot_be_written_is_refused_before_any_work(gpudiag, sam
     code, out, err = gpudiag("report", samples / "tiny-batch-laptop", "-o", tmp_path / "taken" / "deep")
     assert (code, out) == (2, "")
     assert "is not a folder; choose another -o" in err and err.count("\n") == 1
+
+
+def test_a_suppression_file_that_lies_about_is_for_notebooks_that_know_of_it(
+    gpudiag, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told by what papermill would be given; nothing is executed."""
+    asked: list[dict[str, object]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpudiag.report.notebooks._execute", lambda notebook, parameters, *_: asked.append(parameters))
+    (tmp_path / "gpudiag.toml").touch()
+    (tmp_path / "mine.toml").touch()
+    run = samples / "tiny-batch-laptop"
+    for chosen in (["--notebook", "capacity_report"], [], ["--suppress", "mine.toml"], ["-p", "suppress=mine.toml"]):
+        with suppress(AttributeError):  # there is no executed notebook to write
+            gpudiag("report", run, "-o", tmp_path / "out", *chosen)
+    assert [Path(str(given.get("suppress", "none"))).name for given in asked] == [
+        "none", "gpudiag.toml", "mine.toml", "mine.toml",
+    ]  # fmt: skip
 
 
 def test_a_report_stays_in_its_folder_whatever_the_run_is_called() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gpudiag.errors import ConfigError, nearest
@@ -22,8 +23,12 @@ def check_output(folder: Path) -> None:
     there = next(part for part in (folder, *folder.absolute().parents) if part.exists())
     if not there.is_dir():
         raise ConfigError(f"{folder}: cannot be written to, because {there} is not a folder; choose another -o.")
-    if not os.access(there, os.W_OK):
-        raise ConfigError(f"{folder}: cannot be written to, because {there} is read-only; choose another -o.")
+    try:
+        with TemporaryDirectory(prefix=".gpudiag-", dir=there):  # permissions alone say little to root and in /proc
+            pass
+    except OSError as error:
+        why = "is read-only" if not os.access(there, os.W_OK) else f"takes no files ({error.strerror})"
+        raise ConfigError(f"{folder}: cannot be written to, because {there} {why}; choose another -o.") from error
 
 
 def run_inputs(

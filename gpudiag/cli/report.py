@@ -46,7 +46,8 @@ def report(
     suppress: Suppress = None,
 ) -> None:
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
-    from gpudiag.batch import plan_jobs
+    from gpudiag.batch import left_out, plan_jobs
+    from gpudiag.report.notebooks import find_notebook, has_parameter
 
     one_of("--fail-on", fail_on, LEVELS)
     planned = plan_jobs(runs or [])
@@ -55,6 +56,9 @@ def report(
     if len(planned) > 1:
         if telemetry or trials or artifacts:
             raise ConfigError("got several runs and single inputs as well; give one or the other.")
+        unread = [str(path) for run in runs or [] for path in left_out(run)]
+        if unread:
+            typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
         given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
         level = _report_many(planned, output or Path("reports"), notebook, given, jobs)
     else:
@@ -62,7 +66,9 @@ def report(
         inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
         options |= {("run_path" if name == "path" else name): value for name, value in inputs.items()}
         known = suppression_file(suppress, run)
-        level = _report_one(output, notebook, options | ({"suppress": known} if known else {}))
+        if known and (suppress or has_parameter(find_notebook(notebook), "suppress")):
+            options = {"suppress": known} | options
+        level = _report_one(output, notebook, options)
     if level == "failed":
         raise typer.Exit(2)
     if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:

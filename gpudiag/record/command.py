@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 
 from gpudiag.errors import ConfigError
+from gpudiag.record.command_line import shown
 
 FORWARDED = tuple(
     getattr(signal, name)
@@ -20,7 +20,7 @@ class Command:
     """One process with our stdin, stdout and stderr. Its children are its own affair: nobody waits for them."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        self.text = shlex.join(arguments)
+        self.text = shown(arguments)
         self._arguments = list(arguments)
         self._process: subprocess.Popen[bytes] | None = None
         self._mask: set[signal.Signals | int] = set()

@@ -13,6 +13,7 @@ from gpudiag.errors import ConfigError, InputError, InputNotFound
 from gpudiag.load import MANIFEST, locate, walk
 from gpudiag.manifest import Manifest, read_manifest
 from gpudiag.readers.identify import identify
+from gpudiag.readers.trials import is_url, show_url
 from gpudiag.report import pages
 from gpudiag.report.locate import find_notebook, shipped_notebooks
 from gpudiag.report.notebooks import check_parameters
@@ -24,8 +25,10 @@ PARAMETERS = "parameters"
 DEMO = "hpo-aggressive-pruning"
 DEMO_PAIR = "idle-second-gpu"
 FILLED = ("run_path", "baseline_path", "experiment_path", "reports_path")
-NEEDED = {"gpu_report": ("telemetry",), "hpo_report": ("trials", "artifacts")}
-"""Notebooks of single inputs: they are copied where the run has one of these, for they have nothing to show else."""
+SINGLE = {"gpu_report": ("telemetry",), "hpo_report": ("trials", "artifacts")}
+"""Notebooks of single inputs, and which of them stand in for the run."""
+NEEDED = SINGLE | dict.fromkeys(("capacity_report", "tour", "ad_hoc"), ("trials", "artifacts"))
+"""Notebooks that are copied only where the run has one of these, for they have nothing to show else."""
 ALSO = {"gpu_report": ("timezone",), "hpo_report": ("study", "timezone"), "run_report": ("diagnosis_json",)}
 
 
@@ -94,8 +97,9 @@ def copy_all(folder: Path, run: Path | None) -> list[Path]:
         path = folder / f"{shipped.name}.ipynb"
         needed = NEEDED.get(shipped.name)
         if not path.exists() and (needed is None or any(values[name] for name in needed)):
-            names = FILLED + (needed or ()) + ALSO.get(shipped.name, ())
-            filled = {name: values[name] for name in names if name in shipped.parameters and values[name]}
+            single = SINGLE.get(shipped.name, ())  # an input that the run lacks must not stay that of the sample
+            names = [x for x in (*FILLED, *single, *ALSO.get(shipped.name, ())) if x in shipped.parameters]
+            filled = {x: values[x] for x in names if values[x] or x in single}
             made.append(copy_notebook(shipped.name, path, filled))
     return made
 
@@ -104,7 +108,11 @@ def kept_about_others(folder: Path, run: Path) -> list[Path]:
     """Notebooks in ``folder`` that have a ``run_path``, and it is not this run's: copied earlier, or changed since."""
     this = json.dumps(str(run.resolve()), ensure_ascii=False)[1:-1]
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(folder.glob("*.ipynb"))}
-    return [path for path, text in texts.items() if re.search(r"\brun_path\s*=", text) and this not in text]
+    return [
+        path
+        for path, text in texts.items()
+        if re.search(r"\brun_path\s*=", text) and not re.search(rf"['\"]{re.escape(this)}[\\'\"]", text)
+    ]
 
 
 def _demo(folder: Path) -> dict[str, Any]:
@@ -142,7 +150,12 @@ def _inputs(run: Path) -> dict[str, Any]:
     if not any(found.values()):
         raise InputError(f"{run}: no data found; `gpudiag inspect {run}` says how each file would be read.")
     named = {"study": manifest.study or "", "timezone": manifest.timezone or ""}
-    return {**found, "trials": next(iter(found["trials"]), ""), **named}
+    study = next(iter(found["trials"]), "")
+    return {
+        **found,
+        "trials": "" if is_url(study) and show_url(study) != study else study,
+        **named,
+    }  # a password is not copied
 
 
 def fill(notebook: NotebookNode, values: Mapping[str, Any]) -> None:

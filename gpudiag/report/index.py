@@ -60,7 +60,7 @@ class Index(Shown):
     def read(cls, folder: str | Path) -> Index:
         """The reports found below a folder, by their diagnosis.json. Raises InputError where there is none."""
         folder = Path(folder)
-        found = sorted(path.parent for path in folder.rglob(DOCUMENT))
+        found = sorted(path.parent for path in folder.rglob(DOCUMENT) if _is_diagnosis(path))
         if not found:
             raise InputError(f"{folder}: holds no {DOCUMENT}; make the reports with: gpudiag report RUN... -o {folder}")
         return cls.of(read_row(path, path.relative_to(folder).as_posix()) for path in found)
@@ -119,6 +119,15 @@ class Index(Shown):
         pages.write(folder / "index.html", self.html())
         pages.write(folder / "index.md", self.markdown())
         return [folder / "index.html", folder / "index.md"]
+
+
+def _is_diagnosis(path: Path) -> bool:
+    """Ours, and not another tool's file of that name."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and str(document.get("schema", "")).startswith("gpudiag.diagnosis/")
 
 
 def read_row(folder: Path, link: str) -> Row:

@@ -11,6 +11,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from gpudiag import errors
 from gpudiag.errors import ConfigError, InputError, ReportError, nearest
 from gpudiag.report import pages
 from gpudiag.report.locate import find_notebook
+from gpudiag.report.redact import redacted
 
 __all__ = ["ReportFiles", "check_parameters", "find_notebook", "run_notebook"]
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 JSON_PARAMETER = "diagnosis_json"
 DOCUMENT = "diagnosis.json"
-_SECRET = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@")
 
 
 class ReportFiles(NamedTuple):
@@ -68,8 +69,11 @@ def run_notebook(
     if wants_json:
         _forget_json(executed)
     files = _write(executed, Path(output_dir))
+    beside = files.html.with_name(DOCUMENT)
     if left is not None:
-        pages.write(files.html.with_name(DOCUMENT), left)
+        pages.write(beside, left)
+    elif JSON_PARAMETER not in given:
+        beside.unlink(missing_ok=True)  # an earlier report's, about another run perhaps
     return files
 
 
@@ -89,6 +93,11 @@ def check_parameters(notebook: Path, parameters: Mapping[str, Any]) -> dict[str,
             hint = nearest(name, legal) if legal else "it has none"
             raise ConfigError(f"notebook {notebook.stem} has no parameter '{name}'; {hint}")
     return {name: _typed(name, _plain(name, value), legal[name]) for name, value in parameters.items()}
+
+
+def has_parameter(notebook: Path, name: str) -> bool:
+    """Whether the notebook's parameters cell has one of this name."""
+    return name in _inspect(notebook)
 
 
 def _inspect(notebook: Path) -> Mapping[str, Any]:
@@ -217,10 +226,8 @@ def _heading(cells: list[NotebookNode]) -> str:
 
 def _neutral(notebook: NotebookNode, name: str) -> NotebookNode:
     """Without passwords of storage URLs, and without this machine's paths in papermill's notes."""
-    import nbformat
-
-    text = _SECRET.sub(r"\1***@", nbformat.writes(notebook))
-    clean = nbformat.reads(text, as_version=4)
+    clean = deepcopy(notebook)
+    redacted(clean, notebook.metadata.get("papermill", {}).get("parameters", {}))
     clean.metadata.setdefault("papermill", {}).update(input_path=name, output_path="report.ipynb")
     return clean
 

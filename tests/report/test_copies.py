@@ -79,12 +79,23 @@ def test_every_input_that_a_laboratory_names_exists(samples: Path, tmp_path: Pat
     assert left.parent.parent == Path(str(parameters(tmp_path / "given" / "batch_index.ipynb")["reports_path"]))
 
 
-@pytest.mark.parametrize(("name", "absent"), [("gpu.csv", "hpo_report"), ("optuna.db", "gpu_report")])
-def test_a_run_of_one_kind_gets_no_notebook_of_the_other(name: str, absent: str, samples: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [("gpu.csv", {"hpo_report", "capacity_report", "tour", "ad_hoc"}), ("optuna.db", {"gpu_report"})],
+)
+def test_a_run_of_one_kind_gets_no_notebook_of_the_other(
+    name: str, absent: set[str], samples: Path, tmp_path: Path
+) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / name).symlink_to(samples / "healthy" / name)
     made = copy_all(tmp_path / "lab", tmp_path / "run")
-    assert {notebook.name for notebook in list_notebooks()} - {path.stem for path in made} == {absent}
+    assert {notebook.name for notebook in list_notebooks()} - {path.stem for path in made} == absent
+
+
+def test_a_batch_without_a_study_does_not_get_that_of_the_sample(samples: Path, tmp_path: Path) -> None:
+    copy_all(tmp_path, samples / "idle-second-gpu" / "baseline")
+    filled = parameters(tmp_path / "hpo_report.ipynb")
+    assert filled["trials"] == "" and filled["artifacts"]
 
 
 def test_a_laboratory_of_another_run_is_told(samples: Path, tmp_path: Path) -> None:
@@ -94,6 +105,21 @@ def test_a_laboratory_of_another_run_is_told(samples: Path, tmp_path: Path) -> N
     assert copy_all(tmp_path, second) == []
     assert tmp_path / "run_report.ipynb" in kept_about_others(tmp_path, second)
     assert tmp_path / "gpu_report.ipynb" not in kept_about_others(tmp_path, second)
+
+
+def test_a_run_whose_name_begins_like_another_is_another(samples: Path, tmp_path: Path) -> None:
+    for name in ("run1", "run10"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "gpu.csv").symlink_to(samples / "healthy" / "gpu.csv")
+    copy_all(tmp_path / "lab", tmp_path / "run10")
+    assert kept_about_others(tmp_path / "lab", tmp_path / "run10") == []
+    assert kept_about_others(tmp_path / "lab", tmp_path / "run1")
+
+
+def test_the_password_of_a_storage_is_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('trials = "postgresql://me:hunter22@127.0.0.1/study"\n', encoding="utf-8")
+    for path in copy_all(tmp_path / "lab", tmp_path):
+        assert "hunter22" not in path.read_text(encoding="utf-8"), path.name
 
 
 @pytest.mark.parametrize(("make", "error", "said"), [(False, InputNotFound, "no such"), (True, InputError, "no data")])

@@ -163,3 +163,11 @@ def test_a_report_replaces_the_one_before(notebook: Make, tmp_path: Path) -> Non
     assert [p.name for p in (out / "report_files").iterdir()] == ["mine.txt"]
     metadata = json.loads(second.ipynb.read_text())["metadata"]["papermill"]
     assert (metadata["input_path"], metadata["output_path"]) == ("small.ipynb", "report.ipynb")
+
+
+@pytest.mark.slow
+def test_the_diagnosis_of_an_earlier_report_does_not_stay(notebook: Make, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "diagnosis.json").write_text("{}")
+    run_notebook(notebook("1"), tmp_path / "out", {})
+    assert not (tmp_path / "out" / "diagnosis.json").exists()

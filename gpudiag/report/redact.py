@@ -1,0 +1,59 @@
+"""Passwords of storage URLs, taken out of an executed notebook before anything of it is written."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gpudiag.readers.trials.url import is_url, secrets_of, show_url
+
+_IN_TEXT = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@|([?&][^=&\s]*(?:pass|pwd|secret)[^=&\s]*=)[^&\s'\"<\\]+", re.I)
+LEAST_LETTERS = 4
+"""A shorter password is taken out of the URL only: elsewhere its letters stand for something else."""
+
+
+def redacted(node: Any, parameters: Any) -> Any:
+    """The notebook (nested dicts and lists of text) without the passwords in the values of its parameters.
+
+    URLs that come from elsewhere lose what looks like a password.
+    """
+    swaps: dict[str, str] = {}
+    for url in _urls(parameters):
+        swaps |= {said: show_url(url) for said in _spellings(url)}
+        swaps |= {
+            said: "***" for secret in secrets_of(url) if len(secret) >= LEAST_LETTERS for said in _spellings(secret)
+        }
+    return _changed(node, swaps)
+
+
+def _urls(values: Any) -> Iterator[str]:
+    """Storage URLs that hold a secret, anywhere in the values."""
+    if isinstance(values, str):
+        yield from (part for part in {values, *values.split()} if is_url(part) and show_url(part) != part)
+    elif isinstance(values, dict):
+        for value in values.values():
+            yield from _urls(value)
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _urls(value)
+
+
+def _spellings(text: str) -> Iterable[str]:
+    """As it stands, as Python and JSON write it, and as HTML does."""
+    return {text, repr(text)[1:-1], json.dumps(text)[1:-1], html.escape(text), html.escape(text, quote=False)}
+
+
+def _changed(node: Any, swaps: dict[str, str]) -> Any:
+    if isinstance(node, str):
+        for secret, shown in swaps.items():
+            node = node.replace(secret, shown)
+        return _IN_TEXT.sub(lambda found: f"{found[1]}***@" if found[1] else f"{found[2]}***", node)
+    if isinstance(node, dict):
+        for key, value in node.items():
+            node[key] = _changed(value, swaps)
+    elif isinstance(node, list):
+        node[:] = [_changed(value, swaps) for value in node]
+    return node
