@@ -20,8 +20,9 @@ from gpudiag.readers.wandb_log import EXIT, KEY, MAGIC, RUN, VALUE_JSON, Message
 
 NAME = "wandb-run"
 
-_PROJECT, _CONFIG, _DISPLAY_NAME, _HOST, _START_TIME = 3, 4, 8, 13, 17
+_PROJECT, _CONFIG, _DISPLAY_NAME, _SWEEP, _HOST, _START_TIME = 3, 4, 8, 12, 13, 17
 """Fields of RunRecord."""
+SWEEP = "user_attrs.sweep"
 _UPDATE = 1
 _EXIT_CODE, _RUNTIME_S = 1, 2
 """Fields of RunExitRecord."""
@@ -49,6 +50,7 @@ def _runs(folder: Path) -> Iterator[Path]:
 def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per run, in the order of the folders' names, which begin with their time.
 
+    The runs of one sweep are a study of its name, as W&B writes it: project/sweep.
     A run without an exit record was killed or is still running: its state is RUNNING and its end unknown.
     """
     problems = ProblemLog()
@@ -58,6 +60,9 @@ def read(source: Source, options: ReadOptions) -> Trials:
     found = [_run(folder, problems) for folder in folders]
     projects = {project for project, _ in found if project}
     study = projects.pop() if len(projects) == 1 else source.path.name
+    sweeps = {row.get(SWEEP) for _, row in found}
+    if len(sweeps) == 1 and None not in sweeps:
+        study = f"{study}/{sweeps.pop()}"
     return batch([row for _, row in found], source, options, NAME, problems, study=study)
 
 
@@ -115,6 +120,8 @@ def _from_file(path: Path, row: dict[str, Any], problems: ProblemLog) -> str:
 def _describe(run: Message, row: dict[str, Any]) -> None:
     row["name"] = text(run, _DISPLAY_NAME) or row["name"]
     row["host"] = text(run, _HOST) or row["host"]
+    if sweep := text(run, _SWEEP):
+        row[SWEEP] = sweep
     began_us = epoch_us(run, _START_TIME)
     if began_us:
         row["start"] = began_us / 1e6

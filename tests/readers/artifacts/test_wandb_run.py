@@ -90,6 +90,21 @@ def test_a_folder_of_runs_is_one_study_and_its_metrics_are_telemetry(tmp_path: P
     assert run.events["kind"].tolist() == ["gpu_assigned", "oom"]
 
 
+@pytest.mark.parametrize(
+    ("sweeps", "study"), [(("q1w2", "q1w2"), "proj/q1w2"), (("q1w2", "zz"), "proj"), (("q1w2", ""), "proj")]
+)
+def test_the_runs_of_one_sweep_are_its_study(
+    tmp_path: Path, wandb_bytes: ModuleType, sweeps: tuple[str, str], study: str
+) -> None:
+    for at, sweep in enumerate(sweeps):
+        begun = wandb_bytes.run_record(f"r{at}", f"run {at}", AT_S + at, {"lr": at / 10}, "node8", sweep)
+        make(tmp_path, f"r{at}", wandb_bytes.run_file([begun, wandb_bytes.exit_record(0, 60)]))
+    out = read(tmp_path)
+    assert out.studies["study"].tolist() == [study] and set(out.trials["study"]) == {study}
+    assert [cell or "" for cell in out.trials["user_attrs.sweep"].fillna("")] == list(sweeps)
+    assert out.trials["params.lr"].tolist() == [0.0, 0.1]
+
+
 def test_a_run_folder_itself(tmp_path: Path, wandb_bytes: ModuleType) -> None:
     run = make(tmp_path, "abc", content(wandb_bytes, 0))
     found = [(source.path.name, recognised) for source, recognised in walk(run)]

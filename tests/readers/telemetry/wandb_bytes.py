@@ -45,10 +45,12 @@ def exit_record(code: int, runtime_s: int) -> bytes:
     return field(18, (field(1, code) if code else b"") + field(2, runtime_s))
 
 
-def run_record(run_id: str, name: str, epoch_s: float, config: Mapping[str, object], host: str) -> bytes:
+def run_record(
+    run_id: str, name: str, epoch_s: float, config: Mapping[str, object], host: str, sweep: str = ""
+) -> bytes:
     settings = b"".join(field(1, item(key, value)) for key, value in config.items())
     body = field(1, run_id) + field(3, "proj") + field(4, settings) + field(8, name) + field(13, host)
-    return field(17, body + field(17, stamp(epoch_s)))
+    return field(17, body + (field(12, sweep) if sweep else b"") + field(17, stamp(epoch_s)))
 
 
 def run_file(records: Sequence[bytes]) -> bytes:
