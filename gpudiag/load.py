@@ -34,6 +34,8 @@ def load_run(
     artifacts: Sequence[str | Path] | str | Path = (),
     study: str | None = None,
     timezone: str | tzinfo | None = None,
+    columns: Sequence[str] = (),
+    period_s: float | None = None,
 ) -> Run:
     """Load a run from its folder or its run.toml, or from the inputs named as :meth:`Run.from_files` does.
 
@@ -47,6 +49,8 @@ def load_run(
         artifacts: task logs, training logs and result files.
         study: the one study to keep; default: run.toml's, else every study found.
         timezone: IANA name of the zone of stamps that carry none; default: run.toml's, else this machine's.
+        columns: names of the columns of telemetry without a header; default: run.toml's.
+        period_s: seconds between samples of telemetry without stamps; default: run.toml's, else 1 s is assumed.
 
     Raises:
         InputNotFound: nothing is at ``path``.
@@ -55,8 +59,11 @@ def load_run(
     """
     given = None if isinstance(trials, str) and not trials else trials
     named = bool(telemetry) or given is not None or bool(artifacts)
+    told = {"columns": tuple(columns) or None, "period_s": period_s}
+    told = {name: value for name, value in told.items() if value is not None}
     if not path:
-        return from_files(telemetry, given, artifacts=artifacts, study=study, timezone=timezone)
+        manifest = Manifest().model_copy(update=told)
+        return from_files(telemetry, given, artifacts=artifacts, study=study, timezone=timezone, manifest=manifest)
     if named:
         raise ConfigError(f"got the run {path} and single inputs as well; give one or the other.")
     path = Path(path)
@@ -68,11 +75,11 @@ def load_run(
                 f"{path}: is a file; expected a run folder or a run.toml. For single files use "
                 "--telemetry FILE and --trials FILE (Run.from_files in Python)."
             )
-        return _from_manifest(read_manifest(path), path.parent, study, timezone)
+        return _from_manifest(read_manifest(path).model_copy(update=told), path.parent, study, timezone)
     if (path / MANIFEST).is_file():
-        return _from_manifest(read_manifest(path / MANIFEST), path, study, timezone)
+        return _from_manifest(read_manifest(path / MANIFEST).model_copy(update=told), path, study, timezone)
     _refuse_several_runs(path)
-    return _from_manifest(Manifest(), path, study, timezone)
+    return _from_manifest(Manifest().model_copy(update=told), path, study, timezone)
 
 
 def _refuse_several_runs(folder: Path) -> None:
@@ -169,7 +176,8 @@ def _some(names: list[str]) -> str:
 def _nothing(folder: Path, others: list[str], intakes: list[Intake]) -> InputError:
     if intakes:
         return InputError("; ".join(str(intake.record.error) for intake in intakes[:3]))
-    what = f"its {len(others)} files are none of these ({_some(others)})" if others else "it is empty"
+    held = "its one file is" if len(others) == 1 else f"its {len(others)} files are"
+    what = f"{held} none of these ({_some(others)})" if others else "it is empty"
     return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
 
 

@@ -38,12 +38,15 @@ def run_inputs(
     artifacts: list[str] | None,
     study: str | None,
     timezone: str | None,
+    columns: str = "",
+    period_s: float | None = None,
 ) -> dict[str, Any]:
     """The choice of inputs as arguments of load_run."""
     if run is None and not (telemetry or trials or artifacts):
         raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
     given = {"telemetry": telemetry, "trials": trials, "artifacts": artifacts, "study": study, "timezone": timezone}
-    return {"path": str(run or ""), **{name: value for name, value in given.items() if value}}
+    told: dict[str, Any] = {"columns": list(names(columns)), "period_s": period_s}
+    return {"path": str(run or ""), **{name: value for name, value in {**given, **told}.items() if value}}
 
 
 def suppression_file(given: Path | None, run: Path | None) -> str:

@@ -11,6 +11,8 @@ from gpudiag.cli.arguments import check_output, one_of, run_inputs, suppression_
 from gpudiag.cli.console import console_for, no_color, spinner
 from gpudiag.cli.options import (
     Artifacts,
+    Columns,
+    Period,
     Preset,
     RunPath,
     SetThreshold,
@@ -39,6 +41,8 @@ def diagnose(
     artifacts: Artifacts = None,
     study: Study = None,
     timezone: Timezone = None,
+    columns: Columns = "",
+    period: Period = None,
     preset: Preset = "",
     threshold: SetThreshold = None,
     suppress: Suppress = None,
@@ -49,7 +53,7 @@ def diagnose(
 
     one_of("--format", format_, FORMATS)
     one_of("--fail-on", fail_on, ("critical", "warning", "info", "never"))
-    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
     if plan_out is not None:
         check_output(plan_out.parent)
     with spinner(console_for(stderr=True), "reading the run"):

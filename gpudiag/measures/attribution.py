@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.declared import declared_gpus, gpus_of_events
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.footprint import active_gpus, gpus_by_memory
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.measures.stamps import SECOND_US

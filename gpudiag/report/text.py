@@ -21,6 +21,8 @@ def render(document: Document, width: int = 80, color: bool = False) -> str:
     """The whole diagnosis as lines of at most ``width`` characters, ANSI colours if asked for."""
     width = max(width, 40)
     lines = [headline(document, width, color), ""]
+    for note in _assumptions(document):
+        lines += [*_wrap(f"Assumed: {_plain(note)}", width, "  "), ""]
     for verdict in document["verdicts"]:
         if verdict["status"] == "FOUND":
             lines += [*_finding(document, verdict, width, color), ""]
@@ -51,6 +53,12 @@ def headline(document: Document, width: int = 80, color: bool = False) -> str:
     for question, sentence in said:
         lines += _wrap(f"{question}: {_plain(sentence)}", width, "  ") if sentence else []
     return "\n".join(lines)
+
+
+def _assumptions(document: Document) -> list[str]:
+    """Notes on how an input was read where a number was assumed that nobody gave."""
+    notes = [note for record in document["inputs"] for note in record["notes"]]
+    return [safe(note) for note in dict.fromkeys(notes) if " assumed" in note]
 
 
 def _finding(document: Document, verdict: dict, width: int, color: bool) -> list[str]:

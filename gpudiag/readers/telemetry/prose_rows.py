@@ -33,7 +33,7 @@ def columns_of(
     columns = list(zip(*(row for row in rows if len(row) == width), strict=True))
     names = _told(columns, totals)
     if names is None:
-        return None, "Its rows of numbers have no names; give them in order with --columns to read them."
+        return None, "Its rows of numbers have no names; give them in order with --columns, or as columns in run.toml."
     shown = ", ".join(name or "-" for name in names)
     return names, f"Its rows of numbers have no names; by their values they were read as {shown}."
 

@@ -86,7 +86,7 @@ def _table(source: Source, options: ReadOptions) -> _Table:
         width = len(split(lines[0], headless(lines[:_SNIFFED_LINES]) or ","))
         raise InputError(
             f"{source.path}: has no header, and its {width} columns of numbers cannot be told apart; name them in "
-            "order with --columns, e.g. --columns timestamp,util_pct,mem_used_mib,power_w ('-' for one to skip)."
+            "order with --columns, or as columns in run.toml: timestamp,util_pct,mem_used_mib,power_w ('-' for one to skip)."
         )
     return _laid_out(source, header, lines[header.line :])
 
@@ -148,7 +148,7 @@ def _wide_named(
     if not metric:
         raise InputError(
             f"{source.path}: columns {names} do not say what they measure, and their numbers do not show it; name them "
-            "with --columns, e.g. --columns timestamp,gpu0_power_w,gpu1_power_w."
+            "with --columns, or as columns in run.toml: timestamp,gpu0_power_w,gpu1_power_w."
         )
     layout = with_metric(layout, places, [meanings[place].device for place in places], metric)
     return layout, (f"Columns {names} do not say what they measure; by their numbers they were taken as {metric}.",)

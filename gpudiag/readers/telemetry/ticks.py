@@ -106,7 +106,8 @@ def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:
 
 def relative_note(period_s: float | None) -> str:
     """The sentence that goes with :func:`relative_time`."""
-    how = f"{period_s:g} s as told" if period_s else f"{DEFAULT_PERIOD_S:g} s assumed (say period_s if it was another)"
+    how = f"{period_s:g} s as told" if period_s else f"{DEFAULT_PERIOD_S:g} s assumed, on which every duration rests"
+    how += "" if period_s else " (give the real one with --period, or as period_s in run.toml)"
     return f"Its samples carry no time: they are counted from 1970-01-01 with a period of {how}."
 
 
