@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
+from notebookchain import run_chain
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
@@ -76,6 +77,30 @@ def test_run_report_runs_on_every_sample(manifest: Path, tmp_path: Path) -> None
     assert "Traceback" not in text and re.search(r"\bnan\b", text) is None
     for path in re.findall(r"\]\(([^)#]+)\)", text):
         assert (tmp_path / path).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "runs"), [("gpu_report", 6), ("compare_report", 6), ("hpo_report", 5), ("capacity_report", 5), ("tour", 5),
+                       ("ad_hoc", 5)]
+)  # fmt: skip
+def test_a_notebook_runs_on_every_sample_that_has_data_for_it(
+    name: str, runs: int, samples: Path, tmp_path: Path
+) -> None:
+    first = {path.name: min(path.rglob("run.toml")).parent for path in sorted(samples.iterdir())}
+    said = run_chain(name, first, tmp_path)
+    assert len(first) == 6 and len(said) == runs
+    for case in said.values():
+        assert case.complaints == [] and case.stderr == ""
+        assert len(case.text) > 2000 and case.pictures >= 1
+
+
+@pytest.mark.slow
+def test_the_batch_index_lists_what_is_below_a_folder(samples: Path, tmp_path: Path) -> None:
+    diagnosis = diagnose(load_run(samples / "healthy"))
+    diagnosis.save(tmp_path / "reports" / "mine" / "diagnosis.json")
+    files = run_notebook("batch_index", tmp_path / "out", {"reports_path": tmp_path / "reports"})
+    assert "| healthy |" in files.md.read_text()
 
 
 @pytest.mark.slow

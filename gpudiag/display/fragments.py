@@ -183,7 +183,7 @@ def _table(table: Table) -> str:
     named = escape(safe(table.caption or ", ".join(table.columns)))
     caption = f"<caption>{inline(table.caption)}</caption>" if table.caption else ""
     return (
-        f'<div class="gd-scroll" role="region" tabindex="0" aria-label="{named}">'
+        f'<div class="gd-scroll" role="group" tabindex="0" aria-label="{named}">'
         f"<table{kind}>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
     )
 

@@ -109,6 +109,14 @@ def painter(paint: Callable[..., Figure]) -> Callable[..., Figure]:
             for ax in figure.axes:
                 left, bottom, width, height = (round(float(x), 5) for x in ax.get_position(original=True).bounds)
                 ax.set_position((left, bottom, width, height))
+        # IPython shows a bare Figure only where pyplot was imported; there, its own way comes before this one.
+        vars(figure)["_repr_png_"] = functools.partial(_displayed, figure)
         return figure
 
     return painted
+
+
+def _displayed(figure: Figure) -> tuple[bytes, dict[str, int]]:
+    """For IPython: the figure as PNG, and the size in CSS pixels at which it is as large as on paper."""
+    width, height = (round(inch * 96) for inch in figure.get_size_inches())
+    return png(figure), {"width": width, "height": height}

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from toyrun import TOY_RULES, toy_run
 
+from gpudiag.diagnosis import diagnose
+from gpudiag.report.index import Index, failed
+from gpudiag.rules import RULES
+
+EVIL = "<img src=x onerror=\"console.error('pwned')\"> & <script>console.error('pwned')</script>"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
         "--disable-component-update", "--disable-sync"]  # fmt: skip
@@ -32,3 +38,30 @@ def browser() -> Iterator[object]:
 def contrast() -> str:
     """A script that lists the text whose contrast is below 4.5 (WCAG AA) against the nearest opaque ground."""
     return (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def evil() -> str:
+    """A name that would be noticed if it were taken for HTML anywhere."""
+    return EVIL
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with every section, every level and every kind of finding."""
+    diagnosis = diagnose(toy_run(EVIL), rules=(*RULES, *TOY_RULES))
+    return diagnosis.save(tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def index_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of a batch: three reports, one of them of a run without telemetry, and a run that has none."""
+    folder = tmp_path_factory.mktemp("batch")
+    runs = {"plain": toy_run("plain"), "50 % #2": toy_run("50 % <b>not bold</b>"), "dark": toy_run("dark", samples=0)}
+    for name, run in runs.items():
+        diagnosis = diagnose(run)
+        for document in ("diagnosis.json", "report.html", "report.md"):
+            diagnosis.save(folder / name / document)
+    bad = failed("broken", "broken", "broken/run.toml: 'nonsense' is no key; expected one of timezone, settings")
+    Index.of([*Index.read(folder).rows, bad]).write(folder)
+    return folder / "index.html"

@@ -1,0 +1,47 @@
+"""The notebooks of single inputs on real files of every kind: studies without telemetry, telemetry without trials."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from notebookchain import run_chain
+
+pytestmark = [pytest.mark.corpus, pytest.mark.slow]
+
+STUDIES = (
+    "optuna/sqlite/optuna__optuna__3.2.0.a.db",
+    "optuna/sqlite/izzak98__dist-pred__LSTM@fbeef35d.db",
+    "optuna/journal/Alkem0s__Genetic-AI-Detector__optuna_journal@8022cfb2.log",
+    "optuna/csv/AAI-510__AAI-510-final-project__xgboost_trials@6fd68279.csv",
+    "optuna/json/DERIVED_optuna5cli__Mahdi__tcn.json",
+)
+TELEMETRY = (
+    "telemetry/nvidia-smi-query-csv/eobo0530__vlm_optimization__gpu_log.csv",
+    "telemetry/nvidia-smi-dmon/samisena__MyBiome__gpu_usage.alldash.log",
+    "telemetry/nvidia-smi-table/X-yang03__hstu-jagged-dense-optimize-research__gpu_log.txt",
+    "telemetry/homemade-csv/karpathy__nanoGPT__gpu_metrics.8gpu-baseline.csv",
+    "telemetry/wandb/541Jack__LLaMA-Factory__run-20240621-2gpu.stats-only.wandb",
+    "telemetry/rocm-smi/influxdata__telegraf__mi100_rocm571.json",
+)
+BOTH = (STUDIES[1], TELEMETRY[3], "artifacts/slurm_sacct/SteampunkIslande__slurm-usage-report-rs__sacct.csv")
+
+
+@pytest.mark.parametrize(("name", "inputs"), [("hpo_report", STUDIES), ("gpu_report", TELEMETRY), ("run_report", BOTH)])
+def test_a_notebook_says_something_about_every_input(
+    name: str, inputs: tuple[str, ...], corpus: Path, tmp_path: Path
+) -> None:
+    runs = {f"run{number}": _alone(corpus / path, tmp_path / f"only{number}") for number, path in enumerate(inputs)}
+    said = run_chain(name, runs, tmp_path)
+    assert list(said) == list(runs)
+    for case in said.values():
+        assert case.complaints == [] and case.stderr == ""
+        assert len(case.text) > 2000
+
+
+def _alone(path: Path, folder: Path) -> Path:
+    """A run folder that holds nothing but a copy of this file."""
+    folder.mkdir()
+    shutil.copy(path, folder)
+    return folder
