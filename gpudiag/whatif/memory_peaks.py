@@ -37,7 +37,7 @@ MIN_TOLD_SHARE = 0.1
 source)."""
 NEIGHBOURS = 25
 ATTRIBUTES = re.compile(
-    r"user_attrs\.(?:.*[._])?(?:max_memory_(?:reserved|allocated)|(?:peak|max)_(?:gpu_|cuda_)?(?:mem|memory|vram))"
+    r"user_attrs\.(?:.*[._:])?(?:max_memory_(?:reserved|allocated)|(?:peak|max)_(?:gpu_|cuda_)?(?:mem|memory|vram))"
     r"(?:_(?P<unit>bytes|mib|mb|gib|gb))?$",
     re.IGNORECASE,
 )

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smallruns import T0, at, gpu, gpus, run, trials
 
+from gpudiag.declared import Names, declared_gpus
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.declared import Names, declared_gpus
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, PROCESSES, conform
 from gpudiag.simulation import Gpu, simulate

@@ -75,7 +75,9 @@ def test_memory_by_process_is_taken_as_it_is() -> None:
     np.testing.assert_allclose(peaks.trials["peak_mib"], truth[peaks.trials["trial"]])
 
 
-@pytest.mark.parametrize(("name", "factor"), [("max_memory_reserved", 2**20), ("peak_gpu_memory_gib", 1 / 1024)])
+@pytest.mark.parametrize(
+    ("name", "factor"), [("max_memory_reserved", 2**20), ("peak_gpu_memory_gib", 1 / 1024), ("gpudiag:peak_mem_mib", 1)]
+)
 def test_what_a_trial_stored_itself_counts_with_a_context(name: str, factor: float) -> None:
     made = mixed_run(3, 3, n_trials=30)
     stored = 3000.0 + 10.0 * made.run.trials["trial"]

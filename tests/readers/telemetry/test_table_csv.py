@@ -163,7 +163,7 @@ def test_numbers_of_bare_columns_decide_or_ask(read: Any) -> None:
     util = read("timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k},{20 * k},{100 - k}")
     assert watts.gpu["power_w"].iloc[0] == 199.5 and util.gpu["util_pct"].max() == 100
     assert any("GPU0, GPU1" in note for note in watts.notes)
-    with pytest.raises(InputError, match="--columns timestamp,gpu0_power_w"):
+    with pytest.raises(InputError, match=r"--columns, .* timestamp,gpu0_power_w"):
         read("timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k},{k}.5,{k}.25")
     named = read(
         "timestamp,GPU0,GPU1", lambda k: f"{EPOCH_S + k},{k}.5,{k}.25", columns=("time", "gpu0_power_w", "gpu1_power_w")
