@@ -91,7 +91,7 @@ def test_symptoms_follow_their_cause(toy: Diagnosis) -> None:
 
 
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
-    assert toy.headline.startswith("Of 1.99 GPU-h on 2 GPUs, 49.3 % was busy")
+    assert toy.headline.startswith("Of 1.99 GPU-h on 2 GPUs, 49.3 % ran at 50 % utilization or more")
     assert "7 cracks were seen. It cost at least 0.50 GPU-h. Mend" in toy.headline
     assert [toy.fails(level) for level in ("critical", "warning", "info", "never")] == [True, True, True, False]
     mild = diagnose(toy_run(), rules=TOY_RULES[1:])

@@ -24,9 +24,9 @@ def _ceiling(now: Situation) -> str:
     if not now.bounds.fill > 0:
         return ""
     return (
-        f"GPUs at work were {now.bounds.busy_pct:.1f} % busy, so that filling every idle second brings at most "
-        f"x{now.bounds.fill:.2f}, however many changes are combined: factors multiply up to that, and percentages do "
-        "not add."
+        f"Mean utilization {now.at_work} was {now.bounds.busy_pct:.1f} %, so that filling every idle second brings at "
+        f"most x{now.bounds.fill:.2f}, however many changes are combined: factors multiply up to that, and percentages "
+        "do not add."
     )
 
 

@@ -16,7 +16,7 @@ from gpudiag.advice.situation import Situation
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
-from gpudiag.rules.engine import Verdict
+from gpudiag.rules.engine import Verdict, worst_of
 from gpudiag.run import Run
 
 if TYPE_CHECKING:
@@ -85,9 +85,10 @@ def advise(
     findings = tuple(findings)
     now = Situation.of(run, profiles, findings)
     found = [one for one in (_recommend(item, now) for item in remedies) if one is not None]
+    place = worst_of((v.rule, v.severity.value, v.caused_by) for v in findings)
     answered = {rule for one in found for rule in one.rules}
     return Advice(
-        rank(found, now.bounds),
+        rank(found, now.bounds, None if place is None else findings[place].rule),
         corrections(now) if findings or now.worth_filling else (),
         tuple(v for v in findings if v.rule not in answered and v.remedy),
         now.bounds,
@@ -102,7 +103,7 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     if proposal is None:
         return None
     why = " ".join(now.found[rule].summary for rule in rules) or (
-        f"The GPU was {now.bounds.busy_pct:.1f} % busy while trials ran: the rest is idle time that may be filled."
+        f"Mean utilization {now.at_work} was {now.bounds.busy_pct:.1f} %: the rest is idle time that may be filled."
     )
     proposal, gain = _known(proposal), proposal.gain
     if not rules:

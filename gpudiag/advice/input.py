@@ -13,6 +13,9 @@ WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-sl
 LOADER = "It is the loader that the GPU waits for"
 TIME_IT = "Time 100 steps with a batch kept on the GPU in place of the loader: no faster means the loader is not it."
 RESTORE = "Restore the present value and restart; trials before and after stay comparable."
+NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
+LOADER_SHOWN = ("loader-slow", "cpu-bound-input", "io-wait")
+"""Findings that rest on waits for the input; low or uneven utilization, or what was configured, shows none."""
 MAX_PREFETCH = 16
 STEADY_PCT = 20.0
 
@@ -53,7 +56,7 @@ def loader_workers(now: Situation) -> Proposal | None:
         now.unless_unknown(f"{_shown(now)} Workers are bounded by {budget}."),
         checks,
         predictions,
-        "" if cores else "The number of CPU cores is not stated (cpu_cores in run.toml).",
+        " ".join(filter(None, (_unshown(now), "" if cores else NO_CORES))),
     )
 
 
@@ -83,7 +86,8 @@ def persistent_workers(now: Situation) -> Proposal | None:
     checks, predictions = now.fills(gain.high if gain else math.nan)
     assumption = "The GPU waits at the start of epochs for new workers, which is part of its idle time at most."
     change = _loader("persistent_workers", False, True)
-    return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions)
+    doubt = "" if now.has("stalls-periodic") else _unshown(now)
+    return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions, doubt)
 
 
 @remedy(
@@ -112,7 +116,7 @@ def prefetch_more(now: Situation) -> Proposal | None:
         now.unless_unknown("The loader is fast enough on average and only single batches are late."),
         checks,
         predictions,
-        _steady(now),
+        _steady(now) or _unshown(now),
     )
 
 
@@ -187,6 +191,13 @@ def _no_wait(now: Situation) -> float:
     """What a step without any wait for the loader brings, from the log's loader and step times; infinite unknown."""
     share = now.fact("loader.of_step_pct")
     return 100 / (100 - share) if 0 <= share < 100 else math.inf
+
+
+def _unshown(now: Situation) -> str:
+    """Why a change of the loader must be verified first; empty where something recorded speaks for it."""
+    if now.fact("loader.of_step_pct") > 0 or now.has(*LOADER_SHOWN):
+        return ""
+    return "Nothing recorded shows that the GPU waits for the loader: time it first."
 
 
 def _shown(now: Situation) -> str:

@@ -45,14 +45,18 @@ class Recommendation(Shown):
         return pd.DataFrame([[getattr(p, name) for name in names] for p in self.proposal.predictions], columns=names)
 
 
-def rank(recommendations: Iterable[Recommendation], bounds: Bounds) -> tuple[Recommendation, ...]:
-    """Best first (METHODS 9): what must be verified first goes last; then by the lower bound of the gain times
+def rank(
+    recommendations: Iterable[Recommendation], bounds: Bounds, worst: str | None = None
+) -> tuple[Recommendation, ...]:
+    """Best first (METHODS 9): what must be verified first goes last; before the others goes what answers the ``worst``
+    finding, so that what to do next is what the plan begins with; then by the lower bound of the gain times
     reversibility, then by its upper bound, then the safer one, then in the given order.
     """
 
-    def key(one: Recommendation) -> tuple[bool, float, float, int]:
+    def key(one: Recommendation) -> tuple[bool, bool, float, float, int]:
         low, high = speedup(one.proposal.gain, bounds.trial_gpu_h)
         tier = one.remedy.tier
-        return bool(one.proposal.verify_first), -round(low * REVERSIBILITY[tier], 9), -round(high, 9), tier
+        doubted = bool(one.proposal.verify_first)
+        return doubted, worst not in one.rules, -round(low * REVERSIBILITY[tier], 9), -round(high, 9), tier
 
     return tuple(sorted(recommendations, key=key))

@@ -7,6 +7,7 @@ from gpudiag.advice.remedy import Change, Check, Proposal, remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.rules.engine import MIN_COVERAGE_PCT
 
+MIN_HOST_S = 60.0
 SHOWS = "It shows and does not speed up."
 QUERY = (
     "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
@@ -50,10 +51,15 @@ def record_run(now: Situation) -> Proposal | None:
 def record_host(now: Situation) -> Proposal | None:
     """GPU telemetry can't tell input that comes late from steps that are small.
 
-    A core or a worker near 100 % says the first, none of them near it the second; mean CPU load says nothing.
+    A core or a worker near 100 % says the first, none of them near it the second; mean CPU load says nothing. Not
+    proposed where a minute of it was recorded beside the work.
     """
+    feed = now.profiles.get("feed")
+    if feed is not None and feed.has_cores and (feed.per_gpu["host_s"] >= MIN_HOST_S).any():
+        return None
+    present = "CPU as a whole" if feed is not None and feed.has_cpu and not feed.has_cores else None
     code = "pidstat -u -d -t -p ALL 5 60 > cpu.txt   # and: mpstat -P ALL 5 60 > cores.txt"
-    return Proposal((Change("CPU by core and process", None, "recorded", code),), NOTHING, SHOWS)
+    return Proposal((Change("CPU in the record", present, "CPU by core and process", code),), NOTHING, SHOWS)
 
 
 @remedy(

@@ -117,6 +117,12 @@ class Situation:
         return self.bounds.fill >= MIN_FILL and self.bounds.covered
 
     @property
+    def at_work(self) -> str:
+        """The time that ``bounds.busy_pct`` is of, in words."""
+        ledger = self.profiles.get("ledger")
+        return "while trials ran" if ledger is not None and ledger.has_trials else "over the whole record"
+
+    @property
     def parallel(self) -> int | None:
         """Trials at once: as stated, else the most that were seen."""
         if self.settings.parallel is not None:

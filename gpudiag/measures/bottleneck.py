@@ -40,7 +40,7 @@ COLUMNS = ("power_w", "sm_active_pct", "mem_util_pct", "mem_used_mib", "throttle
 @dataclass(frozen=True, eq=False, repr=False)
 class BottleneckProfile(Profile):
     """``classes``: class, gpu_s, share_pct: GPU-seconds with a trial (without trials: from first to last activity) by
-    what limited them, in the order of ``CLASSES``; they add up to ``trial_gpu_s``.
+    what limited them, in the order of ``CLASSES``; they add up to ``trial_gpu_s``. ``has_trials``: which of the two.
 
     ``label``: the class that holds at least half of that time and twice as much as the next; '' where none does, so
     that the shares are the answer. ``undetermined`` is time that shows no signature and is never a label. A scalar
@@ -64,6 +64,7 @@ class BottleneckProfile(Profile):
     small_work_pct: float
     stalled_pct: float
     undetermined_pct: float
+    has_trials: bool
     has_host: bool
     has_power: bool
     coverage_pct: float
@@ -97,6 +98,7 @@ def measure_bottleneck(run: Run) -> BottleneckProfile:
         label=_label(shares),
         trial_gpu_s=total,
         **{f"{name}_pct": value for name, value in shares.items()},
+        has_trials=any(work.from_trials for work in works.values()),
         has_host=has_host,
         has_power=has_power,
         coverage_pct=work_coverage_pct(run, works),

@@ -32,16 +32,25 @@ LABELS = {
 MAX_VECTOR = 1500
 
 
-def cell_handles(present: Iterable[str]) -> list[Patch]:
+def cell_label(name: str, *, has_trials: bool = True) -> str:
+    """What a cell is called; without trials an idle GPU waits for nothing that anybody knows."""
+    return LABELS[name] if has_trials or name != "idle_no_trial" else "idle"
+
+
+def cell_handles(present: Iterable[str], *, has_trials: bool = True) -> list[Patch]:
     """Legend entries of the cells present, in the order of DRAWN."""
     shown = set(present)
-    return [cell_patch(name) for name in DRAWN if name in shown]
+    return [cell_patch(name, has_trials=has_trials) for name in DRAWN if name in shown]
 
 
-def cell_patch(name: str) -> Patch:
+def cell_patch(name: str, *, has_trials: bool = True) -> Patch:
     """The swatch of one cell."""
     return Patch(
-        facecolor=CELL_COLORS[name], edgecolor=edge(name), linewidth=0.0, hatch=CELL_HATCHES[name], label=LABELS[name]
+        facecolor=CELL_COLORS[name],
+        edgecolor=edge(name),
+        linewidth=0.0,
+        hatch=CELL_HATCHES[name],
+        label=cell_label(name, has_trials=has_trials),
     )
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plots.axes import day_numbers, gpu_rows, legend_above, time_axis
-from gpudiag.plots.cells import DRAWN, LABELS, cell_handles, edge
+from gpudiag.plots.cells import DRAWN, cell_handles, cell_label, edge
 from gpudiag.plots.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
 from gpudiag.plots.picture import painter
 from gpudiag.plots.wording import counted, share_text
@@ -41,7 +41,7 @@ def plot_ledger(ledger: LedgerProfile, *, timezone: str = "UTC") -> Figure:
     figure = Figure(figsize=(9, sum(heights) + 1.5), layout="constrained")
     axes = figure.subplots(len(heights), 1, height_ratios=heights)
     _draw_totals(axes[0], ledger.cells, gpus)
-    legend_above(axes[0], cell_handles(_present(ledger)), 4)
+    legend_above(axes[0], cell_handles(_present(ledger), has_trials=ledger.has_trials), 4)
     low = float(day_numbers(ledger.windows["start"])[0])
     high = float(day_numbers(ledger.windows["end"])[-1])
     for ax, part in zip(axes[1:], parts, strict=True):
@@ -60,7 +60,8 @@ def alt_ledger(ledger: LedgerProfile) -> str:
     """What :func:`plot_ledger` shows."""
     totals = ledger.totals[ledger.totals["share_pct"] >= LEAST_PCT].sort_values("share_pct", ascending=False)
     shares = ", ".join(
-        f"{LABELS[cell]} {share_text(pct)}" for cell, pct in zip(totals["cell"], totals["share_pct"], strict=True)
+        f"{cell_label(cell, has_trials=ledger.has_trials)} {share_text(pct)}"
+        for cell, pct in zip(totals["cell"], totals["share_pct"], strict=True)
     )
     return f"{ledger.total_gpu_s / 3600:.1f} GPU-hours of {counted(ledger.n_gpus, 'GPU')}: {shares}."
 
@@ -76,7 +77,11 @@ def plot_waterfall(ledger: LedgerProfile) -> Figure:
     if steps.empty:
         raise NotMeasurable("No time was observed.")
     cells = steps[(steps["loss_pct"] >= LEAST_PCT) & steps["step"].isin(DRAWN)]
-    names = ["all observed time", *(LOST.get(name, LABELS[name]) for name in cells["step"]), "mean utilization"]
+    names = [
+        "all observed time",
+        *(LOST.get(name, cell_label(name, has_trials=ledger.has_trials)) for name in cells["step"]),
+        "mean utilization",
+    ]
     figure = Figure(figsize=(9, 1.2 + 0.36 * len(names)), layout="constrained")
     ax = figure.add_subplot()
     ax.barh(0, 100, height=0.7, color=MUTED)
@@ -102,7 +107,7 @@ def alt_waterfall(ledger: LedgerProfile) -> str:
     """What :func:`plot_waterfall` shows."""
     losses = ledger.waterfall[ledger.waterfall["loss_pct"] >= LEAST_PCT].sort_values("loss_pct", ascending=False)
     taken = ", ".join(
-        f"{LOST.get(name, LABELS[name])} {_pct(loss)}"
+        f"{LOST.get(name, cell_label(name, has_trials=ledger.has_trials))} {_pct(loss)}"
         for name, loss in zip(losses["step"], losses["loss_pct"], strict=True)
     )
     mean = _pct(ledger.mean_util_pct)

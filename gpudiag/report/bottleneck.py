@@ -31,7 +31,8 @@ CLASSES = {
     "light": ("busy with light kernels",
               "90 % utilization or more at less than 35 % of the power range, or SM activity below 50 %",
               "work that is bound by memory bandwidth by nature"),
-    "busy": ("busy, and nothing to tell with what", "90 % utilization or more", "SM activity or power of each sample"),
+    "busy": ("busy (the record does not show with what)", "90 % utilization or more",
+             "SM activity or power of each sample"),
     "small_work": ("too little work in a step", "GPU, CPU and memory below 70 % for 95 % of the time, steadily",
                    "twice the batch at the same samples per second"),
     "stalled": ("stalls", "10 % utilization or less on a GPU that reaches 70 % and more",
@@ -49,14 +50,14 @@ def bottleneck_sentence(document: Document) -> str:
     label = facts["label"]
     if label:
         name, signature, _ = CLASSES[label]
-        return f"{percent(facts[f'{label}_pct'])} of the trial time was {name}: {signature}."
+        return f"{percent(facts[f'{label}_pct'])} of {_time(facts)} was {name}: {signature}."
     held = sorted(_shares(facts), key=lambda pair: -pair[1])
     known = ", ".join(f"{percent(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
     unknown = dict(held).get("undetermined", 0.0)
     if unknown >= 50:
         rest = f"; the rest was {known}" if known else ""
-        return f"The data do not tell: {percent(unknown)} of the trial time {_why_unknown(facts)}{rest}."
-    said = f"No single limit holds half of the trial time and twice the next: {known}"
+        return f"The data do not tell: {percent(unknown)} of {_time(facts)} {_why_unknown(facts)}{rest}."
+    said = f"No single limit holds half of {_time(facts)} and twice the next: {known}"
     return f"{said}; {percent(unknown)} {_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
 
 
@@ -71,8 +72,14 @@ def bottleneck(document: Document) -> list[Block]:
         for name, value in _shares(facts)
     )  # fmt: skip
     columns = ("Limit", "Share", "Time", "Signature", "Would be refuted by")
-    caption = "Time of the trials, each second in the first class whose signature it has; under 0.1 % is left out."
+    what = "Time of the trials" if facts.get("has_trials", True) else "Time from the first to the last activity"
+    caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
     return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), Table(columns, rows, caption)]
+
+
+def _time(facts: dict[str, Any]) -> str:
+    """What the shares are of; without trials it is the GPUs' time from their first to their last activity."""
+    return "the trial time" if facts.get("has_trials", True) else "the time at work"
 
 
 def _why_unknown(facts: dict[str, Any]) -> str:

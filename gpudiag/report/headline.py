@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpudiag.display.format import percent, plural, quantity, safe
+from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
+from gpudiag.rules.engine import worst_of
 
 LEVELS = ("critical", "warning", "info", "clear", "unknown")
 WENT = {
-    "busy": "was busy",
-    "busy_low": "was busy at under 50 %",
+    "busy": "ran at 50 % utilization or more",
+    "busy_low": "ran at 10 to 50 %",
     "stalled": "stalled inside trials",
     "startup_only": "was start-up alone",
     "tail_only": "was the end of trials",
@@ -88,7 +90,8 @@ def _where_time_went(document: Mapping[str, Any]) -> str:
     total = quantity(held["total_gpu_s"] / 3600, "GPU-h")
     sentence = f"Of {total} on {who}, {', '.join(_shares(held, has_trials=facts['has_trials']))}"
     if facts.get("mean_util_pct") is not None:
-        sentence += f"; mean utilization was {percent(facts['mean_util_pct'])}"
+        when = "from the first trial to the last" if facts["has_trials"] else "over the whole record"
+        sentence += f"; mean utilization was {percent(facts['mean_util_pct'])} {when}"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 
@@ -136,14 +139,9 @@ def _worst(document: Mapping[str, Any], counts: Mapping[str, int]) -> str:
 
 
 def _first(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The first finding that is more than a note, or else the first; of a symptom the cause, where that was found."""
-    by_rule = {v["rule"]: v for v in findings}
-    first = next((v for v in findings if v["severity"] != "info"), findings[0] if findings else None)
-    seen = set()
-    while first and first["caused_by"] in by_rule and first["rule"] not in seen:
-        seen.add(first["rule"])
-        first = by_rule[first["caused_by"]]
-    return first
+    """The finding to tell first; None where nothing was found."""
+    place = worst_of((v["rule"], v["severity"], v["caused_by"]) for v in findings)
+    return None if place is None else findings[place]
 
 
 def _next(document: Mapping[str, Any]) -> str:
@@ -152,8 +150,10 @@ def _next(document: Mapping[str, Any]) -> str:
     if first := _first(findings):
         return _sentence(answer(document, first["rule"]) or first["remedy"])
     wanted: dict[str, int] = {}
+    # Training without a search has no study to give: nobody can be asked for one where telemetry is there.
+    no_study = GIVE_TRIALS if "utilization" in document["measures"] and not _values(document, "trials") else ""
     for verdict in document["verdicts"]:
-        if verdict["status"] == "NOT_ASSESSED" and verdict["remedy"]:
+        if verdict["status"] == "NOT_ASSESSED" and verdict["remedy"] and verdict["remedy"] != no_study:
             wanted[verdict["remedy"]] = wanted.get(verdict["remedy"], 0) + 1
     if not wanted:
         return "Nothing needs to be changed."

@@ -32,11 +32,12 @@ def ledger(document: Document) -> list[Block]:
         gap = document["not_measured"].get("ledger", {"reason": "The ledger was not measured.", "remedy": ""})
         return [Note(safe(f"{gap['reason']} {gap['remedy']}").strip(), "unknown"), *costs(document)]
     facts = {name: fact["value"] for name, fact in document["measures"]["ledger"].items()}
+    when = "from the first trial to the last" if facts["has_trials"] else "over the whole record"
     tiles = Tiles(
         (
             ("in the ledger, every second once", quantity(held["total_gpu_s"] / 3600, "GPU-h")),
-            ("of it observed", percent(facts["coverage_pct"])),
-            ("mean utilization of what was observed", percent(facts["mean_util_pct"])),
+            ("of it observed", quantity(facts["coverage_pct"], "%")),
+            (f"mean utilization {when}", quantity(facts["mean_util_pct"], "%")),
         )
     )
     blocks: list[Block] = [tiles, _cells(held, has_trials=facts["has_trials"]), Figure("ledger"), Figure("waterfall")]

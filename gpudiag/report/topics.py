@@ -138,11 +138,13 @@ def _all_slots(tiles: Tiles, facts: dict[str, Any]) -> Tiles:
 def utilization(document: Document) -> list[Block]:
     """How busy each GPU was, and what power it drew."""
     use = _per_gpu(document, "utilization")
-    caption = "Weighted by time. Idle is utilization of 10 % or less. 100 % says that some kernel always ran, no more."
+    caption = "Weighted by time, over the whole record. Idle is utilization of 10 % or less. 100 % says only that "
+    caption += "some kernel always ran."
     blocks: list[Block] = [_missing(document, "utilization")]
     if use:
         several = [Figure("utilization_map")] if len(use) > 1 else []
-        blocks = [Figure("utilization"), *several, _gpu_table(use, USE, caption), *bottleneck(document)]
+        table = _gpu_table(use, USE, caption)
+        blocks = [*_room(document), Figure("utilization"), *several, table, *bottleneck(document)]
     power = _per_gpu(document, "power")
     if power:
         caption = "Readings that the board cannot produce are set aside before a mean is taken."
@@ -153,6 +155,20 @@ def utilization(document: Document) -> list[Block]:
             _gpu_table(power, POWER, caption),
         ]
     return blocks
+
+
+def _room(document: Document) -> list[Block]:
+    """What this run's utilization leaves to gain at most; nothing where it is unknown."""
+    busy = document["advice"]["busy_pct"]
+    if not busy:
+        return []
+    when = "while trials ran" if _facts(document, "ledger").get("has_trials") else "over the whole record"
+    most = 100 / busy
+    text = (
+        f"Mean utilization {when} was {percent(busy)}: the same work on the GPU cannot be done more than "
+        f"{quantity(most)} times as fast, whatever is changed."
+    )
+    return [Note(text)]
 
 
 def memory(document: Document) -> list[Block]:

@@ -36,6 +36,8 @@ MIN_COVERAGE_PCT = 80.0
 MIN_OBSERVED_S = 60.0
 MIN_SAMPLES = 10
 """Nor can a glance: CLEAR on telemetry needs this much of some GPU (defaults without a published source)."""
+MIN_EXPLAINED = 0.5
+"""A cause explains at least this part of the GPU-hours that its symptom lost (a default without a published source)."""
 
 
 class Status(str, Enum):
@@ -69,7 +71,8 @@ class Evidence:
     ``summary``: one sentence with its numbers. ``values``: numbers by name, unit in the name.
     ``where``: gpu, trial or time span by name. ``lost_gpu_h``: GPU-hours this cost, None where it
     cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
-    ``severity`` overrides the rule's own where the case is milder or worse.
+    ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours in which the
+    fault was seen, which bound what it can explain where the loss is unknown.
     """
 
     summary: str
@@ -78,6 +81,7 @@ class Evidence:
     lost_gpu_h: float | None = None
     margin: float | None = None
     severity: Severity | None = None
+    held_gpu_h: float | None = None
 
 
 class NotApplicable(Exception):
@@ -104,6 +108,7 @@ class Verdict(Shown):
     where: Mapping[str, Any] = field(default_factory=dict)
     lost_gpu_h: float | None = None
     margin: float | None = None
+    held_gpu_h: float | None = None
     caused_by: str | None = None
 
     def blocks(self) -> list[Block]:
@@ -242,12 +247,40 @@ def judge_all(
 
 
 def _cause(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> str | None:
-    """The first rule of ``explained_by`` that fired, on a GPU of this finding's where both name GPUs."""
+    """The first rule of ``explained_by`` that fired on a GPU of this finding's, where both name GPUs, and that is
+    large enough to explain it.
+    """
     own = _gpus(verdict)
     for name in r.explained_by:
-        if name in found and (not own or not _gpus(found[name]) or own & _gpus(found[name])):
+        if name not in found or not _large_enough(found[name], verdict):
+            continue
+        if not own or not _gpus(found[name]) or own & _gpus(found[name]):
             return name
     return None
+
+
+def _large_enough(cause: Verdict, symptom: Verdict) -> bool:
+    """Whether the cause lost, or was seen in, half of the GPU-hours of the symptom; true where either is unknown."""
+    size = cause.held_gpu_h if cause.lost_gpu_h is None else cause.lost_gpu_h
+    if size is None or symptom.lost_gpu_h is None:
+        return True
+    return size >= MIN_EXPLAINED * symptom.lost_gpu_h
+
+
+def worst_of(findings: Iterable[tuple[str, str, str | None]]) -> int | None:
+    """The place of the finding to tell first, of (rule, severity, caused_by) in their order: the first that is more
+    than a note, or else the first; of a symptom its cause. None without findings.
+    """
+    listed = tuple(findings)
+    if not listed:
+        return None
+    places = {name: place for place, (name, _, _) in enumerate(listed)}
+    first = next((place for place, (_, severity, _) in enumerate(listed) if severity != "info"), 0)
+    seen = set()
+    while (cause := listed[first][2]) in places and first not in seen:
+        seen.add(first)
+        first = places[cause]
+    return first
 
 
 def _gpus(verdict: Verdict) -> set[str]:
@@ -300,6 +333,7 @@ def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verd
             where=dict(evidence.where),
             lost_gpu_h=evidence.lost_gpu_h,
             margin=evidence.margin,
+            held_gpu_h=evidence.held_gpu_h,
         )
     if short := _too_short(profile, profiles):
         return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy="Record for longer.")

@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.feed import FeedProfile, measure_feed
 from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import gpus, span
+from gpudiag.rules.wording import gpus, span, worst_gpu
 
 RECORD_HOST = (
     "Record CPU per core beside the GPU for ten minutes of work: mpstat -P ALL 5 > cpu.log. One core near 100 % means "
@@ -40,14 +40,16 @@ def cpu_bound_input(
         found, column = (strict, "starved_pct") if len(strict) else (soft, "soft_starved_pct")
         worst = found[column].idxmax()
         row = found.loc[worst]
+        who = worst_gpu(worst, found.index)
         return Evidence(
-            f"GPU {worst} was below {'10' if len(strict) else '50'} % while a CPU core or process was above 90 % for "
+            f"{who} was below {'10' if len(strict) else '50'} % while a CPU core or process was above 90 % for "
             f"{row[column]:.0f} % of its work.",
             {name: float(row[name]) for name in ("starved_pct", "soft_starved_pct", "hot_pct", "host_s", "mean_pct")},
             {"gpu": ", ".join(found.index)},
             lost_gpu_h=float((strict["starved_pct"] / 100 * strict["work_s"]).sum() / 3600) if len(strict) else None,
             margin=float(row[column] - (min_starved_pct if len(strict) else min_soft_pct)),
             severity=None if len(strict) else Severity.INFO,
+            held_gpu_h=float((found[column] / 100 * found["host_s"]).sum() / 3600),
         )
     if known.empty:
         raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
@@ -78,8 +80,9 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
         return None
     worst = found["io_starved_pct"].idxmax()
     row = found.loc[worst]
+    who = worst_gpu(worst, found.index)
     return Evidence(
-        f"GPU {worst} was below 10 % while I/O wait was above 50 % for {row['io_starved_pct']:.0f} % of its work.",
+        f"{who} was below 10 % while I/O wait was above 50 % for {row['io_starved_pct']:.0f} % of its work.",
         {name: float(row[name]) for name in ("io_starved_pct", "host_s", "mean_pct")},
         {"gpu": ", ".join(found.index)},
         lost_gpu_h=float((found["io_starved_pct"] / 100 * found["work_s"]).sum() / 3600),
@@ -138,6 +141,7 @@ def batch_or_kernels_small(
         {name: float(row[name]) for name in ("p95_pct", "p95_used_pct", "p95_cpu_pct", "power_ratio", "cv")},
         {"gpu": ", ".join(small.index)},
         margin=float(max_p_util_pct - row["p95_pct"]),
+        held_gpu_h=float(small["work_s"].sum() / 3600),
     )
 
 
@@ -191,6 +195,7 @@ def launch_bound(
         {name: float(row[name]) for name in ("mean_pct", "hot_pct", "power_ratio", "cv", "host_s")},
         {"gpu": ", ".join(found.index)},
         margin=float(row["hot_pct"] - min_hot_pct),
+        held_gpu_h=float((found["hot_pct"] / 100 * found["host_s"]).sum() / 3600),
     )
 
 

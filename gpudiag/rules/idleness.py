@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
 from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import gpus, span
+from gpudiag.rules.wording import gpus, span, worst_gpu
 
 
 @rule(
@@ -23,7 +23,7 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
     rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning.
     """
-    return _end(idle, "lead", max_lead_s, "before its first activity")
+    return _end(idle, "lead", max_lead_s, "before the first activity")
 
 
 @rule(
@@ -40,7 +40,7 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
     zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning.
     """
-    return _end(idle, "trail", max_trail_s, "after its last activity")
+    return _end(idle, "trail", max_trail_s, "after the last activity")
 
 
 @rule(
@@ -67,8 +67,9 @@ def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> E
         return None
     worst = found["allocated_idle_s"].idxmax()
     row = found.loc[worst]
+    who = worst_gpu(worst, found.index)
     return Evidence(
-        f"GPU {worst} held memory at 0-1 % utilization for {span(row['allocated_idle_s'])}, "
+        f"{who} held memory at 0-1 % utilization for {span(row['allocated_idle_s'])}, "
         f"{span(row['longest_allocated_idle_s'])} of it without a break.",
         {name: float(row[name]) for name in ("allocated_idle_s", "longest_allocated_idle_s", "held_mib")},
         {"gpu": ", ".join(found.index)},
@@ -89,9 +90,15 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float, when: str) -> Evidence
     worst = long[f"{end}_s"].idxmax()
     held = long[long[f"{end}_mib"] >= long["held_mib"]]
     holding = f", with {held[f'{end}_mib'].max():.0f} MiB held on {gpus(held.index)}" if len(held) else ""
+    least, most = span(float(long[f"{end}_s"].min())), span(float(long.at[worst, f"{end}_s"]))
+    idle_for = (
+        f"was idle for {most}"
+        if len(long) == 1
+        else f"were idle for {least if least == most else f'{least} to {most}'}"
+    )
     return Evidence(
-        f"GPU {worst} was idle for {span(long.at[worst, f'{end}_s'])} {when}{holding}.",
-        {f"{end}_s": float(long.at[worst, f"{end}_s"]), f"{end}_mib": float(long.at[worst, f"{end}_mib"])},
+        f"{gpus(long.index)} {idle_for} {when}{holding}.",
+        {f"{end}_s": float(long.at[worst, f"{end}_s"]), f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
         {"gpu": ", ".join(long.index)},
         lost_gpu_h=float(long[f"{end}_s"].sum() / 3600),
         margin=float(long.at[worst, f"{end}_s"] - limit_s),

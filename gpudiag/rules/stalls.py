@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
 from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import count, span
+from gpudiag.rules.wording import count, span, worst_gpu
 
 MIN_HEIGHT_RATIO = 0.2
 MIN_REGULAR_PCT = 50.0
@@ -49,8 +49,9 @@ def stalls_periodic(
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
     row = found.loc[worst]
+    who = worst_gpu(worst, found.index)
     return Evidence(
-        f"GPU {worst} dips every {span(row['period_s'])} by {row['depth_pct']:.0f} points for {span(row['width_s'])} "
+        f"{who} dips every {span(row['period_s'])} by {row['depth_pct']:.0f} points for {span(row['width_s'])} "
         f"({count(row['n_dips'], 'dip')}, autocorrelation {row['acf']:.2f}): {row['lost_pct']:.0f} % of its work.",
         {name: float(row[name]) for name in ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct")},
         {"gpu": ", ".join(found.index)},
@@ -97,8 +98,9 @@ def stalls_aperiodic(
         return None
     worst = found["stalled_s"].idxmax()
     row = found.loc[worst]
+    who = worst_gpu(worst, found.index)
     return Evidence(
-        f"GPU {worst} was idle for {row['stalled_pct']:.0f} % of its work, in {count(row['n_stalls'], 'wait')} without "
+        f"{who} was idle for {row['stalled_pct']:.0f} % of its work, in {count(row['n_stalls'], 'wait')} without "
         f"a period, the longest {span(row['longest_stall_s'])}.",
         {name: float(row[name]) for name in ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct")},
         {"gpu": ", ".join(found.index)},

@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import IDLE_PCT, UtilizationProfile, measure_utilization
 from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import gpu_hours, gpus, span
+from gpudiag.rules.wording import gpu_hours, gpus, span, worst_gpu
 
 UNUSED_PCT = 1.0
 MIN_PERIODS = 10.0
@@ -125,7 +125,15 @@ def gpu_idle_beside_busy(
     remedy="Look at what the GPU waits for: input first (loader workers, CPU cores, disk), then the work per step "
     "(batch size, model), then more trials at once.",
     refuted_by="A short run, of which start-up is a large part.",
-    explained_by=("cpu-bound-input", "io-wait", "loader-slow", "launch-bound", "batch-or-kernels-small"),
+    explained_by=(
+        "cpu-bound-input",
+        "io-wait",
+        "loader-slow",
+        "launch-bound",
+        "batch-or-kernels-small",
+        "idle-before-work",
+        "idle-after-work",
+    ),
 )
 def gpu_low_utilization(
     use: UtilizationProfile,
@@ -150,12 +158,13 @@ def gpu_low_utilization(
         _need_utilization(use.per_gpu)
         return None
     worst = low["mean_pct"].idxmin()
-    mean, seconds = float(low.at[worst, "mean_pct"]), float(low.at[worst, "seconds"])
+    mean, most = float(low.at[worst, "mean_pct"]), float(low["mean_pct"].max())
+    seconds = float(low.at[worst, "seconds"])
     short = seconds < min_run_s
     idle_gpu_h = float(low["idle_gpu_h"].sum())
     idle = f", at least {gpu_hours(idle_gpu_h)} of it fully idle" if idle_gpu_h > 0 else ""
     return Evidence(
-        f"GPU {worst} was {mean:.1f} % busy on average over {span(seconds)}{when}{idle}"
+        f"Mean utilization of {gpus(low.index)} was {_mean(mean, most)} % over {span(seconds)}{when}{idle}"
         f"{', which is short: judge a longer run' if short else ''}.",
         {"mean_pct": mean, "observed_s": seconds, "idle_gpu_h": idle_gpu_h},
         {"gpu": ", ".join(low.index)},
@@ -200,8 +209,9 @@ def gpu_fluctuating(
     row = uneven.loc[worst]
     above = "" if row["p95_pct"] >= 99.5 else " or above"
     idle_pct = 100 * row["idle_gpu_h"] * 3600 / row["seconds"]
+    who = worst_gpu(worst, uneven.index)
     return Evidence(
-        f"GPU {worst} was at {row['p95_pct']:.0f} %{above} for a twentieth of the time{when}, yet was idle "
+        f"{who} was at {row['p95_pct']:.0f} %{above} for a twentieth of the time{when}, yet was idle "
         f"(at most 10 %) for {idle_pct:.0f} % of it.",
         {"p95_pct": float(row["p95_pct"]), "p5_pct": float(row["p5_pct"]), "idle_pct": float(idle_pct)},
         {"gpu": ", ".join(uneven.index)},
@@ -216,6 +226,11 @@ def _idle_beside(table: pd.DataFrame, idle_pct: float, min_work_pct: float) -> p
     idle = (table["max_pct"] <= idle_pct) & (table["mem_at_baseline"] != False)  # noqa: E712 - NaN is unknown
     works = table["duty_pct"] >= min_work_pct
     return idle & (works & ~idle).any()
+
+
+def _mean(least: float, most: float) -> str:
+    """``1.4``, of several ``1.4 to 1.9``."""
+    return f"{least:.1f}" if f"{least:.1f}" == f"{most:.1f}" else f"{least:.1f} to {most:.1f}"
 
 
 def _level(mean_pct: float, very_low_pct: float, low_pct: float) -> Severity:

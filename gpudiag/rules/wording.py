@@ -20,6 +20,12 @@ def gpus(names: Iterable[object]) -> str:
     return f"GPU{'s' if len(listed) > 1 else ''} {', '.join(listed)}"
 
 
+def worst_gpu(worst: object, names: Iterable[object]) -> str:
+    """``GPU 4``, of several ``GPU 4 (the worst of GPUs 4, 5)``: the sentence gives its figures, the cost is of all."""
+    listed = list(names)
+    return f"GPU {worst} (the worst of {gpus(listed)})" if len(listed) > 1 else f"GPU {worst}"
+
+
 def count(n: float, noun: str) -> str:
     """``1 trial``, ``3 trials``."""
     return f"{n:.0f} {noun}{'' if n == 1 else 's'}"

@@ -101,7 +101,8 @@ def test_healthy_needs_nothing() -> None:
 
 def test_case_1_fills_at_most_a_fifth_whatever_is_combined() -> None:
     entry = document("hpo-aggressive-pruning")["advice"]
-    assert entry["combined"]["high"] == pytest.approx(entry["ceiling"]) == pytest.approx(1.2, abs=0.02)
+    assert entry["combined"]["high"] <= entry["ceiling"] == pytest.approx(1.2, abs=0.02)
+    assert "loader-workers" not in entry["plan"], "nothing recorded shows that the loader is waited for"
     assert entry["combined"]["low"] == 1.0
     advice = diagnosed("hpo-aggressive-pruning").advice
     everything = advice.combined(advice.recommendations)

@@ -9,10 +9,12 @@ from gpudiag.advice.remedy import Change, Gain, Proposal, Remedy
 BOUNDS = Bounds(busy_pct=50.0, trial_gpu_h=10.0)
 
 
-def made(name: str, tier: int, gain: Gain | None, verify_first: str = "") -> Recommendation:
+def made(
+    name: str, tier: int, gain: Gain | None, verify_first: str = "", rules: tuple[str, ...] = ()
+) -> Recommendation:
     proposal = Proposal((Change("a", 1, 2, "a = 2"),), gain, "", verify_first=verify_first)
     remedy = Remedy(name, "made", name, (), tier, "minutes", "now", ("p",), ("c",), "r", "b", lambda now: proposal)
-    return Recommendation(remedy, proposal, (), "")
+    return Recommendation(remedy, proposal, rules, "")
 
 
 def order(*given: Recommendation) -> list[str]:
@@ -40,3 +42,10 @@ def test_hours_and_factors_are_compared_as_factors() -> None:
     hours, factor = made("hours", 1, Gain(0.0, 5.0, "GPU-h", "failures")), made("factor", 1, Gain(1.0, 1.9))
     assert order(factor, hours) == ["hours", "factor"]  # 5 of 10 GPU-hours saved are a factor of 2
     assert order(factor, made("costs", 1, Gain(-1.0, 0.0, "GPU-h", "control"))) == ["factor", "costs"]
+
+
+def test_what_answers_the_worst_finding_goes_before_what_gains_more_but_after_no_doubt() -> None:
+    gains, answers = made("gains", 1, Gain(1.0, 2.0)), made("answers", 1, None, rules=("worst",))
+    doubtful = made("doubtful", 1, Gain(1.0, 3.0), "who knows", ("worst",))
+    assert [one.id for one in rank((doubtful, gains, answers), BOUNDS, "worst")] == ["answers", "gains", "doubtful"]
+    assert order(doubtful, gains, answers) == ["gains", "answers", "doubtful"]

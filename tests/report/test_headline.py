@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpudiag.diagnosis import diagnose
+from gpudiag.load import load_run
+from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.headline import headline
 
 
@@ -76,11 +80,14 @@ def test_where_the_time_went() -> None:
     seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0, "foreign": 0.0}
     (where, _, _) = headline(with_ledger(seconds, utilization=use, trials=trials))["sentences"]
     assert where == (
-        "Of 2.78 GPU-h on the GPU, 90 % was busy, 6 % stalled inside trials, 3.8 % was start-up alone; "
-        "mean utilization was 84 %; 200 trials: 8 COMPLETE, 173 PRUNED, 15 FAIL, 4 RUNNING."
+        "Of 2.78 GPU-h on the GPU, 90 % ran at 50 % utilization or more, 6 % stalled inside trials, 3.8 % was "
+        "start-up alone; mean utilization was 84 % from the first trial to the last; 200 trials: 8 COMPLETE, "
+        "173 PRUNED, 15 FAIL, 4 RUNNING."
     )
     idle = with_ledger({"busy": 0.0, "idle_no_trial": 3600.0}, has_trials=False)
-    assert headline(idle)["sentences"][0] == "Of 1.00 GPU-h on the GPU, 100 % was idle; mean utilization was 84 %."
+    assert headline(idle)["sentences"][0] == (
+        "Of 1.00 GPU-h on the GPU, 100 % was idle; mean utilization was 84 % over the whole record."
+    )
     assert headline(document(utilization=use))["sentences"][0] == "The GPU averaged 84 % utilization."
 
 
@@ -126,3 +133,22 @@ def test_the_next_step_is_the_recommendation_for_the_finding_named() -> None:
     assert headline({**fault, **advised})["sentences"][2] == "Start more workers (num_workers: 2 → 3)."
     doubted = {**best, "verify_first": "Count the cores."}
     assert headline({**fault, "recommendations": [doubted]})["sentences"][2].endswith("2 → 3; verify first).")
+
+
+def test_training_without_a_search_is_not_asked_for_a_study() -> None:
+    no_trials = [verdict("NOT_ASSESSED", rule=f"t{n}", remedy=GIVE_TRIALS) for n in range(3)]
+    power = verdict("NOT_ASSESSED", rule="p", remedy="Record power")
+    use = {"mean_pct": 92.0, "n_gpus": 1}
+    assert headline(document(*no_trials, power, utilization=use))["sentences"][2] == (
+        "To settle 1 more check: Record power."
+    )
+    assert headline(document(*no_trials, utilization=use))["sentences"][2] == "Nothing needs to be changed."
+    assert GIVE_TRIALS in headline(document(*no_trials, power))["sentences"][2], "without telemetry it is what is there"
+
+
+@pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "tiny-batch-laptop"])
+def test_what_to_do_next_is_what_the_plan_begins_with(root: Path, sample: str) -> None:
+    told = diagnose(load_run(root / "data" / "samples" / sample)).to_dict()
+    (first,) = [one for one in told["recommendations"] if one["id"] == told["advice"]["plan"][0]]
+    assert told["headline"]["sentences"][2].startswith(first["title"])
+    assert told["recommendations"][0]["id"] == first["id"]

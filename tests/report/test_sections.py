@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -161,9 +162,25 @@ def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
 
     assert said("io_wait", io_wait=80.0, undetermined=20.0).startswith("80 % of the trial time was waiting for storage")
     assert said("", busy=45.0, io_wait=30.0, undetermined=25.0) == (
-        "No single limit holds half of the trial time and twice the next: 45 % busy, and nothing to tell with what, "
-        "30 % waiting for storage; 25 % shows no signature, for CPU by core and I/O wait were not recorded."
+        "No single limit holds half of the trial time and twice the next: 45 % busy (the record does not show with "
+        "what), 30 % waiting for storage; 25 % shows no signature, for CPU by core and I/O wait were not recorded."
     )
     assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the trial time shows no signature")
+    limit["has_trials"] = {"value": False, "unit": ""}
+    assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the time at work shows no signature")
     assert bottleneck_sentence({"measures": {}}) == ""
     assert tuple(CLASSES) == MEASURED
+
+
+def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[str, Any]) -> None:
+    def said(busy: float | None) -> str:
+        return markdown("utilization", {**document, "advice": {**document["advice"], "busy_pct": busy}})
+
+    assert "was 83.8 %: the same work on the GPU cannot be done more than 1.19 times as fast" in said(83.8)
+    assert "was 50 %: the same work on the GPU cannot be done more than 2 times as fast" in said(50.0)
+    assert "times as fast" not in said(None)
+
+
+@pytest.mark.parametrize("name", ["run_report", "gpu_report"])
+def test_no_notebook_holds_a_number_of_utilization_in_its_prose(root: Path, name: str) -> None:
+    assert "leaves room for" not in (root / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")

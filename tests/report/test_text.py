@@ -14,7 +14,7 @@ from gpudiag.report import text
 def test_the_verdict_comes_first_then_why_then_what_next(document: dict[str, Any]) -> None:
     lines = text.render(document, width=100).splitlines()
     assert lines[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
-    assert lines[3].startswith("Where the time went: Of 1.99 GPU-h on 2 GPUs, 49.3 % was busy")
+    assert lines[3].startswith("Where the time went: Of 1.99 GPU-h on 2 GPUs, 49.3 % ran at 50 % utilization or more")
     assert any(line.startswith("What to do next: Mend it with glue.") for line in lines)
 
 

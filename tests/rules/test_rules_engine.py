@@ -15,6 +15,7 @@ from gpudiag.rules.engine import (
     check_thresholds,
     judge_all,
     rule,
+    worst_of,
 )
 from gpudiag.rules.wording import span
 from gpudiag.run import Run
@@ -153,6 +154,45 @@ def test_a_symptom_names_its_cause_where_both_were_found_at_one_place() -> None:
 
     assert causes(Load(51)) == ["load-high", None, None]
     assert causes(Load(45)) == [None, None, None]
+
+
+@rule(measure=measure_load, severity="info", title="A draught", remedy="Close it.")
+def draught(load: Load) -> Evidence | None:
+    """A cause of a size: GPU-hours lost below 10, only seen from there on."""
+    if load.load_pct < 10:
+        return Evidence("It is.", {}, {"gpu": "1"}, lost_gpu_h=load.load_pct)
+    return Evidence("It is.", {}, {"gpu": "1"}, held_gpu_h=load.load_pct / 10)
+
+
+@rule(measure=measure_load, severity="warning", title="It is cold", remedy="Heat.", explained_by=("draught",))
+def cold(load: Load) -> Evidence | None:
+    """A symptom that cost 4 GPU-hours."""
+    return Evidence("It is.", {}, {"gpu": "1, 2"}, lost_gpu_h=4.0)
+
+
+@pytest.mark.parametrize(
+    ("load", "cause"), [(2.0, "draught"), (1.9, None), (0.03, None), (20.0, "draught"), (19.0, None)]
+)
+def test_a_cause_is_large_enough_for_half_of_what_its_symptom_lost(load: float, cause: str | None) -> None:
+    verdicts = judge_all(
+        (cold, draught), Profiles(Run(), {measure_load: Load(load)}), check_thresholds((cold, draught), {})
+    )
+    assert [v.caused_by for v in verdicts] == [cause, None]
+
+
+@pytest.mark.parametrize(
+    ("listed", "place"),
+    [
+        ([], None),
+        ([("a", "info", None)], 0),
+        ([("a", "info", None), ("b", "warning", None), ("c", "critical", None)], 1),
+        ([("a", "info", None), ("b", "warning", "c"), ("c", "info", None)], 2),
+        ([("a", "warning", "b"), ("b", "warning", "a")], 0),
+        ([("a", "warning", "absent")], 0),
+    ],
+)
+def test_what_is_told_first_is_the_cause_of_the_first_serious_finding(listed: list, place: int | None) -> None:
+    assert worst_of(listed) == place
 
 
 def test_spans_in_the_unit_of_a_person() -> None:
