@@ -19,6 +19,7 @@ from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
 
 CAME_TRUE, MISSED, CANNOT_TELL = "came true", "missed", "cannot tell"
+INVALID = "The comparison is invalid, so this cannot be laid to the plan."
 PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
 _PEAKS = ("memory.max_used_pct", "memory.headroom_mib")
 _COURSES = {"utilization.mean_pct": "util_pct"}
@@ -55,7 +56,7 @@ def check_plan(
     for remedy in plan.remedies:
         undone = _undone(remedy, experiment)
         out += [_prediction(remedy.id, p, baseline, experiment, invalid, undone) for p in remedy.predictions]
-        out += [_check(remedy.id, check, experiment, undone) for check in remedy.verify]
+        out += [_check(remedy.id, check, experiment, undone or (INVALID if invalid else "")) for check in remedy.verify]
     return (*out, *_gain(plan, found, invalid))
 
 
@@ -101,7 +102,7 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
         agree, why = pollers_agree(baseline, experiment, same_length=False) if one.measure in _PEAKS else (True, "")
         for doubt in (
             undone,
-            "The comparison is invalid, so this cannot be laid to the plan." if invalid else "",
+            INVALID if invalid else "",
             f"{why} Peaks are not comparable." if agree is False else "",
         ):
             if doubt:
@@ -124,15 +125,15 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
     )
 
 
-def _check(remedy: str, check: Check, experiment: Side, undone: str) -> Outcome:
-    """A criterion on a number of the experiment alone."""
+def _check(remedy: str, check: Check, experiment: Side, doubt: str) -> Outcome:
+    """A criterion on a number of the experiment alone; ``doubt`` says why nothing may be laid to the remedy, or ''."""
     topic = check.measure.partition(".")[0]
     held = holds(check, {topic: experiment.facts(topic)})
     value, interval = _measured(check.measure, experiment)
     if held is None:
         status, reason = CANNOT_TELL, "The experiment does not show this number."
-    elif undone:
-        status, reason = CANNOT_TELL, undone
+    elif doubt:
+        status, reason = CANNOT_TELL, doubt
     else:
         status, reason = (CAME_TRUE, "It holds.") if held else (MISSED, "It does not hold.")
         inside = interval is not None and interval[0] <= check.value <= interval[1] and interval[0] < interval[1]
@@ -156,7 +157,7 @@ def _check(remedy: str, check: Check, experiment: Side, undone: str) -> Outcome:
 
 
 def _gain(plan: Plan, found: Sequence[Quantity], invalid: bool) -> list[Outcome]:
-    """The gain of the plan as a whole against time per item: 'x' is the same work in 1/x of the time."""
+    """The gain of the plan as a whole against throughput: 'x' is the same work in 1/x of the time per item."""
     if plan.combined is None or plan.combined.unit != "x":
         return []
     held = plan.combined
@@ -164,14 +165,14 @@ def _gain(plan: Plan, found: Sequence[Quantity], invalid: bool) -> list[Outcome]
     value = 1 / time.ratio if time is not None and time.ratio > 0 else None
     interval = (1 / time.high, 1 / time.low) if time is not None and time.low > 0 else None
     if invalid or (time is not None and time.verdict == "invalid"):
-        status, reason = CANNOT_TELL, "The comparison is invalid, so this cannot be laid to the plan."
+        status, reason = CANNOT_TELL, INVALID
     else:
         status, reason = verdict_on(value, interval, held.low, held.high)
     return [
         Outcome(
             "all together",
             GAIN,
-            "time_per_item",
+            "throughput",
             "x",
             1.0,
             held.low,

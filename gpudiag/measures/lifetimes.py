@@ -30,7 +30,8 @@ def lifetimes(trials: pd.DataFrame) -> pd.DataFrame:
     """study, trial, state, start, end, duration_s, known of every trial, in the order given.
 
     A start or an end that is missing is filled from the stated duration. ``known`` is True where start
-    and end are known and in order; a trial that ends before it starts (a clock fault) has no duration.
+    and end are known and in order; a trial that ends before it starts (a clock fault) has no duration. What is WAITING
+    has not lived, whatever stamps it has.
     """
     out = trials[["study", "trial", "state", "start", "end"]].reset_index(drop=True)
     stated = trials["duration_s"].reset_index(drop=True) if "duration_s" in trials else pd.Series(np.nan, out.index)
@@ -39,7 +40,7 @@ def lifetimes(trials: pd.DataFrame) -> pd.DataFrame:
     out["start"] = out["start"].fillna((out["end"] - length).astype(dtype("time")))
     lived = (out["end"] - out["start"]).dt.total_seconds()
     out["duration_s"] = lived.fillna(stated).where(~(lived < 0))
-    out["known"] = lived >= 0
+    out["known"] = (lived >= 0) & ~out["state"].isin(["WAITING"])
     return out
 
 

@@ -88,8 +88,9 @@ def test_each_prediction_comes_true_is_missed_or_cannot_be_told() -> None:
     assert outcomes["check", "trials.fail_pct"].status == "came true"
     assert outcomes["check", "utilization.mean_pct"].status == "missed"
     assert outcomes["check", "throttle.nothing"].status == "cannot tell"
-    gain = outcomes["gain", "time_per_item"]
+    gain = outcomes["gain", "throughput"]
     assert gain.status == "came true" and gain.measured == pytest.approx(1 / 0.7)
+    assert gain.measured == pytest.approx(found.quantity("throughput").ratio)
 
 
 @pytest.mark.slow
@@ -105,6 +106,29 @@ def test_an_invalid_comparison_tells_nothing_about_predictions() -> None:
     found = compare(before, before, plan=plan())
     assert isinstance(found, Comparison)
     assert {o.status for o in found.plan if o.kind in ("prediction", "gain")} == {"cannot tell"}
+
+
+@pytest.mark.slow
+def test_an_invalid_comparison_counts_nothing_as_true_and_plans_counts_the_same(tmp_path: Path) -> None:
+    before = run("before", A, 95, 2)
+    found = compare(before, before, plan=plan())
+    assert isinstance(found, Comparison) and found.invalid
+    checks = [o for o in found.plan if o.kind == "check"]
+    assert any(o.measured is not None and o.measured >= 90 and o.measure == "utilization.mean_pct" for o in checks)
+    assert {o.status for o in found.plan} == {"cannot tell"}
+    found.save(tmp_path / "comparison.json")
+    held = calibration(tmp_path).overall
+    assert (held.came_true, held.missed, held.cannot_tell) == (0, 0, 5)
+    said = "of 5 predictions 5 cannot be told; of 3 checks 3 cannot be told."
+    assert said in found.headline["sentences"][2] and said in found.summary() and said in found.to_markdown()
+
+
+def test_compare_counts_predictions_as_plans_does(tmp_path: Path) -> None:
+    found = checked(run("after", 0.7 * A, 60, 8))
+    found.save(tmp_path / "comparison.json")
+    held = calibration(tmp_path).overall
+    counts = f"of 5 predictions {held.came_true} came true, {held.missed} missed, {held.cannot_tell} cannot be told"
+    assert f"The plan: {counts}; of 3 checks 1 came true, 1 missed, 1 cannot be told." in found.headline["sentences"][2]
 
 
 @pytest.mark.slow

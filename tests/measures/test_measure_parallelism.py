@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smallruns import gpu, run, trials
 
+from gpudiag.comparison.compare import compare
+from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.concurrency import busy_stretches, count_at, fifo_slots
 from gpudiag.measures.parallelism import effective_parallelism, measure_parallelism
@@ -183,3 +185,15 @@ def test_what_cannot_be_measured() -> None:
 def test_trials_without_times_lower_the_coverage() -> None:
     table = trials([("COMPLETE", 0, 10), ("COMPLETE", NAN, NAN), ("WAITING", NAN, NAN), ("RUNNING", 5, NAN)])
     assert measure_parallelism(run(trials=table)).coverage_pct == pytest.approx(100 * 2 / 3)
+
+
+def test_what_is_waiting_has_not_run_whatever_stamps_it_has() -> None:
+    rows = [("WAITING", 0.0, 60.0), ("WAITING", 60.0, 90.0)]
+    with pytest.raises(NotMeasurable, match="No trial has both a start and an end"):
+        measure_parallelism(run(trials=trials(rows)))
+    found = measure_parallelism(run(trials=trials([*rows, ("COMPLETE", 10.0, 40.0)])))
+    assert (found.n_timed, found.peak, found.coverage_pct) == (1, 1, 100)
+    telemetry = gpu(np.arange(0.0, 90.0, 5), util_pct=50.0)
+    told = diagnose(run(trials=trials(rows), gpu=telemetry))
+    assert "No trial has both a start and an end" in told.to_markdown()
+    assert "INVALID" in compare(told, told).to_markdown()

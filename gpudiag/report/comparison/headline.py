@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpudiag.display.format import plural, quantity
+from gpudiag.display.format import number, plural, quantity
 
 Document = Mapping[str, Any]
 
@@ -20,6 +20,7 @@ LEVELS = {
     "lower": "info",
 }
 OUTCOME_LEVELS = {"came true": "clear", "missed": "warning", "cannot tell": "unknown"}
+COUNTED = {"came true": "came true", "missed": "missed", "cannot tell": "cannot be told"}
 NEXT = {
     "not-a-subset": "Run the same items alone in both, and take wall time over n of whole runs.",
     "same-unit": "Compare an amount of work that is the same in both, such as a step or a sample.",
@@ -69,7 +70,21 @@ def _ratio(held: Mapping[str, Any]) -> str:
 
 
 def both(q: Mapping[str, Any], between: str) -> str:
-    return between.join(quantity(q[side], q["unit"]) for side in ("baseline", "experiment"))
+    return between.join(amount(q[side], q["unit"]) for side in ("baseline", "experiment"))
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A value with its unit, and with the digits that it takes for two of them to have the ratio printed beside."""
+    if value is None or not value > 0:
+        return quantity(value, unit)
+    if unit in ("GPU-h", "GPU-s"):
+        seconds = value * (3600 if unit == "GPU-h" else 1)
+        return f"{number(seconds)} GPU-s" if seconds < 36 else f"{number(seconds / 3600)} GPU-h"
+    if unit == "MiB":
+        return f"{number(value)} MiB" if value < 1024 else f"{number(value / 1024)} GiB"
+    if (unit == "s" and 1 <= value < 60) or (unit == "%" and 0.1 <= value < 10):
+        return f"{number(value)} {unit}"
+    return quantity(value, unit)
 
 
 def _measure_of(held: Mapping[str, Any]) -> str:
@@ -110,11 +125,8 @@ def _what_else(document: Document) -> str:
 
 def _what_next(document: Document) -> str:
     failed = ordered_reasons(document)
-    statuses = [one["status"] for one in document["plan"]]
-    told = ""
-    if statuses:
-        counts = ", ".join(f"{statuses.count(word)} {word}" for word in OUTCOME_LEVELS if statuses.count(word))
-        told = f" The plan: {counts}."
+    counted = plan_counts(document)
+    told = f" The plan: {counted}." if counted else ""
     if failed:
         return f"{NEXT[failed[0]['check']]}{told}"
     verdict = document["verdict"]
@@ -125,6 +137,17 @@ def _what_next(document: Document) -> str:
         "no evidence": "Run more items if a difference of this size would matter.",
     }
     return f"{words[verdict]}{told}"
+
+
+def plan_counts(document: Document) -> str:
+    """How the predictions of the plan came out, as ``gpudiag plans`` counts them, and its checks; '' without any."""
+    said = []
+    for noun, kinds in (("prediction", ("prediction", "gain")), ("check", ("check",))):
+        statuses = [one["status"] for one in document["plan"] if one["kind"] in kinds]
+        if statuses:
+            counts = ", ".join(f"{statuses.count(word)} {COUNTED[word]}" for word in COUNTED if word in statuses)
+            said.append(f"of {plural(len(statuses), noun)} {counts}")
+    return "; ".join(said)
 
 
 def leader(document: Document) -> Mapping[str, Any] | None:

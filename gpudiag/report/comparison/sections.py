@@ -7,7 +7,7 @@ from typing import Any
 
 from gpudiag.display.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
 from gpudiag.display.format import UNKNOWN, duration, number, plural, quantity, safe, share, span, zone
-from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document
+from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document, amount, plan_counts
 from gpudiag.report.ledger import CELLS
 
 GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown"}
@@ -89,8 +89,8 @@ def _quantity_row(q: Mapping[str, Any]) -> tuple[Cell, ...]:
     interval = f"{q['low']:.2f}–{q['high']:.2f}" if q["low"] is not None and q["high"] is not None else UNKNOWN
     return (
         q["title"],
-        Number(quantity(q["baseline"], q["unit"])),
-        Number(quantity(q["experiment"], q["unit"])),
+        Number(amount(q["baseline"], q["unit"])),
+        Number(amount(q["experiment"], q["unit"])),
         Number(f"{q['ratio']:.2f}" if q["ratio"] is not None else UNKNOWN),
         Number(interval),
         said(q),
@@ -176,7 +176,8 @@ def plan(document: Document) -> list[Block]:
         return [*blocks, Note("The plan predicts nothing that could be checked.", "unknown")]
     rows = tuple(outcome_row(one) for one in document["plan"])
     columns = ("Result", "Remedy", "What", "Before", "Predicted", "Measured", "Why")
-    return [*blocks, Table(columns, rows, "A point, and a number without an interval, have a tolerance of 5 %.")]
+    caption = "A point, and a number without an interval, have a tolerance of 5 %."
+    return [*blocks, Table(columns, rows, f"{caption} In all: {plan_counts(document)}.")]
 
 
 def outcome_row(one: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpudiag.display.blocks import MARKS
-from gpudiag.display.format import UNKNOWN, quantity
+from gpudiag.display.format import UNKNOWN
 from gpudiag.display.markdown import inline
-from gpudiag.report.comparison.headline import OUTCOME_LEVELS, Document, leader, ordered_reasons
+from gpudiag.report.comparison.headline import Document, amount, leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
 
 SAID = {
@@ -40,16 +40,14 @@ def summary(document: Document) -> str:
     for q in _comment_rows(document):
         cells = (
             _short_title(q),
-            quantity(q["baseline"], q["unit"]),
-            quantity(q["experiment"], q["unit"]),
+            amount(q["baseline"], q["unit"]),
+            amount(q["experiment"], q["unit"]),
             short_ratio(q),
             said(q).words,
         )
         lines.append("| " + " | ".join(inline(cell) for cell in cells) + " |")
-    statuses = [one["status"] for one in document["plan"]]
-    if statuses:
-        counts = ", ".join(f"{statuses.count(word)} {word}" for word in OUTCOME_LEVELS if statuses.count(word))
-        lines += ["", f"Plan: {counts}."]
+    counted = plan_counts(document)
+    lines += ["", f"Plan: {counted}."] if counted else []
     return "\n".join(lines) + "\n"
 
 

@@ -96,7 +96,8 @@ def _text_plan(document: Document, width: int, color: bool) -> list[str]:
     for one in document["plan"]:
         row = outcome_row(one)
         level = OUTCOME_LEVELS[one["status"]]
-        words = f"{one['remedy']}, {one['measure']}: predicted {_of(row[4])}, measured {_of(row[5])}. {one['reason']}"
+        asked = "to check" if one["kind"] == "check" else "predicted"
+        words = f"{one['remedy']}, {one['measure']}: {asked} {_of(row[4])}, measured {_of(row[5])}. {one['reason']}"
         lines.append("  " + _paint(f"{MARKS[level]} {one['status']}", level, color))
         lines += _wrap(words, width, "    ", "    ")
     return lines
