@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 DAY_US = 86_400_000_000
 MAX_DAYS = 40_000
 
-_MOST_DAYS = 4000
-
 
 @dataclass(frozen=True)
 class Localized:
@@ -133,16 +131,6 @@ def _on_quiet_days(stamps: np.ndarray, zone: tzinfo) -> tuple[np.ndarray, np.nda
         return stamps - offset[0].astype("timedelta64[us]"), np.zeros(len(stamps), bool)
     day = np.where(known, stamps.view(np.int64) // DAY_US - low, 0)
     return stamps - offset[1:-1][day].astype("timedelta64[us]"), known & ~quiet[day]
-
-
-def _only_offset(stamps: pd.Series, zone: tzinfo) -> timedelta | None:
-    """The zone's offset if it is the same over all stamps and a day around them; no zone changes twice within a day."""
-    first, last = stamps.min(), stamps.max()
-    if first != first or (last - first).days > _MOST_DAYS:  # no stamp at all, or too long to walk through
-        return None
-    days = range(-1, (last - first).days + 3)
-    offsets = {(first.to_pydatetime(warn=False) + timedelta(days=day)).replace(tzinfo=zone).utcoffset() for day in days}
-    return offsets.pop() if len(offsets) == 1 else None
 
 
 def _utc(stamps: pd.Series, zone: tzinfo, *, earlier: bool) -> pd.Series:

@@ -16,10 +16,6 @@ from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
 METHODS = ("declared", "log line", "process", "only GPU", "only active GPU", "memory", "unknown")
-DECLARE_GPU = (
-    "Store the GPU with each trial: trial.set_user_attr('gpu', os.environ.get('CUDA_VISIBLE_DEVICES')) "
-    "in the objective."
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

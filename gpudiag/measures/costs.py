@@ -89,7 +89,8 @@ def measure_costs(run: Run) -> CostsProfile:
     trials = _trials(run, time, shares)
     outcomes = _outcomes(run, time, kwh, shares)
     slots = _slots(time.trials)
-    median_s = float(trials["startup_s"].median())
+    startups_s = trials["startup_s"].dropna()
+    median_s = float(startups_s.median()) if len(startups_s) else float("nan")
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
     spent = np.minimum(trials["startup_s"].fillna(median_s), trials["duration_s"])
     slot_s = float(trials["duration_s"].sum())

@@ -49,7 +49,8 @@ def measure_shift(run: Run) -> ShiftProfile:
         parts.append(found.assign(gpu=gpu)[["gpu", "start", "end", "mean_pct", "work_s"]])
         rows[gpu] = _summary(found) | {"block_s": block_s}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return ShiftProfile(pd.concat(parts, ignore_index=True), per_gpu, work_coverage_pct(run, works))
+    segments = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    return ShiftProfile(segments, per_gpu, work_coverage_pct(run, works))
 
 
 def _segments(work: Work) -> tuple[pd.DataFrame, float]:

@@ -24,11 +24,6 @@ def trials_to_show(rate: float, level: float = LEVEL) -> int:
     return math.ceil(math.log1p(-level) / math.log1p(-rate))
 
 
-def rate_for_clean(n: int, chance: float = 0.9) -> float:
-    """Greatest crash rate (0..1) at which ``n`` trials in a row pass without one with that chance."""
-    return -math.expm1(math.log(chance) / n)
-
-
 def clean_chance(rate: float, n: int) -> float:
     """Chance (0..1) of ``n`` trials in a row without a crash."""
     return math.exp(n * math.log1p(-rate)) if rate < 1 else 0.0

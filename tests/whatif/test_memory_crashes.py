@@ -17,7 +17,6 @@ from gpudiag.whatif.memory_net import Restart, net_estimate, net_throughput, res
 from gpudiag.whatif.memory_rates import (
     clean_chance,
     most_if_none,
-    rate_for_clean,
     rate_without_streak,
     trials_to_show,
 )
@@ -38,7 +37,6 @@ def run_of(rows: list[tuple[float, float, str, str | None]]) -> Run:
 def test_what_so_many_trials_prove() -> None:
     assert most_if_none(50) == pytest.approx(0.0582, abs=1e-4)
     assert trials_to_show(1e-3) == 2995
-    assert rate_for_clean(5000) == pytest.approx(2.1e-5, abs=1e-7)
     assert rate_without_streak(184, 50, 0.05) == pytest.approx(0.019, abs=5e-4)
     assert rate_without_streak(184, 50, 0.5) == pytest.approx(0.051, abs=5e-4)
     assert np.isnan(rate_without_streak(40, 50, 0.05)) and np.isnan(most_if_none(0))

@@ -71,7 +71,8 @@ def _guessed(source: Source, lines: Sequence[str], notes: list[str]) -> Layout:
     if set(names) <= {"unknown"}:
         raise InputError(
             f"{source.path}: has no header and no units, so that its {len(rows[0])} columns cannot be told apart; "
-            "name them in order with --columns, or as columns in run.toml: timestamp,index,utilization.gpu,... (unknown: skip)."
+            "name them in order with --columns, or as columns in run.toml: timestamp,index,utilization.gpu,... "
+            "(unknown for one to skip)."
         )
     notes.append(f"It has no header; its columns were taken by their units as {', '.join(names)}.")
     return layout_of(names, [", ".join(row) for row in rows])

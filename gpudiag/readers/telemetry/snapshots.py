@@ -25,7 +25,6 @@ class Snapshots:
     moments: list[Moment | None] = field(default_factory=list)
     gpu: list[dict[str, Any]] = field(default_factory=list)
     processes: list[dict[str, Any]] = field(default_factory=list)
-    host: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     gpus: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -42,10 +41,6 @@ class Snapshots:
         if 0 <= pid <= _LARGEST_PID:
             self.processes.append({"at": len(self.moments) - 1, "line": line, "gpu": gpu, "pid": pid, **values})
 
-    def host_sample(self, line: int, **values: float | None) -> None:
-        """A row of table ``host``."""
-        self.host.append({"at": len(self.moments) - 1, "line": line, **values})
-
     def event(self, kind: str, line: int, gpu: str, detail: str) -> None:
         """A row of table ``events``."""
         self.events.append({"at": len(self.moments) - 1, "line": line, "kind": kind, "gpu": gpu, "detail": detail})
@@ -60,7 +55,7 @@ class Snapshots:
         """The tables. Raises InputError if no row is left."""
         stamps, said = self._stamps(options)
         tables = {}
-        for name in ("gpu", "processes", "host", "events"):
+        for name in ("gpu", "processes", "events"):
             if rows := getattr(self, name):
                 table = pd.DataFrame(rows)
                 table["time"] = stamps[table.pop("at").to_numpy()].reset_index(drop=True)

@@ -86,7 +86,8 @@ def _table(source: Source, options: ReadOptions) -> _Table:
         width = len(split(lines[0], headless(lines[:_SNIFFED_LINES]) or ","))
         raise InputError(
             f"{source.path}: has no header, and its {width} columns of numbers cannot be told apart; name them in "
-            "order with --columns, or as columns in run.toml: timestamp,util_pct,mem_used_mib,power_w ('-' for one to skip)."
+            "order with --columns, or as columns in run.toml: timestamp,util_pct,mem_used_mib,power_w "
+            "('-' for one to skip)."
         )
     return _laid_out(source, header, lines[header.line :])
 
