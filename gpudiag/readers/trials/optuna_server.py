@@ -18,6 +18,7 @@ from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
 from gpudiag.readers.trials.mysql_columns import in_stretches
 from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
+from gpudiag.readers.trials.postgres_columns import as_arrays
 from gpudiag.readers.trials.server_columns import DIALECTS, joined
 from gpudiag.readers.trials.url import scheme_of, show_url, without_secrets
 
@@ -106,8 +107,11 @@ class ServerDatabase:
 
     def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
         dialect = self._connection.dialect.name
-        if "trial_id" in what and dialect in ("mysql", "mariadb"):
-            frame = in_stretches(self._connection, what, table, where, self.columns(table))
+        if "trial_id" in what and dialect in DIALECTS:
+            if dialect == "postgresql":
+                frame = as_arrays(self._connection, what, table, where)
+            else:
+                frame = in_stretches(self._connection, what, table, where, self.columns(table))
             if frame is not None:
                 return frame
         if "trial_id" in what and dialect in DIALECTS:

@@ -19,7 +19,7 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalRedisBackend
 
 from gpudiag.errors import InputError, StudyNotFound
-from gpudiag.readers.trials import mysql_columns, optuna_server, read_trials, server_columns
+from gpudiag.readers.trials import mysql_columns, optuna_server, postgres_columns, read_trials, server_columns
 
 pytestmark = pytest.mark.server
 
@@ -83,6 +83,7 @@ def only(way: str, patch: pytest.MonkeyPatch) -> None:
     """Leave this way to read a table, and the slower ones, which must not be needed."""
     if way != "numbers as they are":
         patch.setattr(optuna_server, "in_stretches", lambda *_: None)
+        patch.setattr(optuna_server, "as_arrays", lambda *_: None)
     if way == "row by row":
         patch.setattr(server_columns, "_sql", lambda *_: "SELECT 1, NULL")
 
@@ -146,6 +147,36 @@ def test_every_bit_of_a_number_comes_through(
     assert [value.hex() for value in found] == [value.hex() for value in stored.values()]
     np.testing.assert_array_equal(found, VALUES)
     assert {"trials", "trial_params", "trial_intermediate_values", "trial_values"} <= set(as_they_are)
+
+
+def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with storage_at(postgres_url) as storage:
+        write_study(storage, "bits", [frozen(i, intermediate_values=dict(enumerate(VALUES))) for i in range(200)])
+    frames, read, sizes = [], postgres_columns.as_arrays, []
+
+    def watched(*given: Any) -> pd.DataFrame | None:
+        frame = read(*given)
+        sizes.append(-1 if frame is None else len(frame))
+        return frame
+
+    monkeypatch.setattr(optuna_server, "as_arrays", watched)
+    for way in WAYS:
+        only(way, monkeypatch)
+        reports = read_trials(postgres_url, study="bits").reports
+        frames.append(reports)
+        assert [value.hex() for value in reports["value"]] == [value.hex() for value in VALUES * 200]
+        assert reports["step"].tolist() == [*range(len(VALUES))] * 200
+    assert 200 * len(VALUES) in sizes
+    for other in frames[1:]:
+        pd.testing.assert_frame_equal(frames[0], other)
+
+
+def test_a_server_that_knows_no_arrays_is_read_as_text(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failed question does not end the transaction."""
+    monkeypatch.setattr(postgres_columns, "_sql", lambda *_: "SELECT no_such_function(1)")
+    with storage_at(postgres_url) as storage:
+        write_study(storage, "no arrays", [frozen(0)])
+    assert len(read_trials(postgres_url, study="no arrays").reports) == 2
 
 
 def test_an_answer_too_long_for_the_server_is_asked_for_in_halves(
