@@ -47,9 +47,15 @@ def compare(
     typer.echo(_rendered(held, format_))
     if output is not None:
         pairs = list(held) if isinstance(held, Comparisons) else [held]
-        for pair, path in zip(pairs, experiments, strict=True):
-            folder = output if len(pairs) == 1 else output / folder_name(pair.experiment.name)
-            _write(pair, folder, baseline, path, plan)
+        for place, (pair, folder) in enumerate(zip(pairs, _folders(pairs, output), strict=True)):
+            parameters: dict[str, Any] = {
+                "baseline_path": baseline,
+                "experiment_path": experiments[place],
+                "plan_path": plan or "",
+            }
+            parameters |= {"among": experiments, "place": place} if len(pairs) > 1 else {}
+            for path in pair.save_report(folder, parameters):
+                typer.echo(f"  {path}", err=True)
     if held.fails(fail_on):
         raise typer.Exit(1)
 
@@ -71,11 +77,16 @@ def _rendered(held: Any, format_: str) -> str:
     return "\n\n".join(text(pair.to_dict(), width=console.width, color=color) for pair in pairs)
 
 
-def _write(pair: Any, folder: Path, baseline: Path, experiment: Path, plan: Path | None) -> None:
-    """The report of one pair by its notebook, and the document beside it; paths go to stderr."""
-    from gpudiag.report.notebooks import run_notebook
-
-    parameters = {"baseline_path": baseline, "experiment_path": experiment, "plan_path": plan or ""}
-    files = run_notebook("compare_report", folder, parameters, progress=console_for(stderr=True).is_terminal)
-    for path in (*files, pair.save(folder / "comparison.json")):
-        typer.echo(f"  {path}", err=True)
+def _folders(pairs: list[Any], output: Path) -> list[Path]:
+    """A folder for each pair: the output itself, or one below it by the experiment's name, no two alike in any case."""
+    if len(pairs) == 1:
+        return [output]
+    names: list[str] = []
+    for pair in pairs:
+        name = wanted = folder_name(pair.experiment.name)
+        count = 1
+        while name.casefold() in [taken.casefold() for taken in names]:
+            count += 1
+            name = f"{wanted}-{count}"
+        names.append(name)
+    return [output / name for name in names]

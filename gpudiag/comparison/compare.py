@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -154,6 +154,15 @@ class Comparison:
         else:
             raise ConfigError(f"{path}: cannot tell the format; expected a name that ends in .html, .md or .json.")
         return path
+
+    def save_report(self, folder: str | Path, parameters: Mapping[str, Any]) -> tuple[Path, ...]:
+        """Write report.html, report.md with its pictures, report.ipynb and comparison.json, and return their paths.
+
+        Nothing is compared again: all say what this comparison says, also where it is one of several that share one
+        control of chance findings. ``parameters`` of the notebook are those that make it again.
+        """
+        files = reports.write_files(self._notebook(), Path(folder), parameters)
+        return (*files, self.save(Path(folder) / "comparison.json"))
 
     def _repr_html_(self) -> str:
         return "\n".join(getattr(self.show, name)._repr_html_() for name in ("masthead", "verdict", "gate"))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from gpudiag.cli import main
@@ -57,6 +60,73 @@ def test_several_experiments(gpudiag, starved) -> None:
     code, out, _ = gpudiag("compare", *starved, starved[0], "--format", "summary")
     assert code == 0 and out.startswith("Baseline: starved-input-pipeline before")
     assert out.count("| INVALID |") == 2
+
+
+def _p_values(folder: Path) -> dict[str, tuple[str, str]]:
+    """p and adjusted p by quantity as the Markdown of the report prints them."""
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| .+? \| ([\d.e–-]+) \| ([\d.e–-]+) \|$", text, re.MULTILINE)
+    return {title: (p, adjusted) for title, p, adjusted in rows}
+
+
+@pytest.mark.slow
+def test_reports_of_several_experiments_say_what_their_text_says(gpudiag, samples: Path, tmp_path: Path) -> None:
+    """One computation: shared control of chance findings, and names that tell the experiments apart."""
+    runs = samples / "idle-second-gpu"
+    given = (runs / "baseline", runs / "experiment", runs / "baseline")
+    code, out, err = gpudiag("compare", *given, "-o", tmp_path / "out", "--format", "json")
+    documents = json.loads(out)["comparisons"]
+    names = [document["experiment"]["name"] for document in documents]
+    assert code == 0 and names == ["idle-second-gpu experiment", "idle-second-gpu baseline (experiment 2)"]
+    folders = [
+        tmp_path / "out" / name for name in ("idle-second-gpu-experiment", "idle-second-gpu-baseline-experiment-2")
+    ]
+    alone = json.loads(gpudiag("compare", *given[:2], "--format", "json")[1])
+    differ = 0
+    for folder, document in zip(folders, documents, strict=True):
+        assert f"  {folder / 'report.ipynb'}" in err and f"  {folder / 'comparison.json'}" in err
+        assert json.loads((folder / "comparison.json").read_text(encoding="utf-8")) == document
+        assert document["experiment"]["name"] in (folder / "report.html").read_text(encoding="utf-8")
+        shown = _p_values(folder)
+        for one, lone in zip(document["quantities"], alone["quantities"], strict=True):
+            if one["p_adjusted"] is not None:
+                assert shown[one["title"]] == (_shown(one["p"]), _shown(one["p_adjusted"]))
+                differ += one["p_adjusted"] != lone["p_adjusted"]
+    assert differ  # alone, fewer tests share the control
+
+
+def _shown(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.01 else f"{value:.1g}"
+
+
+@pytest.mark.slow
+def test_folders_of_experiments_never_collide(gpudiag, samples: Path, tmp_path: Path) -> None:
+    runs = samples / "idle-second-gpu"
+    paths = []
+    for place, name in enumerate(("b/1", "b 1", "B-1")):
+        folder = tmp_path / f"run{place}"
+        shutil.copytree(runs / "experiment", folder)
+        text = (folder / "run.toml").read_text(encoding="utf-8")
+        (folder / "run.toml").write_text(re.sub(r"(?m)^name = .*$", f'name = "{name}"', text), encoding="utf-8")
+        paths.append(folder)
+    code, _, err = gpudiag("compare", runs / "baseline", *paths, "-o", tmp_path / "out", "--format", "summary")
+    assert code == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["B-1-3", "b-1", "b-1-2"]
+    assert len(set(err.split("\n"))) == err.count("\n") + 1
+
+
+@pytest.mark.slow
+def test_the_notebook_of_a_report_makes_it_again(gpudiag, samples: Path, tmp_path: Path) -> None:
+    runs = samples / "idle-second-gpu"
+    given = (runs / "baseline", runs / "experiment", runs / "experiment")
+    assert gpudiag("compare", *given, "-o", tmp_path / "out", "--format", "summary")[0] == 0
+    folder = next(path for path in (tmp_path / "out").iterdir() if path.name.endswith("experiment-2"))
+    notebook = nbformat.read(folder / "report.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    code = "\n".join(cell.source for cell in notebook.cells[:5] if cell.cell_type == "code")
+    held: dict[str, object] = {}
+    exec(code, held)
+    assert held["comparison"].to_dict() == json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

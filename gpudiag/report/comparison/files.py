@@ -1,0 +1,44 @@
+"""A comparison that was made, as the files of a report: nothing runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.report import pages
+from gpudiag.report.redact import redacted
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+INJECTED = "injected-parameters"
+"""Tag of the cell that papermill would put behind that of the defaults."""
+
+
+def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, Any]) -> tuple[Path, Path, Path]:
+    """Write report.html, report.md with its pictures and report.ipynb, whose parameters make the same report again.
+
+    All is rendered before the first file is written. Passwords of storage URLs stay out of it.
+    """
+    import nbformat
+
+    plain = {name: _plain(value) for name, value in parameters.items()}
+    source = "\n".join(f"{name} = {value!r}" for name, value in plain.items())
+    cell = nbformat.v4.new_code_cell(source, id=INJECTED, metadata={"tags": [INJECTED]})
+    defaults = next(i for i, one in enumerate(notebook.cells) if "parameters" in one.metadata.get("tags", []))
+    notebook.cells.insert(defaults + 1, cell)
+    redacted(notebook, plain)
+    html, text = pages.html_page(notebook), nbformat.writes(notebook)
+    paths = folder / "report.html", folder / "report.md", folder / "report.ipynb"
+    pages.write_markdown(paths[1], notebook)
+    pages.write(paths[0], html)
+    pages.write(paths[2], text)
+    (folder / "report.failed.ipynb").unlink(missing_ok=True)
+    return paths
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
