@@ -24,8 +24,7 @@ _NAMES = {title: name for name, title in CLASSES.items()}
 
 def build_pruner(spec: PrunerSpec) -> BasePruner:
     """A fresh Optuna pruner. Raises ConfigError where Optuna refuses the parameters."""
-    from optuna import pruners
-
+    pruners = _optuna().pruners
     if spec.name == "hyperband" and spec.params["min_resource"] == "auto":
         raise ConfigError(f"pruner '{spec}': hyperband.min_resource must be a whole number; Optuna has no auto for it.")
     params = {key: build_pruner(p) if isinstance(p, PrunerSpec) else p for key, p in spec.params.items()}
@@ -96,8 +95,7 @@ def in_words(spec: PrunerSpec) -> str:
 @contextmanager
 def quiet() -> Iterator[None]:
     """No warnings (experimental classes, NaN among values) and no log lines of Optuna."""
-    import optuna
-
+    optuna = _optuna()
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
@@ -106,3 +104,11 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         optuna.logging.set_verbosity(before)
+
+
+def _optuna() -> Any:
+    """Optuna, whose progress bar would warn in a notebook where ipywidgets is not installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import optuna
+    return optuna
