@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import time
+import heapq
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 import optuna
@@ -16,6 +16,7 @@ from gpudiag.run import Run, RunInfo
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform
 from gpudiag.whatif.replay_pruner import build_pruner, quiet
 
+PRUNED = optuna.trial.TrialState.PRUNED
 T0 = pd.Timestamp("2026-02-01 09:00:00", tz="UTC")
 SPECS = (
     "median()",
@@ -44,25 +45,10 @@ def curve(seed: int, number: int, epochs: int, direction: str) -> list[float]:
 def optuna_study(
     pruner: str, *, seed: int = 0, n: int = 50, epochs: int = 20, direction: str = "minimize", jobs: int = 1
 ) -> tuple[optuna.Study, pd.DataFrame]:
-    """A study as Optuna runs it, and trial, step, time of its reports. With several jobs reports come in any order."""
-    told: list[tuple[int, int, pd.Timestamp]] = []
-    lock = threading.Lock()
+    """A study as Optuna runs it, and trial, step, time of its reports.
 
-    def objective(trial: optuna.Trial) -> float:
-        trial.suggest_float("x", 0, 1)
-        rng = np.random.default_rng([seed, 1, trial.number])
-        values = curve(seed, trial.number, epochs, direction)
-        for step, value in enumerate(values):
-            if jobs > 1:
-                time.sleep(0.002 * rng.random())
-            with lock:  # the order of stamps is the order of decisions
-                told.append((trial.number, step, pd.Timestamp.now(tz="UTC")))
-                trial.report(value, step)
-                prune = trial.should_prune()
-            if prune:
-                raise optuna.TrialPruned
-        return values[-1]
-
+    The workers take turns in one thread, by a clock of their own: the same seed gives the same order on any machine.
+    """
     with quiet():
         study = optuna.create_study(
             study_name="curves",
@@ -70,8 +56,49 @@ def optuna_study(
             pruner=build_pruner(parse_pruner(pruner)),
             sampler=optuna.samplers.RandomSampler(seed),
         )
-        study.optimize(objective, n_trials=n, n_jobs=jobs)
-    return study, pd.DataFrame(told, columns=["trial", "step", "time"])
+        told, lives = _work(study, [curve(seed, number, epochs, direction) for number in range(n)], seed, jobs)
+        timed = optuna.create_study(study_name="curves", direction=direction, pruner=study.pruner)
+        for trial in study.trials:
+            trial.datetime_start, trial.datetime_complete = (_utc(at) for at in lives[trial.number])
+            timed.add_trial(trial)
+    return timed, pd.DataFrame(told, columns=["trial", "step", "time"])
+
+
+def _work(
+    study: optuna.Study, curves: list[list[float]], seed: int, jobs: int
+) -> tuple[list[tuple[int, int, pd.Timestamp]], dict[int, tuple[float, float]]]:
+    """Run every curve; reports in order, and start and end (s) of each trial."""
+    rng = np.random.default_rng([seed, jobs])
+    told: list[tuple[int, int, pd.Timestamp]] = []
+    lives: dict[int, tuple[float, float]] = {}
+    turns = [(0.001 * worker, worker) for worker in range(jobs)]
+    running: dict[int, tuple[optuna.Trial, int]] = {}
+    while turns:
+        at, worker = heapq.heappop(turns)
+        if worker not in running:
+            if len(lives) == len(curves):
+                continue
+            trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+            lives[trial.number] = (at, at)
+            running[worker] = (trial, 0)
+        else:
+            trial, step = running[worker]
+            values = curves[trial.number]
+            trial.report(values[step], step)
+            told.append((trial.number, step, T0 + pd.Timedelta(seconds=at)))
+            prune = trial.should_prune()
+            running[worker] = (trial, step + 1)
+            if prune or step + 1 == len(values):
+                study.tell(trial, None if prune else values[-1], state=PRUNED if prune else None)
+                lives[trial.number] = (lives[trial.number][0], at)
+                del running[worker]
+        heapq.heappush(turns, (at + 60 * rng.uniform(0.5, 1.5), worker))
+    return told, lives
+
+
+def _utc(seconds: float) -> datetime:
+    """As Optuna keeps it: naive, in UTC."""
+    return (T0 + pd.Timedelta(seconds=seconds)).tz_localize(None).to_pydatetime(warn=False)
 
 
 def run_of(study: optuna.Study, pruner: str = "", **settings: object) -> Run:
