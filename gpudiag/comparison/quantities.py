@@ -145,6 +145,7 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
                 (3600 / a.mean, 3600 / b.mean),
                 ratio.inverse,
                 tested=False,
+                follows="time_per_item",
                 **counts,
             ),
         ]
@@ -311,6 +312,7 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
                 [scale * x for x in each],
                 ratio,
                 tested=name == "energy",
+                follows="" if name == "energy" else "time_per_item",
                 n_baseline=float(n[0]),
                 n_experiment=float(n[1]),
             )

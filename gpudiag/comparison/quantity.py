@@ -19,8 +19,6 @@ TIME, SPEED, PRICE, LEVEL, RATE, TOTAL, PEAK = "time", "speed", "price", "level"
 DISPLAY_ONLY = (TOTAL, PEAK)
 WORK = (TIME, SPEED, PRICE)
 """Kinds that mean nothing unless both runs did the same work."""
-FOLLOWS = {"throughput": "time_per_item", "gpu_time_per_item": "time_per_item", "cost_per_item": "time_per_item"}
-"""The same number in another unit: one test, one p."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,7 @@ def judged(found: list[list[Quantity]], invalid: list[bool], matches: list[Match
     for part, bad, matched in zip(found, invalid, matches, strict=True):
         tested = [replace(quantity, p_adjusted=next(p)) for quantity in part]
         by_name = {quantity.name: quantity.p_adjusted for quantity in tested}
-        shared = [
-            replace(q, p_adjusted=by_name.get(q.follows or FOLLOWS.get(q.name, q.name), math.nan)) for q in tested
-        ]
+        shared = [replace(q, p_adjusted=by_name.get(q.follows or q.name, math.nan)) for q in tested]
         out.append([_judge(quantity, bad, matched) for quantity in shared])
     return out
 
