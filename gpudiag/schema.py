@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_MIB, MOST_W, MOST_MHZ = 1e8, 1e5, 1e5
+"""No board comes within a factor of ten of these: what is beyond is no reading at all. A power that a board cannot
+draw but a counter can hold stays in, for the rule on implausible power."""
 Kind = Literal["time", "text", "float", "int", "key"]
 """``int`` is nullable (Int64), ``key`` is an int64 that is always known."""
 
@@ -73,18 +76,18 @@ GPU = Table(
         Column("gpu", "text", "index of the GPU, as text", required=True),
         _pct("util_pct", "share of the driver's last sample period with at least one kernel running"),
         _pct("mem_util_pct", "share of that period in which device memory was read or written"),
-        Column("mem_used_mib", "float", "memory in use on the device", "MiB", 0),
-        Column("mem_total_mib", "float", "memory of the device", "MiB", 0),
+        Column("mem_used_mib", "float", "memory in use on the device", "MiB", 0, MOST_MIB),
+        Column("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
         Column("mem_reserved_mib", "float", "memory set aside by the driver", "MiB", 0),
-        Column("power_w", "float", "power drawn by the board", "W", 0),
-        Column("power_instant_w", "float", "power drawn at the instant (NVML field 186)", "W", 0),
-        Column("power_average_w", "float", "power drawn, mean over the last second (NVML field 185)", "W", 0),
-        Column("power_limit_w", "float", "enforced power limit", "W", 0),
+        Column("power_w", "float", "power drawn by the board", "W", 0, MOST_W),
+        Column("power_instant_w", "float", "power drawn at the instant (NVML field 186)", "W", 0, MOST_W),
+        Column("power_average_w", "float", "power drawn, mean over the last second (NVML field 185)", "W", 0, MOST_W),
+        Column("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
         Column("energy_j", "float", "energy counter since driver load", "J", 0),
         Column("temp_c", "float", "core temperature", "°C", -50, 200),
         Column("mem_temp_c", "float", "memory temperature", "°C", -50, 200),
-        Column("sm_clock_mhz", "float", "SM clock", "MHz", 0),
-        Column("mem_clock_mhz", "float", "memory clock", "MHz", 0),
+        Column("sm_clock_mhz", "float", "SM clock", "MHz", 0, MOST_MHZ),
+        Column("mem_clock_mhz", "float", "memory clock", "MHz", 0, MOST_MHZ),
         Column("throttle_reasons", "int", "bit mask of NVML clocks-event reasons"),
         Column("pstate", "int", "performance state, 0 fastest", "", 0, 15),
         Column("pcie_rx_mib_s", "float", "PCIe received", "MiB/s", 0),
@@ -108,8 +111,8 @@ GPUS = Table(
         Column("uuid", "text", "NVML uuid"),
         Column("bus_id", "text", "PCI bus id"),
         Column("name", "text", "product name as the driver prints it"),
-        Column("mem_total_mib", "float", "memory of the device", "MiB", 0),
-        Column("power_limit_w", "float", "enforced power limit", "W", 0),
+        Column("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
+        Column("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
         Column("driver", "text", "driver version"),
     ),
 )

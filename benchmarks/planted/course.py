@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.rules.engine import Severity
+from gpudiag.rules.engine import Severity, Status
 from gpudiag.run import Run
 from planted.base import TOTAL_MIB, Edge, blocks, fault, log, run, ticks, trials
 
@@ -17,6 +17,7 @@ PERIOD_S = 100.0
         "min_acf_ratio": Edge({"noise_pct": 18.0}, {"noise_pct": 15.0}, limit=0.7),
         "min_regular_pct": Edge({"noise_pct": 22.0}, {"noise_pct": 18.0}),
         "min_lost_pct": Edge({"low_pct": 47.0}, {"low_pct": 45.0}),
+        "max_sampling_s": Edge({"low_pct": 47.0}, {"low_pct": 45.0}, Status.NOT_ASSESSED, limit=0.1),
         "severe_lost_pct": Edge(
             {"low_pct": 37.0, "width": 3}, {"low_pct": 27.0, "width": 3}, Severity.INFO, Severity.WARNING
         ),
@@ -44,6 +45,7 @@ WAITS = (127, 67, 149, 113, 172, 39, 5, 100, 159, 32, 185, 77)
     edges={
         "min_stalled_pct": Edge({"lengths": (4, 4, 4, 4, 3)}, {"lengths": (4, 4, 4, 4, 4)}),
         "min_peak_pct": Edge({"peak_pct": 49.0}, {"peak_pct": 50.0}),
+        "max_sampling_s": Edge({"peak_pct": 49.0}, {"peak_pct": 50.0}, Status.NOT_ASSESSED, limit=0.1),
         "min_periods": Edge({"lengths": (6, 6, 6, 6)}, {"lengths": (5, 5, 5, 5, 5)}),
     },
     bigger=({"lengths": (5,) * 8}, {"lengths": (6,) * 12}),

@@ -24,19 +24,20 @@ TEXTS = {
         "chance_pct": Edge(
             {"n": 10, "in_a_row": 3}, {"n": 10, "in_a_row": 6}, Severity.WARNING, told="more than chance"
         ),
+        "min_trials": Edge({"n": 4, "of": 4}, {"n": 5, "of": 5}, Severity.INFO, Severity.CRITICAL),
     },
     bigger=({"n": 50}, {"n": 99}),
 )
-def rate(*, n: int = 20, in_a_row: int = 1) -> Run:
-    """``n`` of 100 trials fail, spread evenly but for ``in_a_row`` of them."""
-    failed = np.zeros(100, bool)
+def rate(*, n: int = 20, in_a_row: int = 1, of: int = 100) -> Run:
+    """``n`` of so many trials fail, spread evenly but for ``in_a_row`` of them."""
+    failed = np.zeros(of, bool)
     spread = n - (in_a_row if in_a_row > 1 else 0)
-    failed[np.floor(np.arange(spread) * 100 / max(spread, 1)).astype(int)] = True
+    failed[np.floor(np.arange(spread) * of / max(spread, 1)).astype(int)] = True
     if in_a_row > 1:
         failed[:] = np.isin(np.arange(100), np.floor(np.arange(spread) * 85 / max(spread, 1)).astype(int))
         failed[92 : 92 + in_a_row] = True
     states = np.where(failed, "FAIL", "COMPLETE")
-    rows = [(str(state), start, end) for state, (_, start, end) in zip(states, in_slots([100.0] * 100), strict=True)]
+    rows = [(str(state), start, end) for state, (_, start, end) in zip(states, in_slots([100.0] * of), strict=True)]
     return run(trials=trials(rows))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpudiag.alignment import apply_clock, establish_clock
+from gpudiag.rules.engine import Status
 from gpudiag.run import Run
 from planted.base import Edge, fault, host, in_slots, log, run, scattered, ticks, trials
 
@@ -49,12 +50,15 @@ def moved(*, offset_s: float = 3600.0) -> Run:
 
 @fault(
     "sampling-coverage",
-    edges={"min_pct": Edge({"seen": 0.80}, {"seen": 0.795})},
+    edges={
+        "min_pct": Edge({"seen": 0.80}, {"seen": 0.795}),
+        "min_run_s": Edge({"seconds": 59.0}, {"seconds": 60.0}, Status.NOT_ASSESSED),
+    },
     bigger=({"seen": 0.4}, {"seen": 0.05}),
 )
-def coverage(*, seen: float = 0.5) -> Run:
-    """A trial of 1000 s of which the telemetry saw the first share."""
-    return run(log(ticks(seen * 1000.0)), trials=trials([("COMPLETE", 0.0, 1000.0)]))
+def coverage(*, seen: float = 0.5, seconds: float = 1000.0) -> Run:
+    """A trial of which the telemetry saw the first share."""
+    return run(log(ticks(seen * seconds)), trials=trials([("COMPLETE", 0.0, seconds)]))
 
 
 @fault(

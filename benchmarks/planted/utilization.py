@@ -67,6 +67,7 @@ def low(*, mean_pct: float = 14.0, seconds: float = 1800.0) -> Run:
         "high_pct": Edge({"peak_pct": 69.0}, {"peak_pct": 70.0}),
         "low_pct": Edge({"floor_pct": 10.0}, {"floor_pct": 9.0}),
         "min_run_s": Edge({"seconds": 295.0}, {"seconds": 300.0}, Status.NOT_ASSESSED),
+        "max_sampling_s": Edge({"peak_pct": 69.0}, {"peak_pct": 70.0}, Status.NOT_ASSESSED, limit=0.1),
         "severe_idle_pct": Edge({"share": 0.19}, {"share": 0.2}, Severity.INFO, Severity.WARNING),
     },
     bigger=({"share": 0.3}, {"share": 0.4, "floor_pct": 0.0}, {"share": 0.5, "floor_pct": 0.0}),

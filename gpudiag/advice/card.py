@@ -78,6 +78,9 @@ def gain(interval: Mapping[str, Any] | None) -> str:
         return "no speed-up"
     if interval["unit"] == "x":
         return f"x{interval['low']:.2f} and x{interval['high']:.2f}"
+    if interval["low"] < 0:
+        saves = f", or saves up to {hours(interval['high'])}" if interval["high"] > 0 else ""
+        return f"no speed-up, costs up to {hours(-interval['low'])}{saves}"
     return f"{hours(interval['low'])} and {hours(interval['high'])}"
 
 

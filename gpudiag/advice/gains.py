@@ -145,6 +145,6 @@ def combine(gains: Iterable[Gain | None], bounds: Bounds) -> Combined | None:
     low, high = math.prod(gain.low for gain in factors), math.prod(gain.high for gain in factors)
     hours: dict[str, float] = {}
     for gain in known:
-        if gain.unit == "GPU-h":
+        if gain.unit == "GPU-h" and gain.low >= 0:  # what may cost hours is no saving
             hours[gain.source] = max(hours.get(gain.source, 0.0), gain.high)
     return Combined(min(low, ceiling), min(high, ceiling), ceiling, high > ceiling, sum(hours.values()))

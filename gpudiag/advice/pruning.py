@@ -8,6 +8,7 @@ from dataclasses import replace
 from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, Value, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.display.format import hours
 from gpudiag.measures.pruner_spec import PrunerSpec, parse_pruner
 
 EARLY = ("pruning-rate-high", "pruned-too-early")
@@ -20,8 +21,8 @@ CLASSES = {
     "wilcoxon": "WilcoxonPruner", "nop": "NopPruner",
 }  # fmt: skip
 LAXER = (
-    "Trials live longer, so that start-ups weigh less: at most min(1/(1-F), 1/u) more GPU work an hour. Fewer trials "
-    "end an hour; whether better ones are found cannot be told from curves that were cut."
+    "It is no speed-up: trials live longer and fewer end an hour. Better ones may be found, which cannot be told from "
+    "curves that were cut."
 )
 CENSORED = "Curves end where they were cut: nobody knows how far these trials would have gone."
 COMPARE = "Read the control trials: if their value at the first cut ranks them as their final value does, cut early."
@@ -37,9 +38,9 @@ NOT_THE_PRUNER = (
     tier=2,
     effort="minutes",
     apply="next study",
-    pros=("slow starters survive", "start-ups weigh less"),
+    pros=("slow starters survive",),
     cons=(
-        "fewer trials an hour",
+        "more GPU time for the same trials, fewer trials an hour",
         "around Hyperband it is no Hyperband with patience: always-improving trials never compete, and the sampler "
         "no longer knows the brackets",
     ),
@@ -61,8 +62,8 @@ def pruner_patience(now: Situation) -> Proposal | None:
     tier=2,
     effort="minutes",
     apply="next study",
-    pros=("the first comparison is made where values say more", "start-ups weigh less"),
-    cons=("fewer trials an hour", "one bracket of Hyperband less"),
+    pros=("the first comparison is made where values say more",),
+    cons=("more GPU time for the same trials, fewer trials an hour", "one bracket of Hyperband less"),
     refute=COMPARE,
     rollback=RESTORE,
 )
@@ -84,8 +85,8 @@ def pruner_min_resource(now: Situation) -> Proposal | None:
     tier=2,
     effort="minutes",
     apply="next study",
-    pros=("the first comparison is made where values say more", "start-ups weigh less"),
-    cons=("fewer trials an hour",),
+    pros=("the first comparison is made where values say more",),
+    cons=("more GPU time for the same trials, fewer trials an hour",),
     refute=COMPARE,
     rollback=RESTORE,
 )
@@ -175,28 +176,37 @@ def _changed(spec: PrunerSpec, key: str, value: Value) -> PrunerSpec:
 
 
 def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed: Value) -> Proposal:
-    high = now.bounds.startup
     usual = "trials.state.PRUNED.median_s"
     changed = _changed(spec, key, proposed)
     rate, told = _rate(now, changed)
-    unseen = "Start-ups were not seen, so no bound is known, nor whether better trials are found."
+    cost, priced = _cost(now, changed)
     return Proposal(
         (
             Change(
                 f"pruner {key}", present, proposed, f"pruner={optuna_code(changed)}  # {key} was {present}",
             ),
         ),
-        Gain(1.0, max(1.0, high)) if high > 0 else None,
-        " ".join(filter(None, (LAXER if high > 0 else unseen, told))),
+        cost,
+        " ".join(filter(None, (LAXER, priced, told))),
         (Check("pruning.of_decided_pct", "<", round(now.fact("pruning.of_decided_low_pct"), 1), "%"),),
         (
             rate,
             Prediction(usual, now.fact(usual), now.fact(usual), None, "s", CENSORED),
-            *now.busier_by(high),
             *now.memory_predicted(1.0, 1.0, "The same trials at once."),
         ),
         NOT_THE_PRUNER if now.has("pruned-before-possible") else "",
     )  # fmt: skip
+
+
+def _cost(now: Situation, candidate: PrunerSpec) -> tuple[Gain | None, str]:
+    """GPU-hours that the candidate would have saved (negative: cost) on the recorded curves, and the sentence."""
+    replay = now.replay(candidate)
+    if replay is None or not (math.isfinite(replay.saved_gpu_h.low) and math.isfinite(replay.saved_gpu_h.high)):
+        return None, "What it costs in GPU time is not known: the curves could not be replayed to an interval."
+    low, high = replay.saved_gpu_h.low, replay.saved_gpu_h.high
+    told = f"Replayed over the recorded curves it costs up to {hours(-min(low, 0.0))} of GPU time"
+    saves = f", or saves up to {hours(high)}" if high > 0 else ""
+    return Gain(low, high, "GPU-h", "pruner"), f"{told}{saves}."
 
 
 def _rate(now: Situation, candidate: PrunerSpec) -> tuple[Prediction, str]:

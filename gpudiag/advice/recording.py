@@ -6,6 +6,7 @@ from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Proposal, remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.rules.engine import MIN_COVERAGE_PCT
+from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0
 SHOWS = "It shows and does not speed up."
@@ -30,6 +31,12 @@ def record_run(now: Situation) -> Proposal | None:
     period = now.fact("sampling.median_period_s")
     code = f"nohup {QUERY.format(period=min(period, 5) if period >= 1 else 1)} 2> gpu.err &"
     coverage = now.fact("sampling.coverage_pct")
+    sampling = now.profiles.get("sampling")
+    if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
+        return None  # one stamp is wrong, or two recordings lie years apart: more recording does not mend it
+    if not now.has("sampling-coverage", "sampling-gaps"):
+        change = Change("recorder", "slows down under load", "at a higher priority", f"sudo nice -n -5 {code}")
+        return Proposal((change,), NOTHING, SHOWS)
     return Proposal(
         (Change("share of the run recorded, %", round(coverage, 1) if coverage >= 0 else None, 100, code),),
         NOTHING,

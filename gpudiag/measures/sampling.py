@@ -96,6 +96,12 @@ def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return time_us - np.concatenate([edge, reach - right]), time_us + np.concatenate([right, edge])
 
 
+def longest_period_s(stamps_us: Iterable[np.ndarray]) -> float:
+    """The median step between the increasing stamps (microseconds) of each GPU, the longest of them; NaN unknown."""
+    periods = [float(np.median(np.diff(stamps))) / SECOND_US for stamps in stamps_us if len(stamps) > 1]
+    return max(periods, default=float("nan"))
+
+
 def sample_weights(time: pd.Series | np.ndarray) -> np.ndarray:
     """Seconds that each sample of one GPU stands for.
 

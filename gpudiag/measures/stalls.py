@@ -11,7 +11,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.periodicity import find_period
-from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
+from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.timeline import IDLE_PCT
 from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
@@ -29,11 +29,13 @@ class StallsProfile(Profile):
     stalled_s, stalled_pct (of work_s, at utilization <= 10), n_stalls, longest_stall_s; and of the period:
     acf (height of the first peak of the autocorrelation, NaN without one), period_s, n_dips, regular_pct (share of
     the steps from dip to dip within a quarter of the period), depth_pct (points below the level between dips),
-    width_s (median), lost_pct (share of the work that the dips cost).
+    width_s (median), lost_pct (share of the work that the dips cost). ``sampling_period_s``:
+    median step between samples, of the GPU sampled least often; what is shorter cannot be seen.
     """
 
     per_gpu: pd.DataFrame
     coverage_pct: float
+    sampling_period_s: float
 
 
 def measure_stalls(run: Run) -> StallsProfile:
@@ -44,7 +46,7 @@ def measure_stalls(run: Run) -> StallsProfile:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     rows = {gpu: _one_gpu(works[gpu]) for gpu in gpu_order(works)}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    return StallsProfile(per_gpu, work_coverage_pct(run, works))
+    return StallsProfile(per_gpu, work_coverage_pct(run, works), longest_period_s(w.time_us for w in works.values()))
 
 
 def _one_gpu(work: Work) -> dict[str, float]:

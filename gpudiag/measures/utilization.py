@@ -13,11 +13,20 @@ from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.concurrency import busy_stretches
 from gpudiag.measures.lifetimes import lifetimes, open_trials
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order
+from gpudiag.measures.sampling import (
+    RECORD_LONGER,
+    by_gpu,
+    cells,
+    coverage_pct,
+    expected_window,
+    gpu_order,
+    longest_period_s,
+)
 from gpudiag.measures.series import series
 from gpudiag.measures.stamps import microseconds
 from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
 from gpudiag.run import Run
+from gpudiag.schema import GPU, in_range
 
 IDLE_PCT = 10.0
 """At or below this a GPU is idle (SageMaker LowGPUUtilization, gpu_threshold 10)."""
@@ -53,6 +62,7 @@ class UtilizationProfile(Profile):
     n_gpus: int
     span_s: float
     observed_gpu_h: float
+    sampling_period_s: float
 
 
 def measure_utilization(run: Run) -> UtilizationProfile:
@@ -92,6 +102,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
         n_gpus=len(rows),
         span_s=float(samples["end_us"].max() - samples["start_us"].min()) / 1e6,
         observed_gpu_h=float(observed.sum() / 3600),
+        sampling_period_s=longest_period_s(microseconds(part["time"]) for _, part in by_gpu(samples)),
     )
 
 
@@ -165,7 +176,8 @@ def _memory_at_baseline(run: Run) -> dict[str, bool]:
     """Whether the memory of each GPU stayed where it was at its lowest; GPUs without memory data are absent."""
     if "mem_used_mib" not in run.gpu:
         return {}
-    used = run.gpu.groupby("gpu")["mem_used_mib"].agg(["min", "max"]).dropna()
+    known = run.gpu[in_range(run.gpu["mem_used_mib"], GPU["mem_used_mib"])]
+    used = known.groupby("gpu")["mem_used_mib"].agg(["min", "max"]).dropna()
     total = gpu_boards(run)["total_mib"].reindex(used.index)
     allowed = (total * BASELINE_PCT / 100).fillna(0).clip(lower=BASELINE_MIB)
     return {str(gpu): bool(ok) for gpu, ok in (used["max"] - used["min"] <= allowed).items()}

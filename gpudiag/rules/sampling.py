@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from gpudiag.errors import NotMeasurable
 from gpudiag.measures.sampling import SamplingProfile, measure_sampling
-from gpudiag.rules.engine import MIN_COVERAGE_PCT, Evidence, Severity, rule
+from gpudiag.rules.engine import MIN_COVERAGE_PCT, MIN_OBSERVED_S, Evidence, Severity, rule
 from gpudiag.rules.wording import count, gpus, span
+
+MOSTLY_GAP_PCT = 99.0
 
 
 @rule(
@@ -12,22 +15,29 @@ from gpudiag.rules.wording import count, gpus, span
     severity="warning",
     title="The telemetry covers too little of the run",
     remedy="Start the recorder before the first trial and stop it after the last; check that run.toml names all "
-    "telemetry files and the right time zone.",
+    "telemetry files and the right time zone. A few stamps far from all the others are a clock that was wrong: drop "
+    "those rows.",
     refuted_by="A study that ran on other days too: name the one study, or the files of those days.",
 )
-def sampling_coverage(seen: SamplingProfile, *, min_pct: float = MIN_COVERAGE_PCT) -> Evidence | None:
+def sampling_coverage(
+    seen: SamplingProfile, *, min_pct: float = MIN_COVERAGE_PCT, min_run_s: float = MIN_OBSERVED_S
+) -> Evidence | None:
     """What was not observed cannot be judged: below this coverage no rule over telemetry says that all is well.
 
     Coverage is the time that samples stand for over the span of the trials, or over the telemetry's own
-    span where there are no trials. 80 % is the practice of jobstats (Princeton).
+    span where there are no trials. 80 % is the practice of jobstats (Princeton). Below a minute nothing is said (a
+    default without a published source).
     """
+    if seen.expected_s < min_run_s:
+        raise NotMeasurable(f"Only {span(seen.expected_s)} are to be covered.", "Record for longer.")
     short = seen.per_gpu[seen.per_gpu["coverage_pct"] < min_pct]
     if short.empty:
         return None
     worst = short["coverage_pct"].idxmin()
     least = float(short.at[worst, "coverage_pct"])
     return Evidence(
-        f"Telemetry of GPU {worst} covers {least:.0f} % of the {span(seen.expected_s)} that it should cover.",
+        f"Telemetry of GPU {worst} covers {_share(least)} of the {span(seen.expected_s)} that it should cover"
+        f"{_stray(seen, worst)}.",
         {"coverage_pct": least, "expected_s": seen.expected_s, "outside_pct": seen.outside_pct},
         {"gpu": ", ".join(short.index)},
         margin=min_pct - least,
@@ -46,7 +56,8 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidenc
     """A step of more than three median periods is a gap; nothing is assumed about the time within it.
 
     Reported where the gaps of a GPU take more than this share of its span (a default without a published
-    source), and as a warning where trials failed within gaps: then the missing data are informative.
+    source), and as a warning where trials failed within gaps, for then the missing data are informative, and where
+    they take more than 99 %: then a stamp is wrong, or hardly anything was seen.
     """
     if seen.gaps.empty:
         return None
@@ -67,5 +78,18 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidenc
         },
         {"gpu": ", ".join(share.index)},
         margin=float(share[worst] - max_gap_pct),
-        severity=Severity.WARNING if failed else None,
+        severity=Severity.WARNING if failed or share[worst] > MOSTLY_GAP_PCT else None,
     )
+
+
+def _share(pct: float) -> str:
+    return f"{pct:.0f} %" if pct >= 1 else "less than 1 %"
+
+
+def _stray(seen: SamplingProfile, gpu: object) -> str:
+    """Where one gap is nearly all of the span: the stamps beyond it, which no recorder that ran can have written."""
+    gaps = seen.gaps[(seen.gaps["gpu"] == gpu) & (seen.gaps["share_pct"] > MOSTLY_GAP_PCT)]
+    if gaps.empty:
+        return ""
+    gap = gaps.iloc[0]
+    return f": between {gap['start']:%Y-%m-%d} and {gap['end']:%Y-%m-%d} there is no sample, so a stamp may be wrong"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
 from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import count, span, worst_gpu
+from gpudiag.rules.wording import count, need_fast_samples, span, worst_gpu
 
 MIN_HEIGHT_RATIO = 0.2
 MIN_REGULAR_PCT = 50.0
 MIN_DIPS = 5.0
 MIN_LOST_PCT = 5.0
+MAX_SAMPLING_S = 30.0
 
 
 @rule(
@@ -29,13 +30,15 @@ def stalls_periodic(
     min_lost_pct: float = MIN_LOST_PCT,
     severe_lost_pct: float = 10.0,
     min_periods: float = MIN_DIPS,
+    max_sampling_s: float = MAX_SAMPLING_S,
 ) -> Evidence | None:
     """Regular waits have one cause, and can be moved out of the GPU's way.
 
     First peak of the autocorrelation of utilization at work above 0.2, period of 4 sampling periods, 20 s and a
     third of the span at most (METHODS 8), confirmed where half of the steps from dip to dip are within a quarter of
     the period, over 5 periods. The dips must cost 5 % of the work, for a warning 10 % (defaults without a published
-    source). Periods below 4 sampling periods can't be seen.
+    source). Periods below 4 sampling periods can't be seen; with samples more than 30 s apart none is looked for (a
+    default without a published source).
     """
     table = stalls.per_gpu
     found = table[
@@ -46,6 +49,7 @@ def stalls_periodic(
     ]
     if found.empty:
         _need_work(stalls)
+        need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
     row = found.loc[worst]
@@ -71,14 +75,19 @@ def stalls_periodic(
     explained_by=("cpu-bound-input", "io-wait", "loader-slow"),
 )
 def stalls_aperiodic(
-    stalls: StallsProfile, *, min_stalled_pct: float = 10.0, min_peak_pct: float = 50.0, min_periods: float = 5.0
+    stalls: StallsProfile,
+    *,
+    min_stalled_pct: float = 10.0,
+    min_peak_pct: float = 50.0,
+    min_periods: float = 5.0,
+    max_sampling_s: float = MAX_SAMPLING_S,
 ) -> Evidence | None:
     """A GPU that is busy at times and idle within a running trial waits for something that comes unevenly.
 
     Utilization of 10 % or less, past the start-up and before the tail of the trials, for a tenth of the work in five
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
-    as the rule on regular waits asks. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share is a default without a
-    published source.
+    as the rule on regular waits asks. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30
+    s between samples above which waits go unseen, are defaults without a published source.
     """
     table = stalls.per_gpu
     regular = (
@@ -95,6 +104,7 @@ def stalls_aperiodic(
     ]
     if found.empty:
         _need_work(stalls)
+        need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         return None
     worst = found["stalled_s"].idxmax()
     row = found.loc[worst]

@@ -19,25 +19,38 @@ from gpudiag.rules.wording import count, span
     explained_by=("failures-out-of-memory", "failures-device-assert", "failures-after-full-memory"),
 )
 def failure_rate_high(
-    trials: TrialsProfile, *, max_pct: float = 2.0, severe_pct: float = 25.0, chance_pct: float = 1.0
+    trials: TrialsProfile,
+    *,
+    max_pct: float = 2.0,
+    severe_pct: float = 25.0,
+    chance_pct: float = 1.0,
+    min_trials: float = 5.0,
 ) -> Evidence | None:
     """A failed trial costs its time and tells the search nothing.
 
     FAIL of the finished trials, judged by the lower end of the Wilson 95 % interval, so that few failures count for
     as little as they prove. 2 % and, for critical, 25 % are defaults without a published source. A streak is called
-    more than chance where the Markov recursion gives it less than 1 %.
+    more than chance where the Markov recursion gives it less than 1 %. Below 5 finished trials a failure is only a
+    note (a default without a published source).
     """
     if not trials.n_finished:
         raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
-    low = trials.fail_low_pct
+    low, few = trials.fail_low_pct, trials.n_finished < min_trials
     if not low > max_pct:
+        if few:
+            raise NotMeasurable(
+                f"Only {count(trials.n_finished, 'trial')} finished, and none failed."
+                if not trials.n_fail
+                else f"Only {count(trials.n_finished, 'trial')} finished.",
+                "Measure again when some more have ended.",
+            )
         return None
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
     in_a_row = f"; {trials.fail_streak} of them in a row, which is more than chance" if streak else ""
     return Evidence(
-        f"{trials.n_fail} of {trials.n_finished} finished trials failed: {trials.fail_pct:.1f} % "
+        f"{trials.n_fail} of {count(trials.n_finished, 'finished trial')} failed: {trials.fail_pct:.1f} % "
         f"(95 % interval {low:.1f} to {trials.fail_high_pct:.1f} %), {span(trials.fail_slot_h * 3600)} of trial "
-        f"time{in_a_row}.",
+        f"time{in_a_row}{'; too few to tell a rate' if few else ''}.",
         {
             "fail_pct": trials.fail_pct,
             "fail_low_pct": low,
@@ -49,7 +62,7 @@ def failure_rate_high(
             "fail_slot_h": trials.fail_slot_h,
         },
         margin=low - max_pct,
-        severity=Severity.CRITICAL if low > severe_pct else None,
+        severity=Severity.INFO if few else Severity.CRITICAL if low > severe_pct else None,
     )
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import IDLE_PCT, UtilizationProfile, measure_utilization
 from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import gpu_hours, gpus, span, worst_gpu
+from gpudiag.rules.wording import gpu_hours, gpus, need_fast_samples, span, worst_gpu
 
 UNUSED_PCT = 1.0
 MIN_PERIODS = 10.0
@@ -156,6 +156,7 @@ def gpu_low_utilization(
     low = table[(table["mean_pct"] < below_par_pct) & ~named]
     if low.empty:
         _need_utilization(use.per_gpu)
+        _need_use(use.per_gpu)
         return None
     worst = low["mean_pct"].idxmin()
     mean, most = float(low.at[worst, "mean_pct"]), float(low["mean_pct"].max())
@@ -190,18 +191,22 @@ def gpu_fluctuating(
     low_pct: float = 10.0,
     min_run_s: float = 300.0,
     severe_idle_pct: float = 20.0,
+    max_sampling_s: float = 30.0,
 ) -> Evidence | None:
     """A GPU that is busy at times and idle at others waits for something, and the waits can be overlapped.
 
     95th percentile at least 70 % and 5th percentile below 10 %, each of the time with trials from the GPU's first to
     its last activity: SageMaker LowGPUUtilization(70, 10). It is a note until a fifth of that time is idle. That, and
-    the 5 minutes below which percentiles say little, are defaults without a published source.
+    the 5 minutes below which percentiles say little, and the 30 s between samples above which waits go unseen, are
+    defaults without a published source.
     """
     table, when = _in_use(use)
     long_enough = _at_work(use)[0]["seconds"] >= min_run_s
     uneven = table[(table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct) & (table["seconds"] >= min_run_s)]
     if uneven.empty:
         _need_utilization(use.per_gpu)
+        _need_use(use.per_gpu)
+        need_fast_samples(use.sampling_period_s, max_sampling_s)
         if not long_enough.all():
             raise NotMeasurable(f"Less than {span(min_run_s)} were observed{when}.", "Record for longer.")
         return None
@@ -255,6 +260,12 @@ def _in_use(use: UtilizationProfile) -> tuple[pd.DataFrame, str]:
 def _figures(use: UtilizationProfile, prefix: str, seconds: str) -> pd.DataFrame:
     names = {f"{prefix}{name}": name for name in ("mean_pct", "p5_pct", "p95_pct", "idle_gpu_h")}
     return use.per_gpu[[*names, seconds]].rename(columns={**names, seconds: "seconds"})
+
+
+def _need_use(table: pd.DataFrame) -> None:
+    """How well a GPU is used cannot be asked where none was used at all."""
+    if (table["max_pct"] <= UNUSED_PCT).all():
+        raise NotApplicable("No GPU was used at all: see the check on GPUs that were never used (gpu-unused).")
 
 
 def _need_utilization(table: pd.DataFrame) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gpudiag.errors import NotMeasurable
+
 
 def span(seconds: float) -> str:
     """A length of time in the unit that a person would use: 45 s, 6.5 min, 2.3 h, 3.1 days."""
@@ -24,6 +26,16 @@ def worst_gpu(worst: object, names: Iterable[object]) -> str:
     """``GPU 4``, of several ``GPU 4 (the worst of GPUs 4, 5)``: the sentence gives its figures, the cost is of all."""
     listed = list(names)
     return f"GPU {worst} (the worst of {gpus(listed)})" if len(listed) > 1 else f"GPU {worst}"
+
+
+def need_fast_samples(period_s: float, most_s: float) -> None:
+    """Raise NotMeasurable where samples lie too far apart to see the waits of a GPU; an unknown period is no reason."""
+    if period_s > most_s:
+        raise NotMeasurable(
+            f"A sample every {span(period_s)} cannot show waits of seconds or minutes; one every {span(most_s)} or "
+            "faster is needed.",
+            "Sample every 1 to 5 s (nvidia-smi -l 1).",
+        )
 
 
 def count(n: float, noun: str) -> str:

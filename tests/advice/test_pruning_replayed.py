@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import gpudiag as gd
-from gpudiag.advice.pruning import WIDEST_PCT, pruner_warmup
+from gpudiag.advice.card import gain
+from gpudiag.advice.export import gain_entry
+from gpudiag.advice.pruning import WIDEST_PCT, pruner_patience, pruner_warmup
 from gpudiag.advice.remedy import Prediction
 from gpudiag.advice.situation import Situation
 
@@ -41,3 +44,18 @@ def test_where_most_curves_were_cut_nothing_is_predicted_from_them() -> None:
     assert now.fact("pruning.of_decided_pct") > WIDEST_PCT
     found = rate(now)
     assert found.low is None and found.high == pytest.approx(found.baseline)
+
+
+def test_a_laxer_pruner_is_priced_by_its_replay_and_never_sold_as_a_speed_up() -> None:
+    run = gd.load_run(Path(__file__).resolve().parents[2] / "data" / "samples" / "hpo-aggressive-pruning")
+    diagnosis = gd.diagnose(run)
+    proposal = pruner_patience.propose(Situation.of(run, diagnosis.profiles, diagnosis.verdicts))
+    assert proposal is not None and proposal.gain is not None
+    (change,) = proposal.changes
+    replay = gd.replay_pruner(run, run.info.settings.pruner.replace(f"patience={change.present}", "patience=5"))
+    assert change.proposed == 5 and proposal.gain.unit == "GPU-h"
+    assert (proposal.gain.low, proposal.gain.high) == (replay.saved_gpu_h.low, replay.saved_gpu_h.high)
+    assert proposal.gain.low < 0
+    assert not [p for p in proposal.predictions if p.measure == "utilization.mean_pct"]
+    assert "no speed-up" in proposal.assumption
+    assert gain(gain_entry(proposal.gain)).startswith("no speed-up, costs up to 43")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpudiag.diagnosis import diagnose
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Profiles, Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
@@ -94,7 +95,7 @@ LOGS: dict[str, Expected] = {
     "nvidia-smi-table/kishandotpandey1352__BabyLM-Challenge_self__gpu_usage_5.log": Expected(
         {},
         clear=("gpu-low-utilization", "memory-near-limit", "memory-headroom", "memory-leak", "temperature-high"),
-        unknown=NO_HOST,
+        unknown=(*NO_HOST, "stalls-periodic", "stalls-aperiodic", "gpu-fluctuating"),
     ),
     # Eight GPUs of one synchronous training: 83.4-84.8 % each over 4.4 minutes with the start, 74 °C at most.
     "homemade-csv/karpathy__nanoGPT__gpu_metrics.8gpu-baseline.csv": Expected(
@@ -137,6 +138,23 @@ def test_a_real_log_gives_what_the_eye_sees(file: str, corpus: Path) -> None:
 def test_no_rule_over_trials_speaks_without_trials(file: str, corpus: Path) -> None:
     for rule in ("failure-rate-high", "pruning-rate-high", "trials-serialised", "trial-gaps", "startup-dominated"):
         assert judged_once(corpus / "telemetry" / file)[rule].status is Status.NOT_ASSESSED
+
+
+def test_three_minutes_beside_a_hot_core_do_not_explain_half_an_hour_of_idle_gpus(corpus: Path) -> None:
+    """GPUs 4 to 7 wait 2.17 GPU-h before their work; the host's data beside GPU 4 account for 0.03 GPU-h."""
+    (file,) = [name for name in LOGS if "KaiKai" in name]
+    verdicts = judged_once(corpus / "telemetry" / file)
+    low, lead, hot = (verdicts[rule] for rule in ("gpu-low-utilization", "idle-before-work", "cpu-bound-input"))
+    assert low.lost_gpu_h == pytest.approx(2.21, abs=0.01) and hot.lost_gpu_h == pytest.approx(0.03, abs=0.01)
+    assert low.caused_by == "idle-before-work" and lead.caused_by is None and hot.caused_by is None
+    assert low.summary.startswith("Mean utilization of GPUs 4, 5, 6, 7 was 1.4 to ")
+    assert set(lead.evidence) == {"lead_s", "lead_memory_mib"}, "two names that read alike without their units"
+
+
+def test_the_cpu_is_not_asked_for_where_it_was_recorded(corpus: Path) -> None:
+    (file,) = [name for name in LOGS if "KaiKai" in name]
+    advice = diagnose(Run.from_files(str(corpus / "telemetry" / file), timezone="UTC")).advice
+    assert "record-host" not in {one.id for one in advice.recommendations}
 
 
 _DONE: dict[Path, dict[str, Verdict]] = {}

@@ -20,6 +20,11 @@ from gpudiag.run import Run
         ({"low": 1.0, "high": 1.19, "unit": "x"}, "x1.00 and x1.19"),
         ({"low": 1.0, "high": 1.0, "unit": "x"}, "no speed-up"),
         ({"low": 0.0, "high": 0.13, "unit": "GPU-h"}, "0 GPU-h and 0.13 GPU-h"),
+        ({"low": -0.28, "high": 0.0, "unit": "GPU-h"}, "no speed-up, costs up to 0.28 GPU-h"),
+        (
+            {"low": -43.1, "high": 0.11, "unit": "GPU-h"},
+            "no speed-up, costs up to 43.1 GPU-h, or saves up to 0.11 GPU-h",
+        ),
     ],
 )
 def test_gains_in_words(interval: dict[str, object] | None, text: str) -> None:
@@ -39,7 +44,7 @@ def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     assert tiers == sorted(tiers)
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
     gain, safety, apply, change = row[1:]
-    assert (gain, safety) == (Number("x1.00 – x1.19"), "safe (tier 1)")
+    assert (gain, safety) == (Number("x1.00 – x1.19"), "safe (tier 1), verify first")
     assert (apply, change) == ("next study", "DataLoader num_workers: 2 → 3")
     (card,) = [block for block in blocks if isinstance(block, Remedy) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 75.5 %" in dict(card.notes)["Predicted for after the change"]

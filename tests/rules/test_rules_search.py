@@ -44,7 +44,7 @@ def failing(n_fail: int, n: int, **stated: Any) -> TrialsProfile:
         (1, 5, WARNING),
         (70, 200, CRITICAL),
         (60, 200, WARNING),
-        (1, 1, WARNING),
+        (1, 1, INFO),
         (0, 50, None),
     ],
 )

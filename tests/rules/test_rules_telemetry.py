@@ -91,7 +91,7 @@ def test_low_utilization_is_judged_while_trials_ran() -> None:
 
 
 def test_an_unused_gpu_is_not_reported_twice() -> None:
-    assert verdict(gpu_low_utilization, use(**IDLE)).status is CLEAR
+    assert verdict(gpu_low_utilization, use(**IDLE)).status is NOT_APPLICABLE
 
 
 CASE_3 = {
