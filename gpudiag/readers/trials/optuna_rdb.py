@@ -12,6 +12,7 @@ What a schema has is told from its columns, not from its revision:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple, Protocol
@@ -175,8 +176,10 @@ def stamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
     """Texts or datetimes without a zone as datetime64[us]; a damaged one becomes NaT."""
     cells = texts.astype("object")
     try:
-        times = pd.to_datetime(cells, format="ISO8601", errors="coerce").astype("datetime64[us]")
-    except (ValueError, TypeError):  # No version of Optuna writes a zone here, so one is damage.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # all that pandas 2 does about a second zone
+            times = pd.to_datetime(cells, format="ISO8601", errors="coerce").astype("datetime64[us]")
+    except (ValueError, TypeError, FutureWarning):  # No version of Optuna writes a zone here, so one is damage.
         plain = cells.where(~cells.astype(str).str.contains(r"(?:Z|[+-]\d{2}(?::?\d{2})?)$"), None)
         times = pd.to_datetime(plain, format="ISO8601", errors="coerce").astype("datetime64[us]")
     bad = times.isna() & texts.notna()

@@ -141,7 +141,9 @@ def test_every_bit_of_a_number_comes_through(
     name = f"bits {stretch}"
     with storage_at(mysql_url) as storage:
         trials = [frozen(0, intermediate_values=dict(enumerate(VALUES))), frozen(1, "RUNNING")]
-        stored = write_study(storage, name, trials).trials[0].intermediate_values
+        write_study(storage, name, trials)
+    with storage_at(mysql_url) as storage:  # without what the first one remembers
+        stored = optuna.load_study(study_name=name, storage=storage).trials[0].intermediate_values
     out = read_trials(mysql_url, study=name)
     found = out.reports["value"][:10].tolist()
     assert [value.hex() for value in found] == [value.hex() for value in stored.values()]
