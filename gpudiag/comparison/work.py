@@ -226,7 +226,7 @@ def _busy_against_time(baseline: Side, experiment: Side) -> Consistency | None:
 def _rate_against_time(baseline: Side, experiment: Side) -> Consistency | None:
     """Samples a second and time per item must give the same number of samples per item."""
     a, b = samples_per_s(baseline), samples_per_s(experiment)
-    t_a, t_b = (float(side.finished["duration_s"].median()) for side in (baseline, experiment))
+    t_a, t_b = (float(side.finished["duration_s"].dropna().median()) for side in (baseline, experiment))
     if a is None or b is None or not (t_a > 0 and t_b > 0):
         return None
     rate, samples = b / a, b * t_b / (a * t_a)

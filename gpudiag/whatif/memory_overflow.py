@@ -76,6 +76,7 @@ def overflow_table(
     replicates = np.empty((REPLICATES, 2, len(levels)))
     sums = np.empty((REPLICATES, 2, len(levels)))
     typical_s = np.append(weight_s, weight_s.mean())
+    of_sets = rng.spawn(REPLICATES)  # what is drawn for one level does not depend on which others are asked for
     for i in range(REPLICATES):
         if i % 20 == 0:
             tick(i, REPLICATES)
@@ -85,7 +86,8 @@ def overflow_table(
         wider = np.append(peaks, UNSEEN_TIMES * peaks.max())
         replicates[i, 0] = overflow_chances(peaks, weight, full, levels)
         replicates[i, 1] = overflow_chances(wider, share / share.sum(), free, levels)
-        picked = np.searchsorted(np.cumsum(weight), rng.random((N_SETS, max(levels))) * (1 - 1e-12), "right")
+        drawn = of_sets[i].random((max(levels), N_SETS)).T
+        picked = np.searchsorted(np.cumsum(weight), drawn * (1 - 1e-12), "right")
         total = np.cumsum(peaks[np.minimum(picked, n - 1)], axis=1)[:, np.asarray(levels) - 1]
         sums[i] = room.baseline_mib + np.quantile(total, (0.5, 0.95), axis=0)
     tick(REPLICATES, REPLICATES)

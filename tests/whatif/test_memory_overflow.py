@@ -24,6 +24,11 @@ def table(peaks: np.ndarray, weight: np.ndarray, total_mib: float, levels: list[
     return overflow_table(draws, weight, Room(total_mib, 300.0), levels, np.random.default_rng(0)).set_index("k")
 
 
+def test_a_level_gets_the_same_whichever_others_are_asked_for() -> None:
+    many, one = (table(PEAKS, WEIGHT, 16000.0, levels) for levels in ([1, 2, 3, 4], [2]))
+    pd.testing.assert_series_equal(many.loc[2], one.loc[2], rtol=1e-9)
+
+
 @pytest.mark.parametrize("total_mib", [11000.0, 16000.0, 24000.0])
 def test_the_chance_is_that_of_all_sets_counted_out(total_mib: float) -> None:
     found = table(PEAKS, WEIGHT, total_mib, [1, 2, 3])
