@@ -21,9 +21,10 @@ def convert(
 ) -> None:
     """Write logs of GPU metrics, read as one, into a Parquet file that is read as an input like any other."""
     from gpudiag.convert import convert as convert_files
+    from gpudiag.display.format import plural
 
     with reading(console_for(stderr=True)) as progress:
         data = convert_files(
             files, output, timezone=timezone, columns=names(columns), period_s=period, progress=progress
         )
-    typer.echo(f"{output}: {data.rows} rows of {len(data.gpus)} GPUs written.")
+    typer.echo(f"{output}: {plural(data.rows, 'row')} of {plural(len(data.gpus), 'GPU')} written.")
