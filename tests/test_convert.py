@@ -165,4 +165,4 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
         main()
     out = capsys.readouterr()
     assert stop.value.code == 0
-    assert out.out == "out.parquet: 3 rows of 1 GPUs written.\n" and out.err == ""
+    assert out.out == "out.parquet: 3 rows of 1 GPU written.\n" and out.err == ""

@@ -114,7 +114,7 @@ def _levels(capacity: MemoryCapacity) -> list[Block]:
         "with crashes": "With crashes: those that end well, restarts counted; a restart takes "
         f"{cost} and stops {'all trials' if restart.whole else 'its own slot'}.",
     }  # fmt: skip
-    return _table(capacity, columns, words, "In brackets 95 %.")
+    return _table(capacity, columns, words, "In brackets 95 %; k: trials at once on a GPU.")
 
 
 def _grounds(capacity: MemoryCapacity) -> list[Block]:
@@ -140,7 +140,7 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
         "Study risk %": f"Study risk: at least one overflow in {plural(capacity.n_trials, 'trial')} like those seen.",
         "Out of memory": "Out of memory: trials that ended so with so many at once.",
     }  # fmt: skip
-    return _table(capacity, columns, words, "In brackets 95 %, in percent.")
+    return _table(capacity, columns, words, "In brackets 95 %, in percent; k: trials at once on a GPU.")
 
 
 def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[str, str], last: str) -> list[Block]:
@@ -152,7 +152,7 @@ def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[
         if any(cells[i] != UNKNOWN for cells in shown.values())
     ]
     caption = " ".join([words[name] for name in shown if name in words] + [last])
-    return [Table(("At once", *shown), tuple(rows), caption)] if rows else []
+    return [Table(("k", *shown), tuple(rows), caption)] if rows else []
 
 
 def _out_of_memory(row: dict[str, float]) -> str:
@@ -173,7 +173,8 @@ def _rate(row: dict[str, float], name: str, hours: int) -> str:
 
 def _margin(row: dict[str, float]) -> str:
     low, high = (row[f"margin_{end}_mib"] / 1024 + 0.0 for end in ("low", "high"))
-    return f"{row['margin_mib'] / 1024:.1f} ({low:.1f} to {high:.1f})"
+    digits = 0 if max(abs(low), abs(high)) >= 10 else 1
+    return f"{row['margin_mib'] / 1024:.1f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def _pct(estimate: Estimate) -> str:
