@@ -23,7 +23,7 @@ STATES = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """By number, as a journal writes them."""
 DIRECTIONS = {1: "MINIMIZE", 2: "MAXIMIZE"}
 NEVER = 2**63 - 1
-AHEAD = 1
+AHEAD = 2
 """So many blocks are taken apart beside the one that is replayed; more of them wait for each other."""
 BLOCKS_IN_USE = AHEAD + 1
 """So many blocks are looked at while the next one is asked for, that one included."""

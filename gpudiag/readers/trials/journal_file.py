@@ -19,8 +19,8 @@ from gpudiag.readers.trials.journal_tables import to_stored
 from gpudiag.readers.trials.stored import pick_study
 
 NAME = "optuna-journal"
-BLOCK_BYTES = 4 * 1024 * 1024
-"""Small enough to stay in the processor's cache while it is taken apart."""
+BLOCK_BYTES = 16 * 1024 * 1024
+"""Large enough that threads seldom wait for the interpreter: with 4 MiB two of them were no faster than one."""
 _LF = 10
 
 
