@@ -144,7 +144,10 @@ class Diagnosis:
         for name in sorted(names - set(SECTIONS)):
             raise ConfigError(f"there is no section '{name}'; {nearest(name, SECTIONS)}")
         names = names or set(MINIMAL if minimal else SECTIONS)
-        return replace(self, left_out=frozenset(SECTIONS) - names - {"masthead"})
+        shown = replace(self, left_out=frozenset(SECTIONS) - names - {"masthead"})
+        known = {"advice", "forecast", "_document"} & vars(self).keys()
+        vars(shown).update({name: vars(self)[name] for name in known})  # the same for any sections, and slow to make
+        return shown
 
     @property
     def plot(self) -> Plotter:

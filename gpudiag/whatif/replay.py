@@ -84,8 +84,8 @@ def _play_study(
     stated: tuple[BasePruner, PrunerSpec | None] | None,
     progress: Progress | None,
 ) -> Plays:
-    def fresh(of: tuple[BasePruner, PrunerSpec | None] = (template, spec)) -> Judge:
-        return judge_for(copy.deepcopy(of[0]), of[1], record)
+    def fresh(of: tuple[BasePruner, PrunerSpec | None] = (template, spec), *, assumed: bool = False) -> Judge:
+        return judge_for(copy.deepcopy(of[0]), of[1], record, assumed=assumed)
 
     plain = as_recorded(record)
     large = plain.events > LARGE
@@ -93,12 +93,12 @@ def _play_study(
     cuts = [play(plain, fresh(), logged_order(plain), progress)]
     held = carried_on(record, cuts[0])
     if held.events > plain.events:
-        cuts.append(play(held, fresh(), logged_order(held), progress))
+        cuts.append(play(held, fresh(assumed=True), logged_order(held), progress))
     point = len(cuts) - 1
     if record.workers > 1 and compares_trials(spec):
         point = len(cuts)
         rng = np.random.default_rng(0)
         ends = [held] if large else [held, plain] if held.events > plain.events else [plain]
         scripts = [*ends, *(jittered(ends[k % len(ends)], rng) for k in range(0 if large else JITTERED))]
-        cuts += [play(s, fresh(), Retimed(s), progress) for s in scripts]
+        cuts += [play(s, fresh(assumed=True), Retimed(s), progress) for s in scripts]
     return Plays(record, cuts, [fates_of(record, cut) for cut in cuts], point, tested)

@@ -29,9 +29,12 @@ SMALL = 400
 CLOSE = 1e-9
 
 
-def judge_for(pruner: BasePruner, spec: PrunerSpec | None, record: Recorded) -> Judge:
-    """The judge for one replay of that study; ``pruner`` must be fresh."""
-    if spec is not None and len(record) > SMALL and has_rule(spec):
+def judge_for(pruner: BasePruner, spec: PrunerSpec | None, record: Recorded, *, assumed: bool = False) -> Judge:
+    """The judge for one replay of that study; ``pruner`` must be fresh.
+
+    ``assumed``: the order of events is one of many that could have been, so that Optuna itself need not be asked.
+    """
+    if spec is not None and (assumed or len(record) > SMALL) and has_rule(spec):
         return FastStage(spec, record.study, record.direction)
     from gpudiag.whatif.replay_stage import Stage
 
@@ -238,9 +241,11 @@ class _Patient:
         kept = self._patience + 1
         if len(trial.losses) <= kept:
             return False
-        losses = [trial.losses[step] for step in sorted(trial.losses)]
-        before = min((x for x in losses[:-kept] if x == x), default=math.nan)
-        after = min((x for x in losses[-kept:] if x == x), default=math.nan)
+        steps = sorted(trial.losses)
+        after = min((x for step in steps[-kept:] if (x := trial.losses[step]) == x), default=math.nan)
+        if after <= trial.best:  # then nothing before is better
+            return False
+        before = min((x for step in steps[:-kept] if (x := trial.losses[step]) == x), default=math.nan)
         if not before + self._delta < after:
             return False
         return self._inner.prunes(trial) if self._inner else True
