@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpudiag.comparison.intervals import Mean, series_mean
 from gpudiag.comparison.side import Side
-from gpudiag.measures.sampling import cells
+from gpudiag.measures.sampling import cells, of_its_gpu
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.weighted import weighted_mean
 
@@ -21,10 +21,11 @@ def _course(side: Side, column: str) -> pd.DataFrame:
     run = side.run
     if column not in run.gpu or not run.gpu[column].notna().any():
         return pd.DataFrame({"gpu": [], "time": [], "value": [], "weight_s": [], "start_us": []})
-    table = run.gpu[run.gpu[column] > 0] if column == "power_w" else run.gpu
+    above = run.gpu["power_w"] > 0 if column == "power_w" else pd.Series(True, run.gpu.index)
+    table = run.gpu if above.all() else run.gpu[above]
     samples = cells(table, column)
     if column == "power_w" and (power := side.get("power")) is not None:
-        limit = samples["gpu"].map(power.per_gpu["plausible_w"]).astype(float)
+        limit = of_its_gpu(samples, power.per_gpu["plausible_w"])
         samples = samples[~(samples[column] > limit)]
     if side.window is not None:
         low, high = side.window

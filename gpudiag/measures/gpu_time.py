@@ -55,7 +55,7 @@ def _made(run: Run) -> GpuTime:
     windows = trial_windows(trials) if run.info.clock.joined else []
     joined = bool(windows)
     windows = clipped(windows or telemetry_windows(samples), limits_us(run))
-    where = measure_attribution(run) if len(run.trials) else None
+    where = once(measure_attribution, run) if len(run.trials) else None
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
     places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)

@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order, of_its_gpu
 from gpudiag.measures.series import series
 from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
 from gpudiag.run import Run
@@ -70,8 +70,8 @@ def _possible(samples: pd.DataFrame, run: Run) -> tuple[pd.DataFrame, pd.Series]
     """The samples without those above the total that the same log states, and how many those are per GPU."""
     if "mem_total_mib" not in run.gpu:
         return samples, pd.Series(dtype="int64")
-    total = samples["gpu"].map(run.gpu.groupby("gpu")["mem_total_mib"].max())
-    above = samples["mem_used_mib"] > total
+    totals = {gpu: part["mem_total_mib"].max() for gpu, part in by_gpu(cells(run.gpu, "mem_total_mib"))}
+    above = samples["mem_used_mib"] > of_its_gpu(samples, pd.Series(totals, dtype=float))
     counts = above.groupby(samples["gpu"]).sum().astype("int64")
     if not above.any():
         return samples, counts

@@ -11,7 +11,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order, of_its_gpu
 from gpudiag.measures.weighted import weighted_mean
 from gpudiag.run import Run
 
@@ -54,14 +54,15 @@ def measure_power(run: Run) -> PowerProfile:
     """Power, energy and temperature per GPU. Needs gpu.power_w."""
     need_columns(run.gpu, ("power_w",), "GPU telemetry", RECORD_GPU)
     optional = [name for name in ("throttle_reasons", "util_pct") if name in run.gpu]
-    samples = cells(run.gpu[run.gpu["power_w"] > 0], "power_w", *optional)
+    above = run.gpu["power_w"] > 0
+    samples = cells(run.gpu if above.all() else run.gpu[above], "power_w", *optional)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
     boards = gpu_boards(run)
     factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
     boards["plausible_w"] = boards["limit_w"] * factor
-    samples["limit_w"] = samples["gpu"].map(boards["limit_w"]).astype(float)
-    samples["rejected"] = samples["power_w"] > samples["gpu"].map(boards["plausible_w"]).astype(float)
+    samples["limit_w"] = of_its_gpu(samples, boards["limit_w"])
+    samples["rejected"] = samples["power_w"] > of_its_gpu(samples, boards["plausible_w"])
     coverage = coverage_pct(samples, expected_window(run, samples))
     rows = {gpu: _one_gpu(part, boards.loc[gpu]) | {"coverage_pct": coverage[gpu]} for gpu, part in by_gpu(samples)}
     everyone = gpu_order(run.gpu["gpu"].dropna().unique())

@@ -92,10 +92,10 @@ def _stuck_s(part: pd.DataFrame, util: np.ndarray) -> float:
 
 def _constants(run: Run) -> tuple[pd.DataFrame, int]:
     """The columns that stood still, and how many were looked at."""
-    rows = []
+    rows: list[tuple[str, str, str | None, pd.Series]] = []
     if "util_pct" in run.gpu:
-        known = run.gpu[run.gpu["util_pct"].notna()].drop_duplicates(["gpu", "time"])
-        for gpu, part in known.groupby("gpu"):
+        known = cells(run.gpu, "util_pct", *(name for name in MOVING if name in run.gpu))
+        for gpu, part in by_gpu(known):
             both = min((part["util_pct"] <= IDLE_PCT).mean(), (part["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
             rows += [("gpu", name, gpu, part[name]) for name in MOVING if name in part and both]
     host = run.host.drop_duplicates("time")
@@ -104,7 +104,7 @@ def _constants(run: Run) -> tuple[pd.DataFrame, int]:
     found = [
         (table, name, gpu, float(values.dropna().iloc[0]))
         for table, name, gpu, values in judged
-        if values.nunique() == 1
+        if values.min() == values.max()
     ]
     return pd.DataFrame(found, columns=["table", "column", "gpu", "value"]), len(judged)
 

@@ -188,6 +188,13 @@ def by_gpu(samples: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return out
 
 
+def of_its_gpu(samples: pd.DataFrame, per_gpu: pd.Series) -> np.ndarray:
+    """For each row of :func:`cells` the number that its GPU has in ``per_gpu``; NaN where it has none."""
+    known = per_gpu.astype(float).to_dict()
+    parts = [np.full(len(part), known.get(gpu, np.nan)) for gpu, part in by_gpu(samples)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
 def _end(labels: Any, low: int) -> int:
     """Where the run of equal labels that begins at ``low`` ends; equal labels stand together."""
     label = labels[low]
@@ -221,10 +228,13 @@ def expected_window(run: Run, samples: pd.DataFrame) -> tuple[int, int]:
 
 def coverage_pct(samples: pd.DataFrame, window: tuple[int, int]) -> dict[str, float]:
     """Share of the window that each GPU's cells cover; NaN for a window without length."""
-    length = window[1] - window[0]
-    inside = samples["end_us"].clip(upper=window[1]) - samples["start_us"].clip(lower=window[0])
-    seen = inside.clip(lower=0).groupby(samples["gpu"], sort=False).sum()
-    return {str(gpu): 100 * us / length if length > 0 else float("nan") for gpu, us in seen.items()}
+    low, high = window
+
+    def seen(part: pd.DataFrame) -> int:
+        inside = np.minimum(part["end_us"].to_numpy(), high) - np.maximum(part["start_us"].to_numpy(), low)
+        return int(inside[inside > 0].sum())
+
+    return {gpu: 100 * seen(part) / (high - low) if high > low else float("nan") for gpu, part in by_gpu(samples)}
 
 
 def _cap_us(period_us: int) -> int:

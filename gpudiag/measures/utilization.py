@@ -26,7 +26,6 @@ from gpudiag.measures.series import series
 from gpudiag.measures.stamps import microseconds
 from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
 from gpudiag.run import Run
-from gpudiag.schema import GPU, in_range
 
 IDLE_PCT = 10.0
 """At or below this a GPU is idle (SageMaker LowGPUUtilization, gpu_threshold 10)."""
@@ -176,8 +175,8 @@ def _memory_at_baseline(run: Run) -> dict[str, bool]:
     """Whether the memory of each GPU stayed where it was at its lowest; GPUs without memory data are absent."""
     if "mem_used_mib" not in run.gpu:
         return {}
-    known = run.gpu[in_range(run.gpu["mem_used_mib"], GPU["mem_used_mib"])]
-    used = known.groupby("gpu")["mem_used_mib"].agg(["min", "max"]).dropna()
-    total = gpu_boards(run)["total_mib"].reindex(used.index)
+    parts = by_gpu(cells(run.gpu, "mem_used_mib"))
+    moved = pd.Series({gpu: float(np.ptp(part["mem_used_mib"].to_numpy())) for gpu, part in parts}, dtype=float)
+    total = gpu_boards(run)["total_mib"].reindex(moved.index)
     allowed = (total * BASELINE_PCT / 100).fillna(0).clip(lower=BASELINE_MIB)
-    return {str(gpu): bool(ok) for gpu, ok in (used["max"] - used["min"] <= allowed).items()}
+    return {str(gpu): bool(ok) for gpu, ok in (moved <= allowed).items()}

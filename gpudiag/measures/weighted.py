@@ -22,7 +22,7 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: ArrayLike)
     wanted = np.asarray(shares, float)
     if not weight.sum() > 0:
         return [float("nan")] * len(wanted)
-    order = np.argsort(value, kind="stable")
+    order = np.argsort(value)
     reached = np.cumsum(weight[order])
     # The tolerance keeps a share that is met exactly from being missed by a rounding error.
     at = np.searchsorted(reached, wanted * reached[-1] * (1 - 1e-12))
