@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -16,8 +16,9 @@ from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.plots.picture import Picture
 from gpudiag.plots.replay import LEARNING_CURVES
 from gpudiag.report.show import Display
+from gpudiag.run import Run
 from gpudiag.whatif import told
-from gpudiag.whatif.forecast import Forecast
+from gpudiag.whatif.forecast import Forecast, what_if
 
 NOT_ASKED = "No other pruner was asked for: give one, e.g. `patient(hyperband(min_resource=3), patience=4)`."
 
@@ -72,20 +73,26 @@ SECTIONS: dict[str, Section] = {
 
 @dataclass(frozen=True, eq=False)
 class ForecastShow:
-    """One attribute a section, for a notebook: ``shown(forecast).parallelism``."""
+    """One attribute a section, for a notebook: ``shown(run).parallelism``. Without a forecast each says ``gap``."""
 
-    forecast: Forecast = field(repr=False)
+    run: str
+    forecast: Forecast | None = field(repr=False)
+    gap: str = ""
 
     def __getattr__(self, name: str) -> Display:
         if name not in SECTIONS:
             raise AttributeError(f"there is no section '{name}'; sections are {', '.join(SECTIONS)}")
-        return Display(tuple(SECTIONS[name](self.forecast)), self._draw)
+        if self.forecast is not None:
+            blocks = SECTIONS[name](self.forecast)
+        else:
+            blocks = [Masthead(f"Capacity of {self.run}", ()) if name == "masthead" else Note(self.gap, "unknown")]
+        return Display(tuple(blocks), self._draw)
 
     def __dir__(self) -> list[str]:
         return list(SECTIONS)
 
     def _draw(self, name: str) -> Picture | None:
-        return draw(name, self.forecast)
+        return draw(name, self.forecast) if self.forecast is not None else None
 
 
 FIGURES = ("throughput", "memory_capacity", "learning_curves")
@@ -113,9 +120,15 @@ def draw(name: str, forecast: Forecast) -> Picture | None:
         return None
 
 
-def shown(forecast: Forecast) -> ForecastShow:
-    """A forecast as sections."""
-    return ForecastShow(forecast)
+def shown(
+    run: Run, parallel: str | Sequence[int | str] = "", *, pruner: str = "", restart_min: float = 0.0
+) -> ForecastShow:
+    """What :func:`gpudiag.what_if` says, as sections; '' and 0 are its defaults. Raises ConfigError as it does."""
+    try:
+        made = what_if(run, parallel or None, pruner=pruner or None, restart_min=restart_min or None)
+    except NotMeasurable as gap:
+        return ForecastShow(run.info.name, None, str(gap))
+    return ForecastShow(run.info.name, made)
 
 
 def schema() -> dict[str, Any]:

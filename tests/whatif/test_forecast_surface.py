@@ -120,3 +120,14 @@ def test_notebook_becomes_a_report(samples: Path, tmp_path: Path) -> None:
     text = files.md.read_text()
     assert "Traceback" not in text and "| At once |" in text
     assert "Throughput in trials per hour" in files.html.read_text()
+
+
+def test_sections_of_a_run_without_trials_are_one_line_each() -> None:
+    from gpudiag.report.forecast import SECTIONS, shown
+
+    run = gd.simulate(seed=3, n_trials=8).run
+    sections = shown(replace(run, trials=run.trials.iloc[:0], reports=run.reports.iloc[:0]))
+    for name in SECTIONS.keys() - {"masthead"}:
+        (line,) = filter(None, getattr(sections, name)._repr_markdown_().splitlines())
+        assert "trials" in line
+    assert "Capacity of" in sections.masthead._repr_markdown_()
