@@ -7,7 +7,7 @@ writes benchmarks/rules.md. Seeds are fixed: the same version gives the same tab
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,7 +133,13 @@ def report(runs: int, faulty: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-if __name__ == "__main__":
-    text = report(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS, FAULTY_RUNS)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=int, nargs="?", default=RUNS, help="healthy runs")
+    text = report(parser.parse_args().runs, FAULTY_RUNS)
     Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
-from gpudiag.report.forecast import SECTIONS, schema, shown
+from gpudiag.report.forecast import SECTIONS, ForecastShow, schema
 from gpudiag.simulation.spec import Gpu, Spec, override
 from gpudiag.simulation.world import World
 from gpudiag.whatif.backtest import backtest
@@ -270,12 +270,12 @@ def test_order_of_rows_changes_nothing() -> None:
 
 def test_sections_show_themselves_and_unknown_ones_are_named(forecast: Forecast, case_1: Forecast) -> None:
     for made in (forecast, case_1):
-        show = shown(made)
+        show = ForecastShow(made.run, made)
         assert set(dir(show)) == set(SECTIONS)
         for name in SECTIONS:
             assert len(getattr(show, name)._repr_markdown_()) > 10
     with pytest.raises(AttributeError, match="no section 'nothing'"):
-        _ = shown(forecast).nothing
+        _ = show.nothing
 
 
 @pytest.mark.slow

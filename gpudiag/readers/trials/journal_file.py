@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from io import BufferedReader
-from itertools import cycle
 from typing import cast
 
 import numpy as np
@@ -41,12 +40,13 @@ def _blocks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, memoryv
 
     The same few buffers are filled again and again: new memory would cost as much as reading.
     """
-    line, rest = 1, b""
-    buffers = cycle([bytearray(BLOCK_BYTES) for _ in range(BLOCKS_IN_USE)])
+    line, rest, at = 1, b"", 0
+    buffers = [bytearray(BLOCK_BYTES) for _ in range(BLOCKS_IN_USE)]
     with source.stream() as stream:
-        for buffer in buffers:
-            if 2 * len(rest) > len(buffer):  # a long line
-                buffer = bytearray(4 * len(rest))
+        while True:
+            if 2 * len(rest) > len(buffers[at]):  # a long line
+                buffers[at] = bytearray(4 * len(rest))
+            buffer = buffers[at]
             buffer[: len(rest)] = rest
             filled = len(rest) + cast(BufferedReader, stream).readinto(memoryview(buffer)[len(rest) :])
             if filled == len(rest):
@@ -56,6 +56,7 @@ def _blocks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, memoryv
             if cut:
                 yield line, memoryview(buffer)[:cut]
                 line += int(np.count_nonzero(np.frombuffer(buffer, np.uint8, cut) == _LF))  # 4 x as fast as bytes.count
+                at = (at + 1) % len(buffers)  # not before: the others may still be looked at
     if rest:
         problems.add("last line without its end, still being written or cut", line=line)
 
