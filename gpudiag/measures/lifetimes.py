@@ -35,7 +35,8 @@ def lifetimes(trials: pd.DataFrame) -> pd.DataFrame:
     """
     out = trials[["study", "trial", "state", "start", "end"]].reset_index(drop=True)
     stated = trials["duration_s"].reset_index(drop=True) if "duration_s" in trials else pd.Series(np.nan, out.index)
-    length = pd.to_timedelta(stated, unit="s")
+    with np.errstate(over="ignore"):  # pandas 2.2 rounds what it never set where a duration is unknown
+        length = pd.to_timedelta(stated, unit="s")
     out["end"] = out["end"].fillna((out["start"] + length).astype(dtype("time")))
     out["start"] = out["start"].fillna((out["end"] - length).astype(dtype("time")))
     lived = (out["end"] - out["start"]).dt.total_seconds()
