@@ -136,7 +136,7 @@ def _median_period_s(frame: pd.DataFrame) -> float | None:
     gpu = pd.factorize(frame["gpu"])[0] if "gpu" in frame else np.zeros(len(frame), dtype=np.int64)
     order = np.lexsort((stamps_us, gpu))
     steps_us = np.diff(stamps_us[order])[np.diff(gpu[order]) == 0].astype("timedelta64[us]")
-    steps_us = steps_us[steps_us > np.timedelta64(0)]  # false for steps to an unknown stamp
+    steps_us = steps_us[steps_us > np.timedelta64(0, "us")]  # false for steps to an unknown stamp
     return round(float(np.median(steps_us.astype(np.int64))) / 1e6, 6) if len(steps_us) else None
 
 

@@ -21,7 +21,7 @@ START = datetime(2024, 10, 29, 19, 0, 0)
 def test_spread_keeps_order_and_stays_within_the_second(counts: list[int]) -> None:
     stamps = [Moment(START + timedelta(seconds=at)) for at, count in enumerate(counts) for _ in range(count)]
     moved = np.array([moment.stamp for moment in stamps], dtype="datetime64[us]") + spread(stamps)
-    assert (np.diff(moved) > np.timedelta64(0)).all()
+    assert (np.diff(moved) > np.timedelta64(0, "us")).all()
     assert (moved.astype("datetime64[s]") == np.array([m.stamp for m in stamps], dtype="datetime64[s]")).all()
 
 
