@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -65,12 +66,13 @@ class Diagnosis:
 
     @property
     def findings(self) -> Verdicts:
-        """What was found: by severity, then GPU-hours lost, then the order of the rules.
+        """What was found: by GPU-hours lost, then severity, then the order of the rules; mere notes last, and first
+        what is critical though nobody can tell its cost.
 
         A symptom stands directly after its cause, and a cause where the worst of its symptoms would stand.
         """
         found = [verdict for verdict in self.verdicts if verdict.status is Status.FOUND]
-        ranked = sorted(found, key=lambda v: (v.severity.rank, -(v.lost_gpu_h or 0.0)))
+        ranked = sorted(found, key=_urgency)
         return Verdicts(_symptoms_after_causes(ranked))
 
     @property
@@ -231,6 +233,12 @@ class Diagnosis:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
         show = self.show if pictures else Show(self._document, lambda name: None, self._sections)
         return pages.filled("run_report", show)
+
+
+def _urgency(verdict: Verdict) -> tuple[bool, float, int]:
+    unpriced = verdict.severity is Severity.CRITICAL and verdict.lost_gpu_h is None
+    cost = math.inf if unpriced else verdict.lost_gpu_h or 0.0
+    return verdict.severity is Severity.INFO, -cost, verdict.severity.rank
 
 
 def _symptoms_after_causes(found: Sequence[Verdict]) -> tuple[Verdict, ...]:

@@ -59,7 +59,7 @@ def test_to_dict_gives_a_copy(toy: Diagnosis) -> None:
     assert len(toy.to_dict()["verdicts"]) == 4
 
 
-def test_findings_are_ranked_by_severity(toy: Diagnosis) -> None:
+def test_findings_come_before_notes_whatever_these_cost(toy: Diagnosis) -> None:
     assert [finding.rule for finding in toy.findings] == ["toy-broken", "toy-dear"]
     assert [v.rule for v in toy.verdicts] == [rule.id for rule in TOY_RULES]
     assert [r["rule"] for r in toy.recommendations] == ["toy-broken", "toy-dear"]
@@ -85,9 +85,15 @@ def test_symptoms_follow_their_cause(toy: Diagnosis) -> None:
         found("of-symptom", "info", None, "symptom"),
     )
     order = [v.rule for v in replace(toy, verdicts=verdicts).findings]
-    assert order == ["cause", "symptom", "of-symptom", "dear", "cheap", "note", "of-absent"]
+    assert order == ["dear", "cause", "symptom", "of-symptom", "cheap", "note", "of-absent"]
     circle = (found("a", "info", None, "b"), found("b", "warning", None, "a"))
     assert sorted(v.rule for v in replace(toy, verdicts=circle).findings) == ["a", "b"]
+
+
+def test_findings_are_ranked_by_gpu_hours(toy: Diagnosis) -> None:
+    rows = [("warning", None), ("warning", 3), ("critical", 0.5), ("info", 8), ("critical", None), ("critical", 3)]
+    verdicts = tuple(Verdict(f"r{n}", "", Status.FOUND, Severity(s), lost_gpu_h=h) for n, (s, h) in enumerate(rows))
+    assert [v.rule for v in replace(toy, verdicts=verdicts).findings] == ["r4", "r5", "r1", "r2", "r0", "r3"]
 
 
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:

@@ -81,7 +81,7 @@ def verdict(document: Document) -> list[Block]:
 
 
 def findings(document: Document) -> list[Block]:
-    """What was found, with evidence and advice, the most serious first."""
+    """What was found, with evidence and advice, what costs most first."""
     found = of_status(document, "FOUND")
     if not found:
         return [Note(NO_FINDINGS, "clear" if document["verdicts"] else "")]

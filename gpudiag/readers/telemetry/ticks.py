@@ -26,11 +26,11 @@ def is_epoch(seconds: float | None) -> TypeGuard[float]:
 
 def moment_column(moments: Sequence[Moment | None], zone: tzinfo) -> pd.Series:
     """The stamps of moments, NaT for None: UTC if all carried a zone, else in ``zone`` and without one."""
-    known = [moment for moment in moments if moment is not None]
+    known, missing = [moment for moment in moments if moment is not None], np.datetime64("NaT", "us")
     if known and all(moment.utc for moment in known):
-        stamps = np.array([np.datetime64("NaT", "us") if m is None else m.stamp for m in moments], dtype="datetime64[us]")
+        stamps = np.array([missing if m is None else m.stamp for m in moments], dtype="datetime64[us]")
         return pd.Series(stamps).dt.tz_localize("UTC")
-    local = [np.datetime64("NaT", "us") if m is None else _in_zone(m, zone) for m in moments]
+    local = [missing if m is None else _in_zone(m, zone) for m in moments]
     return pd.Series(np.array(local, dtype="datetime64[us]"))
 
 
