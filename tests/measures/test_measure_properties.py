@@ -124,7 +124,7 @@ def test_relabelled_gpus_change_places_and_nothing_else(measure: Measure, what: 
     def relabel(frame: pd.DataFrame) -> pd.DataFrame:
         if frame.index.name == "gpu":
             return frame.rename(index=names)
-        return frame.assign(gpu=frame["gpu"].map(names)) if "gpu" in frame and len(frame) else frame
+        return frame.assign(gpu=frame["gpu"].replace(names)) if "gpu" in frame and len(frame) else frame
 
     same(take(measure, what), take(measure, what.map_tables(lambda _, table: relabel(table))), relabel)
 
