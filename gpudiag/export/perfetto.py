@@ -29,12 +29,13 @@ Event = dict[str, Any]
 TRIALS, FINDINGS, FIRST_GPU = 1, 2, 10
 """Process ids of the lanes."""
 COUNTERS = {
-    "util_pct": "utilization (%)",
-    "mem_used_mib": "memory used (MiB)",
-    "power_w": "power (W)",
-    "temp_c": "temperature (°C)",
-    "sm_clock_mhz": "SM clock (MHz)",
+    "util_pct": ("utilization", "%"),
+    "mem_used_mib": ("memory used", "MiB"),
+    "power_w": ("power", "W"),
+    "temp_c": ("temperature", "°C"),
+    "sm_clock_mhz": ("SM clock", "MHz"),
 }
+"""Name and unit; Perfetto calls a counter by the name of the event and that of its argument."""
 MAX_POINTS = 20_000
 """Points of one counter of one GPU; the extremes are kept."""
 
@@ -123,11 +124,11 @@ def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[Event]
     names = run.gpus.loc[run.gpus["gpu"] == gpu, "name"].dropna() if "name" in run.gpus else []
     yield _named(pid, " ".join(["GPU", safe(gpu), *(safe(name) for name in names)]), sort=pid)
     samples = run.gpu[run.gpu["gpu"] == gpu]
-    for column, label in COUNTERS.items():
+    for column, (name, unit) in COUNTERS.items():
         if column in samples:
             points = decimate(samples[["time", column]], "time", column, MAX_POINTS)
             for ts, value in zip(microseconds(points["time"]) - zero, points[column], strict=True):
-                yield {"ph": "C", "pid": pid, "ts": int(ts), "name": label, "args": {"value": float(value)}}
+                yield {"ph": "C", "pid": pid, "ts": int(ts), "name": name, "args": {unit: float(value)}}
     if diagnosis.ledger is not None:
         yield _lane(pid, 1, "ledger")
         spans = diagnosis.ledger.spans

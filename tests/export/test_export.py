@@ -104,7 +104,7 @@ def test_a_trace_has_counters_cells_and_findings(diagnosis: Diagnosis) -> None:
         counter = [
             e for e in events if e["ph"] == "C" and e["pid"] == FIRST_GPU + place and e["name"].startswith("util")
         ]
-        assert {e["args"]["value"] for e in counter} == {util}
+        assert {e["args"]["%"] for e in counter} == {util}
         assert len(counter) == 361
         cells = [e for e in events if e["ph"] == "X" and e["pid"] == FIRST_GPU + place]
         ledger = diagnosis.ledger.per_gpu["window_s"].iloc[place]
