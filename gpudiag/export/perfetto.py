@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 
-TRIALS, FINDINGS, FIRST_GPU = 1, 2, 10
-"""Process ids of the lanes."""
+TRIALS, FINDINGS, FIRST_GPU = 1001, 1002, 1010
+"""Process ids of the lanes. A thread that has the id of its process is shown as its main thread, so lanes count from 1."""
 COUNTERS = {
     "util_pct": ("utilization", "%"),
     "mem_used_mib": ("memory used", "MiB"),
