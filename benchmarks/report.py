@@ -67,7 +67,7 @@ def write_study(path: Path, days: float, trials: int) -> None:
 
 
 def large(days: float, trials: int) -> None:
-    """Print seconds and MB of the report, and the slowest figures."""
+    """Print seconds and MB of the report, and the seconds of each figure."""
     with tempfile.TemporaryDirectory() as name:
         folder, out = Path(name) / "week", Path(name) / "out"
         folder.mkdir()

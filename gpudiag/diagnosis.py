@@ -236,8 +236,9 @@ class Diagnosis:
 
 
 def _urgency(verdict: Verdict) -> tuple[bool, float, int]:
-    unpriced = verdict.severity is Severity.CRITICAL and verdict.lost_gpu_h is None
-    cost = math.inf if unpriced else verdict.lost_gpu_h or 0.0
+    cost = math.nan if verdict.lost_gpu_h is None else verdict.lost_gpu_h
+    if not math.isfinite(cost):
+        cost = math.inf if verdict.severity is Severity.CRITICAL else 0.0
     return verdict.severity is Severity.INFO, -cost, verdict.severity.rank
 
 

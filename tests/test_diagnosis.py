@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
@@ -94,6 +95,14 @@ def test_findings_are_ranked_by_gpu_hours(toy: Diagnosis) -> None:
     rows = [("warning", None), ("warning", 3), ("critical", 0.5), ("info", 8), ("critical", None), ("critical", 3)]
     verdicts = tuple(Verdict(f"r{n}", "", Status.FOUND, Severity(s), lost_gpu_h=h) for n, (s, h) in enumerate(rows))
     assert [v.rule for v in replace(toy, verdicts=verdicts).findings] == ["r4", "r5", "r1", "r2", "r0", "r3"]
+    unknown = (*verdicts[:2], Verdict("nan", "", Status.FOUND, Severity.WARNING, lost_gpu_h=math.nan), *verdicts[2:])
+    assert [v.rule for v in replace(toy, verdicts=unknown).findings] == ["r4", "r5", "r1", "r2", "r0", "nan", "r3"]
+
+
+def test_fewer_sections_are_of_the_same_advice(toy: Diagnosis) -> None:
+    advice, document = toy.advice, toy._document
+    shown = toy.showing("findings")
+    assert shown.advice is advice and shown._document is document
 
 
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:

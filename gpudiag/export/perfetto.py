@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 
 TRIALS, FINDINGS, FIRST_GPU = 1001, 1002, 1010
-"""Process ids of the lanes. A thread that has the id of its process is shown as its main thread, so lanes count from 1."""
+"""Process ids. Lanes count from 1: one that had the id of its process would be shown as its main thread."""
 COUNTERS = {
     "util_pct": ("utilization", "%"),
     "mem_used_mib": ("memory used", "MiB"),

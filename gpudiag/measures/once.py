@@ -1,6 +1,7 @@
 """What several measures of one call need is made once, and forgotten with the call.
 
-Not kept with the run: people edit ``run.gpu`` in place in a notebook, and ask again.
+Not kept with the run: people edit ``run.gpu`` in place in a notebook, and ask again. What is shared must not be
+changed by those who get it, and must not refer to what it was made of, or it would live as long as the call.
 """
 
 from __future__ import annotations

@@ -121,11 +121,11 @@ def draw(name: str, forecast: Forecast) -> Picture | None:
 
 
 def shown(
-    run: Run, parallel: str | Sequence[int | str] = "", *, pruner: str = "", restart_min: float = 0.0
+    run: Run, parallel: str | Sequence[int | str] = "", *, pruner: str = "", restart_min: float | None = None
 ) -> ForecastShow:
-    """What :func:`gpudiag.what_if` says, as sections; '' and 0 are its defaults. Raises ConfigError as it does."""
+    """What :func:`gpudiag.what_if` says, as sections; '' is its default. Raises ConfigError as it does."""
     try:
-        made = what_if(run, parallel or None, pruner=pruner or None, restart_min=restart_min or None)
+        made = what_if(run, None if parallel == "" else parallel, pruner=pruner or None, restart_min=restart_min)
     except NotMeasurable as gap:
         return ForecastShow(run.info.name, None, str(gap))
     return ForecastShow(run.info.name, made)

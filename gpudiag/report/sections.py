@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from gpudiag.display.blocks import (
-    MARKS,
     NAMES,
     Banner,
     Block,
@@ -113,8 +112,7 @@ def checks(document: Document) -> list[Block]:
     """Every check: what was found, what could not be assessed and why, and, folded, what gave no cause."""
     if not document["verdicts"]:
         return [Note("No check was run.")]
-    order = list(MARKS)
-    found = sorted(of_status(document, "FOUND"), key=lambda verdict: order.index(verdict["severity"]))
+    found = of_status(document, "FOUND")
     silenced = of_status(document, "SUPPRESSED")
     blocks: list[Block] = [table for table in (_results([*found, *silenced]), _open(document)) if table.rows]
     blocks += [Note(text) for text in suppression_notes(document)]

@@ -12,7 +12,7 @@ from gpudiag.measures.once import sharing
 from gpudiag.measures.pruner_spec import PrunerSpec
 from gpudiag.run import Run
 from gpudiag.whatif.replay_bounds import fates_of
-from gpudiag.whatif.replay_judge import judge_for
+from gpudiag.whatif.replay_judge import SMALL, has_rule, judge_for
 from gpudiag.whatif.replay_play import (
     Judge,
     Progress,
@@ -49,8 +49,10 @@ def replay_pruner(
     """Feed the recorded learning curves to another pruner and see which trials it would have cut, and where.
 
     The real Optuna pruner is asked, report by report, in a study of the same name with the same trial numbers (both
-    decide on a trial's bracket in Hyperband). Where a curve ends because the logging pruner cut it, only bounds
-    are known. The sampler would have proposed other points too: that is outside the replay.
+    decide on a trial's bracket in Hyperband); the same rules of our own judge studies of more than 400 trials, and
+    what else might have happened where they agree with Optuna on what was recorded. Where a curve ends because the
+    logging pruner cut it, only bounds are known. The sampler would have proposed other points too: that is outside the
+    replay.
 
     Args:
         run: needs trials and intermediate values.
@@ -84,21 +86,24 @@ def _play_study(
     stated: tuple[BasePruner, PrunerSpec | None] | None,
     progress: Progress | None,
 ) -> Plays:
-    def fresh(of: tuple[BasePruner, PrunerSpec | None] = (template, spec), *, assumed: bool = False) -> Judge:
-        return judge_for(copy.deepcopy(of[0]), of[1], record, assumed=assumed)
+    def fresh(of: tuple[BasePruner, PrunerSpec | None] = (template, spec), *, quick: bool = False) -> Judge:
+        return judge_for(copy.deepcopy(of[0]), of[1], record, quick=quick)
 
     plain = as_recorded(record)
     large = plain.events > LARGE
     tested = backtest(plain, fresh(stated), in_words(stated[1]) if stated[1] else "", progress) if stated else None
     cuts = [play(plain, fresh(), logged_order(plain), progress)]
+    # What might have been is judged by our own rules, if they cut what was recorded exactly where Optuna does.
+    quick = spec is not None and has_rule(spec) and len(record) <= SMALL
+    quick = quick and np.array_equal(play(plain, fresh(quick=True), logged_order(plain), progress), cuts[0])
     held = carried_on(record, cuts[0])
     if held.events > plain.events:
-        cuts.append(play(held, fresh(assumed=True), logged_order(held), progress))
+        cuts.append(play(held, fresh(quick=quick), logged_order(held), progress))
     point = len(cuts) - 1
     if record.workers > 1 and compares_trials(spec):
         point = len(cuts)
         rng = np.random.default_rng(0)
         ends = [held] if large else [held, plain] if held.events > plain.events else [plain]
         scripts = [*ends, *(jittered(ends[k % len(ends)], rng) for k in range(0 if large else JITTERED))]
-        cuts += [play(s, fresh(assumed=True), Retimed(s), progress) for s in scripts]
+        cuts += [play(s, fresh(quick=quick), Retimed(s), progress) for s in scripts]
     return Plays(record, cuts, [fates_of(record, cut) for cut in cuts], point, tested)

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from optuna.pruners import BasePruner
 
 SMALL = 400
-"""Studies up to so many trials are judged by Optuna itself."""
+"""The recorded curves of studies up to so many trials are judged by Optuna itself."""
 CLOSE = 1e-9
 
 
-def judge_for(pruner: BasePruner, spec: PrunerSpec | None, record: Recorded, *, assumed: bool = False) -> Judge:
+def judge_for(pruner: BasePruner, spec: PrunerSpec | None, record: Recorded, *, quick: bool = False) -> Judge:
     """The judge for one replay of that study; ``pruner`` must be fresh.
 
-    ``assumed``: the order of events is one of many that could have been, so that Optuna itself need not be asked.
+    ``quick``: by the rules here where there are any, for a small study too.
     """
-    if spec is not None and (assumed or len(record) > SMALL) and has_rule(spec):
+    if spec is not None and (quick or len(record) > SMALL) and has_rule(spec):
         return FastStage(spec, record.study, record.direction)
     from gpudiag.whatif.replay_stage import Stage
 

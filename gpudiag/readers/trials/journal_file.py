@@ -41,12 +41,14 @@ def _blocks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, memoryv
     The same few buffers are filled again and again: new memory would cost as much as reading.
     """
     line, rest, at = 1, b"", 0
-    buffers = [bytearray(BLOCK_BYTES) for _ in range(BLOCKS_IN_USE)]
+    buffers: list[bytearray] = []
     with source.stream() as stream:
         while True:
-            if 2 * len(rest) > len(buffers[at]):  # a long line
-                buffers[at] = bytearray(4 * len(rest))
+            if at == len(buffers):
+                buffers.append(bytearray(BLOCK_BYTES))
             buffer = buffers[at]
+            if 2 * len(rest) > len(buffer):  # a long line
+                buffer = bytearray(4 * len(rest))
             buffer[: len(rest)] = rest
             filled = len(rest) + cast(BufferedReader, stream).readinto(memoryview(buffer)[len(rest) :])
             if filled == len(rest):
@@ -56,7 +58,7 @@ def _blocks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, memoryv
             if cut:
                 yield line, memoryview(buffer)[:cut]
                 line += int(np.count_nonzero(np.frombuffer(buffer, np.uint8, cut) == _LF))  # 4 x as fast as bytes.count
-                at = (at + 1) % len(buffers)  # not before: the others may still be looked at
+                at = (at + 1) % BLOCKS_IN_USE  # not before: the others may still be looked at
     if rest:
         problems.add("last line without its end, still being written or cut", line=line)
 
