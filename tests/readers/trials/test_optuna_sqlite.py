@@ -439,3 +439,18 @@ def test_files_of_optuna_4_are_local_and_of_5_utc(study: Path) -> None:
     assert out.trials["start"][0] == pd.Timestamp(stored, tz="Asia/Taipei").tz_convert("UTC")
     assert "Optuna 4.9.0 created the storage" in out.notes[0]
     assert T0.microsecond == out.trials["start"][0].microsecond
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed on Linux only")
+@pytest.mark.parametrize("large", [False, True])
+def test_nothing_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
+    """pytest cannot tell: warnings of unclosed databases are ignored, because Optuna gives them."""
+    study = tmp_path / "kept.db"
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    sqlite_study(folder / "made.db", frozen(0, "COMPLETE"))
+    study.write_bytes((folder / "made.db").read_bytes())
+    monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0 if large else 1 << 30)
+    read_trials(study, timezone="UTC")
+    held = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert not [name for name in held if "kept.db" in name or "copy.db" in name]
