@@ -20,6 +20,7 @@ from typing import BinaryIO
 import numpy as np
 
 from gpudiag.errors import InputError, InputNotFound
+from gpudiag.readers.freed_memory import keep_freed_memory
 from gpudiag.readers.own_descriptor import open_bytes
 
 HEAD_BYTES = 256 * 1024
@@ -75,6 +76,7 @@ class Source:
             return cls(path, b"", is_dir=True)
         if not path.is_file():
             raise InputError(f"{path}: is a pipe or a device, which can be read only once; save it to a file first.")
+        keep_freed_memory()
         try:
             with open_bytes(path) as raw:
                 magic = raw.read(4)
