@@ -7,6 +7,7 @@ import pandas as pd
 
 from gpudiag.comparison.intervals import Mean, series_mean
 from gpudiag.comparison.side import Side
+from gpudiag.measures.power import power_cells
 from gpudiag.measures.sampling import cells, of_its_gpu
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.weighted import weighted_mean
@@ -21,9 +22,7 @@ def _course(side: Side, column: str) -> pd.DataFrame:
     run = side.run
     if column not in run.gpu or not run.gpu[column].notna().any():
         return pd.DataFrame({"gpu": [], "time": [], "value": [], "weight_s": [], "start_us": []})
-    above = run.gpu["power_w"] > 0 if column == "power_w" else pd.Series(True, run.gpu.index)
-    table = run.gpu if above.all() else run.gpu[above]
-    samples = cells(table, column)
+    samples = power_cells(run.gpu) if column == "power_w" else cells(run.gpu, column)
     if column == "power_w" and (power := side.get("power")) is not None:
         limit = of_its_gpu(samples, power.per_gpu["plausible_w"])
         samples = samples[~(samples[column] > limit)]

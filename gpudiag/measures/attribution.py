@@ -10,6 +10,7 @@ import pandas as pd
 from gpudiag.declared import declared_gpus, gpus_of_events
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.footprint import active_gpus, gpus_by_memory
+from gpudiag.measures.once import made_once
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.run import Run
@@ -36,6 +37,7 @@ class AttributionProfile(Profile):
     attributed_pct: float
 
 
+@made_once
 def measure_attribution(run: Run) -> AttributionProfile:
     """The GPU of each trial. Needs trials.
 

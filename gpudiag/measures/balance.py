@@ -10,7 +10,6 @@ import pandas as pd
 
 from gpudiag.measures.base import Profile
 from gpudiag.measures.boards import gpu_boards
-from gpudiag.measures.once import once
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.measures.utilization import BUSY_PCT, measure_utilization
 from gpudiag.run import Run
@@ -39,7 +38,7 @@ class BalanceProfile(Profile):
 
 def measure_balance(run: Run) -> BalanceProfile:
     """Evenness over all GPUs with utilization. Needs gpu.util_pct."""
-    use = once(measure_utilization, run)
+    use = measure_utilization(run)
     table = use.per_gpu
     in_trials = bool((table["trial_s"] > 0).any())
     per_gpu = pd.DataFrame({"mean_pct": table["trial_mean_pct" if in_trials else "mean_pct"]})

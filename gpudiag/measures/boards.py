@@ -8,7 +8,7 @@ import pandas as pd
 
 from gpudiag.hardware import Board, find_board
 from gpudiag.manifest import GpuOverride
-from gpudiag.measures.once import once
+from gpudiag.measures.once import made_once
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.run import Run
 
@@ -22,9 +22,10 @@ def gpu_boards(run: Run) -> pd.DataFrame:
     sheet; ``_source`` says which ('run.toml', 'log', 'data sheet', '' if unknown, with NaN). A limit in the log is
     the greatest that was in force.
     """
-    return once(_boards, run).copy()  # callers add columns
+    return _boards(run).copy()  # callers add columns
 
 
+@made_once
 def _boards(run: Run) -> pd.DataFrame:
     logged = run.gpu.groupby("gpu")[[c for c in ("mem_total_mib", "power_limit_w") if c in run.gpu]].max()
     listed = run.gpus.drop_duplicates("gpu").set_index("gpu")

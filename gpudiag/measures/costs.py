@@ -13,6 +13,7 @@ from gpudiag.measures.concurrency import fifo_slots
 from gpudiag.measures.energy import EnergyCurve, energy_curves
 from gpudiag.measures.footprint import freed_mib
 from gpudiag.measures.gpu_time import GpuTime, gpu_time
+from gpudiag.measures.once import made_once
 from gpudiag.measures.own_process import own_process
 from gpudiag.measures.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
 from gpudiag.measures.stamps import SECOND_US, utc
@@ -77,6 +78,7 @@ class CostsProfile(Profile):
         return self.outcomes
 
 
+@made_once
 def measure_costs(run: Run) -> CostsProfile:
     """Slots, GPU time, energy and money by trial and outcome. Needs trials with times; the rest as far as recorded."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)

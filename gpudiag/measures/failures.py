@@ -15,7 +15,6 @@ from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes, trial_names
-from gpudiag.measures.once import once
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
@@ -127,7 +126,7 @@ def _before(run: Run, lives: pd.DataFrame) -> np.ndarray:
     if not run.info.clock.joined or run.gpu.empty or "mem_used_mib" not in run.gpu or not ended.any():
         return out
     totals = gpu_boards(run)["total_mib"]
-    own = once(measure_attribution, run).trials["gpu"].astype(object).to_numpy()[ended]
+    own = measure_attribution(run).trials["gpu"].astype(object).to_numpy()[ended]
     end = microseconds(lives["end"][ended])
     found = np.full(int(ended.sum()), math.nan)
     for gpu, part in by_gpu(cells(run.gpu, "mem_used_mib")):

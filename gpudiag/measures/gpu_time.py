@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
 from gpudiag.measures.bins import bin_cuts
-from gpudiag.measures.once import once
+from gpudiag.measures.once import made_once
 from gpudiag.measures.span import clipped, limits_us
 from gpudiag.measures.timeline import Lives, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures.window import (
@@ -45,17 +45,14 @@ class GpuTime:
         return Lives(self.trials.start_us[places], self.trials.end_us[places])
 
 
+@made_once
 def gpu_time(run: Run) -> GpuTime:
     """Cut the time of every GPU that the run knows of, or that a trial names, into pieces."""
-    return once(_made, run)
-
-
-def _made(run: Run) -> GpuTime:
     trials, samples = timed_trials(run), samples_by_gpu(run, "util_pct")
     windows = trial_windows(trials) if run.info.clock.joined else []
     joined = bool(windows)
     windows = clipped(windows or telemetry_windows(samples), limits_us(run))
-    where = once(measure_attribution, run) if len(run.trials) else None
+    where = measure_attribution(run) if len(run.trials) else None
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
     places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)

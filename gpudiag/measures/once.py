@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from typing import Any, TypeVar
 
 About = TypeVar("About")
@@ -45,3 +46,13 @@ def once(make: Callable[[About], Made], about: About) -> Made:
     made = make(about)
     shelf[key] = weakref.ref(about, lambda _: shelf.pop(key, None)), made
     return made
+
+
+def made_once(make: Callable[[About], Made]) -> Callable[[About], Made]:
+    """Decorator: the function makes nothing twice of the same object within :func:`sharing`."""
+
+    @wraps(make)
+    def shared(about: About) -> Made:
+        return once(make, about)
+
+    return shared

@@ -50,12 +50,17 @@ class PowerProfile(Profile):
     coverage_pct: float
 
 
+def power_cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """:func:`cells` of the readings of power above 0 W, with ``columns``: 0 W is a sensor without a value."""
+    above = gpu["power_w"] > 0
+    return cells(gpu if above.all() else gpu[above], "power_w", *columns)
+
+
 def measure_power(run: Run) -> PowerProfile:
     """Power, energy and temperature per GPU. Needs gpu.power_w."""
     need_columns(run.gpu, ("power_w",), "GPU telemetry", RECORD_GPU)
     optional = [name for name in ("throttle_reasons", "util_pct") if name in run.gpu]
-    above = run.gpu["power_w"] > 0
-    samples = cells(run.gpu if above.all() else run.gpu[above], "power_w", *optional)
+    samples = power_cells(run.gpu, *optional)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
     boards = gpu_boards(run)

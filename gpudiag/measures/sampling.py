@@ -19,7 +19,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.lifetimes import lifetimes
-from gpudiag.measures.once import once
+from gpudiag.measures.once import made_once
 from gpudiag.measures.span import limits_us
 from gpudiag.measures.stamps import SECOND_US, microseconds, utc
 from gpudiag.run import Run
@@ -120,7 +120,7 @@ def cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
     ``columns``. Sorted by GPU (0, 1, 2, 10) and time; of two samples of a GPU at one time the last is
     kept. Values outside the schema's physical range count as unknown.
     """
-    base = once(_base, gpu)
+    base = _base(gpu)
     known = base.known
     if columns:
         first = gpu[columns[0]]
@@ -158,6 +158,7 @@ class _Base:
     cells: tuple[np.ndarray, np.ndarray, np.ndarray] | None
 
 
+@made_once
 def _base(gpu: pd.DataFrame) -> _Base:
     known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
     code, names = pd.factorize(gpu["gpu"])

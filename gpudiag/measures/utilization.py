@@ -13,6 +13,7 @@ from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.concurrency import busy_stretches
 from gpudiag.measures.lifetimes import lifetimes, open_trials
+from gpudiag.measures.once import made_once
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
     by_gpu,
@@ -64,6 +65,7 @@ class UtilizationProfile(Profile):
     sampling_period_s: float
 
 
+@made_once
 def measure_utilization(run: Run) -> UtilizationProfile:
     """Busyness of each GPU over the run. Needs gpu.util_pct."""
     need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)

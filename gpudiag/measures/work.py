@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures.gpu_time import gpu_time
-from gpudiag.measures.once import once
+from gpudiag.measures.once import made_once
 from gpudiag.measures.sampling import trials_window
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.timeline import FOREIGN, IDLE_PCT, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
@@ -36,12 +36,9 @@ class Work:
         return (self.end_us - self.start_us) / SECOND_US
 
 
+@made_once
 def work_by_gpu(run: Run) -> dict[str, Work]:
     """:class:`Work` of every GPU with at least two samples of its utilization."""
-    return once(_made, run)
-
-
-def _made(run: Run) -> dict[str, Work]:
     time = gpu_time(run)
     return {
         gpu: _work(samples, time.timelines.get(gpu) if time.joined else None)

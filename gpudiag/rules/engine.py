@@ -24,7 +24,6 @@ from gpudiag.display.evidence import pairs
 from gpudiag.display.format import named, quantity
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
-from gpudiag.measures.once import once
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -299,7 +298,7 @@ class Profiles:
         """The profile; raises NotMeasurable, the same one each time."""
         if measure not in self._made:
             try:
-                self._made[measure] = once(measure, self.run)
+                self._made[measure] = measure(self.run)
             except NotMeasurable as missing:
                 self._made[measure] = missing
         made = self._made[measure]

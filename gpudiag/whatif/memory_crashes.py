@@ -18,7 +18,6 @@ from gpudiag.measures.concurrency import count_at
 from gpudiag.measures.failures import FULL_PCT, trial_ends
 from gpudiag.measures.intervals import clopper_pearson_pct
 from gpudiag.measures.lifetimes import HANDOVER_US
-from gpudiag.measures.once import once
 from gpudiag.measures.orphans import find_open_trials
 from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
@@ -94,7 +93,7 @@ def _levels(run: Run, ends: pd.DataFrame) -> np.ndarray:
     known = ends["known"].to_numpy()
     gpu = np.full(len(ends), "", dtype=object)
     if not run.gpu.empty:
-        gpu = once(measure_attribution, run).trials["gpu"].fillna("").to_numpy(object)
+        gpu = measure_attribution(run).trials["gpu"].fillna("").to_numpy(object)
     for name in pd.unique(gpu[known]):
         here = known & (gpu == name)
         start, end = microseconds(ends.loc[here, "start"]), microseconds(ends.loc[here, "end"])

@@ -12,7 +12,6 @@ from scipy import sparse
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.failure_text import failure_classes
 from gpudiag.measures.footprint import MIN_STEP_MIB
-from gpudiag.measures.once import once
 from gpudiag.measures.orphans import find_open_trials
 from gpudiag.measures.own_process import own_process
 from gpudiag.measures.stamps import SECOND_US, microseconds
@@ -111,7 +110,7 @@ def _trials(run: Run, timed: TimedTrials) -> pd.DataFrame:
     out["kind"] = failure_classes(run.trials).iloc[timed.rows.index].to_numpy()
     out["gpu"] = None
     if len(out) and not run.gpu.empty:
-        out["gpu"] = once(measure_attribution, run).trials["gpu"].iloc[timed.rows.index].to_numpy()
+        out["gpu"] = measure_attribution(run).trials["gpu"].iloc[timed.rows.index].to_numpy()
     out["duration_s"] = (timed.end_us - timed.start_us) / SECOND_US
     for name in ("peak_mib", "low_mib", "high_mib", "held_mib"):
         out[name] = np.nan
@@ -223,7 +222,7 @@ def _doubt(peaks: Peaks) -> str:
 
 def _memories(run: Run, timed: TimedTrials) -> dict[str, tuple[Memory, Array]]:
     """Readings of each GPU with the trials on it, and their positions."""
-    where = once(measure_attribution, run)
+    where = measure_attribution(run)
     samples = samples_by_gpu(run, "mem_used_mib")
     opens = find_open_trials(run)
     sure_us = timed.end_us.copy()

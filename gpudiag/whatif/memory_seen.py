@@ -8,7 +8,6 @@ import pandas as pd
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.concurrency import count_at
-from gpudiag.measures.once import once
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.window import places_by_gpu, samples_by_gpu, timed_trials
 from gpudiag.run import Run
@@ -26,7 +25,7 @@ def seen_by_level(run: Run) -> pd.DataFrame:
         return nothing
     samples = samples_by_gpu(run, "mem_used_mib")
     parts = []
-    for gpu, places in places_by_gpu(timed, once(measure_attribution, run), list(samples)).items():
+    for gpu, places in places_by_gpu(timed, measure_attribution(run), list(samples)).items():
         part = samples[gpu]
         if not len(part.time_us) or not len(places):
             continue

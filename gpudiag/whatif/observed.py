@@ -11,7 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
 from gpudiag.measures.concurrency import count_at
 from gpudiag.measures.gpu_time import GpuTime, gpu_time
-from gpudiag.measures.once import once
+from gpudiag.measures.once import made_once
 from gpudiag.measures.stamps import SECOND_US
 from gpudiag.measures.startup import startups
 from gpudiag.measures.timeline import Lives, Samples
@@ -80,16 +80,13 @@ class Observed:
         return float(self.busy_s[workers] / self.seen_s[workers]) if inside else float("nan")
 
 
+@made_once
 def observe(run: Run) -> Observed:
     """Read a run for forecasts.
 
     Raises NotMeasurable: without trial times, without utilization on the trials' clock, with fewer than five finished
     trials, or where the GPU of more than a tenth of the trials is unknown and there are several.
     """
-    return once(_read, run)
-
-
-def _read(run: Run) -> Observed:
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
     time = gpu_time(run)

@@ -11,7 +11,6 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import measure_costs
-from gpudiag.measures.once import once
 from gpudiag.measures.pruner_spec import PrunerSpec
 from gpudiag.run import Run
 from gpudiag.whatif.estimate import Estimate
@@ -67,7 +66,7 @@ def gpu_shares(run: Run) -> pd.Series:
     if run.gpu.empty and "gpu" not in run.trials:
         return pd.Series(dtype=float)
     try:
-        trials = once(measure_costs, run).trials
+        trials = measure_costs(run).trials
     except NotMeasurable:
         return pd.Series(dtype=float)
     return (trials["gpu_s"] / trials["duration_s"]).set_axis(pd.MultiIndex.from_frame(trials[["study", "trial"]]))
