@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import count
@@ -35,15 +35,22 @@ def plan_jobs(runs: Sequence[Path]) -> list[Job]:
     """A job a run; a folder that only holds runs stands for all of them. Folders of reports are named after runs."""
     paths = [path for run in runs for path in runs_in(run)]
     names = [path.resolve().name if path.is_dir() else path.resolve().parent.name for path in paths]
+    wanted = [
+        own if names.count(own) == 1 else f"{path.resolve().parent.name}-{own}"
+        for path, own in zip(paths, names, strict=True)
+    ]
+    return [Job(path, folder) for path, folder in zip(paths, told_apart(wanted), strict=True)]
+
+
+def told_apart(names: Iterable[str]) -> list[str]:
+    """Names of folders, one each, in their order: one that is taken gets a number."""
     taken: set[str] = set()
-    jobs = []
-    for path, own in zip(paths, names, strict=True):
-        name = own if names.count(own) == 1 else f"{path.resolve().parent.name}-{own}"
+    out = []
+    for name in names:
         free = (name if n == 1 else f"{name}-{n}" for n in count(1))
-        folder = next(x for x in free if x.casefold() not in taken)  # some disks do not tell Run from run
-        taken.add(folder.casefold())
-        jobs.append(Job(path, folder))
-    return jobs
+        out.append(next(x for x in free if x.casefold() not in taken))  # some disks do not tell Run from run
+        taken.add(out[-1].casefold())
+    return out
 
 
 def runs_in(folder: Path) -> list[Path]:

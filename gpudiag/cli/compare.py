@@ -81,12 +81,6 @@ def _folders(pairs: list[Any], output: Path) -> list[Path]:
     """A folder for each pair: the output itself, or one below it by the experiment's name, no two alike in any case."""
     if len(pairs) == 1:
         return [output]
-    names: list[str] = []
-    for pair in pairs:
-        name = wanted = folder_name(pair.experiment.name)
-        count = 1
-        while name.casefold() in [taken.casefold() for taken in names]:
-            count += 1
-            name = f"{wanted}-{count}"
-        names.append(name)
-    return [output / name for name in names]
+    from gpudiag.batch import told_apart
+
+    return [output / name for name in told_apart(folder_name(pair.experiment.name) for pair in pairs)]
