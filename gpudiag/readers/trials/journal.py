@@ -56,6 +56,7 @@ class Replay:
         self.studies: dict[int, tuple[str, str]] = {}
         self.trials: list[Entry] = []
         self.steps = Steps()
+        self.next_line = 0
         self._created = 0
         self._count: dict[int, int] = {}
         self._apply: dict[int, Callable[[Operation, int], None]] = {
@@ -98,7 +99,7 @@ class Replay:
             trial.finished_line = line
         one = op.get("value")
         trial.values = op.get("values") or ([one] if one is not None else [])
-        if op.keys() & _WHOLE:  # a trial added whole
+        if not _WHOLE.isdisjoint(op):  # a trial added whole
             self._told_at_once(op, line, at)
         self._count[study] = number + 1
         self.trials.append(trial)
@@ -163,18 +164,20 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def replay(blocks: Iterable[tuple[int, memoryview]], problems: ProblemLog, damaged: str) -> Replay:
+def replay(blocks: Iterable[memoryview], problems: ProblemLog, damaged: str, first_line: int = 1) -> Replay:
     """Apply all operations; a malformed one is counted.
 
     Args:
-        blocks: number of the first line, and whole lines, which may change when BLOCKS_IN_USE more were asked for.
+        blocks: whole lines, which may change when BLOCKS_IN_USE more were asked for.
         problems: where what cannot be applied is counted.
         damaged: what to call a line that holds no JSON object.
+        first_line: its number.
     """
     state = Replay()
     for piece in _ahead(blocks):
-        state.steps.add(piece)
-        for (line, text), operation in zip(piece.rest, _parsed([text for _, text in piece.rest]), strict=True):
+        state.steps.add(piece, first_line)
+        for (at, text), operation in zip(piece.rest, _parsed([text for _, text in piece.rest]), strict=True):
+            line = first_line + at
             try:
                 if isinstance(operation, dict):
                     state.apply(operation, line)
@@ -182,15 +185,17 @@ def replay(blocks: Iterable[tuple[int, memoryview]], problems: ProblemLog, damag
                     problems.add(damaged, line=line, lost=True)
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                 problems.add("journal operation that cannot be applied", example=type(error).__name__, lost=True)
+        first_line += piece.lines
+    state.next_line = first_line
     return state
 
 
-def _ahead(blocks: Iterable[tuple[int, memoryview]]) -> Iterator[Piece]:
+def _ahead(blocks: Iterable[memoryview]) -> Iterator[Piece]:
     """The pieces of a journal in their order; the next ones are taken apart while the caller works on one."""
     with ThreadPoolExecutor(AHEAD) as pool:
         coming: deque[Future[Piece]] = deque()
-        for first_line, data in blocks:
-            coming.append(pool.submit(take_apart, data, first_line))
+        for data in blocks:
+            coming.append(pool.submit(take_apart, data))
             if len(coming) > AHEAD:
                 yield coming.popleft().result()
         while coming:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.readers.trials.journal_steps import Columns
-from gpudiag.readers.trials.journal_text import Places, Text
+from gpudiag.readers.trials.journal_text import ANY, MARGIN, Places, Text
 
 BULK_BYTES = 256 * 1024
 """Below it, importing polars takes longer than reading line by line."""
 WORKER_SIZES = 16
 """So many lengths of the names of workers are expected in one block; lines of others are read one by one."""
-_BEGIN, _WORKER, _TRIAL_ID = b'{"op_code":', b',"worker_id":"', b'","trial_id":'
+WORKER_BYTES = MARGIN - 16
+"""Lines of workers with longer names are read one by one."""
+_BEGIN, _TRIAL_ID = b'{"op_code":' + ANY + b',"worker_id":"', b'","trial_id":'
 _STEP, _VALUE = b',"step":', b',"intermediate_value":'
 _NAME, _INTERNAL, _DISTRIBUTION = b',"param_name":"', b',"param_value_internal":', b',"distribution":"'
 _USER, _SYSTEM = b',"user_attr":{"', b',"system_attr":{"'
@@ -27,11 +29,12 @@ _PARAM_OP, _REPORT_OP, _USER_OP, _SYSTEM_OP = b"5", b"7", b"8", b"9"
 
 @dataclass(frozen=True)
 class Piece:
-    """Some lines: the steps among them, and number and text of those that must be read one by one.
+    """Some lines, numbered from 0: the steps among them, and number and text of those to be read one by one.
 
     Behind ``params`` stand the distinct names and distributions that its codes number, behind attributes the keys.
     """
 
+    lines: int
     rest: list[tuple[int, bytes]]
     reports: Columns | None = None
     params: tuple[Columns, list[str], list[str]] | None = None
@@ -39,18 +42,19 @@ class Piece:
     system_attrs: tuple[Columns, list[str]] | None = None
 
 
-def take_apart(data: memoryview, first_line: int) -> Piece:
+def take_apart(data: memoryview) -> Piece:
     """Whole lines as a piece that does not refer to them any more.
 
     Depends on nothing else, so that it may run beside the reading of other lines.
     """
     if len(data) < BULK_BYTES or not _is_utf8(data):
-        return Piece(list(enumerate(bytes(data).split(b"\n")[:-1], start=first_line)))
+        rest = list(enumerate(bytes(data).split(b"\n")[:-1]))
+        return Piece(len(rest), rest)
     text = Text(data)
-    cut = _Cut(text, first_line)
+    cut = _Cut(text)
     reports, params = cut.reports(), cut.params()
     attributes = cut.attributes(_USER_OP, _USER), cut.attributes(_SYSTEM_OP, _SYSTEM)
-    return Piece(cut.rest(data), reports, params, *attributes)
+    return Piece(len(text.ends), cut.rest(data), reports, params, *attributes)
 
 
 def _is_utf8(data: memoryview) -> bool:
@@ -66,34 +70,30 @@ def _is_utf8(data: memoryview) -> bool:
 class _Cut:
     """The lines that belong to a trial: ``op`` is the operation, ``at`` the place behind the trial's id."""
 
-    def __init__(self, text: Text, first_line: int) -> None:
+    def __init__(self, text: Text) -> None:
         self.text = text
-        self.first_line = first_line
         self._left = np.ones(len(text.ends), dtype=bool)
-        begin = text.starts[: text.lines]
-        behind = begin + len(_BEGIN) + 1
-        self._find(np.flatnonzero(text.holds(begin, _BEGIN) & text.holds(behind, _WORKER)))
+        self._find(np.flatnonzero(text.holds(text.starts[: text.lines], _BEGIN)))
 
     def _find(self, left: np.ndarray) -> None:
         """Workers have names of a few lengths: each is tried at once on all lines that are left."""
-        text, skip = self.text, len(_BEGIN) + 1 + len(_WORKER)
+        text, skip = self.text, len(_BEGIN)
         found: list[tuple[np.ndarray, ...]] = [(left[:0],) * 3]
         for _ in range(WORKER_SIZES):
             if not len(left):
                 break
             worker, end = text.starts[left] + skip, text.ends[left]
             size = text.find(_TRIAL_ID, int(worker[0]), int(end[0]))
-            if size < 0:
+            if not 0 <= size <= WORKER_BYTES:
                 left = left[1:]
                 continue
-            at = np.minimum(worker + size, end)
-            fits = text.holds(at, _TRIAL_ID)
-            trial, behind, good = text.whole(np.minimum(at + len(_TRIAL_ID), end))
-            good &= fits & text.lacks(worker, b'"', size)
+            trial, behind, fits = text.whole(np.minimum(worker + size, end), _TRIAL_ID)
+            good = fits & text.lacks(worker, b'"', size)
             found.append((left[good], behind[good], trial[good]))
+            fits[0] = True  # the line that told the size, even if its number is odd
             left = left[~fits]
         self.lines, self.at, self.trial = (np.concatenate(part) for part in zip(*found, strict=True))
-        self.op = text.byte_at(text.starts[self.lines] + len(_BEGIN))
+        self.op = text.byte_at(text.starts[self.lines] + _BEGIN.index(ANY))
 
     def _of(self, op: bytes) -> tuple[np.ndarray, Places, np.ndarray, Places]:
         """Lines of one operation, where each goes on behind the trial's id, the id, and the brace at its end."""
@@ -105,16 +105,16 @@ class _Cut:
         """Number and text of the lines that nothing was made of."""
         odd = np.flatnonzero(self._left)
         starts, ends = self.text.starts[odd].tolist(), self.text.ends[odd].tolist()
-        stretches = zip((odd + self.first_line).tolist(), starts, ends, strict=True)
+        stretches = zip(odd.tolist(), starts, ends, strict=True)
         return [(line, bytes(data[begin:end])) for line, begin, end in stretches]
 
     def reports(self) -> Columns:
         """The intermediate values that are spelt as expected."""
         text = self.text
         lines, at, trial, last = self._of(_REPORT_OP)
-        step, behind, good = text.whole(np.minimum(at + len(_STEP), last))
+        step, behind, good = text.whole(at, _STEP)
         begin = np.minimum(behind + len(_VALUE), last)
-        good &= text.holds(at, _STEP) & text.holds(behind, _VALUE) & text.holds(last, b"}")
+        good &= text.holds(behind, _VALUE) & text.holds(last, b"}")
         value, number = _floats(text, begin, last)
         return self._kept(lines, good & number, trial_id=trial, step=step, value=value)[0]
 
@@ -141,9 +141,7 @@ class _Cut:
         key, key_end, good = self._quoted(at, word, last)
         begin = np.minimum(key_end + 1, last - 1)
         good &= text.holds(key_end, b":") & text.holds(last - 1, b"}}")
-        good &= (
-            np.isin(text.byte_at(begin), np.frombuffer(b"-0123456789", np.uint8)) & _floats(text, begin, last - 1)[1]
-        )
+        good &= text.digit_or_minus(begin) & _floats(text, begin, last - 1)[1]
         rows, kept = self._kept(lines, good, trial_id=trial)
         rows["key"], keys = _coded(text, key[kept], key_end[kept])
         rows["value_json"] = text.strings(begin[kept], last[kept] - 1).to_numpy(zero_copy_only=False)
@@ -159,7 +157,7 @@ class _Cut:
         """The good rows and their places among all; their lines are not left any more."""
         kept = np.flatnonzero(good)
         self._left[lines[kept]] = False
-        rows = {"line": lines + self.first_line, **cells}
+        rows = {"line": lines, **cells}
         return {name: cell if len(kept) == len(lines) else cell[kept] for name, cell in rows.items()}, kept
 
 

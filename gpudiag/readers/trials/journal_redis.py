@@ -42,7 +42,7 @@ def read_redis(url: str, options: ReadOptions) -> Trials:
         plain = address + (f"?{urlencode(asked)}" if asked else "")
         with redis.Redis.from_url(plain, socket_connect_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S) as server:
             chosen = _prefix(server, prefix, shown)
-            state = replay(_blocks(server, chosen), problems, "journal entry that is missing or damaged")
+            state = replay(_blocks(server, chosen), problems, "journal entry that is missing or damaged", first_line=0)
     except (redis.RedisError, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -67,10 +67,10 @@ def _prefix(server: Redis, prefix: str | None, shown: str) -> str:
     raise InputError(f"{shown}: holds {what}; prefixes found: {listed}. Choose one with ?prefix=NAME.")
 
 
-def _blocks(server: Redis, prefix: str) -> Iterator[tuple[int, memoryview]]:
-    """The operations written when the reading began, as lines numbered from 0; a missing one is ``null``."""
+def _blocks(server: Redis, prefix: str) -> Iterator[memoryview]:
+    """The operations written when the reading began, as lines; a missing one is ``null``."""
     last = int(server.get(f"{prefix}:log_number"))
     for first in range(0, last + 1, BATCH):
         keys = [f"{prefix}:log:{number}" for number in range(first, min(first + BATCH, last + 1))]
         entries = [b"null" if raw is None else raw.replace(b"\n", b" ") or b"null" for raw in server.mget(keys)]
-        yield first, memoryview(b"\n".join([*entries, b""]))
+        yield memoryview(b"\n".join([*entries, b""]))

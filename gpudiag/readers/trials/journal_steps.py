@@ -32,14 +32,15 @@ class Rows:
 
     def __init__(self, **kinds: str) -> None:
         self._kinds = {"line": "int64", "trial_id": "int64", **kinds}
-        self._parts: list[Columns] = []
-        self._rows: list[tuple] = []
+        self._parts: list[tuple[Columns | None, list[tuple]]] = [(None, [])]
 
     def add(self, part: Columns) -> None:
-        self._parts.append(part)
+        """Rows behind all that were told before."""
+        self._parts.append((part, []))
 
     def append(self, *cells: Any) -> None:
-        self._rows.append(cells)
+        """A row somewhere among those of the last part, or behind them."""
+        self._parts[-1][1].append(cells)
 
     def while_open(self, begun: np.ndarray, finished: np.ndarray) -> Columns:
         """The rows, in the order of their lines, whose trial had begun and had not finished.
@@ -48,19 +49,21 @@ class Rows:
             begun: by trial the line it may be changed from.
             finished: by trial the line it may be changed to.
         """
-        cells = list(zip(*self._rows, strict=True)) or [()] * len(self._kinds)
+        parts = [_while_open(self._in_order(*part), begun, finished) for part in self._parts]
+        return {name: np.concatenate([part[name] for part in parts]) for name in self._kinds if name != "line"}
+
+    def _in_order(self, part: Columns | None, rows: list[tuple]) -> Columns:
+        """A part and the single rows among it, in the order of their lines."""
+        if part is not None and not rows:
+            return part
+        cells = list(zip(*rows, strict=True)) or [()] * len(self._kinds)
         single = {
             name: np.array(column, dtype=kind) for (name, kind), column in zip(self._kinds.items(), cells, strict=True)
         }
-        parts = [_while_open(part, begun, finished) for part in [*self._parts, single]]
-        # Parts stand in the order of their lines, so that those need not be put together where there is no other row.
-        names = list(self._kinds)[0 if self._rows and self._parts else 1 :]
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
-        line = joined.pop("line", None)
-        if line is None:
-            return joined
-        order = np.argsort(line, kind="stable")
-        return {name: column[order] for name, column in joined.items()}
+        if part is None:
+            return single
+        joined = {name: np.concatenate([part[name], single[name]]) for name in self._kinds}
+        return picked(joined, np.argsort(joined["line"], kind="stable"))
 
 
 def _while_open(rows: Columns, begun: np.ndarray, finished: np.ndarray) -> Columns:
@@ -108,19 +111,23 @@ class Steps:
         for key, value in given.items():
             rows.append(line, trial_id, self.keys[key], _json(value))
 
-    def add(self, piece: Piece) -> None:
-        """Take in what a piece of the journal holds of steps."""
+    def add(self, piece: Piece, first_line: int) -> None:
+        """Take in what a piece of the journal holds of steps; its lines are counted from ``first_line``."""
         if piece.reports is not None:
-            self.reports.add(piece.reports)
+            self.reports.add(_moved(piece.reports, first_line))
         if piece.params is not None:
             rows, names, distributions = piece.params
             rows["name"] = self.names.translated(rows["name"], names)
             rows["distribution"] = self.distributions.translated(rows["distribution"], distributions)
-            self.params.add(rows | {"added": np.zeros(len(rows["line"]), dtype="int8")})
+            self.params.add(_moved(rows, first_line) | {"added": np.zeros(len(rows["line"]), dtype="int8")})
         for found, table in ((piece.user_attrs, self.user_attrs), (piece.system_attrs, self.system_attrs)):
             if found is not None:
                 rows, keys = found
-                table.add(rows | {"key": self.keys.translated(rows["key"], keys)})
+                table.add(_moved(rows, first_line) | {"key": self.keys.translated(rows["key"], keys)})
+
+
+def _moved(rows: Columns, first_line: int) -> Columns:
+    return rows | {"line": rows["line"] + first_line}
 
 
 def _number(value: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import tzinfo
 from typing import Any
 
@@ -9,64 +10,82 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.trials.assemble import sorted_places
+from gpudiag.readers.trials.assemble import pair_keys
 from gpudiag.readers.trials.distributions import parse_distribution
 from gpudiag.readers.trials.journal import Replay
 from gpudiag.readers.trials.journal_steps import Codes, Rows, picked
 from gpudiag.readers.trials.stamps import to_utc
 from gpudiag.readers.trials.stored import COLUMNS, Stored, no_stored
 
+_TRIAL_KINDS = dict.fromkeys(("trial_id", "study_id", "number"), "int64") | dict.fromkeys(
+    ("state", "start", "end", "worker"), "object"
+)
+OpenLines = tuple[np.ndarray, np.ndarray]
+"""By trial the lines from which and to which it may be changed."""
+
 
 def to_stored(state: Replay, zone: tzinfo, study: str | None, problems: ProblemLog) -> Stored:
     """Long tables on UTC. Optuna 5 writes stamps with a zone into its journals, earlier versions local time."""
     wanted = {key: value for key, value in state.studies.items() if study in (None, value[0])}
-    trials = [(at, trial) for at, trial in enumerate(state.trials) if trial.study_id in wanted]
-    table = pd.DataFrame(
-        {
-            "trial_id": np.array([at for at, _ in trials], dtype="int64"),
-            **{name: [getattr(trial, name) for _, trial in trials] for name in ("study_id", "number", "state")},
-            "start": pd.Series([trial.start for _, trial in trials], dtype="object"),
-            "end": pd.Series([trial.end for _, trial in trials], dtype="object"),
-            "worker": pd.Series([trial.worker for _, trial in trials], dtype="object"),
-        }
-    )
-    table, clocks = on_utc(table, zone, problems)
-    values = [(at, objective, value) for at, trial in trials for objective, value in enumerate(trial.values)]
+    open_lines = _open_lines(state)
+    trials, clocks = on_utc(_trials(state, wanted), zone, problems)
     return Stored(
         studies=pd.DataFrame([(key, *value) for key, value in wanted.items()], columns=list(COLUMNS["studies"])),
-        trials=table,
-        values=pd.DataFrame(dict(zip(COLUMNS["values"], zip(*values, strict=True), strict=True)))
-        if values
-        else no_stored("values"),
-        params=_params(state),
-        reports=_reports(state),
-        user_attrs=_attributes(state, state.steps.user_attrs),
-        system_attrs=_attributes(state, state.steps.system_attrs),
+        trials=trials,
+        values=_values(state, wanted),
+        params=_params(state, open_lines),
+        reports=_reports(state, open_lines),
+        user_attrs=_attributes(state, state.steps.user_attrs, open_lines),
+        system_attrs=_attributes(state, state.steps.system_attrs, open_lines),
         heartbeats=no_stored("heartbeats"),
         clocks=clocks,
     )
 
 
-def _attributes(state: Replay, written: Rows) -> pd.DataFrame:
+def _trials(state: Replay, wanted: Collection[int]) -> pd.DataFrame:
+    """The trials of these studies; ``start`` and ``end`` as written."""
+    told = [
+        (at, trial.study_id, trial.number, trial.state, trial.start, trial.end, trial.worker)
+        for at, trial in enumerate(state.trials)
+        if trial.study_id in wanted
+    ]
+    columns = zip(*told, strict=True) if told else ((),) * len(_TRIAL_KINDS)
+    cells = zip(_TRIAL_KINDS.items(), columns, strict=True)
+    return pd.DataFrame({name: pd.Series(column, dtype=kind) for (name, kind), column in cells})
+
+
+def _values(state: Replay, wanted: Collection[int]) -> pd.DataFrame:
+    values = [
+        (at, objective, value)
+        for at, trial in enumerate(state.trials)
+        if trial.study_id in wanted
+        for objective, value in enumerate(trial.values)
+    ]
+    if not values:
+        return no_stored("values")
+    return pd.DataFrame(dict(zip(COLUMNS["values"], zip(*values, strict=True), strict=True)))
+
+
+def _attributes(state: Replay, written: Rows, open_lines: OpenLines) -> pd.DataFrame:
     """The last value of each trial and key, sorted by both."""
-    rows = written.while_open(*_open_lines(state))
+    rows = written.while_open(*open_lines)
     rows = picked(rows, _latest(rows["trial_id"], rows["key"]))
     key = pd.Categorical.from_codes(rows["key"], pd.Index(list(state.steps.keys), dtype="object"))
     return pd.DataFrame({"trial_id": rows["trial_id"], "key": key, "value_json": rows["value_json"]}, copy=False)
 
 
-def _reports(state: Replay) -> pd.DataFrame:
+def _reports(state: Replay, open_lines: OpenLines) -> pd.DataFrame:
     """The last value of each trial and step, sorted by both."""
-    rows = state.steps.reports.while_open(*_open_lines(state))
+    rows = state.steps.reports.while_open(*open_lines)
     rows = picked(rows, rows["step"] >= 0)
     rows = picked(rows, _latest(rows["trial_id"], rows["step"]))
     return pd.DataFrame({name: rows[name] for name in COLUMNS["reports"]}, copy=False)
 
 
-def _params(state: Replay) -> pd.DataFrame:
+def _params(state: Replay, open_lines: OpenLines) -> pd.DataFrame:
     """The last value of each trial and parameter, sorted by both."""
     names, texts = list(state.steps.names), list(state.steps.distributions)
-    rows = state.steps.params.while_open(*_open_lines(state))
+    rows = state.steps.params.while_open(*open_lines)
     study = np.array([trial.study_id for trial in state.trials], dtype="int64")[rows["trial_id"]]
     kind = _kinds(state.steps.distributions)[rows["distribution"]]
     key = study * len(names) + rows["name"]
@@ -100,7 +119,7 @@ def _kinds(distributions: Codes) -> np.ndarray:
     return np.array(out, dtype="int64")
 
 
-def _open_lines(state: Replay) -> tuple[np.ndarray, np.ndarray]:
+def _open_lines(state: Replay) -> OpenLines:
     """By trial the lines from which and to which it may be changed."""
     begun = np.array([trial.begun_line for trial in state.trials], dtype="int64")
     return begun, np.array([trial.finished_line for trial in state.trials], dtype="int64")
@@ -108,9 +127,11 @@ def _open_lines(state: Replay) -> tuple[np.ndarray, np.ndarray]:
 
 def _latest(trial: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Places of the last row of each pair, sorted by both; rows stand in the order in which they were written."""
-    order = sorted_places(trial, second)
-    trial, second = trial[order], second[order]
-    return order[np.append((np.diff(trial) != 0) | (np.diff(second) != 0), True)[: len(order)]]
+    keys = pair_keys(trial, second)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    last = keys[1:] != keys[:-1]
+    return order if last.all() else order[np.append(last, True)]
 
 
 def on_utc(trials: pd.DataFrame, zone: tzinfo, problems: ProblemLog) -> tuple[pd.DataFrame, dict[Any, tuple[str, str]]]:

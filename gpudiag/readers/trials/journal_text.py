@@ -14,6 +14,8 @@ _INLINE = 12
 """Bytes that a string view holds itself."""
 MARGIN = 80
 """A look from any place of a line reaches less far than this."""
+ANY = b"\0"
+"""Stands for any byte in what is looked for."""
 SCAN_BYTES = 512 * 1024
 """So much is searched for line ends at a time, to stay in the processor's cache."""
 
@@ -29,7 +31,7 @@ class Text:
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
-        self._words = self._windows("<u8") if len(data) >= MARGIN else np.empty(0, "<u8")
+        self._words = self._windows("<u8")
         flat = np.frombuffer(data, np.uint8)
         parts = range(0, len(flat), SCAN_BYTES)
         ends = [(flat[at : at + SCAN_BYTES] == ord("\n")).nonzero()[0] + at for at in parts]
@@ -40,7 +42,7 @@ class Text:
     def _windows(self, dtype: str) -> np.ndarray:
         """What lies at each place, as many bytes as ``dtype`` has."""
         kind = np.dtype(dtype)
-        return np.ndarray(len(self._data) - kind.itemsize + 1, kind, self._data, strides=(1,))
+        return np.ndarray(max(len(self._data) - kind.itemsize + 1, 0), kind, self._data, strides=(1,))
 
     def find(self, what: bytes, begin: int, end: int) -> int:
         """Where ``what`` begins for the first time in one stretch, counted from its begin; -1 if it is not there."""
@@ -50,20 +52,20 @@ class Text:
         """The byte at each place."""
         return np.frombuffer(self._data, np.uint8)[at]
 
+    def digit_or_minus(self, at: Places) -> np.ndarray:
+        """True where a JSON number may begin."""
+        byte = self.byte_at(at)
+        return (byte - np.uint8(ord("0")) < 10) | (byte == ord("-"))  # below the digits it wraps around
+
     def holds(self, at: Places, what: bytes) -> np.ndarray:
         """True where the text goes on with ``what``, of at most 64 bytes."""
-        padded = what.ljust(-len(what) % 8 + len(what), b"\0")
-        mask = np.frombuffer((b"\xff" * len(what)).ljust(len(padded), b"\0"), "<u8")
-        seen = self._eights(at, len(padded))
-        out = np.ones(len(at), dtype=bool)
-        for column, wanted in enumerate(np.frombuffer(padded, "<u8")):
-            word = seen[:, column]
-            out &= (word if mask[column] == _ALL else word & mask[column]) == wanted
-        return out
+        if len(what) == 1:
+            return self.byte_at(at) == what[0]
+        return _begins(self._eights(at, _padded(len(what))), what)
 
     def lacks(self, at: Places, byte: bytes, size: int) -> np.ndarray:
         """True where the next ``size`` bytes hold no ``byte``."""
-        seen = self._eights(at, size + -size % 8)
+        seen = self._eights(at, _padded(size))
         out = np.ones(len(at), dtype=bool)
         for column in range(seen.shape[1]):
             found = _zero_bytes(seen[:, column] ^ (_EACH * np.uint64(byte[0])))
@@ -73,6 +75,8 @@ class Text:
 
     def _eights(self, at: Places, size: int) -> np.ndarray:
         """The next ``size`` bytes of each place as a row of numbers. Copied at once they cost little more than one."""
+        if size == 8:
+            return self._words[at].reshape(-1, 1)
         return self._windows(f"V{size}")[at].view("<u8").reshape(len(at), size // 8)
 
     def search(self, at: Places, byte: bytes, limit: Places) -> Places:
@@ -84,9 +88,17 @@ class Text:
             left = left[(near == 8) & (out[left] < limit[left])]
         return np.minimum(out, limit)
 
-    def whole(self, at: Places) -> tuple[np.ndarray, Places, np.ndarray]:
-        """Whole numbers, where each ends, and whether it is one of up to eight digits as JSON spells it."""
-        digit = self._words[at] ^ _ZEROS
+    def whole(self, at: Places, what: bytes) -> tuple[np.ndarray, Places, np.ndarray]:
+        """Whole numbers behind ``what``, where each ends, and whether both are there.
+
+        The number has up to eight digits and is spelt as in JSON.
+        """
+        seen = self._eights(at, _padded(len(what) + 8))
+        column, shift = len(what) // 8, len(what) % 8 * 8
+        digit = seen[:, column]
+        if shift:
+            digit = digit >> np.uint64(shift) | seen[:, column + 1] << np.uint64(64 - shift)
+        digit = digit ^ _ZEROS
         size = _first_byte(((digit + np.uint64(0x7676767676767676)) | digit) & _HIGH)
         good = (size == 1) | ((size > 0) & ((digit & np.uint64(0xFF)) != 0))
         # Digits move to the end of the word, then neighbours are added by pairs, fours and eights.
@@ -94,7 +106,7 @@ class Text:
         number = number * np.uint64(10) + (number >> np.uint64(8))
         low, high = number & _PAIRS, (number >> np.uint64(16)) & _PAIRS
         number = (low * np.uint64(0x000F424000000064) + high * np.uint64(0x0000271000000001)) >> np.uint64(32)
-        return number.astype("int32"), at + size, good
+        return number.astype("int32"), at + (size + len(what)), good & _begins(seen, what)
 
     def strings(self, begin: Places, end: Places) -> pa.Array:
         """The stretches as string views: the text is not copied."""
@@ -115,6 +127,22 @@ class Text:
 
 
 _ALL = np.uint64(2**64 - 1)
+
+
+def _padded(size: int) -> int:
+    """The next multiple of eight."""
+    return size + -size % 8
+
+
+def _begins(seen: np.ndarray, what: bytes) -> np.ndarray:
+    """Where rows of words begin with ``what``."""
+    padded = what.ljust(_padded(len(what)), ANY)
+    mask = np.frombuffer(bytes(0 if byte == ANY[0] else 255 for byte in padded), "<u8")
+    out = np.ones(len(seen), dtype=bool)
+    for column, wanted in enumerate(np.frombuffer(padded, "<u8")):
+        word = seen[:, column]
+        out &= (word if mask[column] == _ALL else word & mask[column]) == wanted
+    return out
 
 
 def _low_bytes(count: np.ndarray) -> np.ndarray:

@@ -48,7 +48,7 @@ def _param_column(
     rows: int,
 ) -> pd.Series:
     """One parameter: numbers stay numbers, choices are looked up one distribution at a time."""
-    present = kinds[np.unique(code)]
+    present = kinds[np.bincount(code, minlength=len(kinds)) > 0]
     if not (present == "choice").any():
         integers = bool((present == "int").all()) and bool(np.isfinite(value).all())
         return _scatter(value.astype("int64") if integers else value, row, rows)
@@ -116,9 +116,10 @@ def plain(value: Any) -> Any:
 
 def column(cells: np.ndarray, row: np.ndarray, rows: int) -> pd.Series:
     """Cells (objects) scattered over ``rows``: numeric where all are numbers, else text, else object."""
-    present = np.array([cell is not None for cell in cells], dtype=bool)
-    cells, row = cells[present], row[present]
-    kinds = {type(cell) for cell in cells.tolist()}
+    kinds = set(map(type, cells.tolist()))
+    if type(None) in kinds:
+        present = np.array([cell is not None for cell in cells], dtype=bool)
+        cells, row, kinds = cells[present], row[present], kinds - {type(None)}
     if not kinds:
         return pd.Series(np.full(rows, np.nan))
     if kinds == {int} and max(map(abs, cells)) < 2**63:
@@ -149,6 +150,8 @@ def _scatter(values: np.ndarray, row: np.ndarray, rows: int) -> pd.Series:
 def _groups(names: pd.Series) -> Iterator[tuple[str, np.ndarray]]:
     """Each name in alphabetical order with the positions that carry it."""
     codes, found = pd.factorize(names)
+    if len(found) < 2**15:
+        codes = codes.astype("int16")  # which numpy sorts by radix, four times as fast
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(found) + 1))
     for index in sorted(range(len(found)), key=lambda i: str(found[i])):

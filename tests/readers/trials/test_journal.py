@@ -229,8 +229,9 @@ def test_optuna_agrees_on_a_journal_of_oddities(tmp_path: Path) -> None:
 NAMES = st.sampled_from(["x", "a,b", 'quo"te', "déjà", "new\nline", "tab\t", "", '"param_value_internal":1'])
 NUMBERS = st.one_of(st.floats(), st.integers(-5, 5), st.none(), st.just(2**70))
 TRIAL = st.integers(-1, 4)
+WORKERS = st.sampled_from(["w-0", "w,1", 'w"2', "w" * 64, "w" * 500])
 OPERATIONS = st.one_of(
-    st.builds(begin, worker=st.sampled_from(["w-0", "w,1", 'w"2'])),
+    st.builds(begin),
     st.builds(param, TRIAL, NAMES, NUMBERS, st.sampled_from([FLOAT, CHOICE, "no JSON", '{"name": "é"}'])),
     st.builds(attribute, TRIAL, NAMES, st.one_of(NUMBERS, st.booleans(), NAMES), st.sampled_from(["user", "system"])),
     st.builds(
@@ -242,6 +243,7 @@ OPERATIONS = st.one_of(
     st.builds(end, TRIAL, st.sampled_from([0, 1, 2, 3])),
     st.builds(lambda code, trial: {"op_code": code, "trial_id": trial}, st.sampled_from([5, 7, 71]), TRIAL),
 )
+OF_WORKERS = st.builds(lambda operation, worker: operation | {"worker_id": worker}, OPERATIONS, WORKERS)
 SPELLINGS = st.sampled_from([(",", ":"), (", ", ": "), (" ,", ":")])
 
 
@@ -291,17 +293,21 @@ def test_numbers_of_every_length(tmp_path: Path) -> None:
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(OPERATIONS, SPELLINGS), max_size=30))
-def test_both_ways_to_read_a_journal_agree(tmp_path: Path, spelt: list[tuple[Any, tuple[str, str]]]) -> None:
+@given(st.lists(st.tuples(OF_WORKERS, SPELLINGS), max_size=30), st.integers(100, 2000))
+def test_all_ways_to_read_a_journal_agree(
+    tmp_path: Path, spelt: list[tuple[Any, tuple[str, str]]], small_block: int
+) -> None:
     lines = [json.dumps(create(), separators=(",", ":")), *(json.dumps(op, separators=how) for op, how in spelt)]
     path = tmp_path / "j.log"
     path.write_text("\n".join(lines) + "\n")
     found = []
-    for bytes_ in (0, 1 << 30):
+    for bulk, block in ((1 << 30, journal_file.BLOCK_BYTES), (0, journal_file.BLOCK_BYTES), (0, small_block)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(journal_cut, "BULK_BYTES", bytes_)
+            patch.setattr(journal_cut, "BULK_BYTES", bulk)
+            patch.setattr(journal_file, "BLOCK_BYTES", block)
             found.append(read_trials(path))
-    columns, rows = found
-    pd.testing.assert_frame_equal(columns.trials, rows.trials)
-    pd.testing.assert_frame_equal(columns.reports, rows.reports)
-    assert sorted(map(str, columns.problems)) == sorted(map(str, rows.problems))
+    rows, *by_columns = found
+    for columns in by_columns:
+        pd.testing.assert_frame_equal(columns.trials, rows.trials)
+        pd.testing.assert_frame_equal(columns.reports, rows.reports)
+        assert sorted(map(str, columns.problems)) == sorted(map(str, rows.problems))
