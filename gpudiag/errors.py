@@ -33,6 +33,11 @@ class InputNotFound(InputError, FileNotFoundError):
     def __str__(self) -> str:  # FileNotFoundError would print errno form
         return str(self.args[0]) if self.args else "input not found"
 
+    @classmethod
+    def run(cls, path: object) -> InputNotFound:
+        """The error for a run that is not there."""
+        return cls(f"{path}: no such file or folder; expected a run folder or a run.toml.")
+
 
 class UnknownInput(InputError):
     """No reader recognises the content."""

@@ -68,7 +68,7 @@ def load_run(
         raise ConfigError(f"got the run {path} and single inputs as well; give one or the other.")
     path = Path(path)
     if not path.exists():
-        raise InputNotFound(f"{path}: no such file or folder; expected a run folder or a run.toml.")
+        raise InputNotFound.run(path)
     if path.is_file():
         if not _is_manifest(path):
             raise InputError(

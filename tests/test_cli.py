@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +37,31 @@ def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_
         return code, out.out, out.err
 
     return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("report", "no-run"), "no-run: no such file or folder; expected a run folder or a run.toml."),
+        (("report", ".", "no-run"), "no-run: no such file or folder"),
+        (("diagnose", "no-run"), "no-run: no such file or folder"),
+        (("export", "no-run"), "no-run: no such file or folder"),
+        (("whatif", "no-run"), "no-run: no such file or folder"),
+        (("compare", ".", "no-run"), "no-run: no such file or folder"),
+        (("report",), "no run given; expected a run folder"),
+    ],
+)
+def test_a_slip_of_the_hand_is_told_before_anything_is_imported(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    code = (
+        "import atexit, sys; from gpudiag.cli import main\n"
+        "atexit.register(lambda: print(sorted({'pandas', 'matplotlib', 'papermill'} & set(sys.modules))))\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (2, "[]")
+    assert done.stderr.startswith(f"gpudiag: {said}") and done.stderr.count("\n") == 1
 
 
 def digest(folder: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gpudiag.errors import ConfigError, nearest
+from gpudiag.errors import ConfigError, InputNotFound, nearest
 
 MANY = ("--telemetry", "--artifacts")
 
@@ -31,6 +31,26 @@ def check_output(folder: Path) -> None:
         raise ConfigError(f"{folder}: cannot be written to, because {there} {why}; choose another -o.") from error
 
 
+def existing_run(run: Path | None) -> Path | None:
+    """The run, for typer; raises InputNotFound at once where there is nothing, before seconds of imports."""
+    if run is not None and not run.exists():
+        raise InputNotFound.run(run)
+    return run
+
+
+def existing_runs(runs: list[Path] | None) -> list[Path] | None:
+    """The runs, as :func:`existing_run`."""
+    for run in runs or []:
+        existing_run(run)
+    return runs
+
+
+def check_given(*inputs: object) -> None:
+    """Raise ConfigError where none of the inputs was given."""
+    if not any(inputs):
+        raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
+
+
 def run_inputs(
     run: Path | None,
     telemetry: list[str] | None,
@@ -42,8 +62,7 @@ def run_inputs(
     period_s: float | None = None,
 ) -> dict[str, Any]:
     """The choice of inputs as arguments of load_run."""
-    if run is None and not (telemetry or trials or artifacts):
-        raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
+    check_given(run, telemetry, trials, artifacts)
     given = {"telemetry": telemetry, "trials": trials, "artifacts": artifacts, "study": study, "timezone": timezone}
     told: dict[str, Any] = {"columns": list(names(columns)), "period_s": period_s}
     return {"path": str(run or ""), **{name: value for name, value in {**given, **told}.items() if value}}

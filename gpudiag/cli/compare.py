@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpudiag.cli.arguments import check_output, folder_name, one_of
+from gpudiag.cli.arguments import check_output, existing_run, existing_runs, folder_name, one_of
 from gpudiag.cli.console import console_for, no_color, spinner
 
 FORMATS = ("text", "json", "md", "summary")
@@ -15,8 +15,13 @@ LEVELS = ("regression", "invalid", "never")
 
 
 def compare(
-    baseline: Annotated[Path, typer.Argument(metavar="A", help="baseline: run folder or run.toml")],
-    experiments: Annotated[list[Path], typer.Argument(metavar="B [C ...]", help="experiments against that baseline")],
+    baseline: Annotated[
+        Path, typer.Argument(metavar="A", help="baseline: run folder or run.toml", callback=existing_run)
+    ],
+    experiments: Annotated[
+        list[Path],
+        typer.Argument(metavar="B [C ...]", help="experiments against that baseline", callback=existing_runs),
+    ],
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="plan.json of the baseline: check its predictions")
     ] = None,

@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
+from gpudiag.cli.arguments import existing_run
+
 Parameters = Annotated[
     list[str] | None, typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="notebook parameter; repeatable")
 ]
-RunPath = Annotated[Path | None, typer.Argument(metavar="RUN", help="run folder or run.toml", show_default=False)]
+RunPath = Annotated[
+    Path | None,
+    typer.Argument(metavar="RUN", help="run folder or run.toml", show_default=False, callback=existing_run),
+]
 Telemetry = Annotated[list[str] | None, typer.Option("--telemetry", metavar="FILE...", help="logs of GPU metrics")]
 Trials = Annotated[str | None, typer.Option("--trials", metavar="URL|FILE", help="study or trial table")]
 Artifacts = Annotated[list[str] | None, typer.Option("--artifacts", metavar="FILE...", help="task and training logs")]

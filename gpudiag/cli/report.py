@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from gpudiag.cli.arguments import assignments, check_output, folder_name, one_of, run_inputs, suppression_file
+from gpudiag.cli.arguments import (
+    assignments,
+    check_given,
+    check_output,
+    existing_runs,
+    folder_name,
+    one_of,
+    run_inputs,
+    suppression_file,
+)
 from gpudiag.cli.console import console_for, spinner
 from gpudiag.cli.options import (
     Artifacts,
@@ -29,7 +38,9 @@ LEVELS = ("critical", "warning", "info", "never")
 def report(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN...", help="run folders or run.toml; a folder of runs is all of them"),
+        typer.Argument(
+            metavar="RUN...", help="run folders or run.toml; a folder of runs is all of them", callback=existing_runs
+        ),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: reports/NAME")] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="of several runs, so many at once")] = 1,
@@ -46,10 +57,11 @@ def report(
     suppress: Suppress = None,
 ) -> None:
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
+    check_given(runs, telemetry, trials, artifacts)
+    one_of("--fail-on", fail_on, LEVELS)
     from gpudiag.batch import left_out, plan_jobs
     from gpudiag.report.notebooks import find_notebook, has_parameter
 
-    one_of("--fail-on", fail_on, LEVELS)
     planned = plan_jobs(runs or [])
     chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
     options = {name: value for name, value in chosen.items() if value} | assignments(parameter or [])

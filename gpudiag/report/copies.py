@@ -136,7 +136,7 @@ def _about(run: Path) -> dict[str, Any]:
 def _inputs(run: Path) -> dict[str, Any]:
     """The files of a run by kind, as run.toml names them or as their content says; none is read."""
     if not run.exists():
-        raise InputNotFound(f"{run}: no such file or folder; expected a run folder or a run.toml.")
+        raise InputNotFound.run(run)
     folder, path = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
     manifest = read_manifest(path) if path.is_file() else Manifest()
     trials = [manifest.trials] if manifest.trials else []

@@ -7,28 +7,14 @@ are numbers like the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from gpudiag.readers.trials.optuna_rdb import Field, Fields
+from gpudiag.readers.trials.server_stretches import KEYS, TEXTS, NotWhole, in_stretches, texts
 
-KEYS = {
-    "trials": "trial_id",
-    "trial_params": "param_id",
-    "trial_values": "trial_value_id",
-    "trial_intermediate_values": "trial_intermediate_value_id",
-    "trial_user_attributes": "trial_user_attribute_id",
-    "trial_system_attributes": "trial_system_attribute_id",
-    "trial_heartbeats": "trial_heartbeat_id",
-}
-"""The primary key of each table: rows lie in its order, so that a stretch of it needs no sorting."""
-STRETCH = 16384
-"""So many keys are asked for at once."""
 ANSWER_BYTES = 1 << 30
 """What the server may join into one text; the size of its packets caps it further, which is noticed."""
 _POINT = np.dtype([("system", "<u4"), ("order", "u1"), ("type", "<u4"), ("x", "<f8"), ("y", "<f8")])
@@ -37,14 +23,9 @@ _PLAIN = (0, 1, 1)
 """No system, little-endian, a point."""
 _SINGLE = 4
 """The protocol's number of a float of four bytes, which old Optunas made."""
-_TEXTS = ("name", "text", "stamp")
 
 
-class _NotWhole(Exception):
-    """An answer was cut, or is not what was asked for."""
-
-
-def in_stretches(
+def as_points(
     connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
 ) -> pd.DataFrame | None:
     """The rows of a table, by primary key; None where they cannot be had in this way."""
@@ -53,11 +34,11 @@ def in_stretches(
         return None
     connection.exec_driver_sql(f"SET SESSION group_concat_max_len = {ANSWER_BYTES}")
     sql = _sql(what, table, key) + (f" AND {where}" if where else "")
-    try:
-        parts = list(_parts(connection, sql, what, table, key))
-    except (_NotWhole, SQLAlchemyError, pa.ArrowInvalid):
-        return None
-    return pa.concat_tables(parts).unify_dictionaries().to_pandas() if parts else None
+
+    def ask(first: int, last: int) -> pa.Table:
+        return _table(what, *connection.exec_driver_sql(sql.format(first, last)).one())
+
+    return in_stretches(connection, table, key, ask)
 
 
 def _single(connection: Connection, what: Fields, table: str) -> bool:
@@ -71,23 +52,15 @@ def _single(connection: Connection, what: Fields, table: str) -> bool:
     return _SINGLE in kinds
 
 
-def _parts(connection: Connection, sql: str, what: Fields, table: str, key: str) -> Iterator[pa.Table]:
-    """The rows of each stretch of keys, in their order. Stretches without a key are passed over."""
-    begin, last = connection.exec_driver_sql(f"SELECT MIN({key}), MAX({key}) FROM {table}").one()
-    while begin is not None and begin <= last:
-        yield from _stretch(connection, sql, what, begin, min(begin + STRETCH - 1, last))
-        begin = connection.exec_driver_sql(f"SELECT MIN({key}) FROM {table} WHERE {key} >= {begin + STRETCH}").scalar()
-
-
 def _sql(what: Fields, table: str, key: str) -> str:
     """SELECT number of rows, their numbers, and one after the other their texts."""
-    cells = [*(f"COALESCE({field.sql}, 0)" for field in what.values() if field.kind not in _TEXTS)]
-    texts = [_text(field) for field in what.values() if field.kind in _TEXTS]
-    cells += [f"COALESCE(LENGTH({text}), 0)" for text in texts]
+    cells = [*(f"COALESCE({field.sql}, 0)" for field in what.values() if field.kind not in TEXTS)]
+    named = [_text(field) for field in what.values() if field.kind in TEXTS]
+    cells += [f"COALESCE(LENGTH({text}), 0)" for text in named]
     cells.append(" + ".join(f"({field.sql} IS NULL) * {1 << bit}" for bit, field in enumerate(what.values())))
     cells += ["0"] * (len(cells) % 2)
     points = ", ".join(f"POINT({x}, {y})" for x, y in zip(cells[::2], cells[1::2], strict=True))
-    joined = [f"CONCAT({points})", *(f"COALESCE(CAST({text} AS BINARY), '')" for text in texts)]
+    joined = [f"CONCAT({points})", *(f"COALESCE(CAST({text} AS BINARY), '')" for text in named)]
     answers = ", ".join(f"GROUP_CONCAT({cell} SEPARATOR '')" for cell in joined)
     return f"SELECT COUNT(*), {answers} FROM {table} AS t WHERE t.{key} BETWEEN {{}} AND {{}}"
 
@@ -96,22 +69,10 @@ def _text(field: Field) -> str:
     return f"CONVERT({field.sql} USING utf8mb4)"
 
 
-def _stretch(connection: Connection, sql: str, what: Fields, first: int, last: int) -> Iterator[pa.Table]:
-    """The rows between two keys; in halves where they are too much for one packet."""
-    try:
-        yield _table(what, *connection.exec_driver_sql(sql.format(first, last)).one())
-    except _NotWhole:
-        if first == last:
-            raise
-        middle = (first + last) // 2
-        yield from _stretch(connection, sql, what, first, middle)
-        yield from _stretch(connection, sql, what, middle + 1, last)
-
-
-def _table(what: Fields, rows: int, numbers: bytes | None, *texts: bytes | None) -> pa.Table:
-    """One answer as a table. Raises _NotWhole where something of it is missing."""
-    names = [name for name, field in what.items() if field.kind not in _TEXTS]
-    named = [name for name, field in what.items() if field.kind in _TEXTS]
+def _table(what: Fields, rows: int, numbers: bytes | None, *answers: bytes | None) -> pa.Table:
+    """One answer as a table. Raises NotWhole where something of it is missing."""
+    names = [name for name, field in what.items() if field.kind not in TEXTS]
+    named = [name for name, field in what.items() if field.kind in TEXTS]
     cells = _numbers(numbers or b"", rows, len(names) + len(named) + 1)
     flags = cells[-1].astype("int64")
     out: dict[str, pa.Array] = {}
@@ -122,7 +83,7 @@ def _table(what: Fields, rows: int, numbers: bytes | None, *texts: bytes | None)
             out[name] = pa.array(number.astype("int64") if field.kind == "int" else number, mask=null)
         else:
             at = named.index(name)
-            text = _texts(texts[at] or b"", cells[len(names) + at].astype("int64"), null)
+            text = texts(answers[at] or b"", cells[len(names) + at].astype("int64"), null)
             out[name] = text.dictionary_encode() if field.kind == "name" else text
     return pa.table(out)
 
@@ -130,20 +91,9 @@ def _table(what: Fields, rows: int, numbers: bytes | None, *texts: bytes | None)
 def _numbers(data: bytes, rows: int, columns: int) -> list[np.ndarray]:
     points = (columns + 1) // 2
     if len(data) != rows * points * _POINT.itemsize:
-        raise _NotWhole
+        raise NotWhole
     found = np.frombuffer(data, _POINT).reshape(rows, points)
     for field, wanted in zip(("system", "order", "type"), _PLAIN, strict=True):
         if not (found[field] == wanted).all():
-            raise _NotWhole
+            raise NotWhole
     return [found["xy"[column % 2]][:, column // 2] for column in range(columns)]
-
-
-def _texts(data: bytes, lengths: np.ndarray, null: np.ndarray) -> pa.Array:
-    """Texts that follow each other, cut by their lengths in bytes."""
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    if offsets[-1] != len(data):
-        raise _NotWhole
-    valid = pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
-    out = pa.Array.from_buffers(pa.large_string(), len(lengths), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
-    out.validate(full=True)
-    return out

@@ -60,8 +60,11 @@ class Database(Protocol):
     def columns(self, table: str) -> frozenset[str]:
         """Column names of a table; empty if there is no such table."""
 
-    def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
-        """``SELECT sql AS name ... FROM table AS t``; the rows that can be read."""
+    def select(self, what: Fields, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
+        """``SELECT sql AS name ... FROM table AS t``; the rows that can be read.
+
+        ``few`` says that hardly any row of a large table is expected.
+        """
 
     def apart(self, read: Callable[[Database], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
         """A read that may run beside the others from now on; calling the result waits for it."""
@@ -228,7 +231,7 @@ def _with_infinities(database: Database, key: str, value: Fields, table: str, ki
         return out
     sign = {"sign": Field(f"CASE WHEN t.{kind} = 'INF_POS' THEN 1 ELSE -1 END", "int")}
     infinite = f"{value['value'].sql} IS NULL AND t.{kind} IN ('INF_POS', 'INF_NEG')"
-    marked = database.select(TRIAL | index | sign, table, _and(infinite, rows))
+    marked = database.select(TRIAL | index | sign, table, _and(infinite, rows), few=True)
     if len(marked):
         at = pd.MultiIndex.from_frame(out.iloc[null][["trial_id", key]])
         place = at.get_indexer(pd.MultiIndex.from_frame(marked[["trial_id", key]]))

@@ -16,7 +16,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.mysql_columns import in_stretches
+from gpudiag.readers.trials.mysql_columns import as_points
 from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
 from gpudiag.readers.trials.postgres_columns import as_arrays
 from gpudiag.readers.trials.server_columns import DIALECTS, joined
@@ -105,17 +105,12 @@ class ServerDatabase:
         # No row, only its names: reflection would ask for keys, types and comments as well.
         return frozenset(self._connection.exec_driver_sql(f"SELECT * FROM {table} WHERE 1 = 0").keys())
 
-    def select(self, what: Fields, table: str, where: str = "") -> pd.DataFrame:
+    def select(self, what: Fields, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
         dialect = self._connection.dialect.name
-        if "trial_id" in what and dialect in DIALECTS:
-            if dialect == "postgresql":
-                frame = as_arrays(self._connection, what, table, where)
-            else:
-                frame = in_stretches(self._connection, what, table, where, self.columns(table))
-            if frame is not None:
-                return frame
-        if "trial_id" in what and dialect in DIALECTS:
-            frame = joined(self._connection, what, table, where)
+        if "trial_id" in what and dialect in DIALECTS and not few:
+            read = as_arrays if dialect == "postgresql" else as_points
+            frame = read(self._connection, what, table, where, self.columns(table))
+            frame = joined(self._connection, what, table, where) if frame is None else frame
             if frame is not None:
                 return frame
         rows = self._connection.exec_driver_sql(select_sql(what, table, where)).fetchall()

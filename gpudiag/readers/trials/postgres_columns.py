@@ -1,61 +1,100 @@
-"""Tables of numbers of PostgreSQL as arrays in its own binary form, which takes half the time of text."""
+"""Tables of PostgreSQL as arrays in its own binary form; texts follow each other, and their lengths are an array."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from gpudiag.readers.trials.optuna_rdb import Field, Fields
+from gpudiag.readers.trials.server_stretches import KEYS, TEXTS, NotPossible, NotWhole, in_stretches, texts
 
-TRIALS_AN_ANSWER = 64
 _HEADER = np.dtype([("dimensions", ">i4"), ("nulls", ">i4"), ("kind", ">i4"), ("size", ">i4"), ("first", ">i4")])
 _KINDS = {("int", 21): ">i2", ("int", 23): ">i4", ("int", 20): ">i8", ("float", 701): ">f8"}
 """By kind of field and number of PostgreSQL's type. Single precision is left to text, as Optuna reads it."""
+_LENGTH = Field("", "int")
+_NULL = -1
+"""Length of a text that is NULL."""
+_SAVED = "before_arrays"
 
 
-def as_arrays(connection: Connection, what: Fields, table: str, where: str) -> pd.DataFrame | None:
-    """The rows of a table that has ``trial_id``; None where not all of it is numbers, or the server cannot do this."""
-    if any(field.kind not in ("int", "float") for field in what.values()):
+def as_arrays(
+    connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
+) -> pd.DataFrame | None:
+    """The rows of a table, by primary key; None where they cannot be had in this way."""
+    key = KEYS.get(table)
+    encoding = connection.exec_driver_sql("SELECT current_setting('server_encoding')").scalar()
+    if key not in columns or encoding != "UTF8":  # lengths are those of the server's own encoding
         return None
-    connection.exec_driver_sql("SAVEPOINT before_arrays")
-    try:
-        answers = connection.exec_driver_sql(_sql(what, table, where)).fetchall()
-        connection.exec_driver_sql("RELEASE SAVEPOINT before_arrays")
-    except SQLAlchemyError:
-        connection.exec_driver_sql("ROLLBACK TO SAVEPOINT before_arrays")
-        return None
-    out: dict[str, list[np.ndarray]] = {name: [] for name in what}
-    for rows, *arrays in answers:
-        for (name, field), data in zip(what.items(), arrays, strict=True):
-            column = _array(bytes(data), field, rows)
-            if column is None:
-                return None
-            out[name].append(column)
-    return pd.DataFrame({name: np.concatenate(parts) if parts else [] for name, parts in out.items()})
+    sql = _sql(what, table, key) + (f" AND {where}" if where else "")
+    connection.exec_driver_sql(f"SAVEPOINT {_SAVED}")
+
+    def ask(first: int, last: int) -> pa.Table:
+        return _table(what, *_answer(connection, sql.format(first, last)))
+
+    return in_stretches(connection, table, key, ask)
 
 
-def _sql(what: Fields, table: str, where: str) -> str:
-    """SELECT number of rows and each column, for each ``TRIALS_AN_ANSWER`` trials in their order."""
-    group = f"t.trial_id / {TRIALS_AN_ANSWER}"
-    arrays = ", ".join(f"array_send(array_agg({_cell(field)}))" for field in what.values())
-    rows = f"FROM {table} AS t" + (f" WHERE {where}" if where else "")
-    return f"SELECT COUNT(*), {arrays} {rows} GROUP BY {group} ORDER BY {group}"
+def _sql(what: Fields, table: str, key: str) -> str:
+    """SELECT number of rows, then each number as an array, and of each text an array of lengths and all in one."""
+    cells = ", ".join(_text(field) if field.kind in TEXTS else _array_of(_number(field)) for field in what.values())
+    return f"SELECT COUNT(*), {cells} FROM {table} AS t WHERE t.{key} BETWEEN {{}} AND {{}}"
 
 
-def _cell(field: Field) -> str:
+def _array_of(sql: str) -> str:
+    return f"array_send(array_agg({sql}))"
+
+
+def _number(field: Field) -> str:
     """NULL is NaN, as everywhere."""
     return f"COALESCE({field.sql}, 'NaN')" if field.kind == "float" else field.sql
 
 
-def _array(data: bytes, field: Field, rows: int) -> np.ndarray | None:
-    """The numbers of one array; None where it holds something else, or a NULL."""
-    if len(data) < _HEADER.itemsize:
-        return None
-    header = np.frombuffer(data, _HEADER, 1)[0]
+def _text(field: Field) -> str:
+    text = f"({field.sql})::text"
+    length = _array_of(f"COALESCE(octet_length({text}), {_NULL})")
+    return f"{length}, COALESCE(convert_to(string_agg({text}, ''), 'UTF8'), '')"
+
+
+def _answer(connection: Connection, sql: str) -> Any:
+    """The one row of an answer. Raises NotWhole where the server refuses; the transaction goes on."""
+    try:
+        if connection.dialect.driver != "psycopg":
+            return connection.exec_driver_sql(sql).one()
+        # psycopg asks for bytes as they are only when told to, else as hexadecimal text.
+        with connection.connection.driver_connection.cursor(binary=True) as cursor:  # type: ignore[union-attr]
+            return cursor.execute(sql).fetchone()
+    except (SQLAlchemyError, connection.dialect.loaded_dbapi.Error) as error:
+        connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_SAVED}")
+        raise NotWhole from error
+
+
+def _table(what: Fields, rows: int, *answers: Any) -> pa.Table:
+    """One answer as a table. Raises NotPossible where a column is no array of numbers without NULL."""
+    left = iter(answers)
+    out: dict[str, pa.Array] = {}
+    for name, field in what.items():
+        if field.kind not in TEXTS:
+            out[name] = pa.array(_array(next(left), field, rows))
+            continue
+        lengths = _array(next(left), _LENGTH, rows)
+        text = texts(bytes(next(left)), np.maximum(lengths, 0), lengths == _NULL)
+        out[name] = text.dictionary_encode() if field.kind == "name" else text
+    return pa.table(out)
+
+
+def _array(data: Any, field: Field, rows: int) -> np.ndarray:
+    """The numbers of one array as int64 or float64. Raises NotPossible where it holds something else, or a NULL."""
+    kind = "float64" if field.kind == "float" else "int64"
+    if not rows:
+        return np.empty(0, kind)
+    held = bytes(data)
+    header = np.frombuffer(held, _HEADER, 1)[0]
     number = _KINDS.get((field.kind, int(header["kind"])))
     if number is None or (header["dimensions"], header["nulls"], header["size"]) != (1, 0, rows):
-        return None
-    cells = np.frombuffer(data, [("bytes", ">i4"), ("number", number)], offset=_HEADER.itemsize)["number"]
-    return cells.astype("float64" if field.kind == "float" else "int64") if len(cells) == rows else None
+        raise NotPossible
+    return np.frombuffer(held, [("bytes", ">i4"), ("number", number)], rows, _HEADER.itemsize)["number"].astype(kind)

@@ -19,7 +19,14 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalRedisBackend
 
 from gpudiag.errors import InputError, StudyNotFound
-from gpudiag.readers.trials import mysql_columns, optuna_server, postgres_columns, read_trials, server_columns
+from gpudiag.readers.trials import (
+    mysql_columns,
+    optuna_server,
+    postgres_columns,
+    read_trials,
+    server_columns,
+    server_stretches,
+)
 
 pytestmark = pytest.mark.server
 
@@ -82,14 +89,14 @@ WAYS = ("numbers as they are", "joined", "row by row")
 def only(way: str, patch: pytest.MonkeyPatch) -> None:
     """Leave this way to read a table, and the slower ones, which must not be needed."""
     if way != "numbers as they are":
-        patch.setattr(optuna_server, "in_stretches", lambda *_: None)
+        patch.setattr(optuna_server, "as_points", lambda *_: None)
         patch.setattr(optuna_server, "as_arrays", lambda *_: None)
     if way == "row by row":
         patch.setattr(server_columns, "_sql", lambda *_: "SELECT 1, NULL")
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_any_text_comes_through(url: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_text_comes_through(url: str, way: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Joined by the server to long texts, or row by row where these would not fit."""
     only(way, monkeypatch)
     kinds = {name: CategoricalDistribution(TEXTS) for name in TEXTS if name}
@@ -103,6 +110,7 @@ def test_any_text_comes_through(url: str, way: str, monkeypatch: pytest.MonkeyPa
     assert out.trials["user_attrs.text"].tolist() == TEXTS
     for name in kinds:
         assert out.trials[f"params.{name}"].tolist() == TEXTS
+    assert ("trial_params" in as_they_are) == (way == "numbers as they are")
 
 
 def test_texts_that_the_server_cut_are_read_row_by_row(mysql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,15 +126,18 @@ def test_texts_that_the_server_cut_are_read_row_by_row(mysql_url: str, monkeypat
 def as_they_are(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tables that were read without turning numbers into text; the slower ways are closed."""
     tables: list[str] = []
-    read = mysql_columns.in_stretches
 
-    def watched(connection: Any, what: Any, table: str, *more: Any) -> pd.DataFrame | None:
-        frame = read(connection, what, table, *more)
-        tables.extend([table] * (frame is not None))
-        assert frame is not None or not connection.exec_driver_sql(f"SELECT COUNT(*) FROM {table}").scalar()
-        return frame
+    def watch(name: str, read: Callable[..., pd.DataFrame | None]) -> None:
+        def watched(connection: Any, what: Any, table: str, *more: Any) -> pd.DataFrame | None:
+            frame = read(connection, what, table, *more)
+            tables.extend([table] * (frame is not None))
+            assert frame is not None or not connection.exec_driver_sql(f"SELECT COUNT(*) FROM {table}").scalar()
+            return frame
 
-    monkeypatch.setattr(optuna_server, "in_stretches", watched)
+        monkeypatch.setattr(optuna_server, name, watched)
+
+    watch("as_points", mysql_columns.as_points)
+    watch("as_arrays", postgres_columns.as_arrays)
     return tables
 
 
@@ -135,16 +146,16 @@ VALUES = [0.1 + 0.2, 5e-324, 1.7976931348623157e308, -0.0, 0.0, -1e-7, 1 / 3, fl
 
 @pytest.mark.parametrize("stretch", [1, 7, 16384])
 def test_every_bit_of_a_number_comes_through(
-    mysql_url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch, stretch: int
+    url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch, stretch: int
 ) -> None:
-    monkeypatch.setattr(mysql_columns, "STRETCH", stretch)
+    monkeypatch.setattr(server_stretches, "STRETCH", stretch)
     name = f"bits {stretch}"
-    with storage_at(mysql_url) as storage:
+    with storage_at(url) as storage:
         trials = [frozen(0, intermediate_values=dict(enumerate(VALUES))), frozen(1, "RUNNING")]
         write_study(storage, name, trials)
-    with storage_at(mysql_url) as storage:  # without what the first one remembers
+    with storage_at(url) as storage:  # without what the first one remembers
         stored = optuna.load_study(study_name=name, storage=storage).trials[0].intermediate_values
-    out = read_trials(mysql_url, study=name)
+    out = read_trials(url, study=name)
     found = out.reports["value"][:10].tolist()
     assert [value.hex() for value in found] == [value.hex() for value in stored.values()]
     np.testing.assert_array_equal(found, VALUES)
@@ -179,6 +190,23 @@ def test_a_server_that_knows_no_arrays_is_read_as_text(postgres_url: str, monkey
     with storage_at(postgres_url) as storage:
         write_study(storage, "no arrays", [frozen(0)])
     assert len(read_trials(postgres_url, study="no arrays").reports) == 2
+
+
+def test_what_postgres_refuses_is_asked_for_in_halves(
+    postgres_url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It makes no value of more than 1 GB, which here are five rows."""
+    with storage_at(postgres_url) as storage:
+        write_study(storage, "halves", [frozen(i, user_attrs={"long": "é" * (100 * i)}) for i in range(8)])
+    whole = read_trials(postgres_url, study="halves")
+    sql = postgres_columns._sql
+    refuse = "SELECT CASE WHEN COUNT(*) > 5 THEN 1 / (COUNT(*) - COUNT(*)) ELSE COUNT(*) END,"
+    monkeypatch.setattr(postgres_columns, "_sql", lambda *given: sql(*given).replace("SELECT COUNT(*),", refuse, 1))
+    halves = read_trials(postgres_url, study="halves")
+    assert whole.trials["user_attrs.long"].str.len().tolist() == [100 * i for i in range(8)]
+    pd.testing.assert_frame_equal(whole.trials, halves.trials)
+    pd.testing.assert_frame_equal(whole.reports, halves.reports)
+    assert as_they_are.count("trial_user_attributes") == 2
 
 
 def test_an_answer_too_long_for_the_server_is_asked_for_in_halves(

@@ -1,0 +1,81 @@
+"""A table of a database server as columns, a stretch of its primary key at a time.
+
+Rows lie in the order of their key, so that a stretch costs the server neither sorting nor much memory. How it hands
+out numbers as they are, without turning each into text, is what PostgreSQL and MySQL each have a module for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+KEYS = {
+    "trials": "trial_id",
+    "trial_params": "param_id",
+    "trial_values": "trial_value_id",
+    "trial_intermediate_values": "trial_intermediate_value_id",
+    "trial_user_attributes": "trial_user_attribute_id",
+    "trial_system_attributes": "trial_system_attribute_id",
+    "trial_heartbeats": "trial_heartbeat_id",
+}
+"""The primary key of each table."""
+STRETCH = 16384
+"""So many keys are asked for at once."""
+TEXTS = ("name", "text", "stamp")
+"""Kinds of field that are text."""
+
+Ask = Callable[[int, int], pa.Table]
+"""The rows between two keys, both included. Raises NotWhole or NotPossible."""
+
+
+class NotWhole(Exception):
+    """An answer was cut or refused; fewer keys at once may help."""
+
+
+class NotPossible(Exception):
+    """What the server hands out cannot be read in this way."""
+
+
+def in_stretches(connection: Connection, table: str, key: str, ask: Ask) -> pd.DataFrame | None:
+    """The rows of a table, by primary key; None where there is none or they cannot be had in this way."""
+    try:
+        parts = [part for first, last in _stretches(connection, table, key) for part in _whole(ask, first, last)]
+    except (NotWhole, NotPossible, SQLAlchemyError, pa.ArrowInvalid):
+        return None
+    return pa.concat_tables(parts).unify_dictionaries().to_pandas() if parts else None
+
+
+def _stretches(connection: Connection, table: str, key: str) -> Iterator[tuple[int, int]]:
+    """First and last key of each stretch. Those without a key are passed over."""
+    begin, last = connection.exec_driver_sql(f"SELECT MIN({key}), MAX({key}) FROM {table}").one()
+    while begin is not None and begin <= last:
+        yield begin, min(begin + STRETCH - 1, last)
+        begin = connection.exec_driver_sql(f"SELECT MIN({key}) FROM {table} WHERE {key} >= {begin + STRETCH}").scalar()
+
+
+def _whole(ask: Ask, first: int, last: int) -> Iterator[pa.Table]:
+    """The rows between two keys; in halves where they are too much for one answer."""
+    try:
+        yield ask(first, last)
+    except NotWhole:
+        if first == last:
+            raise
+        middle = (first + last) // 2
+        yield from _whole(ask, first, middle)
+        yield from _whole(ask, middle + 1, last)
+
+
+def texts(data: bytes, lengths: np.ndarray, null: np.ndarray) -> pa.Array:
+    """Texts that follow each other in UTF-8, cut by their lengths in bytes. Raises NotWhole, or pa.ArrowInvalid."""
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    if offsets[-1] != len(data):
+        raise NotWhole
+    valid = pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
+    out = pa.Array.from_buffers(pa.large_string(), len(lengths), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
+    out.validate(full=True)
+    return out
