@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 class Problem:
     """One kind of oddity in one input.
 
-    ``line`` is the 1-based line of the first case (None where lines make no sense), ``example`` a
-    short extract of it. ``count`` is the number of cases. ``lost`` is True if rows were dropped.
+    ``line`` is the 1-based line of the first case (in Redis the number of an entry, from 0; None where lines make no
+    sense), ``example`` a short extract of it. ``count`` is the number of cases. ``lost`` is True if rows were dropped.
     """
 
     kind: str

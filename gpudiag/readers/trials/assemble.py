@@ -32,7 +32,7 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     if "worker" in trials:
         frame["worker"] = trials["worker"]
     met = ProblemLog()
-    with ThreadPoolExecutor(1) as pool:  # the longest column of all, beside the widest table
+    with ThreadPoolExecutor(1) as pool:  # the longest table beside the widest
         coming = pool.submit(_reports, stored.reports, trials, met)
         wide = _wide(stored, trials, studies, problems)
         reports = coming.result()

@@ -12,19 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.readers.trials.journal_steps import Columns
-from gpudiag.readers.trials.journal_text import ANY, MARGIN, Places, Text
+from gpudiag.readers.trials.journal_text import ANY, Places, Text
 
 BULK_BYTES = 256 * 1024
 """Below it, importing polars takes longer than reading line by line."""
 WORKER_SIZES = 16
 """So many lengths of the names of workers are expected in one block; lines of others are read one by one."""
-WORKER_BYTES = MARGIN - 16
-"""Lines of workers with longer names are read one by one."""
+WORKER_BYTES = 64
+"""Lines of workers with longer names are read one by one: no look reaches further than MARGIN."""
 _BEGIN, _TRIAL_ID = b'{"op_code":' + ANY + b',"worker_id":"', b'","trial_id":'
 _STEP, _VALUE = b',"step":', b',"intermediate_value":'
 _NAME, _INTERNAL, _DISTRIBUTION = b',"param_name":"', b',"param_value_internal":', b',"distribution":"'
 _USER, _SYSTEM = b',"user_attr":{"', b',"system_attr":{"'
 _PARAM_OP, _REPORT_OP, _USER_OP, _SYSTEM_OP = b"5", b"7", b"8", b"9"
+_OPS = np.bincount(np.frombuffer(b"5789", np.uint8), minlength=256).astype(bool)
+"""By byte, where it is one of those."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class _Cut:
     def __init__(self, text: Text) -> None:
         self.text = text
         self._left = np.ones(len(text.ends), dtype=bool)
-        self._find(np.flatnonzero(text.holds(text.starts[: text.lines], _BEGIN)))
+        begin = text.starts[: text.lines]
+        self._op = text.byte_at(begin + _BEGIN.index(ANY))
+        self._find(np.flatnonzero(text.holds(begin, _BEGIN) & _OPS[self._op]))
 
     def _find(self, left: np.ndarray) -> None:
         """Workers have names of a few lengths: each is tried at once on all lines that are left."""
@@ -84,8 +88,11 @@ class _Cut:
                 break
             worker, end = text.starts[left] + skip, text.ends[left]
             size = text.find(_TRIAL_ID, int(worker[0]), int(end[0]))
-            if not 0 <= size <= WORKER_BYTES:
+            if size < 0:
                 left = left[1:]
+                continue
+            if size > WORKER_BYTES:
+                left = left[~text.holds(np.minimum(worker + size, end), _TRIAL_ID)]
                 continue
             trial, behind, fits = text.whole(np.minimum(worker + size, end), _TRIAL_ID)
             good = fits & text.lacks(worker, b'"', size)
@@ -93,7 +100,7 @@ class _Cut:
             fits[0] = True  # the line that told the size, even if its number is odd
             left = left[~fits]
         self.lines, self.at, self.trial = (np.concatenate(part) for part in zip(*found, strict=True))
-        self.op = text.byte_at(text.starts[self.lines] + _BEGIN.index(ANY))
+        self.op = self._op[self.lines]
 
     def _of(self, op: bytes) -> tuple[np.ndarray, Places, np.ndarray, Places]:
         """Lines of one operation, where each goes on behind the trial's id, the id, and the brace at its end."""

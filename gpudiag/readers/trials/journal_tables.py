@@ -17,9 +17,15 @@ from gpudiag.readers.trials.journal_steps import Codes, Rows, picked
 from gpudiag.readers.trials.stamps import to_utc
 from gpudiag.readers.trials.stored import COLUMNS, Stored, no_stored
 
-_TRIAL_KINDS = dict.fromkeys(("trial_id", "study_id", "number"), "int64") | dict.fromkeys(
-    ("state", "start", "end", "worker"), "object"
-)
+_TRIAL_KINDS = {
+    "trial_id": "int64",
+    "study_id": "int64",
+    "number": "int64",
+    "state": "object",
+    "start": "object",
+    "end": "object",
+    "worker": "object",
+}
 OpenLines = tuple[np.ndarray, np.ndarray]
 """By trial the lines from which and to which it may be changed."""
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from gpudiag.readers.trials.optuna_rdb import Field, Fields
-from gpudiag.readers.trials.server_stretches import KEYS, TEXTS, NotWhole, in_stretches, texts
+from gpudiag.readers.trials.server_stretches import KEYS, TEXTS, NotPossible, NotWhole, in_stretches, texts
 
 ANSWER_BYTES = 1 << 30
 """What the server may join into one text; the size of its packets caps it further, which is noticed."""
@@ -28,7 +28,7 @@ _SINGLE = 4
 def as_points(
     connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
 ) -> pd.DataFrame | None:
-    """The rows of a table, by primary key; None where they cannot be had in this way."""
+    """The rows of a table by stretches of its key; None where they cannot be had in this way."""
     key = KEYS.get(table)
     if key not in columns or _single(connection, what, table):
         return None
@@ -38,7 +38,7 @@ def as_points(
     def ask(first: int, last: int) -> pa.Table:
         return _table(what, *connection.exec_driver_sql(sql.format(first, last)).one())
 
-    return in_stretches(connection, table, key, ask)
+    return in_stretches(connection, table, key, where, ask)
 
 
 def _single(connection: Connection, what: Fields, table: str) -> bool:
@@ -70,7 +70,7 @@ def _text(field: Field) -> str:
 
 
 def _table(what: Fields, rows: int, numbers: bytes | None, *answers: bytes | None) -> pa.Table:
-    """One answer as a table. Raises NotWhole where something of it is missing."""
+    """One answer as a table. Raises NotWhole where some of it is missing, NotPossible where it is no such points."""
     names = [name for name, field in what.items() if field.kind not in TEXTS]
     named = [name for name, field in what.items() if field.kind in TEXTS]
     cells = _numbers(numbers or b"", rows, len(names) + len(named) + 1)
@@ -95,5 +95,5 @@ def _numbers(data: bytes, rows: int, columns: int) -> list[np.ndarray]:
     found = np.frombuffer(data, _POINT).reshape(rows, points)
     for field, wanted in zip(("system", "order", "type"), _PLAIN, strict=True):
         if not (found[field] == wanted).all():
-            raise NotWhole
+            raise NotPossible
     return [found["xy"[column % 2]][:, column // 2] for column in range(columns)]

@@ -85,7 +85,7 @@ def read_rdb(database: Database, study: str | None, where: str, problems: Proble
     studies = _studies(database)
     pick_study(study, studies["study"], where)
     rows = ""
-    if study is not None:
+    if study is not None and len(studies) > 1:  # to ask for the study of each row takes a server half as long again
         studies = studies[studies["study"] == study]
         rows = (
             f"t.trial_id IN (SELECT x.trial_id FROM trials AS x WHERE x.study_id = {int(studies['study_id'].iloc[0])})"

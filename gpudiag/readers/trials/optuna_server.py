@@ -27,10 +27,17 @@ CONNECT_TIMEOUT_S = 10
 _DRIVERS = {"postgresql": ("psycopg", "psycopg2"), "mysql": ("MySQLdb", "pymysql"), "mariadb": ("MySQLdb", "pymysql")}
 _EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
 _SNAPSHOT = {
-    "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    "mysql": "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-    "mariadb": "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    # Whatever the database or the user has set, stamps are to come as ISO 8601, and floats with all their digits.
+    "postgresql": (
+        "SET datestyle TO 'ISO'",
+        "SET extra_float_digits TO 3",
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    ),
+    "mysql": ("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",),
+    "mariadb": ("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",),
 }
+_CONNECT = {"postgresql": {"client_encoding": "utf8"}}
+"""A database without an encoding would hand out all texts as bytes."""
 
 
 def read_server(url: str, options: ReadOptions) -> Trials:
@@ -77,13 +84,14 @@ def _with_driver(url: str) -> URL:
 @contextmanager
 def _connect(url: URL) -> Iterator[Connection]:
     """A connection inside one read-only transaction that sees one state of the database."""
-    wait = {"connect_timeout": CONNECT_TIMEOUT_S} if url.get_backend_name() in _SNAPSHOT else {}
-    engine = create_engine(url, connect_args=wait, hide_parameters=True, isolation_level="AUTOCOMMIT")
+    server = url.get_backend_name()
+    given = {"connect_timeout": CONNECT_TIMEOUT_S} | _CONNECT.get(server, {}) if server in _SNAPSHOT else {}
+    engine = create_engine(url, connect_args=given, hide_parameters=True, isolation_level="AUTOCOMMIT")
     try:
         with engine.connect() as connection:
-            begin = _SNAPSHOT.get(url.get_backend_name())
-            if begin:
-                connection.exec_driver_sql(begin)
+            begin = _SNAPSHOT.get(server, ())
+            for sql in begin:
+                connection.exec_driver_sql(sql)
             yield connection
             if begin:
                 connection.exec_driver_sql("ROLLBACK")

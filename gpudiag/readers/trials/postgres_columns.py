@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
 from gpudiag.readers.trials.optuna_rdb import Field, Fields
 from gpudiag.readers.trials.server_stretches import KEYS, TEXTS, NotPossible, NotWhole, in_stretches, texts
@@ -25,7 +25,7 @@ _SAVED = "before_arrays"
 def as_arrays(
     connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
 ) -> pd.DataFrame | None:
-    """The rows of a table, by primary key; None where they cannot be had in this way."""
+    """The rows of a table by stretches of its key; None where they cannot be had in this way."""
     key = KEYS.get(table)
     encoding = connection.exec_driver_sql("SELECT current_setting('server_encoding')").scalar()
     if key not in columns or encoding != "UTF8":  # lengths are those of the server's own encoding
@@ -36,7 +36,10 @@ def as_arrays(
     def ask(first: int, last: int) -> pa.Table:
         return _table(what, *_answer(connection, sql.format(first, last)))
 
-    return in_stretches(connection, table, key, ask)
+    frame = in_stretches(connection, table, key, where, ask)
+    if frame is None:  # perhaps because the server refused something; others may go on in this transaction
+        connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_SAVED}")
+    return frame
 
 
 def _sql(what: Fields, table: str, key: str) -> str:
@@ -61,16 +64,21 @@ def _text(field: Field) -> str:
 
 
 def _answer(connection: Connection, sql: str) -> Any:
-    """The one row of an answer. Raises NotWhole where the server refuses; the transaction goes on."""
+    """The one row of an answer. The transaction goes on where the server refuses.
+
+    Raises NotPossible for a function it does not know or a right that is missing, else NotWhole.
+    """
+    driver = connection.dialect.loaded_dbapi
     try:
         if connection.dialect.driver != "psycopg":
             return connection.exec_driver_sql(sql).one()
         # psycopg asks for bytes as they are only when told to, else as hexadecimal text.
         with connection.connection.driver_connection.cursor(binary=True) as cursor:  # type: ignore[union-attr]
             return cursor.execute(sql).fetchone()
-    except (SQLAlchemyError, connection.dialect.loaded_dbapi.Error) as error:
+    except (SQLAlchemyError, driver.Error) as error:
         connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_SAVED}")
-        raise NotWhole from error
+        never = isinstance(error, ProgrammingError | driver.ProgrammingError)
+        raise (NotPossible if never else NotWhole) from error
 
 
 def _table(what: Fields, rows: int, *answers: Any) -> pa.Table:

@@ -1,7 +1,7 @@
 """A table of a database server as columns, a stretch of its primary key at a time.
 
-Rows lie in the order of their key, so that a stretch costs the server neither sorting nor much memory. How it hands
-out numbers as they are, without turning each into text, is what PostgreSQL and MySQL each have a module for.
+Rows lie nearly in the order of their key, so that a stretch costs the server neither sorting nor much memory. How it
+hands out numbers as they are, without turning each into text, is what PostgreSQL and MySQL each have a module for.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ KEYS = {
 """The primary key of each table."""
 STRETCH = 16384
 """So many keys are asked for at once."""
+SPARSE = 4
+"""Rows that are wanted of a table are read in another way where more than so many keys would be looked at for each."""
 TEXTS = ("name", "text", "stamp")
 """Kinds of field that are text."""
 
@@ -41,18 +43,40 @@ class NotPossible(Exception):
     """What the server hands out cannot be read in this way."""
 
 
-def in_stretches(connection: Connection, table: str, key: str, ask: Ask) -> pd.DataFrame | None:
-    """The rows of a table, by primary key; None where there is none or they cannot be had in this way."""
+def in_stretches(connection: Connection, table: str, key: str, where: str, ask: Ask) -> pd.DataFrame | None:
+    """The rows of a table by stretches of its key; None where there is none or they cannot be had in this way.
+
+    Args:
+        connection: in a transaction.
+        table: to be read.
+        key: its primary key, an integer.
+        where: a condition that ``ask`` has as well, on the table as ``t``; empty for all rows.
+        ask: for the rows of one stretch.
+    """
     try:
-        parts = [part for first, last in _stretches(connection, table, key) for part in _whole(ask, first, last)]
+        stretches = _stretches(connection, table, key, *_bounds(connection, table, key, where))
+        parts = [part for stretch in stretches for part in _whole(ask, *stretch)]
     except (NotWhole, NotPossible, SQLAlchemyError, pa.ArrowInvalid):
         return None
     return pa.concat_tables(parts).unify_dictionaries().to_pandas() if parts else None
 
 
-def _stretches(connection: Connection, table: str, key: str) -> Iterator[tuple[int, int]]:
+def _bounds(connection: Connection, table: str, key: str, where: str) -> tuple[int, int]:
+    """First and last key of the rows wanted. Raises NotPossible where there is none, or too few among others."""
+    ends = f"MIN(t.{key}), MAX(t.{key})"
+    if where:
+        count, first, last = connection.exec_driver_sql(
+            f"SELECT COUNT(*), {ends} FROM {table} AS t WHERE {where}"
+        ).one()
+    else:  # without looking at each row
+        count, (first, last) = None, connection.exec_driver_sql(f"SELECT {ends} FROM {table} AS t").one()
+    if first is None or (count is not None and last - first > SPARSE * count):
+        raise NotPossible
+    return first, last
+
+
+def _stretches(connection: Connection, table: str, key: str, begin: int | None, last: int) -> Iterator[tuple[int, int]]:
     """First and last key of each stretch. Those without a key are passed over."""
-    begin, last = connection.exec_driver_sql(f"SELECT MIN({key}), MAX({key}) FROM {table}").one()
     while begin is not None and begin <= last:
         yield begin, min(begin + STRETCH - 1, last)
         begin = connection.exec_driver_sql(f"SELECT MIN({key}) FROM {table} WHERE {key} >= {begin + STRETCH}").scalar()

@@ -278,6 +278,17 @@ def test_the_size_of_a_block_changes_nothing(tmp_path: Path, monkeypatch: pytest
     assert whole.problems == small.problems != ()
 
 
+def test_names_of_workers_of_several_lengths_are_cut_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of more than 64 bytes are left, and neither they nor lines without a trial keep others from being cut."""
+    monkeypatch.setattr(journal_cut, "BULK_BYTES", 0)
+    operations = [begin(worker="w" * length) for length in (52, 80, 51) for _ in range(100)]
+    operations += [report(0, step, 0.5) | {"worker_id": "w" * length} for length in (80, 52, 51) for step in range(100)]
+    text = "".join(json.dumps(op, separators=(",", ":")) + "\n" for op in [*operations, *[end(0)] * 3]).encode()
+    piece = journal_cut.take_apart(memoryview(text))
+    assert piece.reports is not None and len(piece.reports["step"]) == 200
+    assert piece.lines == 603 and len(piece.rest) == 403
+
+
 def test_numbers_of_every_length(tmp_path: Path) -> None:
     """To the last bit, and steps up to the largest that a column holds."""
     values = [0.1 + 0.2, 5e-324, 1.7976931348623157e308, -0.0, 1e22, 123456789.123456789, 7, -3, 1e-7, 2.5]

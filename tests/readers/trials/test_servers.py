@@ -128,10 +128,11 @@ def as_they_are(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     tables: list[str] = []
 
     def watch(name: str, read: Callable[..., pd.DataFrame | None]) -> None:
-        def watched(connection: Any, what: Any, table: str, *more: Any) -> pd.DataFrame | None:
-            frame = read(connection, what, table, *more)
+        def watched(connection: Any, what: Any, table: str, where: str, *more: Any) -> pd.DataFrame | None:
+            frame = read(connection, what, table, where, *more)
             tables.extend([table] * (frame is not None))
-            assert frame is not None or not connection.exec_driver_sql(f"SELECT COUNT(*) FROM {table}").scalar()
+            count = f"SELECT COUNT(*) FROM {table} AS t" + (f" WHERE {where}" if where else "")
+            assert frame is not None or not connection.exec_driver_sql(count).scalar()
             return frame
 
         monkeypatch.setattr(optuna_server, name, watched)
@@ -184,11 +185,60 @@ def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: py
         pd.testing.assert_frame_equal(frames[0], other)
 
 
+def test_a_small_study_among_large_ones_is_not_looked_for_by_stretches(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows lie far apart: by the index of its trials they are found at once."""
+    with storage_at(url) as storage:
+        first = write_study(storage, "small", [frozen(0)])
+        write_study(storage, "large", [frozen(i, intermediate_values=dict.fromkeys(range(50), 0.5)) for i in range(20)])
+        first.add_trial(frozen(1))
+    asked = []
+    bounds = server_stretches._bounds
+
+    def watched(connection: Any, table: str, *more: Any) -> tuple[int, int]:
+        first_and_last = bounds(connection, table, *more)
+        asked.append(table)
+        return first_and_last
+
+    monkeypatch.setattr(server_stretches, "_bounds", watched)
+    assert read_trials(url, study="small").reports.groupby("trial").size().tolist() == [2, 2]
+    assert "trial_intermediate_values" not in asked
+    assert len(read_trials(url, study="large").reports) == 1000
+    assert "trial_intermediate_values" in asked
+
+
+@pytest.mark.parametrize("style", ["German", "SQL, DMY", "Postgres, MDY"])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_style_of_dates_of_a_database_changes_nothing(
+    postgres_url: str, way: str, style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(way, monkeypatch)
+    name = postgres_url.rpartition("/")[2]
+    with storage_at(postgres_url) as storage:
+        write_study(storage, f"dates {way} {style}", [frozen(0)])
+        before = read_trials(postgres_url, study=f"dates {way} {style}").trials
+        with storage.engine.begin() as connection:
+            connection.exec_driver_sql(f"ALTER DATABASE {name} SET datestyle = '{style}'")
+            connection.exec_driver_sql(f"ALTER DATABASE {name} SET extra_float_digits = 0")
+        try:
+            out = read_trials(postgres_url, study=f"dates {way} {style}")
+        finally:
+            with storage.engine.begin() as connection:
+                connection.exec_driver_sql(f"ALTER DATABASE {name} RESET ALL")
+    assert before[["start", "end"]].notna().all(axis=None)
+    pd.testing.assert_frame_equal(out.trials, before)
+
+
 def test_a_server_that_knows_no_arrays_is_read_as_text(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The failed question does not end the transaction."""
-    monkeypatch.setattr(postgres_columns, "_sql", lambda *_: "SELECT no_such_function(1)")
+    """The failed question does not end the transaction, whichever it is; nor is it asked again in halves."""
+    asked = []
+    monkeypatch.setattr(postgres_columns, "_sql", lambda *given: asked.append(given) or "SELECT no_such_function(1)")
+    monkeypatch.setattr(server_stretches, "_whole", lambda ask, *stretch: [ask(*stretch)])
     with storage_at(postgres_url) as storage:
         write_study(storage, "no arrays", [frozen(0)])
+    assert len(read_trials(postgres_url, study="no arrays").reports) == 2 and asked
+    monkeypatch.setattr(server_stretches, "_stretches", lambda connection, *_: connection.exec_driver_sql("SELECT 1/0"))
     assert len(read_trials(postgres_url, study="no arrays").reports) == 2
 
 
@@ -232,8 +282,9 @@ def test_keys_far_apart_are_not_asked_for_one_by_one(mysql_url: str, as_they_are
         with storage.engine.connect() as connection:
             found = connection.exec_driver_sql("SELECT MAX(trial_id) FROM trial_params").scalar()
     assert found >= 2_000_000_000
-    out = read_trials(mysql_url, study="gap")
-    assert out.trials["trial"].tolist() == [0, 1] and len(out.reports) == 4
+    out = read_trials(mysql_url)
+    assert out.trials["trial"][out.trials["study"] == "gap"].tolist() == [0, 1]
+    assert (out.reports["study"] == "gap").sum() == 4
 
 
 def test_a_url_that_names_no_driver_finds_one(url: str) -> None:
