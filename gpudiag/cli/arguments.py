@@ -38,11 +38,11 @@ def existing_run(run: Path | None) -> Path | None:
     return run
 
 
-def existing_runs(runs: list[Path] | None) -> list[Path] | None:
-    """The runs, as :func:`existing_run`."""
+def existing_runs(runs: list[Path] | None) -> list[Path]:
+    """The runs, as :func:`existing_run`; never None, which some versions of typer do not take back."""
     for run in runs or []:
         existing_run(run)
-    return runs
+    return runs or []
 
 
 def check_given(*inputs: object) -> None:
