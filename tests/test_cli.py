@@ -47,6 +47,7 @@ def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_
         (("diagnose", "no-run"), "no-run: no such file or folder"),
         (("export", "no-run"), "no-run: no such file or folder"),
         (("whatif", "no-run"), "no-run: no such file or folder"),
+        (("lab", "no-run"), "no-run: no such file or folder"),
         (("compare", ".", "no-run"), "no-run: no such file or folder"),
         (("report",), "no run given; expected a run folder"),
     ],

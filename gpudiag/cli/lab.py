@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import check_output
+from gpudiag.cli.arguments import check_output, existing_run
 from gpudiag.errors import ConfigError
 
 
@@ -27,15 +27,15 @@ def lab(
 
     Without RUN, on the copies made before, and at first on simulated runs. Ctrl-C twice ends it.
     """
-    from gpudiag.report.copies import copy_all, kept_about_others
-
     given = list(arguments or [])
     if run is not None and run.startswith("-"):  # after a bare --, the first argument is JupyterLab's too
         given, run = [run, *given], None
     if find_spec("jupyterlab") is None:
         raise ConfigError("JupyterLab is not installed; install it with: pip install 'gpudiag[lab]'")
     check_output(output)
-    chosen = Path(run) if run is not None else None
+    chosen = existing_run(Path(run) if run is not None else None)
+    from gpudiag.report.copies import copy_all, kept_about_others
+
     made = copy_all(output, chosen)
     for copied in made:
         typer.echo(copied)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlalchemy import Connection
 
 from gpudiag.readers.trials.optuna_rdb import Field, Fields
-from gpudiag.readers.trials.server_stretches import KEYS, TEXTS, NotPossible, NotWhole, in_stretches, texts
+from gpudiag.readers.trials.server_stretches import TEXTS, NotPossible, NotWhole, in_stretches, texts
 
 ANSWER_BYTES = 1 << 30
 """What the server may join into one text; the size of its packets caps it further, which is noticed."""
@@ -29,16 +29,14 @@ def as_points(
     connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
 ) -> pd.DataFrame | None:
     """The rows of a table by stretches of its key; None where they cannot be had in this way."""
-    key = KEYS.get(table)
-    if key not in columns or _single(connection, what, table):
+    if _single(connection, what, table):
         return None
     connection.exec_driver_sql(f"SET SESSION group_concat_max_len = {ANSWER_BYTES}")
-    sql = _sql(what, table, key) + (f" AND {where}" if where else "")
 
-    def ask(first: int, last: int) -> pa.Table:
-        return _table(what, *connection.exec_driver_sql(sql.format(first, last)).one())
+    def ask(sql: str) -> pa.Table:
+        return _table(what, *connection.exec_driver_sql(sql).one())
 
-    return in_stretches(connection, table, key, where, ask)
+    return in_stretches(connection, _cells(what), table, where, columns, ask)
 
 
 def _single(connection: Connection, what: Fields, table: str) -> bool:
@@ -52,8 +50,8 @@ def _single(connection: Connection, what: Fields, table: str) -> bool:
     return _SINGLE in kinds
 
 
-def _sql(what: Fields, table: str, key: str) -> str:
-    """SELECT number of rows, their numbers, and one after the other their texts."""
+def _cells(what: Fields) -> str:
+    """The numbers, and one after the other the texts."""
     cells = [*(f"COALESCE({field.sql}, 0)" for field in what.values() if field.kind not in TEXTS)]
     named = [_text(field) for field in what.values() if field.kind in TEXTS]
     cells += [f"COALESCE(LENGTH({text}), 0)" for text in named]
@@ -61,8 +59,7 @@ def _sql(what: Fields, table: str, key: str) -> str:
     cells += ["0"] * (len(cells) % 2)
     points = ", ".join(f"POINT({x}, {y})" for x, y in zip(cells[::2], cells[1::2], strict=True))
     joined = [f"CONCAT({points})", *(f"COALESCE(CAST({text} AS BINARY), '')" for text in named)]
-    answers = ", ".join(f"GROUP_CONCAT({cell} SEPARATOR '')" for cell in joined)
-    return f"SELECT COUNT(*), {answers} FROM {table} AS t WHERE t.{key} BETWEEN {{}} AND {{}}"
+    return ", ".join(f"GROUP_CONCAT({cell} SEPARATOR '')" for cell in joined)
 
 
 def _text(field: Field) -> str:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
 from gpudiag.readers.trials.optuna_rdb import Field, Fields
-from gpudiag.readers.trials.server_stretches import KEYS, TEXTS, NotPossible, NotWhole, in_stretches, texts
+from gpudiag.readers.trials.server_stretches import TEXTS, NotPossible, NotWhole, in_stretches, texts
 
 _HEADER = np.dtype([("dimensions", ">i4"), ("nulls", ">i4"), ("kind", ">i4"), ("size", ">i4"), ("first", ">i4")])
 _KINDS = {("int", 21): ">i2", ("int", 23): ">i4", ("int", 20): ">i8", ("float", 701): ">f8"}
@@ -26,26 +26,23 @@ def as_arrays(
     connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
 ) -> pd.DataFrame | None:
     """The rows of a table by stretches of its key; None where they cannot be had in this way."""
-    key = KEYS.get(table)
     encoding = connection.exec_driver_sql("SELECT current_setting('server_encoding')").scalar()
-    if key not in columns or encoding != "UTF8":  # lengths are those of the server's own encoding
+    if encoding != "UTF8":  # lengths are those of the server's own encoding
         return None
-    sql = _sql(what, table, key) + (f" AND {where}" if where else "")
     connection.exec_driver_sql(f"SAVEPOINT {_SAVED}")
 
-    def ask(first: int, last: int) -> pa.Table:
-        return _table(what, *_answer(connection, sql.format(first, last)))
+    def ask(sql: str) -> pa.Table:
+        return _table(what, *_answer(connection, sql))
 
-    frame = in_stretches(connection, table, key, where, ask)
+    frame = in_stretches(connection, _cells(what), table, where, columns, ask)
     if frame is None:  # perhaps because the server refused something; others may go on in this transaction
         connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {_SAVED}")
     return frame
 
 
-def _sql(what: Fields, table: str, key: str) -> str:
-    """SELECT number of rows, then each number as an array, and of each text an array of lengths and all in one."""
-    cells = ", ".join(_text(field) if field.kind in TEXTS else _array_of(_number(field)) for field in what.values())
-    return f"SELECT COUNT(*), {cells} FROM {table} AS t WHERE t.{key} BETWEEN {{}} AND {{}}"
+def _cells(what: Fields) -> str:
+    """Each number as an array, and of each text an array of lengths and all in one."""
+    return ", ".join(_text(field) if field.kind in TEXTS else _array_of(_number(field)) for field in what.values())
 
 
 def _array_of(sql: str) -> str:

@@ -31,8 +31,8 @@ SPARSE = 4
 TEXTS = ("name", "text", "stamp")
 """Kinds of field that are text."""
 
-Ask = Callable[[int, int], pa.Table]
-"""The rows between two keys, both included. Raises NotWhole or NotPossible."""
+Ask = Callable[[str], pa.Table]
+"""The rows that a SELECT of their number and their cells answers with. Raises NotWhole or NotPossible."""
 
 
 class NotWhole(Exception):
@@ -43,19 +43,30 @@ class NotPossible(Exception):
     """What the server hands out cannot be read in this way."""
 
 
-def in_stretches(connection: Connection, table: str, key: str, where: str, ask: Ask) -> pd.DataFrame | None:
+def in_stretches(
+    connection: Connection, cells: str, table: str, where: str, columns: frozenset[str], ask: Ask
+) -> pd.DataFrame | None:
     """The rows of a table by stretches of its key; None where there is none or they cannot be had in this way.
 
     Args:
         connection: in a transaction.
+        cells: what to select of many rows at once, in the server's SQL, from the table as ``t``.
         table: to be read.
-        key: its primary key, an integer.
-        where: a condition that ``ask`` has as well, on the table as ``t``; empty for all rows.
+        where: a condition on the rows; empty for all.
+        columns: what the table has.
         ask: for the rows of one stretch.
     """
+    key = KEYS.get(table)
+    if key is None or key not in columns:
+        return None
+    wanted = f" AND {where}" if where else ""
+
+    def between(first: int, last: int) -> pa.Table:
+        return ask(f"SELECT COUNT(*), {cells} FROM {table} AS t WHERE t.{key} BETWEEN {first} AND {last}{wanted}")
+
     try:
         stretches = _stretches(connection, table, key, *_bounds(connection, table, key, where))
-        parts = [part for stretch in stretches for part in _whole(ask, *stretch)]
+        parts = [part for stretch in stretches for part in _whole(between, *stretch)]
     except (NotWhole, NotPossible, SQLAlchemyError, pa.ArrowInvalid):
         return None
     return pa.concat_tables(parts).unify_dictionaries().to_pandas() if parts else None
@@ -82,16 +93,16 @@ def _stretches(connection: Connection, table: str, key: str, begin: int | None, 
         begin = connection.exec_driver_sql(f"SELECT MIN({key}) FROM {table} WHERE {key} >= {begin + STRETCH}").scalar()
 
 
-def _whole(ask: Ask, first: int, last: int) -> Iterator[pa.Table]:
-    """The rows between two keys; in halves where they are too much for one answer."""
+def _whole(between: Callable[[int, int], pa.Table], first: int, last: int) -> Iterator[pa.Table]:
+    """The rows between two keys, both included; in halves where they are too much for one answer."""
     try:
-        yield ask(first, last)
+        yield between(first, last)
     except NotWhole:
         if first == last:
             raise
         middle = (first + last) // 2
-        yield from _whole(ask, first, middle)
-        yield from _whole(ask, middle + 1, last)
+        yield from _whole(between, first, middle)
+        yield from _whole(between, middle + 1, last)
 
 
 def texts(data: bytes, lengths: np.ndarray, null: np.ndarray) -> pa.Array:

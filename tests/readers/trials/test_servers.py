@@ -233,8 +233,8 @@ def test_the_style_of_dates_of_a_database_changes_nothing(
 def test_a_server_that_knows_no_arrays_is_read_as_text(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The failed question does not end the transaction, whichever it is; nor is it asked again in halves."""
     asked = []
-    monkeypatch.setattr(postgres_columns, "_sql", lambda *given: asked.append(given) or "SELECT no_such_function(1)")
-    monkeypatch.setattr(server_stretches, "_whole", lambda ask, *stretch: [ask(*stretch)])
+    monkeypatch.setattr(postgres_columns, "_cells", lambda *given: asked.append(given) or "no_such_function(1)")
+    monkeypatch.setattr(server_stretches, "_whole", lambda between, *stretch: [between(*stretch)])
     with storage_at(postgres_url) as storage:
         write_study(storage, "no arrays", [frozen(0)])
     assert len(read_trials(postgres_url, study="no arrays").reports) == 2 and asked
@@ -242,31 +242,24 @@ def test_a_server_that_knows_no_arrays_is_read_as_text(postgres_url: str, monkey
     assert len(read_trials(postgres_url, study="no arrays").reports) == 2
 
 
-def test_what_postgres_refuses_is_asked_for_in_halves(
-    postgres_url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It makes no value of more than 1 GB, which here are five rows."""
-    with storage_at(postgres_url) as storage:
-        write_study(storage, "halves", [frozen(i, user_attrs={"long": "é" * (100 * i)}) for i in range(8)])
-    whole = read_trials(postgres_url, study="halves")
-    sql = postgres_columns._sql
+def narrow(url: str, patch: pytest.MonkeyPatch) -> None:
+    """Let the server refuse (PostgreSQL makes no value of more than 1 GB) or cut more than a few rows at once."""
+    if url.startswith("mysql"):
+        patch.setattr(mysql_columns, "ANSWER_BYTES", 9000)
+        return
+    answer = postgres_columns._answer
     refuse = "SELECT CASE WHEN COUNT(*) > 5 THEN 1 / (COUNT(*) - COUNT(*)) ELSE COUNT(*) END,"
-    monkeypatch.setattr(postgres_columns, "_sql", lambda *given: sql(*given).replace("SELECT COUNT(*),", refuse, 1))
-    halves = read_trials(postgres_url, study="halves")
-    assert whole.trials["user_attrs.long"].str.len().tolist() == [100 * i for i in range(8)]
-    pd.testing.assert_frame_equal(whole.trials, halves.trials)
-    pd.testing.assert_frame_equal(whole.reports, halves.reports)
-    assert as_they_are.count("trial_user_attributes") == 2
+    patch.setattr(postgres_columns, "_answer", lambda at, sql: answer(at, sql.replace("SELECT COUNT(*),", refuse, 1)))
 
 
 def test_an_answer_too_long_for_the_server_is_asked_for_in_halves(
-    mysql_url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch
+    url: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with storage_at(mysql_url) as storage:
+    with storage_at(url) as storage:
         write_study(storage, "halves", [frozen(i, user_attrs={"long": "é" * (100 * i)}) for i in range(8)])
-    whole = read_trials(mysql_url, study="halves")
-    monkeypatch.setattr(mysql_columns, "ANSWER_BYTES", 9000)
-    halves = read_trials(mysql_url, study="halves")
+    whole = read_trials(url, study="halves")
+    narrow(url, monkeypatch)
+    halves = read_trials(url, study="halves")
     assert whole.trials["user_attrs.long"].str.len().tolist() == [100 * i for i in range(8)]
     pd.testing.assert_frame_equal(whole.trials, halves.trials)
     pd.testing.assert_frame_equal(whole.reports, halves.reports)
