@@ -144,6 +144,19 @@ def test_a_formula_refuses_by_number_and_a_missing_parameter_is_no_error() -> No
     assert not refuses(found.code, {"net": "a"}) and not refuses(found.code, {"net": "new", "width": 99})
 
 
+def test_a_formula_of_numbers_alone() -> None:
+    """Width 1 to 120 takes 20 MiB each, and nothing else is a parameter."""
+    made = mixed_run(7, 1, n_trials=120)
+    width = made.run.trials["trial"] + 1.0
+    trials = made.run.trials.drop(columns=[c for c in made.run.trials if c.startswith("params.")])
+    trials = trials.assign(**{"params.width": width, "user_attrs.max_memory_reserved_mib": 2000 + 20 * width})
+    run = replace(made.run, trials=trials)
+    peaks = replace(trial_peaks(run, np.random.default_rng(0)), parameters=("width",))
+    found = constraint(run, peaks, pd.DataFrame(), 6600.0, 0.0, 2)
+    assert found.n_refused == (2450 + 20 * width > 3300).sum()
+    assert refuses(found.code, {"width": 60}) and not refuses(found.code, {"width": 20})
+
+
 def test_without_parameters_the_allocator_gets_its_share() -> None:
     said: list[float] = []
     cuda = SimpleNamespace(mem_get_info=lambda: (0, 8000 * 2**20), set_per_process_memory_fraction=said.append)

@@ -161,10 +161,10 @@ def _formula(run: Run, peaks: Peaks, limit: int, raise_line: str) -> str:
     y = known["peak_mib"].to_numpy()
     x = np.column_stack([np.ones(len(y)), *(rows[f"params.{name}"].astype(float).fillna(0.0) for name in numbers)])
     said = rows[[f"params.{name}" for name in words]].map(lambda value: str(_plain(value)))
-    groups = said.agg(",".join, axis=1) if words else rows.index * 0
+    groups = said.agg(",".join, axis=1) if words else pd.Series("", rows.index)
     lines = []
-    for group in pd.unique(pd.Series(groups)) if words else [""]:
-        here = (groups == group).to_numpy() if words else np.ones(len(y), bool)
+    for group in pd.unique(groups):
+        here = (groups == group).to_numpy()
         fitted = np.linalg.lstsq(x[here], y[here], rcond=None)[0]
         lines.append(f"    {group!r}: ({', '.join(f'{value:.6g}' for value in fitted)}),")
     key = " + ',' + ".join(f"str(trial.params.get({name!r}))" for name in words) or "''"
