@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpudiag.errors import ConfigError
-from gpudiag.measures.pruner_spec import PARAMETERS, REQUIRED, earliest_prune, parse_pruner
+from gpudiag.measures._trials.pruner_spec import PARAMETERS, REQUIRED, earliest_prune, parse_pruner
 
 CLASSES = {
     "median": optuna.pruners.MedianPruner, "percentile": optuna.pruners.PercentilePruner,
