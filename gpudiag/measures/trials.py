@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
+from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
-from gpudiag.measures.intervals import streak_probability, wilson_pct
-from gpudiag.measures.lifetimes import lifetimes
-from gpudiag.measures.orphans import OpenTrial, find_open_trials
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 
