@@ -241,6 +241,16 @@ class Declared:
         """The declared tables by name, in their order."""
         return {name: value.row for name, value in vars(cls).items() if isinstance(value, Rows)}
 
+    @classmethod
+    def fact_named(cls, name: str) -> Fact[Any] | None:
+        """The scalar or, of ``<index>.<row>.<column>``, the cell of that name; None if there is none."""
+        if name in (scalars := cls.facts()):
+            return scalars[name]
+        index, _, rest = name.partition(".")
+        row, _, column = rest.rpartition(".")
+        indexed = (table.declared().get(column) for table in cls.tables().values() if table.index == index)
+        return next((found.at(row) for found in indexed if found and row), None) if index else None
+
 
 def _bind(handle: Fact[Any] | Rows, topic: str) -> None:
     """Tell a handle where it belongs; cells have names only in tables of one profile."""

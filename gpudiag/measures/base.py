@@ -61,7 +61,7 @@ class TrialRow(Row):
     """A trial."""
 
     study: Column[str] = column("study")
-    trial: Column[int] = column("number within the study")
+    trial: Column[int] = column("number within the study", label="trial")
 
 
 Measure = Callable[["Run"], Any]

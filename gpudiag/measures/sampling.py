@@ -51,7 +51,7 @@ class SamplingGap(Row):
     """A gap, from the last stamp before to the first stamp after it."""
 
     gpu: Column[str] = column("GPU")
-    start: Column[pd.Timestamp] = column("last stamp before")
+    start: Column[pd.Timestamp] = column("last stamp before", label="from")
     end: Column[pd.Timestamp] = column("first stamp after")
     gap_s: Column[float] = column("length")
     trials_ended: Column[int] = column("trials that ended FAIL within it")
