@@ -13,7 +13,7 @@ from gpudiag.readers.trials.assemble import assemble
 from gpudiag.readers.trials.journal import no_collection, replay
 from gpudiag.readers.trials.journal_tables import to_stored
 from gpudiag.readers.trials.stored import pick_study
-from gpudiag.readers.trials.url import show_url, without_secrets
+from gpudiag.readers.url import show_url, without_secrets
 
 if TYPE_CHECKING:
     from redis import Redis

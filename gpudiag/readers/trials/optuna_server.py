@@ -20,7 +20,7 @@ from gpudiag.readers.trials.mysql_columns import as_points
 from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
 from gpudiag.readers.trials.postgres_columns import as_arrays
 from gpudiag.readers.trials.server_columns import DIALECTS, joined
-from gpudiag.readers.trials.url import scheme_of, show_url, without_secrets
+from gpudiag.readers.url import scheme_of, show_url, without_secrets
 
 NAME = "optuna-server"
 CONNECT_TIMEOUT_S = 10

@@ -10,7 +10,7 @@ from handmade_studies import frozen, sqlite_study
 
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.readers.trials import is_url, read_trials, show_url
-from gpudiag.readers.trials.url import sqlite_path, without_secrets
+from gpudiag.readers.url import sqlite_path, without_secrets
 
 
 @pytest.mark.parametrize(
