@@ -15,7 +15,7 @@ from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.measures import MEASURES
-from gpudiag.measures.once import sharing
+from gpudiag.measures._time.once import sharing
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
 from gpudiag.report import document as documents
 from gpudiag.report import forecast as forecasts
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpudiag.advice.plan import Plan
-    from gpudiag.whatif.forecast import Forecast
+    from gpudiag.forecast.parallelism.what_if import Forecast
 
 Thresholds = Mapping[str, Mapping[str, float]]
 MOST_FORECAST = 5000
@@ -127,7 +127,7 @@ class Diagnosis:
         """What other numbers of trials at once would bring. Raises NotMeasurable where nothing can be said, and for
         studies of so many trials that it takes long: ask for it with :func:`gpudiag.what_if`.
         """
-        from gpudiag.whatif.forecast import what_if
+        from gpudiag.forecast.parallelism.what_if import what_if
 
         if len(self.run.trials) > MOST_FORECAST:
             raise NotMeasurable(f"With {len(self.run.trials):,} trials a forecast takes long.", "Use gpudiag whatif.")

@@ -12,8 +12,8 @@ from gpudiag.clock import parse_zone
 from gpudiag.intake import try_take
 from gpudiag.load import MANIFEST, walk
 from gpudiag.manifest import read_manifest
+from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.base import ReadOptions
-from gpudiag.readers.url import is_url, shown
 from gpudiag.run import InputRecord
 
 

@@ -12,9 +12,9 @@ import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers import trials as trial_readers
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
 from gpudiag.readers.identify import EXPECTED, identify
-from gpudiag.readers.source import Source
 from gpudiag.run import InputRecord
 from gpudiag.schema import FINISHED
 

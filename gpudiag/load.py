@@ -14,11 +14,11 @@ from gpudiag.errors import ConfigError, InputError, InputNotFound, UnknownInput
 from gpudiag.intake import Intake, take, take_trials, try_take
 from gpudiag.manifest import GpuOverride, Manifest, read_manifest
 from gpudiag.readers import trials as trial_readers
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.merge import merge as merge_telemetry
+from gpudiag.readers._studies.merge import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.readers.identify import EXPECTED, identify
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.merge import merge as merge_telemetry
-from gpudiag.readers.trials.merge import merge as merge_trials
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import STUDIES, TRIALS, conform
 

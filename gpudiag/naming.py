@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpudiag.readers.url import is_url, name_of_url
+from gpudiag.readers._io.url import is_url, name_of_url
 
 UNNAMED = "run"
 

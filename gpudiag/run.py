@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.display.blocks import Block
 from gpudiag.display.shown import Shown
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
+from gpudiag.readers._io.problems import Problem
+from gpudiag.readers._io.url import shown, without_secrets
 from gpudiag.readers.base import no_rows
-from gpudiag.readers.problems import Problem
-from gpudiag.readers.url import shown, without_secrets
 
 if TYPE_CHECKING:
     import pandas as pd

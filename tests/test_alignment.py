@@ -16,7 +16,7 @@ from gpudiag.alignment.judge import Observed, hours, judge
 from gpudiag.alignment.scan import Scan, running, scan_offsets
 from gpudiag.alignment.signals import Grid, Signal, edges
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
-from gpudiag.schema import EVENTS, REPORTS, STUDIES, conform
+from gpudiag.schema import EVENTS, REPORTS, STUDIES, TRIALS, conform
 
 HOUR = 3600
 
@@ -120,6 +120,30 @@ def test_little_telemetry_supports_likely_offsets_only() -> None:
     assert "less than a third" in odd.evidence and "covers 20 % of the study" in odd.evidence
     likely = establish_clock(shift_trials(run, -8 * HOUR))
     assert (likely.confidence, likely.offset_s) == ("strong", 8 * HOUR)
+
+
+def test_trials_before_and_after_the_telemetry_are_told_by_both_gaps() -> None:
+    """One trial ended 2 h before the first sample, one without an end began 3 h after the last, one never began."""
+    run, _ = make(1)
+    first, last = run.gpu["time"].min(), run.gpu["time"].max()
+    start = [first - pd.Timedelta(hours=5), last + pd.Timedelta(hours=3), pd.NaT]
+    end = [first - pd.Timedelta(hours=2), pd.NaT, pd.NaT]
+    rows = run.trials.head(3).assign(start=start, end=end, state=["COMPLETE", "RUNNING", "WAITING"])
+    clock = establish_clock(replace(run, trials=conform(rows, TRIALS)))
+    assert not clock.joined
+    told = "the telemetry begins 2 h after the trials end and ends 3 h before others begin. They are not joined."
+    assert told in clock.evidence
+
+
+def test_a_waiting_trial_leaves_the_gap_as_it_is() -> None:
+    run, _ = make(1)
+    first = run.gpu["time"].min()
+    hours_before = [(5, 4), (4, 2)]
+    start = [*(first - pd.Timedelta(hours=a) for a, _ in hours_before), pd.NaT]
+    end = [*(first - pd.Timedelta(hours=b) for _, b in hours_before), pd.NaT]
+    rows = run.trials.head(3).assign(start=start, end=end, state=["COMPLETE", "COMPLETE", "WAITING"])
+    clock = establish_clock(replace(run, trials=conform(rows, TRIALS)))
+    assert not clock.joined and "share no time: the telemetry begins 2 h after the trials end." in clock.evidence
 
 
 def test_telemetry_of_another_day_is_not_joined() -> None:

@@ -15,13 +15,13 @@ LAYERS = (
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "declared", "selection", "alignment", "intake", "load", "inspection", "convert"),
+    ("run", "declared", "selection", "alignment", "intake", "load", "inspection"),
     ("measures", "simulation"),
-    ("whatif",),
+    ("forecast",),
     ("rules", "plots", "advice"),
     ("report", "record"),
     ("diagnosis",),
-    ("comparison", "export", "batch"),
+    ("comparison", "export"),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

@@ -127,13 +127,24 @@ def _joined(run: Run, samples: Samples, record: ClockRecord) -> ClockRecord:
     time, slack = samples.time_s, float(np.nan_to_num(samples.period_s))
     if bool(((start <= np.nanmax(time) + slack) & (end >= np.nanmin(time) - slack)).any()):
         return record
-    gap_s = float(np.nanmin(start) - np.nanmax(time))
-    order = f"the trials begin {hours(gap_s)[1:]} after the telemetry ends"
-    if gap_s < 0:
-        order = f"the telemetry begins {hours(float(np.nanmin(time) - np.max(end)))[1:]} after the trials end"
+    order = _order(start, end, float(np.nanmin(time)), float(np.nanmax(time)))
     text = f"Trials and telemetry share no time: {order}. They are not joined. {GIVE_OFFSET}"
     confidence = "undetermined" if record.confidence == "assumed" else record.confidence
     return replace(record, joined=False, confidence=confidence, evidence=f"{text} {record.evidence}")
+
+
+def _order(start: np.ndarray, end: np.ndarray, first: float, last: float) -> str:
+    """Which comes first, in words, for trials none of which ran between the first sample and the last; s.
+
+    Trials may lie on both sides. One without an end has begun after the last sample, or has never begun.
+    """
+    begun, ended = start[start > last], end[end < first]
+    if not len(ended):
+        return f"the trials begin {hours(float(np.nanmin(start)) - last)[1:]} after the telemetry ends"
+    before = f"the telemetry begins {hours(first - float(ended.max()))[1:]} after the trials end"
+    if not len(begun):
+        return before
+    return f"{before} and ends {hours(float(begun.min()) - last)[1:]} before others begin"
 
 
 def _prior(zone: tzinfo, low_s: float, high_s: float) -> set[float]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpudiag import __version__
-from gpudiag.cli.arguments import expand
+from gpudiag.cli._arguments import expand
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import check_output, folder_name, one_of, run_inputs
-from gpudiag.cli.console import console_for, spinner
-from gpudiag.cli.options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._arguments import check_output, folder_name, one_of, run_inputs
+from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
 
 
 def export(

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gpudiag.cli.arguments import names, one_of
-from gpudiag.cli.console import console_for, reading
-from gpudiag.cli.options import Columns, Period, Study, Timezone
+from gpudiag.cli._arguments import names, one_of
+from gpudiag.cli._console import console_for, reading
+from gpudiag.cli._options import Columns, Period, Study, Timezone
 
 
 def inspect(

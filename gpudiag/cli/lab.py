@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import check_output, existing_run
+from gpudiag.cli._arguments import check_output, existing_run
 from gpudiag.errors import ConfigError
 from gpudiag.interpreter import module_command
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpudiag.cli.arguments import (
+from gpudiag.cli._arguments import (
     assignments,
     check_given,
     check_output,
@@ -18,8 +18,8 @@ from gpudiag.cli.arguments import (
     run_inputs,
     suppression_file,
 )
-from gpudiag.cli.console import console_for, spinner
-from gpudiag.cli.options import (
+from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._options import (
     Artifacts,
     Parameters,
     Preset,
@@ -59,7 +59,7 @@ def report(
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
     check_given(runs, telemetry, trials, artifacts)
     one_of("--fail-on", fail_on, LEVELS)
-    from gpudiag.batch import left_out, plan_jobs
+    from gpudiag.report.batch import left_out, plan_jobs
     from gpudiag.report.notebooks import find_notebook, has_parameter
 
     planned = plan_jobs(runs or [])
@@ -126,7 +126,7 @@ def _name(parameters: dict[str, Any]) -> str:
 
 def _report_many(planned: list[Any], output: Path, notebook: str, parameters: dict[str, Any], jobs: int) -> str:
     """Make every report and the index over them; returns the worst level."""
-    from gpudiag.batch import report_all
+    from gpudiag.report.batch import report_all
 
     check_output(output)
     options = ["--notebook", notebook, *(f"--parameter={name}={value}" for name, value in parameters.items())]

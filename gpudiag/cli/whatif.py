@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import one_of, run_inputs
-from gpudiag.cli.console import console_for, spinner
-from gpudiag.cli.options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._arguments import one_of, run_inputs
+from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
 
 
 def whatif(
@@ -33,8 +33,8 @@ def whatif(
     timezone: Timezone = None,
 ) -> None:
     """Forecast what other settings would bring, with intervals and a back-test."""
+    from gpudiag.forecast.parallelism.what_if import what_if
     from gpudiag.load import load_run
-    from gpudiag.whatif.forecast import what_if
 
     one_of("--format", format_, ("text", "json", "md"))
     inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)

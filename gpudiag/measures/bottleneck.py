@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.timestamps import microseconds
+from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.feed import BUSY_PCT, HOT_PCT, IO_WAIT_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
 from gpudiag.measures.sampling import RECORD_LONGER
-from gpudiag.measures.stamps import microseconds
 from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
 from gpudiag.measures.utilization import IDLE_PCT
-from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.run import Run
 
 CLASSES = (

@@ -40,7 +40,7 @@ def measure_events(run: Run) -> EventsProfile:
     """Hardware events. Needs telemetry or a log."""
     if run.events.empty and run.gpu.empty:
         raise NotMeasurable("There is neither telemetry nor a log.", RECORD_GPU)
-    wanted = run.events.drop_duplicates(["time", "kind", "detail"])
+    wanted = _each_once(run.events)
     detail = wanted["detail"].astype("object").fillna("").astype(str)
     xid = pd.to_numeric(detail.str.extract(_XID)[0])
     ecc = detail.str.contains(_ECC, regex=True) | (wanted["kind"] == "ecc")
@@ -49,14 +49,12 @@ def measure_events(run: Run) -> EventsProfile:
     frame = pd.DataFrame(
         {
             "time": wanted["time"],
-            "gpu": wanted.get("gpu", None),
+            "gpu": wanted.get("gpu"),
             "kind": kind,
             "xid": xid.astype(float),
             "detail": detail,
         }
     )
-    if "gpu" in wanted:
-        frame.insert(1, "gpu", wanted["gpu"])
     frame = frame[frame["kind"].notna()].sort_values(["time", "kind", "detail"], kind="stable", ignore_index=True)
     hardware = frame["xid"].isin(HARDWARE_XIDS) | (frame["kind"] == "ecc")
     return EventsProfile(
@@ -67,6 +65,18 @@ def measure_events(run: Run) -> EventsProfile:
         has_kernel_log=bool((frame["xid"] > 0).any()),
         coverage_pct=_coverage(run),
     )
+
+
+def _each_once(events: pd.DataFrame) -> pd.DataFrame:
+    """The events, each once: of two GPUs lost at one moment both, and of a line that two sources hold the one that
+    names its GPU.
+    """
+    same = ["time", "kind", "detail"]
+    if "gpu" not in events:
+        return events.drop_duplicates(same)
+    named_first = events.sort_values("gpu", kind="stable")
+    again = named_first["gpu"].isna() & named_first.duplicated(same)
+    return named_first[~again].drop_duplicates([*same, "gpu"])
 
 
 def _coverage(run: Run) -> float:

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
-from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.measures.utilization import IDLE_PCT
-from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.run import Run
 
 HOT_PCT = 90.0

@@ -10,7 +10,7 @@ fine. ``width_in=3.4`` lays a picture out for one of two columns of a paper. A p
 needs, or has nothing to draw (no pruned trial, fewer than three gaps), raises
 :class:`~gpudiag.errors.NotMeasurable`; ``draw_all`` leaves it out.
 
-A :class:`~gpudiag.plots.picture.Picture` has ``name``, ``figure`` (matplotlib Figure), ``alt`` (one or two
+A :class:`~gpudiag.plots._draw.picture.Picture` has ``name``, ``figure`` (matplotlib Figure), ``alt`` (one or two
 sentences with the numbers seen: the text alternative), ``caption`` (how to read it), ``svg() -> str``,
 ``png(dpi=150) -> bytes``, and shows itself in Jupyter. Bytes are equal for equal profiles; the card is
 opaque white, so it reads on a dark page too.
@@ -20,8 +20,8 @@ The functions themselves, ``plot_<name>(profile, ...) -> Figure``, live in the f
 no profile and no global state, and never import pyplot.
 """
 
-from gpudiag.plots.fit import WIDTH_IN
-from gpudiag.plots.picture import Picture, Plot
+from gpudiag.plots._draw.fit import WIDTH_IN
+from gpudiag.plots._draw.picture import Picture, Plot
 from gpudiag.plots.registry import PLOTS, draw, draw_all
 
 __all__ = ["PLOTS", "WIDTH_IN", "Picture", "Plot", "draw", "draw_all"]

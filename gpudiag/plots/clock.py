@@ -7,9 +7,9 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.clock import ClockProfile
-from gpudiag.plots.axes import legend_above
-from gpudiag.plots.palette import ACCENT, INK, MUTED
-from gpudiag.plots.picture import painter
+from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.palette import ACCENT, INK, MUTED
+from gpudiag.plots._draw.picture import painter
 
 HOUR_S = 3600.0
 

@@ -8,10 +8,10 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
-from gpudiag.plots.axes import legend_above
-from gpudiag.plots.palette import gpu_color, gpu_dash
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted, short
+from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.palette import gpu_color, gpu_dash
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted, short
 
 MAX_STUDIES = 4
 

@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.plots.axes import duration_scale, legend_above
-from gpudiag.plots.palette import MUTED, STATE_COLORS, Dash
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted, duration_text
+from gpudiag.plots._draw.axes import duration_scale, legend_above
+from gpudiag.plots._draw.palette import MUTED, STATE_COLORS, Dash
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted, duration_text
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:

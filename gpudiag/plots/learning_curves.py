@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile
-from gpudiag.plots.axes import count_axis, legend_above
-from gpudiag.plots.palette import STATE_COLORS, STATE_MARKERS, darker
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted, short
+from gpudiag.plots._draw.axes import count_axis, legend_above
+from gpudiag.plots._draw.palette import STATE_COLORS, STATE_MARKERS, darker
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted, short
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
-from gpudiag.plots.axes import day_numbers, gpu_rows, legend_above, time_axis
-from gpudiag.plots.cells import DRAWN, cell_handles, cell_label, edge
-from gpudiag.plots.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted, share_text
+from gpudiag.plots._draw.axes import day_numbers, gpu_rows, legend_above, time_axis
+from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, edge
+from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted, share_text
 
 if TYPE_CHECKING:
     import pandas as pd

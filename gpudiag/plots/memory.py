@@ -11,11 +11,11 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile
-from gpudiag.plots.axes import gpu_rows, legend_above, rows_inch
-from gpudiag.plots.palette import INK, MUTED, RULE
-from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import MAX_LINES, MIB_PER_GIB, draw_over_time, row_colors, traces
-from gpudiag.plots.wording import counted
+from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
+from gpudiag.plots._draw.palette import INK, MUTED, RULE
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.telemetry import MAX_LINES, MIB_PER_GIB, draw_over_time, row_colors, traces
+from gpudiag.plots._draw.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

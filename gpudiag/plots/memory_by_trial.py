@@ -14,11 +14,11 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots.axes import day_numbers, legend_above, time_axis
-from gpudiag.plots.palette import INK, MUTED, RULE, STATE_COLORS, darker
-from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import MIB_PER_GIB, Trace, column_edges, extent, reduce, traces
-from gpudiag.plots.wording import counted, share_text, short
+from gpudiag.plots._draw.axes import day_numbers, legend_above, time_axis
+from gpudiag.plots._draw.palette import INK, MUTED, RULE, STATE_COLORS, darker
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.telemetry import MIB_PER_GIB, Trace, column_edges, extent, reduce, traces
+from gpudiag.plots._draw.wording import counted, share_text, short
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from matplotlib.ticker import MaxNLocator
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
-from gpudiag.plots.palette import INK, MUTED
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted, duration_text, natural_unit, short
+from gpudiag.plots._draw.palette import INK, MUTED
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted, duration_text, natural_unit, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots.axes import count_axis, day_numbers, duration_scale, legend_above, time_axis
-from gpudiag.plots.palette import INK, STATE_COLORS, STATE_HATCHES, darker, gpu_color
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted, duration_text, share_text
+from gpudiag.plots._draw.axes import count_axis, day_numbers, duration_scale, legend_above, time_axis
+from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker, gpu_color
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted, duration_text, share_text
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -12,11 +12,11 @@ from matplotlib.lines import Line2D
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import LOAD_BIN_PCT, LOAD_BINS, PowerProfile
 from gpudiag.measures.utilization import BUSY_PCT
-from gpudiag.plots.axes import legend_above
-from gpudiag.plots.palette import ACCENT, CARD, MUTED
-from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import MAX_LINES, natural
-from gpudiag.plots.wording import counted, share_text, short
+from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.palette import ACCENT, CARD, MUTED
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.telemetry import MAX_LINES, natural
+from gpudiag.plots._draw.wording import counted, share_text, short
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile
-from gpudiag.plots.axes import count_axis, legend_above
-from gpudiag.plots.palette import INK, STATE_COLORS, Dash
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted
+from gpudiag.plots._draw.axes import count_axis, legend_above
+from gpudiag.plots._draw.palette import INK, STATE_COLORS, Dash
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

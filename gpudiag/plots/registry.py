@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.plots._draw.fit import WIDTH_IN
+from gpudiag.plots._draw.picture import Picture, Plot
 from gpudiag.plots.clock import alt_clock, plot_clock
 from gpudiag.plots.costs import alt_progress, plot_progress
 from gpudiag.plots.duration_ecdf import alt_duration_ecdf, plot_duration_ecdf
-from gpudiag.plots.fit import WIDTH_IN
 from gpudiag.plots.learning_curves import alt_learning_curves, plot_learning_curves
 from gpudiag.plots.ledger import alt_ledger, alt_waterfall, plot_ledger, plot_waterfall
 from gpudiag.plots.memory import alt_memory, plot_memory
 from gpudiag.plots.memory_by_trial import alt_memory_by_trial, plot_memory_by_trial
 from gpudiag.plots.parallel_coordinates import alt_parallel_coordinates, plot_parallel_coordinates
 from gpudiag.plots.parallelism import alt_concurrency, alt_gaps, plot_concurrency, plot_gaps
-from gpudiag.plots.picture import Picture, Plot
 from gpudiag.plots.power import alt_power, plot_power
 from gpudiag.plots.power_use import alt_power_use, plot_power_use
 from gpudiag.plots.pruning import alt_prune_steps, plot_prune_steps

@@ -15,13 +15,13 @@ from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.plots.axes import count_axis, day_numbers, legend_above, time_axis
-from gpudiag.plots.cells import draw_ribbon
+from gpudiag.plots._draw.axes import count_axis, day_numbers, legend_above, time_axis
+from gpudiag.plots._draw.cells import draw_ribbon
+from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.telemetry import MIB_PER_GIB, Trace, draw_lines, extent, traces
+from gpudiag.plots._draw.wording import counted, duration_text, share_text
 from gpudiag.plots.memory import draw_capacity
-from gpudiag.plots.palette import INK, STATE_COLORS, STATE_HATCHES, darker
-from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import MIB_PER_GIB, Trace, draw_lines, extent, traces
-from gpudiag.plots.wording import counted, duration_text, share_text
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:

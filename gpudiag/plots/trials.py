@@ -11,10 +11,10 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.plots.axes import duration_scale, legend_above
-from gpudiag.plots.palette import INK, MUTED, STATE_COLORS, STATE_MARKERS
-from gpudiag.plots.picture import painter
-from gpudiag.plots.wording import counted, duration_text
+from gpudiag.plots._draw.axes import duration_scale, legend_above
+from gpudiag.plots._draw.palette import INK, MUTED, STATE_COLORS, STATE_MARKERS
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.wording import counted, duration_text
 
 if TYPE_CHECKING:
     import pandas as pd

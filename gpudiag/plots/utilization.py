@@ -11,11 +11,11 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.plots.axes import gpu_rows, legend_above, rows_inch
-from gpudiag.plots.palette import CELL_COLORS, INK, MUTED
-from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import MAX_LINES, draw_over_time, row_colors, traces
-from gpudiag.plots.wording import counted, share_text
+from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
+from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
+from gpudiag.plots._draw.wording import counted, share_text
 
 if TYPE_CHECKING:
     import pandas as pd

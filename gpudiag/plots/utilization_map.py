@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.plots.axes import gpu_rows, rows_inch, time_axis
-from gpudiag.plots.picture import painter
-from gpudiag.plots.telemetry import draw_map, extent, traces
-from gpudiag.plots.wording import counted
+from gpudiag.plots._draw.axes import gpu_rows, rows_inch, time_axis
+from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.telemetry import draw_map, extent, traces
+from gpudiag.plots._draw.wording import counted
 
 
 @painter

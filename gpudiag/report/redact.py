@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpudiag.readers.url import HIDDEN, is_url, secrets_of, show_url
+from gpudiag.readers._io.url import HIDDEN, is_url, secrets_of, show_url
 
 _IN_TEXT = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@|([?&][^=&\s]*(?:pass|pwd|secret)[^=&\s]*=)[^&\s'\"<\\]+", re.I)
 LEAST_LETTERS = 4

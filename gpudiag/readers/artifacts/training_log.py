@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from gpudiag.readers.artifacts.log_lines import gpu_of, is_progress, kind_of, trial_of
+from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import read_moment
+from gpudiag.readers._shape.timestamps import STAMP
+from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.moments import read_moment
-from gpudiag.readers.telemetry.stamps import STAMP
-from gpudiag.readers.trials.stamps import to_utc
 from gpudiag.schema import EVENTS, conform, empty, text_dtype
 
 NAME = "training-log"

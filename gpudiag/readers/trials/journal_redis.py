@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.url import show_url, without_secrets
+from gpudiag.readers._studies.assemble import assemble
+from gpudiag.readers._studies.journal import no_collection, replay
+from gpudiag.readers._studies.journal_tables import to_stored
+from gpudiag.readers._studies.stored import pick_study
 from gpudiag.readers.base import ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.journal import no_collection, replay
-from gpudiag.readers.trials.journal_tables import to_stored
-from gpudiag.readers.trials.stored import pick_study
-from gpudiag.readers.url import show_url, without_secrets
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -13,14 +13,14 @@ from sqlalchemy import URL, Connection, create_engine, inspect, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.url import scheme_of, show_url, without_secrets
+from gpudiag.readers._studies.assemble import assemble
+from gpudiag.readers._studies.mysql_columns import as_points
+from gpudiag.readers._studies.optuna_rdb import Database, Fields, read_rdb, select_sql
+from gpudiag.readers._studies.postgres_columns import as_arrays
+from gpudiag.readers._studies.server_columns import DIALECTS, joined
 from gpudiag.readers.base import ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.mysql_columns import as_points
-from gpudiag.readers.trials.optuna_rdb import Database, Fields, read_rdb, select_sql
-from gpudiag.readers.trials.postgres_columns import as_arrays
-from gpudiag.readers.trials.server_columns import DIALECTS, joined
-from gpudiag.readers.url import scheme_of, show_url, without_secrets
 
 NAME = "optuna-server"
 CONNECT_TIMEOUT_S = 10

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from gpudiag.clock import parse_zone
+from gpudiag.readers._batches.log_lines import KINDS, kind_of
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import training_log
-from gpudiag.readers.artifacts.log_lines import KINDS, kind_of
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
-from gpudiag.readers.source import Source
 
 LINES = {
     "oom": [

@@ -18,9 +18,9 @@ import zstandard
 from telemetry_sample import Content, Sample
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import READERS as ARTIFACT_READERS
 from gpudiag.readers.base import Telemetry
-from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry import READERS, read_telemetry
 from gpudiag.readers.trials import READERS as TRIAL_READERS
 from gpudiag.schema import TABLES, dtype, in_range

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from telemetry_sample import Sample
 
-from gpudiag.convert import convert
+from gpudiag.export.convert import convert
 
 READER = "gpudiag-parquet"
 CSV = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n" + "".join(
