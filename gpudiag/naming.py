@@ -30,4 +30,7 @@ def _of_paths(paths: list[Path]) -> str:
     whole = [path.resolve() for path in paths]
     if len(whole) == 1:
         return whole[0].name if whole[0].is_dir() else paths[0].stem
-    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in whole])).name
+    try:
+        return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in whole])).name
+    except ValueError:  # on two drives
+        return paths[0].stem

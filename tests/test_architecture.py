@@ -15,7 +15,7 @@ LAYERS = (
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "declared", "selection", "alignment", "intake", "load", "inspection"),
+    ("run", "naming", "declared", "selection", "alignment", "intake", "load", "inspection"),
     ("measures", "simulation"),
     ("forecast",),
     ("rules", "plots", "advice"),

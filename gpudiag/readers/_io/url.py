@@ -82,11 +82,11 @@ def secrets_of(url: str) -> set[str]:
     user, colon, secret = re.sub("%3a", ":", credentials if at else rest, flags=re.IGNORECASE).partition(":")
     if at and not colon and scheme_of(url) not in _DATABASES:
         secret = user
-    elif not at and HIDDEN not in show_url(url):
-        secret = ""  # a port
+    if show_url(url) == _SECRET_OPTION.sub(rf"\1{HIDDEN}", url):
+        secret = ""  # a port, or an @ in the value of an option
+    whole = [secret, *(found[0].partition("=")[2] for found in _SECRET_OPTION.finditer(url))]
     # A password with a bare @ or # is cut there by whoever parses the URL.
-    secrets = [secret, *(part for part in re.split(r"[@/?#]", secret) if len(part) > 1)]
-    secrets += [found.group(0).partition("=")[2] for found in _SECRET_OPTION.finditer(url)]
+    secrets = [*whole, *(part for one in whole for part in re.split(r"[@/?#]", one) if len(part) > 1)]
     return {said for one in secrets for said in (one, unquote(one), quote(unquote(one), safe=""))} - {""}
 
 
