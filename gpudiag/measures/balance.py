@@ -11,8 +11,9 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures.base import Profile
 from gpudiag.measures.sampling import by_gpu, cells
-from gpudiag.measures.utilization import BUSY_PCT, measure_utilization
+from gpudiag.measures.utilization import measure_utilization
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT
 
 
 class GpuBalance(Row):
