@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "schema", "units"),
+    ("errors", "faults", "schema", "units"),
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
