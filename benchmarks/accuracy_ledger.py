@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.alignment import establish_clock
+from gpudiag.measures._time.timeline import CELLS
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.measures.timeline import CELLS
 from gpudiag.simulation import Foreign, Gpu, Simulated, simulate
 
 PAGE = Path(__file__).with_name("accuracy.md")

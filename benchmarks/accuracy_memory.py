@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 from accuracy_ledger import gather, write_section
 
+from gpudiag.forecast.memory.overflow import Room, overflow_table
+from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.simulation import Gpu, Model, Simulated, simulate
-from gpudiag.whatif.memory_overflow import Room, overflow_table
-from gpudiag.whatif.memory_peaks import trial_peaks
 
 LEVELS = (2, 3, 4, 6)
 RUNS = 110

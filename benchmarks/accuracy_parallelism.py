@@ -25,10 +25,10 @@ import pandas as pd
 from accuracy_ledger import gather, write_section
 
 import gpudiag as gd
+from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS
 from gpudiag.simulation.simulator import simulate
 from gpudiag.simulation.spec import Gpu, Spec, override
 from gpudiag.simulation.world import World
-from gpudiag.whatif.colocation import BUSY_LAWS, SPEED_LAWS
 
 RATIOS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 TRIALS_OF_TRUTH = 1200

@@ -23,17 +23,17 @@ import pandas as pd
 from accuracy_ledger import gather, write_section
 
 import gpudiag as gd
+from gpudiag.forecast.pruning import judge as replay_judge
+from gpudiag.forecast.pruning.play import as_recorded, backtest
+from gpudiag.forecast.pruning.pruner import build_pruner, quiet
+from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.stage import Stage
 from gpudiag.manifest import Settings
-from gpudiag.measures.pruner_spec import parse_pruner
+from gpudiag.measures._trials.pruner_spec import parse_pruner
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform
 from gpudiag.simulation import Curve, Spec, Trial
 from gpudiag.simulation.plan import draw_plan
-from gpudiag.whatif import replay_judge
-from gpudiag.whatif.replay_play import as_recorded, backtest
-from gpudiag.whatif.replay_pruner import build_pruner, quiet
-from gpudiag.whatif.replay_record import recorded_studies
-from gpudiag.whatif.replay_stage import Stage
 
 BEGIN = pd.Timestamp("2026-01-05 08:00:00", tz="UTC")
 STUDY = "study"

@@ -36,7 +36,7 @@ import gpudiag
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.measures.once import sharing
+from gpudiag.measures._time.once import sharing
 from gpudiag.readers.telemetry import read_telemetry
 from gpudiag.readers.trials import read_trials
 from gpudiag.run import Run, RunInfo

@@ -11,9 +11,9 @@ from pathlib import Path
 from PIL import Image
 
 import gpudiag as gd
+from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.forecast import THROUGHPUT
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
-from gpudiag.plots.picture import Picture
 from gpudiag.plots.replay import learning_curves
 
 ROOT = Path(__file__).parents[1]

@@ -19,13 +19,13 @@ _HOME = {
     "compare": "gpudiag.comparison.compare",
     "diagnose": "gpudiag.diagnosis",
     "load_run": "gpudiag.load",
-    "memory_capacity": "gpudiag.whatif.memory_capacity",
+    "memory_capacity": "gpudiag.forecast.memory.capacity",
     "optuna_callback": "gpudiag.record.optuna_stamps",
     "read_telemetry": "gpudiag.readers.telemetry",
     "read_trials": "gpudiag.readers.trials",
-    "replay_pruner": "gpudiag.whatif.replay",
+    "replay_pruner": "gpudiag.forecast.pruning.replay",
     "simulate": "gpudiag.simulation",
-    "what_if": "gpudiag.whatif.forecast",
+    "what_if": "gpudiag.forecast.parallelism.what_if",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from gpudiag.errors import InputError as InputError
     from gpudiag.errors import NotMeasurable as NotMeasurable
     from gpudiag.errors import ReportError as ReportError
+    from gpudiag.forecast.memory.capacity import memory_capacity as memory_capacity
+    from gpudiag.forecast.parallelism.what_if import what_if as what_if
+    from gpudiag.forecast.pruning.replay import replay_pruner as replay_pruner
     from gpudiag.load import load_run as load_run
     from gpudiag.readers.telemetry import read_telemetry as read_telemetry
     from gpudiag.readers.trials import read_trials as read_trials
@@ -46,9 +49,6 @@ if TYPE_CHECKING:
     from gpudiag.record.recorder import Recorder as Recorder
     from gpudiag.run import Run as Run
     from gpudiag.simulation import simulate as simulate
-    from gpudiag.whatif.forecast import what_if as what_if
-    from gpudiag.whatif.memory_capacity import memory_capacity as memory_capacity
-    from gpudiag.whatif.replay import replay_pruner as replay_pruner
 
 
 def __getattr__(name: str) -> Any:

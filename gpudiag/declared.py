@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 
-from gpudiag.readers.artifacts.log_lines import FAILURES
+from gpudiag.readers._batches.log_lines import FAILURES
 from gpudiag.run import Run
 
 VISIBLE = frozenset({"cuda_visible_devices", "nvidia_visible_devices", "hip_visible_devices", "visible_devices"})

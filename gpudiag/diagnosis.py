@@ -17,7 +17,7 @@ from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly
 from gpudiag.measures import MEASURES
-from gpudiag.measures.once import sharing
+from gpudiag.measures._time.once import sharing
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
 from gpudiag.report import document as documents
 from gpudiag.report import forecast as forecasts
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gpudiag.advice.plan import Plan
-    from gpudiag.whatif.forecast import Forecast
+    from gpudiag.forecast.parallelism.what_if import Forecast
 
 Thresholds = Mapping[str, Mapping[str, float]]
 MOST_FORECAST = 5000
@@ -139,7 +139,7 @@ class Diagnosis:
         """What other numbers of trials at once would bring. Raises NotMeasurable where nothing can be said, and for
         studies of so many trials that it takes long: ask for it with :func:`gpudiag.what_if`.
         """
-        from gpudiag.whatif.forecast import what_if
+        from gpudiag.forecast.parallelism.what_if import what_if
 
         if len(self.run.trials) > MOST_FORECAST:
             raise NotMeasurable(f"With {len(self.run.trials):,} trials a forecast takes long.", "Use gpudiag whatif.")

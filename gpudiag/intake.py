@@ -12,9 +12,9 @@ import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers import trials as trial_readers
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
 from gpudiag.readers.identify import EXPECTED, identify
-from gpudiag.readers.source import Source
 from gpudiag.run import InputRecord
 from gpudiag.schema import FINISHED
 
@@ -34,7 +34,7 @@ def take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | No
     """
     if not isinstance(given, Source) and trial_readers.is_url(given):
         data = trial_readers.read_url(str(given), options)
-        return Intake(_describe_trials(data, trial_readers.show_url(str(given)), "trials", ""), data)
+        return Intake(_describe_trials(data, str(given), "trials", ""), data)
     source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
     if found is None:

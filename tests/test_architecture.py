@@ -11,17 +11,17 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "faults", "schema", "units"),
+    ("errors", "faults", "schema", "units", "interpreter"),
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "declared", "selection", "alignment", "intake", "load", "inspection", "convert"),
+    ("run", "naming", "declared", "selection", "alignment", "intake", "load", "inspection"),
     ("measures", "simulation"),
-    ("whatif",),
+    ("forecast",),
     ("rules", "plots", "advice"),
     ("report", "record"),
     ("diagnosis",),
-    ("comparison", "export", "batch"),
+    ("comparison", "export"),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.batch import Job, left_out, plan_jobs, report_all
 from gpudiag.cli import main
 from gpudiag.errors import ConfigError, InputError
+from gpudiag.report.batch import Job, left_out, plan_jobs, report_all
 from gpudiag.report.index import Index, Row
 
 

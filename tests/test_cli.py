@@ -263,7 +263,7 @@ def test_a_suppression_file_that_lies_about_is_for_notebooks_that_know_of_it(
 
 
 def test_a_report_stays_in_its_folder_whatever_the_run_is_called() -> None:
-    from gpudiag.cli.arguments import folder_name
+    from gpudiag.cli._arguments import folder_name
 
     assert folder_name("../../etc/x") == "etc-x"
     assert folder_name("lr search 3") == "lr-search-3"

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from gpudiag.cli import main
-from gpudiag.convert import convert
 from gpudiag.errors import ConfigError, InputError
+from gpudiag.export.convert import convert
+from gpudiag.readers._shape.merge import merge
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import parquet, read_telemetry
-from gpudiag.readers.telemetry.merge import merge
 from gpudiag.readers.telemetry.parquet import HELD
 from gpudiag.schema import TABLES
 

@@ -26,6 +26,7 @@ from gpudiag.comparison import compare as comparing
 from gpudiag.comparison import quantities
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Failed, Fault, attempt, heard
+from gpudiag.forecast.parallelism import what_if as forecast
 from gpudiag.measures import power
 from gpudiag.plots import PLOTS
 from gpudiag.report import document as documents
@@ -36,7 +37,6 @@ from gpudiag.report.sections import SECTIONS
 from gpudiag.report.text import render
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Rule, Status
-from gpudiag.whatif import forecast
 
 SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
 SAMPLE = SAMPLES / "tiny-batch-laptop"
@@ -134,7 +134,8 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
     (line,) = [one for one in github_annotations(document).splitlines() if "ERROR" in one and "measure power" in one]
     assert line.startswith("::warning ")
     metrics = [*gd_export(found, "openmetrics", tmp_path)]
-    assert any('status="ERROR"' in one and one.endswith(f" {len(OF_POWER)}") for one in metrics)
+    (metric,) = [one for one in metrics if one.startswith("gpudiag_checks{") and '"ERROR"' in one]
+    assert float(metric.rpartition(" ")[2]) == len(OF_POWER)
     for suffix in (".html", ".md", ".json"):
         text = found.save(tmp_path / f"x{suffix}").read_text()
         assert "Planted" in text and "ERROR" in text and "s3cret" not in text, suffix

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.manifest import Settings
-from gpudiag.readers.problems import Problem
+from gpudiag.readers._io.problems import Problem
 from gpudiag.rules.engine import Evidence, NotApplicable, Rule, rule
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
 from gpudiag.schema import GPU, GPUS, TRIALS, conform

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures.stamps import SECOND_US, microseconds
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 
 SETTLE_US = 20 * SECOND_US
 """Memory is counted to a number of trials once that has held so long: a trial that ended frees late, a successor

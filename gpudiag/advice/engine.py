@@ -18,7 +18,7 @@ from gpudiag.display.blocks import Block, Note
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
-from gpudiag.measures.once import sharing
+from gpudiag.measures._time.once import sharing
 from gpudiag.rules.engine import Verdict, worst_of
 from gpudiag.run import Run
 

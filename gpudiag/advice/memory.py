@@ -10,7 +10,7 @@ from gpudiag.advice.remedy import Change, Check, Proposal, remedy
 from gpudiag.advice.situation import Situation
 
 if TYPE_CHECKING:
-    from gpudiag.whatif.memory_constraint import Constraint
+    from gpudiag.forecast.memory.constraint import Constraint
 
 OVERFLOWS = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memory-residual")
@@ -29,7 +29,7 @@ POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memor
 )
 def memory_constraint(now: Situation) -> Proposal | None:
     """A trial's memory follows from its parameters (model, batch size); the limit is its share of the GPU."""
-    from gpudiag.whatif.memory_constraint import share_code
+    from gpudiag.forecast.memory.constraint import share_code
 
     k, total = safe_level(now.profiles) or now.parallel, now.least("memory", "total_mib")
     if not (k and total > 0):

@@ -9,7 +9,7 @@ from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, Value, remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.display.format import hours
-from gpudiag.measures.pruner_spec import PrunerSpec, parse_pruner
+from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
 
 EARLY = ("pruning-rate-high", "pruned-too-early")
 CONTROL_EVERY = 20

@@ -19,10 +19,10 @@ from gpudiag.run import Run
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
-    from gpudiag.measures.pruner_spec import PrunerSpec
-    from gpudiag.whatif.memory_capacity import MemoryCapacity
-    from gpudiag.whatif.replay_result import PrunerReplay
-    from gpudiag.whatif.scenario import Scenario
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
+    from gpudiag.forecast.parallelism.scenario import Scenario
+    from gpudiag.forecast.pruning.result import PrunerReplay
+    from gpudiag.measures._trials.pruner_spec import PrunerSpec
 
 MIN_FILL = 1.1
 """Less than a tenth to gain is not worth a change that nothing else asks for (a default without a published source)."""
@@ -56,7 +56,7 @@ class Situation:
     @cached_property
     def capacity(self) -> MemoryCapacity | None:
         """How many trials fit into memory; None where nobody can tell the memory of single trials."""
-        from gpudiag.whatif.memory_capacity import memory_capacity
+        from gpudiag.forecast.memory.capacity import memory_capacity
 
         if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
             return None
@@ -68,7 +68,7 @@ class Situation:
 
     def forecast(self, k: int) -> Scenario | None:
         """What k trials at once would bring; None where nothing is known of their throughput."""
-        from gpudiag.whatif.forecast import what_if
+        from gpudiag.forecast.parallelism.what_if import what_if
 
         if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
             return None
@@ -80,7 +80,7 @@ class Situation:
 
     def replay(self, pruner: PrunerSpec) -> PrunerReplay | None:
         """What another pruner would have done with the recorded curves; None where none were recorded."""
-        from gpudiag.whatif.replay import replay_pruner
+        from gpudiag.forecast.pruning.replay import replay_pruner
 
         if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
             return None

@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from gpudiag import __version__
-from gpudiag.cli.arguments import expand
+from gpudiag.cli._arguments import expand
+from gpudiag.cli._faults import last_resort
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
 from gpudiag.cli.diagnose import diagnose
 from gpudiag.cli.export import export
-from gpudiag.cli.faults import last_resort
 from gpudiag.cli.inspect import inspect
 from gpudiag.cli.lab import lab
 from gpudiag.cli.notebooks import notebooks_app

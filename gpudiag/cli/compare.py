@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpudiag.cli.arguments import check_output, existing_run, existing_runs, folder_name, one_of
-from gpudiag.cli.console import console_for, no_color, spinner
-from gpudiag.cli.faults import telling
-from gpudiag.cli.options import Debug, Strict
+from gpudiag.cli._arguments import check_output, existing_run, existing_runs, folder_name, one_of
+from gpudiag.cli._console import console_for, no_color, spinner
+from gpudiag.cli._faults import telling
+from gpudiag.cli._options import Debug, Strict
 
 FORMATS = ("text", "json", "md", "summary")
 LEVELS = ("regression", "invalid", "never")
@@ -91,6 +91,6 @@ def _folders(pairs: list[Any], output: Path) -> list[Path]:
     """A folder for each pair: the output itself, or one below it by the experiment's name, no two alike in any case."""
     if len(pairs) == 1:
         return [output]
-    from gpudiag.batch import told_apart
+    from gpudiag.report.batch import told_apart
 
     return [output / name for name in told_apart(folder_name(pair.experiment.name) for pair in pairs)]

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import names
-from gpudiag.cli.console import console_for, reading
-from gpudiag.cli.options import Columns, Period, Timezone
+from gpudiag.cli._arguments import names
+from gpudiag.cli._console import console_for, reading
+from gpudiag.cli._options import Columns, Period, Timezone
 
 
 def convert(
@@ -20,8 +20,8 @@ def convert(
     period: Period = None,
 ) -> None:
     """Write logs of GPU metrics, read as one, into a Parquet file that is read as an input like any other."""
-    from gpudiag.convert import convert as convert_files
     from gpudiag.display.format import plural
+    from gpudiag.export.convert import convert as convert_files
 
     with reading(console_for(stderr=True)) as progress:
         data = convert_files(

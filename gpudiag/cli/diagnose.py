@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudiag.cli.arguments import check_output, one_of, run_inputs, suppression_file
-from gpudiag.cli.console import console_for, no_color, spinner
-from gpudiag.cli.faults import telling
-from gpudiag.cli.options import (
+from gpudiag.cli._arguments import check_output, one_of, run_inputs, suppression_file
+from gpudiag.cli._console import console_for, no_color, spinner
+from gpudiag.cli._faults import telling
+from gpudiag.cli._options import (
     Artifacts,
     Columns,
     Debug,

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import check_output, folder_name, one_of, run_inputs
-from gpudiag.cli.console import console_for, spinner
-from gpudiag.cli.faults import telling
-from gpudiag.cli.options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._arguments import check_output, folder_name, one_of, run_inputs
+from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._faults import telling
+from gpudiag.cli._options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
 
 
 def export(

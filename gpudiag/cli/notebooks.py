@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import assignments
-from gpudiag.cli.options import Parameters
+from gpudiag.cli._arguments import assignments
+from gpudiag.cli._options import Parameters
 
 notebooks_app = typer.Typer(help="The notebooks that come with the package.", no_args_is_help=True)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import one_of
+from gpudiag.cli._arguments import one_of
 
 
 def plans(

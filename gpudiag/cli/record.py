@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import names
+from gpudiag.cli._arguments import names
 
 
 def record(

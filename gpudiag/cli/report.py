@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpudiag.cli.arguments import (
+from gpudiag.cli._arguments import (
     assignments,
     check_given,
     check_output,
@@ -19,9 +19,9 @@ from gpudiag.cli.arguments import (
     run_inputs,
     suppression_file,
 )
-from gpudiag.cli.console import console_for, spinner
-from gpudiag.cli.faults import read_faults, telling
-from gpudiag.cli.options import (
+from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._faults import read_faults, telling
+from gpudiag.cli._options import (
     Artifacts,
     Debug,
     Parameters,
@@ -65,7 +65,7 @@ def report(
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
     check_given(runs, telemetry, trials, artifacts)
     one_of("--fail-on", fail_on, LEVELS)
-    from gpudiag.batch import left_out, plan_jobs
+    from gpudiag.report.batch import left_out, plan_jobs
     from gpudiag.report.notebooks import errors_of, find_notebook, has_parameter
 
     with telling(debug=debug, strict=strict) as faults:
@@ -121,23 +121,25 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def _name(parameters: dict[str, Any]) -> str:
-    """The folder of a report that was given none: as the run is called, else as its first input."""
+    """The folder of a report that was given none: as the run is called."""
     from gpudiag.load import MANIFEST
     from gpudiag.manifest import read_manifest
+    from gpudiag.naming import name_of
 
     path = Path(parameters.get("run_path") or ".")
-    folder = path if path.is_dir() else path.parent
     if parameters.get("run_path"):
+        folder = path if path.is_dir() else path.parent
         manifest = path if path.is_file() else folder / MANIFEST
         named = read_manifest(manifest).name if manifest.is_file() else ""
-        return folder_name(named or folder.resolve().name)
-    first = next((value for name in ("telemetry", "trials", "artifacts") if (value := parameters.get(name))), "run")
-    return folder_name(Path(str(first[0] if isinstance(first, list) else first)).stem)
+        return folder_name(named or name_of([folder]))
+    given = [parameters.get(kind) or [] for kind in ("telemetry", "trials", "artifacts")]
+    inputs = [one for kind in given for one in (kind if isinstance(kind, list) else [kind])]
+    return folder_name(name_of(inputs, parameters.get("study")))
 
 
 def _report_many(planned: list[Any], output: Path, notebook: str, parameters: dict[str, Any], jobs: int) -> str:
     """Make every report and the index over them; returns the worst level."""
-    from gpudiag.batch import report_all
+    from gpudiag.report.batch import report_all
 
     check_output(output)
     options = ["--notebook", notebook, *(f"--parameter={name}={value}" for name, value in parameters.items())]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import one_of
+from gpudiag.cli._arguments import one_of
 from gpudiag.errors import ConfigError, nearest
 
 rules_app = typer.Typer(help="The questions that gpudiag asks of a run.", no_args_is_help=True)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli.arguments import one_of, run_inputs
-from gpudiag.cli.console import console_for, spinner
-from gpudiag.cli.faults import telling
-from gpudiag.cli.options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._arguments import one_of, run_inputs
+from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._faults import telling
+from gpudiag.cli._options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
 
 
 def whatif(
@@ -36,8 +36,8 @@ def whatif(
     debug: Debug = False,
 ) -> None:
     """Forecast what other settings would bring, with intervals and a back-test."""
+    from gpudiag.forecast.parallelism.what_if import what_if
     from gpudiag.load import load_run
-    from gpudiag.whatif.forecast import what_if
 
     one_of("--format", format_, ("text", "json", "md"))
     inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpudiag.comparison.plan_check import CAME_TRUE, CANNOT_TELL, GAIN, MISSED, PREDICTION
 from gpudiag.errors import InputError, InputNotFound
-from gpudiag.measures.intervals import wilson_pct
+from gpudiag.measures._trials.proportions import wilson_pct
 
 PLAN, COMPARISON, COMPARISONS = "gpudiag.plan/1", "gpudiag.comparison/1", "gpudiag.comparisons/1"
 MAX_BYTES = 50_000_000

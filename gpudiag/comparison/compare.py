@@ -27,9 +27,9 @@ from gpudiag.comparison.work import Consistency, consistency
 from gpudiag.display.format import safe
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.faults import Fault, attempt, heard
-from gpudiag.measures.once import sharing
+from gpudiag.measures._time.once import sharing
+from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
-from gpudiag.plots.picture import Picture
 from gpudiag.report import comparison as reports
 from gpudiag.report import pages
 from gpudiag.report.show import Show

@@ -7,10 +7,10 @@ import pandas as pd
 
 from gpudiag.comparison.intervals import Mean, series_mean
 from gpudiag.comparison.side import Side
+from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.power import power_cells
 from gpudiag.measures.sampling import cells, of_its_gpu
-from gpudiag.measures.stamps import SECOND_US
-from gpudiag.measures.weighted import weighted_mean
 
 
 def course(side: Side, column: str) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpudiag.comparison.side import Side
-from gpudiag.measures.timeline import CELLS
+from gpudiag.measures._time.timeline import CELLS
 
 
 @dataclass(frozen=True)

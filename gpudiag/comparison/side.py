@@ -12,8 +12,8 @@ import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.measures import MEASURES
+from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import facts
-from gpudiag.measures.lifetimes import lifetimes
 from gpudiag.measures.sampling import trials_window
 from gpudiag.rules.engine import Profiles
 from gpudiag.run import Run

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from gpudiag.display.format import safe
+from gpudiag.measures._time.decimate import decimate
+from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures.base import clean
-from gpudiag.measures.decimate import decimate
-from gpudiag.measures.stamps import microseconds
 from gpudiag.report import pages
 
 if TYPE_CHECKING:

@@ -64,15 +64,20 @@ def _one_study(told: pd.DataFrame) -> tuple[float, int, float, float, float]:
     )
     if len(pairs) < MIN_N:
         return float(cut), len(pairs), math.nan, math.nan, math.nan
-    rho = _spearman(pairs[:, 0], pairs[:, 1])
+    rho = float(spearman(pairs[:, 0], pairs[:, 1]))
     draws = np.random.default_rng(SEED).integers(0, len(pairs), (DRAWS, len(pairs)))
-    scattered = np.array([_spearman(*pairs[draw].T) for draw in draws])
+    scattered = np.array([spearman(*pairs[draw].T) for draw in draws])
     low, high = np.nanquantile(scattered, [0.025, 0.975]) if np.isfinite(scattered).any() else (math.nan, math.nan)
     return float(cut), len(pairs), rho, float(low), float(high)
 
 
-def _spearman(x: np.ndarray, y: np.ndarray) -> float:
-    a, b = stats.rankdata(x), stats.rankdata(y)
-    a, b = a - a.mean(), b - b.mean()
-    norm = math.sqrt(float((a @ a) * (b @ b)))
-    return float(a @ b) / norm if norm > 0 else math.nan
+def spearman(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Rank correlation along the last axis; NaN where all values of a side are equal.
+
+    ``scipy.stats.spearmanr`` takes the columns of a table against each other, not row by row as a bootstrap needs it,
+    computes a p for each, and warns of equal values.
+    """
+    a, b = stats.rankdata(x, axis=-1), stats.rankdata(y, axis=-1)
+    a, b = a - a.mean(axis=-1, keepdims=True), b - b.mean(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((a * b).sum(axis=-1) / np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1)))

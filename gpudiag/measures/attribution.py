@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.declared import declared_gpus, gpus_of_events
+from gpudiag.measures._gpu.footprint import active_gpus, gpus_by_memory
+from gpudiag.measures._time.once import made_once
+from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
-from gpudiag.measures.footprint import active_gpus, gpus_by_memory
-from gpudiag.measures.once import made_once
 from gpudiag.measures.sampling import gpu_order
-from gpudiag.measures.stamps import SECOND_US
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 

@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.energy import EnergyCurve, energy_curves
+from gpudiag.measures._gpu.footprint import freed_mib
+from gpudiag.measures._gpu.own_process import own_process
+from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
+from gpudiag.measures._time.concurrency import fifo_slots
+from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
+from gpudiag.measures._time.once import made_once
+from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
+from gpudiag.measures._time.timestamps import SECOND_US, utc
+from gpudiag.measures._time.window import ORPHAN, TimedTrials, samples_by_gpu
+from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
-from gpudiag.measures.concurrency import fifo_slots
-from gpudiag.measures.energy import EnergyCurve, energy_curves
-from gpudiag.measures.footprint import freed_mib
-from gpudiag.measures.gpu_time import GpuTime, gpu_time
-from gpudiag.measures.once import made_once
-from gpudiag.measures.own_process import own_process
-from gpudiag.measures.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
-from gpudiag.measures.stamps import SECOND_US, utc
-from gpudiag.measures.startup import startups
-from gpudiag.measures.timeline import CELLS, STARTUP, Samples
-from gpudiag.measures.window import ORPHAN, TimedTrials, samples_by_gpu
 from gpudiag.run import Run
 
 OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ORPHAN)

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, lifetimes, trial_names
+from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
-from gpudiag.measures.failure_text import CLASSES, classify, failure_classes
-from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes, trial_names
 from gpudiag.measures.sampling import by_gpu, cells
-from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 

@@ -10,11 +10,11 @@ import pandas as pd
 from scipy import stats
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
-from gpudiag.measures.orphans import find_open_trials
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
-from gpudiag.measures.stamps import SECOND_US
 from gpudiag.run import Run
 
 BLOCKS = 20
@@ -83,7 +83,10 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
 
 
 def _mann_kendall(values: np.ndarray) -> float:
-    """One-sided p of a rising trend: normal approximation with the correction for ties (Kendall 1975)."""
+    """One-sided p of a rising trend: normal approximation with the correction for ties (Kendall 1975).
+
+    And with that for continuity, which ``scipy.stats.kendalltau`` leaves out: its p is 10 to 20 % smaller at 20 blocks.
+    """
     n = len(values)
     order = np.sign(values[None, :] - values[:, None])
     score = float(np.triu(order, 1).sum())

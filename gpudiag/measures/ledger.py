@@ -10,15 +10,15 @@ import pandas as pd
 from gpudiag.display.blocks import Block, Heading, Number, Table, Tiles
 from gpudiag.display.format import quantity, share
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.bins import bin_width_s
+from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
+from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
+from gpudiag.measures._time.timeline import Samples, Window
+from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.bins import bin_width_s
-from gpudiag.measures.gpu_time import GpuTime, gpu_time
-from gpudiag.measures.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
 from gpudiag.measures.sampling import RECORD_LONGER
-from gpudiag.measures.stamps import SECOND_US, utc
-from gpudiag.measures.timeline import IDLE_PCT, Samples, Window
 from gpudiag.run import Run
-from gpudiag.schema import text_dtype
+from gpudiag.schema import IDLE_PCT, text_dtype
 
 
 @dataclass(frozen=True, eq=False, repr=False)

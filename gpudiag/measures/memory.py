@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.series import series
+from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order, of_its_gpu
-from gpudiag.measures.series import series
-from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
 from gpudiag.run import Run
 
 MOVED_PCT = 1.0

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.concurrency import count_at, fifo_slots
+from gpudiag.measures._time.span import limits_us
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, lifetimes
+from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
-from gpudiag.measures.concurrency import count_at, fifo_slots
-from gpudiag.measures.lifetimes import HANDOVER_US, lifetimes
-from gpudiag.measures.orphans import find_open_trials
-from gpudiag.measures.span import limits_us
-from gpudiag.measures.stamps import SECOND_US, microseconds, utc
 from gpudiag.run import Run
 
 SERIAL_BELOW = 1.2

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order, of_its_gpu
-from gpudiag.measures.weighted import weighted_mean
 from gpudiag.run import Run
 
 AVERAGED_LIMIT = 1.3

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._trials.proportions import wilson_pct
+from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
-from gpudiag.measures.intervals import wilson_pct
-from gpudiag.measures.lifetimes import lifetimes
-from gpudiag.measures.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 

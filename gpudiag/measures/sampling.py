@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.once import made_once
+from gpudiag.measures._time.span import limits_us
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
+from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.lifetimes import lifetimes
-from gpudiag.measures.once import made_once
-from gpudiag.measures.span import limits_us
-from gpudiag.measures.stamps import SECOND_US, microseconds, utc
 from gpudiag.run import Run
 from gpudiag.schema import GPU, in_range
 

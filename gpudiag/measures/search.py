@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from gpudiag.measures._time.concurrency import busy_stretches, count_at
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.trial_intervals import lifetimes, trial_names
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
-from gpudiag.measures.concurrency import busy_stretches, count_at
-from gpudiag.measures.lifetimes import lifetimes, trial_names
-from gpudiag.measures.stamps import SECOND_US, microseconds
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.periodicity import find_period
+from gpudiag.measures._time.segments import change_points
+from gpudiag.measures._time.timestamps import SECOND_US, utc
+from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.periodicity import find_period
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
-from gpudiag.measures.segments import change_points
-from gpudiag.measures.stamps import SECOND_US, utc
-from gpudiag.measures.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.run import Run
 
 MAX_BLOCKS = 240

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.weighted import weighted_mean
+from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
-from gpudiag.measures.utilization import BUSY_PCT
-from gpudiag.measures.weighted import weighted_mean
-from gpudiag.measures.work import stretches
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT
 
 POWER_BITS = 0x4 | 0x80
 THERMAL_BITS = 0x20 | 0x40

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._trials.abandoned import find_open_trials
+from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
-from gpudiag.measures.intervals import streak_probability, wilson_pct
-from gpudiag.measures.lifetimes import lifetimes
-from gpudiag.measures.orphans import find_open_trials
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 

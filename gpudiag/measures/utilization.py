@@ -9,11 +9,14 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.concurrency import busy_stretches
+from gpudiag.measures._time.once import made_once
+from gpudiag.measures._time.series import series
+from gpudiag.measures._time.timestamps import microseconds
+from gpudiag.measures._time.trial_intervals import lifetimes, open_trials
+from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.boards import gpu_boards
-from gpudiag.measures.concurrency import busy_stretches
-from gpudiag.measures.lifetimes import lifetimes, open_trials
-from gpudiag.measures.once import made_once
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
     by_gpu,
@@ -23,15 +26,9 @@ from gpudiag.measures.sampling import (
     gpu_order,
     longest_period_s,
 )
-from gpudiag.measures.series import series
-from gpudiag.measures.stamps import microseconds
-from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
-IDLE_PCT = 10.0
-"""At or below this a GPU is idle (SageMaker LowGPUUtilization, gpu_threshold 10)."""
-BUSY_PCT = 50.0
-"""From here on it is busy (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
 BASELINE_PCT = 5.0
 BASELINE_MIB = 300.0
 

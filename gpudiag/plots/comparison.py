@@ -13,11 +13,11 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots.axes import count_axis, duration_scale, legend_above
-from gpudiag.plots.cells import LABELS, edge
-from gpudiag.plots.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED, STATE_COLORS, darker
-from gpudiag.plots.picture import Plot, painter
-from gpudiag.plots.wording import counted, duration_text, short
+from gpudiag.plots._draw.axes import count_axis, duration_scale, legend_above
+from gpudiag.plots._draw.cells import LABELS, edge
+from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED, STATE_COLORS, darker
+from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.plots._draw.wording import counted, duration_text, short
 
 if TYPE_CHECKING:
     import pandas as pd

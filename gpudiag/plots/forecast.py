@@ -10,17 +10,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.plots.axes import legend_above
-from gpudiag.plots.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
-from gpudiag.plots.picture import Plot, painter
-from gpudiag.plots.wording import counted
+from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
+from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.plots._draw.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-    from gpudiag.whatif.estimate import Estimate
-    from gpudiag.whatif.forecast import Forecast
+    from gpudiag.forecast.estimate import Estimate
+    from gpudiag.forecast.parallelism.what_if import Forecast
 
 WIDTH = 0.28
 

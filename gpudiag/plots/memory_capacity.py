@@ -10,16 +10,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.plots.axes import legend_above
-from gpudiag.plots.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
-from gpudiag.plots.picture import Plot, painter
+from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
+from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gpudiag.whatif.memory_capacity import MemoryCapacity
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
 
-MIB_PER_GIB = 1024
 MAX_BARS = 14
 MAX_LABEL = 26
 BEYOND = 1.6

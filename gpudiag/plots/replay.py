@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.plots.axes import count_axis, legend_above
-from gpudiag.plots.palette import ACCENT, INK, MUTED, STATE_COLORS
-from gpudiag.plots.picture import Picture, Plot, painter
-from gpudiag.plots.wording import counted
-from gpudiag.whatif.replay_result import PrunerReplay
+from gpudiag.forecast.pruning.result import PrunerReplay
+from gpudiag.plots._draw.axes import count_axis, legend_above
+from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, STATE_COLORS
+from gpudiag.plots._draw.picture import Picture, Plot, painter
+from gpudiag.plots._draw.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from gpudiag.display.blocks import Block
 from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError, UnknownInput
-from gpudiag.readers.problems import Problem
-from gpudiag.readers.source import Source
+from gpudiag.readers._io.problems import Problem
+from gpudiag.readers._io.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import Literal
 
 from gpudiag.errors import InputError
 from gpudiag.readers import artifacts, telemetry, trials
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader
-from gpudiag.readers.source import Source
 
 Kind = Literal["telemetry", "trials", "artifacts"]
 

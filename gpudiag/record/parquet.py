@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gpudiag.readers.record_format import PARQUET_KEY
+from gpudiag.readers._io.record_format import PARQUET_KEY
 
 JOURNAL = ".journal.csv"
 
@@ -25,8 +25,8 @@ def convert(journal: Path, path: Path) -> Path:
     import polars as pl
     import pyarrow.parquet as pq
 
-    from gpudiag.readers.problems import ProblemLog
-    from gpudiag.readers.source import Source
+    from gpudiag.readers._io.problems import ProblemLog
+    from gpudiag.readers._io.source import Source
     from gpudiag.readers.telemetry.gpudiag_csv import sessions
 
     found = sessions(Source.open(journal), ProblemLog())

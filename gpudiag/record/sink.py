@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gpudiag.errors import ConfigError
-from gpudiag.readers.record_format import COLUMNS, GPU_LINE, MAGIC, VERSION
+from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, MAGIC, VERSION
 from gpudiag.record.readings import Device, Row
 
 MB = 1_000_000

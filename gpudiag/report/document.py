@@ -19,8 +19,8 @@ from gpudiag.advice.engine import Advice
 from gpudiag.advice.export import advice_entry, recommendation_entries
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
+from gpudiag.measures._time.window import ORPHAN
 from gpudiag.measures.base import clean, facts
-from gpudiag.measures.window import ORPHAN
 from gpudiag.report.headline import headline
 from gpudiag.rules.engine import Rule, Status, Verdict
 from gpudiag.rules.suppression import Applied

@@ -11,14 +11,14 @@ from typing import Any
 from gpudiag.display.blocks import Block, Figure, Masthead, Note
 from gpudiag.display.format import quantity
 from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.parallelism import told
+from gpudiag.forecast.parallelism.what_if import Forecast, what_if
+from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.forecast import THROUGHPUT
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
-from gpudiag.plots.picture import Picture
 from gpudiag.plots.replay import LEARNING_CURVES
 from gpudiag.report.show import Display
 from gpudiag.run import Run
-from gpudiag.whatif import told
-from gpudiag.whatif.forecast import Forecast, what_if
 
 NOT_ASKED = "No other pruner was asked for: give one, e.g. `patient(hyperband(min_resource=3), patience=4)`."
 

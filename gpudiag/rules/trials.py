@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.orphans import CROWDED
+from gpudiag.measures._trials.abandoned import CROWDED
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules.engine import Evidence, Severity, rule
 from gpudiag.rules.wording import count, span

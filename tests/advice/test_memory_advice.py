@@ -8,7 +8,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.simulation import Gpu
-from tests.whatif.memoryruns import mixed_run
+from tests.forecast.memoryruns import mixed_run
 
 
 def advised(run: gd.Run, name: str) -> list[dict[str, object]]:

@@ -13,9 +13,9 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.errors import GpudiagError, NotMeasurable
+from gpudiag.forecast.memory.capacity import MemoryCapacity
+from gpudiag.forecast.memory.peaks import NO_MEMORY
 from gpudiag.run import Run
-from gpudiag.whatif.memory_capacity import MemoryCapacity
-from gpudiag.whatif.memory_peaks import NO_MEMORY
 
 pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 

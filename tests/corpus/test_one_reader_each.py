@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpudiag.readers import artifacts, telemetry, trials
-from gpudiag.readers.source import Source
+from gpudiag.readers._io.source import Source
 
 pytestmark = pytest.mark.corpus
 

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from gpudiag import clock
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
-from gpudiag.readers.source import Source
 from gpudiag.readers.trials import read_trials
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform
 
@@ -242,7 +242,7 @@ def test_tables_conform_and_nothing_is_dropped(optuna_corpus: Path) -> None:
 
 
 def test_schemas_of_the_corpus_are_the_ones_we_know(optuna_corpus: Path) -> None:
-    from gpudiag.readers.trials.optuna_rdb import KNOWN, NEWEST
+    from gpudiag.readers._studies.optuna_rdb import KNOWN, NEWEST
 
     seen = set()
     for path in (optuna_corpus / "sqlite").iterdir():

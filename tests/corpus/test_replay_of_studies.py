@@ -9,12 +9,12 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.errors import GpudiagError
+from gpudiag.forecast.pruning.play import as_recorded, backtest
+from gpudiag.forecast.pruning.pruner import quiet, resolve_pruner
+from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.stage import Stage
 from gpudiag.readers.trials import read_trials
 from gpudiag.run import Run
-from gpudiag.whatif.replay_play import as_recorded, backtest
-from gpudiag.whatif.replay_pruner import quiet, resolve_pruner
-from gpudiag.whatif.replay_record import recorded_studies
-from gpudiag.whatif.replay_stage import Stage
 
 pytestmark = [pytest.mark.corpus, pytest.mark.slow]
 

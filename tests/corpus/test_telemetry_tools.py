@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
-from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry import read_telemetry
 
 pytestmark = pytest.mark.corpus

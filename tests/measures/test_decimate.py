@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smallruns import at
 
-from gpudiag.measures.decimate import decimate
+from gpudiag.measures._time.decimate import decimate
 
 
 @given(st.integers(1, 400), st.integers(4, 60), st.integers(0, 10_000))

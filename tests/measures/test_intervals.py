@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudiag.measures.intervals import clopper_pearson_pct, streak_probability, wilson_pct
+from gpudiag.measures._trials.proportions import clopper_pearson_pct, streak_probability, wilson_pct
 
 
 @given(st.integers(1, 500), st.data())

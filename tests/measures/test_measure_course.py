@@ -11,17 +11,17 @@ import pytest
 from scipy import stats
 from smallruns import at, gpu, gpus, reports, run, study, trials
 
+from gpudiag.measures._time.periodicity import find_period
+from gpudiag.measures._time.segments import PENALTY, change_points
+from gpudiag.measures._trials.failure_text import classify
 from gpudiag.measures.agreement import measure_agreement
 from gpudiag.measures.balance import measure_balance
-from gpudiag.measures.failure_text import classify
 from gpudiag.measures.failures import measure_failures
 from gpudiag.measures.feed import measure_feed
 from gpudiag.measures.leak import measure_leak
 from gpudiag.measures.loader import measure_loader
-from gpudiag.measures.periodicity import find_period
 from gpudiag.measures.recorder import measure_recorder
 from gpudiag.measures.search import measure_search
-from gpudiag.measures.segments import PENALTY, change_points
 from gpudiag.measures.stalls import measure_stalls
 from gpudiag.schema import EVENTS, HOST, REPORTS, conform
 

@@ -13,9 +13,9 @@ from poolrun import CELLS, Pool, make
 from smallruns import at, gpu, gpus, run, trials
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.ledger_frames import MAX_SPANS, spans
+from gpudiag.measures._time.timeline import Timeline
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
-from gpudiag.measures.ledger_frames import MAX_SPANS, spans
-from gpudiag.measures.timeline import Timeline
 from gpudiag.run import Run
 from gpudiag.simulation import Foreign, Gpu, simulate
 

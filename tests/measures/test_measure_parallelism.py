@@ -12,7 +12,7 @@ from smallruns import gpu, run, trials
 from gpudiag.comparison.compare import compare
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.concurrency import busy_stretches, count_at, fifo_slots
+from gpudiag.measures._time.concurrency import busy_stretches, count_at, fifo_slots
 from gpudiag.measures.parallelism import effective_parallelism, measure_parallelism
 from gpudiag.run import Run
 

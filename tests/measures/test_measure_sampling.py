@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from smallruns import at, gpu, run, trials
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.sampling import by_gpu, cell_borders, cells, gpu_order, measure_sampling, sample_weights
-from gpudiag.measures.weighted import weighted_mean, weighted_quantiles
 
 
 def grid_weights(stamps_ds: list[int]) -> list[float]:

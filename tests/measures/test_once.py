@@ -9,7 +9,7 @@ import pytest
 from smallruns import gpu, run, trials
 
 import gpudiag as gd
-from gpudiag.measures.once import once, sharing
+from gpudiag.measures._time.once import once, sharing
 
 
 class Thing:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpudiag.measures._time.timeline import CELLS, Lives, Samples, _rank, draw_timeline, first_activity
 from gpudiag.measures.sampling import cell_borders
-from gpudiag.measures.timeline import CELLS, Lives, Samples, _rank, draw_timeline, first_activity
 
 US = 1_000_000
 NOTHING = np.zeros(0, np.int64)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from matplotlib.dates import date2num, num2date
 from matplotlib.figure import Figure
 
-from gpudiag.plots.axes import ClockFormatter, clock_ticks, duration_scale, time_axis
-from gpudiag.plots.wording import counted, duration_text, share_text
+from gpudiag.plots._draw.axes import ClockFormatter, clock_ticks, duration_scale, time_axis
+from gpudiag.plots._draw.wording import counted, duration_text, share_text
 
 BERLIN = ZoneInfo("Europe/Berlin")
 TAIPEI = ZoneInfo("Asia/Taipei")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from gpudiag.plots.palette import (
+from gpudiag.plots._draw.palette import (
     CELL_COLORS,
     CELL_HATCHES,
     GPU_COLORS,

@@ -10,11 +10,11 @@ import pytest
 from matplotlib.collections import LineCollection
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.pruning.replay import replay_pruner
+from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.plots.replay import learning_curves, plot_learning_curves
 from gpudiag.run import Run
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform
-from gpudiag.whatif.replay import replay_pruner
-from gpudiag.whatif.replay_result import PrunerReplay
 
 CURVES = {0: [0.5, 0.4, 0.3], 1: [0.9, 0.8, 0.7], 2: [0.6, 0.5], 3: [0.4, math.nan, 0.2]}
 

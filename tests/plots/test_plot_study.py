@@ -13,10 +13,10 @@ from matplotlib.collections import LineCollection, QuadMesh
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
+from gpudiag.plots._draw.palette import STATE_COLORS
 from gpudiag.plots.duration_ecdf import MAX_STEPS, plot_duration_ecdf
 from gpudiag.plots.learning_curves import MOST_CURVES, alt_learning_curves, plot_learning_curves
 from gpudiag.plots.memory_by_trial import alt_memory_by_trial, plot_memory_by_trial
-from gpudiag.plots.palette import STATE_COLORS
 from gpudiag.plots.parallel_coordinates import alt_parallel_coordinates, plot_parallel_coordinates
 from gpudiag.plots.power_use import alt_power_use, plot_power_use
 from gpudiag.schema import STATES

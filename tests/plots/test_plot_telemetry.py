@@ -13,9 +13,9 @@ from hypothesis.extra.numpy import arrays
 from matplotlib.collections import QuadMesh
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.plots._draw.telemetry import Trace, reduce, traces
 from gpudiag.plots.memory import plot_memory
 from gpudiag.plots.power import plot_power
-from gpudiag.plots.telemetry import Trace, reduce, traces
 from gpudiag.plots.utilization import plot_utilization
 from gpudiag.plots.utilization_map import plot_utilization_map
 

@@ -11,7 +11,7 @@ from matplotlib.dates import date2num
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots.palette import STATE_COLORS
+from gpudiag.plots._draw.palette import STATE_COLORS
 from gpudiag.plots.timeline import plot_timeline
 
 SMALL = Size(trials=30, gpus=2, samples=200)

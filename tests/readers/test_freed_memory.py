@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from gpudiag.readers import freed_memory
+from gpudiag.readers._io import freed_memory
 
 
 def test_no_memory_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import refuse
-from gpudiag.readers.source import Source
 
 CASES = {
     "timestamp,n1_watts,total_watts\n2026-05-05T19:14:51,1,2\n": "none of its columns is known (timestamp, n1_watts, ",

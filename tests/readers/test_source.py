@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.errors import InputError, InputNotFound
-from gpudiag.readers.source import HEAD_BYTES, Source
+from gpudiag.readers._io.source import HEAD_BYTES, Source
 
 TEXT = "".join(f"{k},{k * 0.5}\n" for k in range(40_000))
 ENCODED = {

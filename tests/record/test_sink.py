@@ -16,7 +16,7 @@ from replay import device
 
 from gpudiag import read_telemetry
 from gpudiag.errors import ConfigError, InputError
-from gpudiag.readers.record_format import COLUMNS, KINDS
+from gpudiag.readers._io.record_format import COLUMNS, KINDS
 from gpudiag.record.readings import Row
 from gpudiag.record.sink import CsvSink, line, stamp
 

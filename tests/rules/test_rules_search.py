@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from small_profiles import NAN, profile, verdict
 
-from gpudiag.measures.intervals import wilson_pct
-from gpudiag.measures.orphans import CROWDED
+from gpudiag.measures._trials.abandoned import CROWDED
+from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile

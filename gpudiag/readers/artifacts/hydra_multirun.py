@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers.artifacts.batch import batch
-from gpudiag.readers.artifacts.log_lines import FAILURES, kind_of
-from gpudiag.readers.artifacts.training_log import line_stamp
+from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._batches.line_stamps import line_stamp
+from gpudiag.readers._batches.log_lines import FAILURES, kind_of
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.lines import numbered_lines
 
 NAME = "hydra-multirun"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
-from gpudiag.readers.artifacts.batch import batch
+from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
 
 NAME = "lightning-csv"
 _MOST = 2**53

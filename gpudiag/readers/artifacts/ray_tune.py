@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers.artifacts.batch import batch
+from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
 
 NAME = "ray-tune"
 

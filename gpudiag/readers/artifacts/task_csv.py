@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpudiag.errors import InputError
+from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.flat import is_trials_header, typed
 from gpudiag.readers.artifacts import task_jsonl
-from gpudiag.readers.artifacts.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.trials.flat import is_trials_header, typed
 
 NAME = "task-csv"
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
-from gpudiag.readers.artifacts.task_words import (
+from gpudiag.readers._batches.task_words import (
     DETAIL,
     DURATION_MS,
     DURATION_S,
@@ -36,12 +36,12 @@ from gpudiag.readers.artifacts.task_words import (
     TASK_PARTS,
     TIMES,
 )
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.end_order import checked_ends
+from gpudiag.readers._studies.pivot import column, plain
+from gpudiag.readers._studies.timestamps import EPOCH_S, Stamps, duration_s, to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.trials.order import checked_ends
-from gpudiag.readers.trials.pivot import column, plain
-from gpudiag.readers.trials.stamps import EPOCH_S, Stamps, duration_s, to_utc
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
 NAME = "task-jsonl"

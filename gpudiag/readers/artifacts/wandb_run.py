@@ -12,11 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers.artifacts.batch import batch
+from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.wandb_log import (
+    EXIT,
+    KEY,
+    MAGIC,
+    RUN,
+    VALUE_JSON,
+    Message,
+    epoch_us,
+    inner,
+    number,
+    records,
+    text,
+)
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.wandb_log import EXIT, KEY, MAGIC, RUN, VALUE_JSON, Message, epoch_us, inner, number, records, text
 
 NAME = "wandb-run"
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpudiag.clock import parse_zone
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
-from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry import (
     amd_smi,
     dcgmi,

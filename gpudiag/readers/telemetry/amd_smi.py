@@ -9,13 +9,13 @@ import csv
 import re
 from datetime import UTC, datetime
 
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import Moment
+from gpudiag.readers._shape.snapshots import Snapshots, quantity
+from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.moments import Moment
-from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
-from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "amd-smi"
 

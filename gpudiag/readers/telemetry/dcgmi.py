@@ -11,16 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, stamp_rows
+from gpudiag.readers._fields.dcgm_fields import BY_NAME, BY_NUMBER, BY_TAG, Metric, without_blanks
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish, nothing_usable
+from gpudiag.readers._shape.long_form import widen, with_total, xid_events
+from gpudiag.readers._shape.snapshots import quantity
+from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.column_text import gpu_ticks, holds, read_rows, stamp_rows
-from gpudiag.readers.telemetry.dcgm_fields import BY_NAME, BY_NUMBER, BY_TAG, Metric, without_blanks
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.long_form import widen, with_total, xid_events
-from gpudiag.readers.telemetry.snapshots import quantity
-from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "dcgmi dmon"
 OTHER_ENTITY = "row of a MIG instance, link or CPU"

@@ -1,4 +1,4 @@
-"""``gpudiag record``: the recorder's own CSV, session after session (see :mod:`gpudiag.readers.record_format`)."""
+"""``gpudiag record``: the recorder's own CSV, session after session (see :mod:`gpudiag.readers._io.record_format`)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pandas as pd
 import polars as pl
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, NUMBERS, TEXTS, VERSION
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish
+from gpudiag.readers._shape.identity import Face, resolve
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, NUMBERS, TEXTS, VERSION
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.finish import finish
-from gpudiag.readers.telemetry.identity import Face, resolve
 
 NAME = "gpudiag-record"
 STEP_US = 1_000_000

@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.record_format import PARQUET_KEY
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.parquet_file import schema_of, table_of, unreadable
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.record_format import PARQUET_KEY
-from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry.gpudiag_csv import Session, tables
 
 NAME = "gpudiag-record-parquet"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gpudiag.readers._io.lines import is_screen, numbered_lines, plain, screen_refused
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.lines import is_screen, numbered_lines, plain, screen_refused
-from gpudiag.readers.telemetry.moments import Moment, read_moment
-from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
 
 NAME = "gpustat"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpudiag.readers._io.json_documents import documents
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import read_moment
+from gpudiag.readers._shape.snapshots import Snapshots
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.json_documents import documents
-from gpudiag.readers.telemetry.moments import read_moment
-from gpudiag.readers.telemetry.snapshots import Snapshots
 
 NAME = "gpustat JSON"
 

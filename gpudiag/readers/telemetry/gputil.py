@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.moments import Moment, read_moment
-from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
 
 NAME = "GPUtil"
 NOTE = "GPUtil printed memory as a share of its size only; say memory by another tool to have it in MiB."

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpudiag.readers._delimited.sweep import Sweep
+from gpudiag.readers._delimited.sweep_tables import assemble
+from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless
+from gpudiag.readers._io.json_documents import documents
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Block, Source
+from gpudiag.readers._shape.finish import nothing_usable
+from gpudiag.readers._shape.moments import Moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Block, Source
-from gpudiag.readers.telemetry.assemble import assemble
-from gpudiag.readers.telemetry.finish import nothing_usable
-from gpudiag.readers.telemetry.json_documents import documents
-from gpudiag.readers.telemetry.moments import Moment
-from gpudiag.readers.telemetry.sweep import Sweep
-from gpudiag.readers.telemetry.table_layout import layout_of, names_columns, unitless
 
 NAME = "json-samples"
 _SEPARATOR = "\t"

@@ -16,13 +16,13 @@ from pathlib import Path
 import pandas as pd
 
 from gpudiag.errors import InputError
+from gpudiag.readers._fields.wandb_metrics import whole_of
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.sqlite_file import MAGIC, open_readonly
+from gpudiag.readers._shape.finish import finish, nothing_usable
+from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.ticks import is_epoch
-from gpudiag.readers.telemetry.wandb_metrics import whole_of
-from gpudiag.readers.trials.sqlite_file import MAGIC, open_readonly
 
 NAME = "MLflow metrics"
 DATABASE_NAME = "MLflow database"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.source import Source
 
 NAME = "npu-smi"
 

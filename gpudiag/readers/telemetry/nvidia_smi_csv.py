@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpudiag.errors import ConfigError, InputError
+from gpudiag.readers._delimited.grid import Layout
+from gpudiag.readers._delimited.guess import guess_names, has_units, rows_like
+from gpudiag.readers._delimited.sweep import Sweep
+from gpudiag.readers._delimited.sweep_tables import assemble
+from gpudiag.readers._fields.nvidia_fields import announces, layout_of, legal, own_name, split_header
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.assemble import assemble
-from gpudiag.readers.telemetry.grid import Layout
-from gpudiag.readers.telemetry.guess import guess_names, has_units, rows_like
-from gpudiag.readers.telemetry.moments import read_moment
-from gpudiag.readers.telemetry.nvidia_fields import announces, layout_of, legal, own_name, split_header
-from gpudiag.readers.telemetry.sweep import Sweep
 
 NAME = "nvidia-smi-query-csv"
 _SNIFFED_LINES = 100

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, stamp_rows
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.column_text import gpu_ticks, holds, read_rows, stamp_rows
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
 
 NAME = "nvidia-smi dmon"
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
+from gpudiag.readers._delimited.column_text import TORN, holds, read_rows, stamp_rows
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.column_text import TORN, holds, read_rows, stamp_rows
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
 
 NAME = "nvidia-smi pmon"
 IDLE = "row of a GPU without a process"

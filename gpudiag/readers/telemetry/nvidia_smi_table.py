@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._io.lines import is_screen, numbered_lines, screen_refused
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape import smi_table, ticks
+from gpudiag.readers._shape.finish import finish, nothing_usable
+from gpudiag.readers._shape.identity import Face, resolve, short_bus_id
+from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry import smi_table, ticks
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.identity import Face, resolve, short_bus_id
-from gpudiag.readers.telemetry.lines import is_screen, numbered_lines, screen_refused
-from gpudiag.readers.telemetry.moments import Moment, read_moment
 from gpudiag.readers.telemetry.smi_messages import failure
 
 NAME = "nvidia-smi table"

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from gpudiag.errors import InputError
+from gpudiag.readers._fields.nvidia_fields import REASON_BITS
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.identity import short_bus_id
+from gpudiag.readers._shape.moments import read_moment
+from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.identity import short_bus_id
-from gpudiag.readers.telemetry.moments import read_moment
-from gpudiag.readers.telemetry.nvidia_fields import REASON_BITS
-from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
 
 NAME = "nvidia-smi XML"
 

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish, nothing_usable
+from gpudiag.readers._shape.snapshots import quantity
+from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.snapshots import quantity
-from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "nvitop CSV"
 NOTE = "Values are means over each collection interval."

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.parquet_file import schema_of, table_of, unreadable
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.parquet_file import schema_of, table_of, unreadable
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.finish import finish
 from gpudiag.schema import TABLES, Kind, Table, conform
 
 NAME = "gpudiag-parquet"

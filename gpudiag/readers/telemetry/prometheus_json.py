@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._fields.metric_names import METRICS, Cards, is_of_instance
+from gpudiag.readers._io.json_documents import documents
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish, nothing_usable
+from gpudiag.readers._shape.long_form import widen
+from gpudiag.readers._shape.snapshots import Snapshots, quantity
+from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.json_documents import documents
-from gpudiag.readers.telemetry.long_form import widen
-from gpudiag.readers.telemetry.metric_names import METRICS, Cards, is_of_instance
-from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
-from gpudiag.readers.telemetry.ticks import is_epoch
 
 NAME = "Prometheus JSON"
 NAMELESS = "series without a metric name"

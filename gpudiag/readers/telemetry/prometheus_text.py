@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from gpudiag.readers._fields.dcgm_fields import FB_FREE, XID, Metric, is_blank
+from gpudiag.readers._fields.metric_names import METRICS, PROCESS_MEMORY, Cards, is_of_instance
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.dcgm_fields import FB_FREE, XID, Metric, is_blank
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.metric_names import METRICS, PROCESS_MEMORY, Cards, is_of_instance
-from gpudiag.readers.telemetry.moments import Moment, read_moment
-from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
 
 NAME = "Prometheus text"
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._delimited.sweep import OTHER
+from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.corrections import correct
+from gpudiag.readers._shape.finish import finish
+from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.prose_rows import bare_row, columns_of
+from gpudiag.readers._shape.ticks import apart, moment_column, zone_note
+from gpudiag.readers._shape.timestamps import STAMP, tell_form
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.aliases import meaning_of
-from gpudiag.readers.telemetry.corrections import correct
-from gpudiag.readers.telemetry.finish import finish
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.moments import Moment, read_moment
-from gpudiag.readers.telemetry.prose_rows import bare_row, columns_of
-from gpudiag.readers.telemetry.stamps import STAMP, tell_form
-from gpudiag.readers.telemetry.sweep import OTHER
-from gpudiag.readers.telemetry.ticks import apart, moment_column, zone_note
 
 NAME = "prose"
 _SNIFFED_LINES = 60

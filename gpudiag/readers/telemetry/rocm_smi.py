@@ -10,17 +10,18 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpudiag.readers._io.json_documents import documents
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.json_documents import documents
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.moments import Moment, read_moment
-from gpudiag.readers.telemetry.snapshots import Snapshots, quantity
+from gpudiag.units import BYTES_PER_MIB
 
 NAME = "rocm-smi"
 
-_MIB = 1 / 2**20
+_MIB = 1 / BYTES_PER_MIB
 _COLUMNS: dict[str, tuple[tuple[str, float], ...]] = {
     "util_pct": (("GPU use (%)", 1), ("GPU%", 1)),
     "mem_util_pct": (("GPU Memory Read/Write Activity (%)", 1), ("GPU memory use (%)", 1)),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.moments import read_moment
 
 NAME = "nvidia-smi message"
 

@@ -6,15 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiag.errors import ConfigError, InputError
-from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.aliases import meaning_of
-from gpudiag.readers.telemetry.assemble import assemble
-from gpudiag.readers.telemetry.grid import Layout
-from gpudiag.readers.telemetry.stamps import swapped
-from gpudiag.readers.telemetry.sweep import TORN, Sweep
-from gpudiag.readers.telemetry.table_layout import (
+from gpudiag.readers._delimited.grid import Layout
+from gpudiag.readers._delimited.sweep import TORN, Sweep
+from gpudiag.readers._delimited.sweep_tables import assemble
+from gpudiag.readers._delimited.table_layout import (
     BLANKS,
     Header,
     find_header,
@@ -25,8 +20,13 @@ from gpudiag.readers.telemetry.table_layout import (
     split,
     unitless,
 )
-from gpudiag.readers.telemetry.table_text import Prepare, join_decimals, quoting, squeeze, unquote_lines
-from gpudiag.readers.telemetry.wide import is_wide, long, metric_of_numbers, with_metric
+from gpudiag.readers._delimited.table_text import Prepare, join_decimals, quoting, squeeze, unquote_lines
+from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.timestamps import swapped
+from gpudiag.readers._shape.wide import is_wide, long, metric_of_numbers, with_metric
+from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "table-csv"
 _SNIFFED_LINES = 60

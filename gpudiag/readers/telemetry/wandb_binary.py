@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from gpudiag.readers._fields.wandb_metrics import Tick, is_number, joined, plain_name, tables
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, Message, epoch_us, inner, records, text
+from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.wandb_metrics import Tick, is_number, joined, plain_name, tables
-from gpudiag.readers.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, Message, epoch_us, inner, records, text
 
 NAME = "W&B run file"
 

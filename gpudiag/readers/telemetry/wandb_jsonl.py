@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from gpudiag.readers._fields.wandb_metrics import Tick, is_number, joined, plain_name, tables
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish, nothing_usable
+from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.telemetry.finish import finish, nothing_usable
-from gpudiag.readers.telemetry.lines import numbered_lines
-from gpudiag.readers.telemetry.ticks import is_epoch
-from gpudiag.readers.telemetry.wandb_metrics import Tick, is_number, joined, plain_name, tables
 
 NAME = "W&B events"
 

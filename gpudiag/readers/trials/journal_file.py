@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from io import BufferedReader
 from typing import cast
 
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.assemble import assemble
+from gpudiag.readers._studies.journal import BLOCKS_IN_USE, no_collection, replay
+from gpudiag.readers._studies.journal_tables import to_stored
+from gpudiag.readers._studies.stored import pick_study
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.journal import BLOCKS_IN_USE, no_collection, replay
-from gpudiag.readers.trials.journal_tables import to_stored
-from gpudiag.readers.trials.stored import pick_study
 
 NAME = "optuna-journal"
 BLOCK_BYTES = 16 * 1024 * 1024

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.own_descriptor import own_descriptor
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import HEAD_BYTES, Source
+from gpudiag.readers._io.sqlite_database import NotColumnar, SqliteRows, open_columns
+from gpudiag.readers._io.sqlite_file import BUSY_S, MAGIC, beside, open_readonly, private_copy
+from gpudiag.readers._studies.assemble import assemble
+from gpudiag.readers._studies.optuna_rdb import NEWEST, newer_revision, read_rdb
+from gpudiag.readers._studies.stored import Stored
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.own_descriptor import own_descriptor
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import HEAD_BYTES, Source
-from gpudiag.readers.trials.assemble import assemble
-from gpudiag.readers.trials.optuna_rdb import NEWEST, newer_revision, read_rdb
-from gpudiag.readers.trials.sqlite_database import NotColumnar, SqliteRows, open_columns
-from gpudiag.readers.trials.sqlite_file import BUSY_S, MAGIC, beside, open_readonly, private_copy
-from gpudiag.readers.trials.stored import Stored
 
 NAME = "optuna-sqlite"
 LARGE_BYTES = 16 * 1024 * 1024

@@ -6,10 +6,10 @@ import csv
 from collections.abc import Sequence
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.flat import from_columns, is_trials_header, typed
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.trials.flat import from_columns, is_trials_header, typed
 
 NAME = "optuna-trials-csv"
 DASHBOARD_NAME = "optuna-dashboard-csv"

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.flat import from_columns, is_trials_header
 from gpudiag.readers.base import Reader, ReadOptions, Trials
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.source import Source
-from gpudiag.readers.trials.flat import from_columns, is_trials_header
 
 NAME = "optuna-cli-json"
 YAML_NAME = "optuna-cli-yaml"

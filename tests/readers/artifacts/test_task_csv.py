@@ -9,10 +9,10 @@ import pytest
 
 from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import task_csv
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
-from gpudiag.readers.source import Source
 
 
 def put(folder: Path, text: str) -> Source:

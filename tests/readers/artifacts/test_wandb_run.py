@@ -12,9 +12,9 @@ import pytest
 
 from gpudiag.clock import parse_zone
 from gpudiag.load import load_run, walk
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import wandb_run
 from gpudiag.readers.base import ReadOptions, Trials
-from gpudiag.readers.source import Source
 
 AT_S = 1_700_000_000
 

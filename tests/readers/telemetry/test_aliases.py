@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpudiag.readers.telemetry.aliases import meaning_of
+from gpudiag.readers._fields.aliases import meaning_of
 
 SPELLINGS = {
     "util_pct": "gpu_util|gpu_util%|gpu_util(%)|gpu_util_%|gpu_util_pct|gpu_util_percent|gpu_utilization|gpuUtil|"

@@ -18,9 +18,9 @@ import zstandard
 from telemetry_sample import Content, Sample
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import READERS as ARTIFACT_READERS
 from gpudiag.readers.base import Telemetry
-from gpudiag.readers.source import Source
 from gpudiag.readers.telemetry import READERS, read_telemetry
 from gpudiag.readers.trials import READERS as TRIAL_READERS
 from gpudiag.schema import TABLES, dtype, in_range
@@ -131,6 +131,22 @@ def test_all_rows_are_read_sorted_and_unique(sample: Sample, tmp_path: Path) -> 
     for _, own in telemetry.gpu.groupby("gpu", sort=False):
         assert own["time"].is_monotonic_increasing
         assert own.index[-1] - own.index[0] == len(own) - 1, "rows of one GPU stand together"
+
+
+@over(SAMPLES)
+def test_values_are_what_the_content_says(sample: Sample, tmp_path: Path) -> None:
+    assert sample.first and sample.last, (
+        f"{sample.id}: give first= and last=, the first and last row as the content says them, e.g. "
+        "first='2025-03-01T10:00:00Z gpu=0 util_pct=35 mem_used_mib=4096'"
+    )
+    frame = rows(read(sample, sample.content, tmp_path), sample)
+    for expected, row in zip(sample.ends, (frame.iloc[0], frame.iloc[-1]), strict=True):
+        given = {name: value for name, value in row.items() if pd.notna(value)}
+        assert set(given) == set(expected), sample.id
+        assert given.pop("time") == pd.Timestamp(expected["time"]), sample.id
+        for name, value in given.items():
+            same_value = value == expected[name] if isinstance(value, str) else float(value) == float(expected[name])
+            assert same_value or value == pytest.approx(float(expected[name]), rel=1e-9), (sample.id, name, value)
 
 
 @over(SAMPLES)

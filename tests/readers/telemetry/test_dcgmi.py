@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from gpudiag.errors import InputError
+from gpudiag.readers._fields.dcgm_fields import without_blanks
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import read_telemetry
-from gpudiag.readers.telemetry.dcgm_fields import without_blanks
 
 
 def read(text: str, folder: Path, **options: object) -> Telemetry:

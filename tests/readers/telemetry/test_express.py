@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_csv_fuzz import logs
 
-from gpudiag.readers.telemetry import express
-from gpudiag.readers.telemetry.cell_words import CellWords
-from gpudiag.readers.telemetry.grid import Layout, parse, split_lines
-from gpudiag.readers.telemetry.nvidia_fields import layout_of, split_header
+from gpudiag.readers._delimited import express
+from gpudiag.readers._delimited.cell_words import CellWords
+from gpudiag.readers._delimited.grid import Layout, parse, split_lines
+from gpudiag.readers._fields.nvidia_fields import layout_of, split_header
 
 ROW = "2026/02/15 06:12:{:02d}.455, {}, GPU-aaaa{}, [N/A], 5 %, 100 MiB, 70.25 W, P0, 0x00000000000000{:02X}"
 HEAD = (

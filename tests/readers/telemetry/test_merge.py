@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpudiag.readers._shape.identity import Face, resolve, same_model, short_bus_id
+from gpudiag.readers._shape.merge import merge
 from gpudiag.readers.base import Telemetry
-from gpudiag.readers.telemetry.identity import Face, resolve, same_model, short_bus_id
-from gpudiag.readers.telemetry.merge import merge
 from gpudiag.schema import TABLES, conform
 
 A, B = "GPU-aaaaaaaa", "GPU-bbbbbbbb"

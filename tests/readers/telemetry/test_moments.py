@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiag.readers.telemetry.moments import read_moment
-from gpudiag.readers.telemetry.stamps import NVIDIA, swapped, tell_form
+from gpudiag.readers._shape.moments import read_moment
+from gpudiag.readers._shape.timestamps import NVIDIA, swapped, tell_form
 
 
 @pytest.mark.parametrize(

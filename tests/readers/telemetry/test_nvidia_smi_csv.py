@@ -253,15 +253,15 @@ def test_many_blocks_are_one_log(read: Any, monkeypatch: pytest.MonkeyPatch, tmp
         lines += [f"{stamp}, {k % 3}, 4"] if k % 101 == 0 else []
         lines += ["--- new run ---"] if k % 700 == 0 else []
     whole = read(*lines)
-    monkeypatch.setattr("gpudiag.readers.source.HEAD_BYTES", 2000)
-    monkeypatch.setattr("gpudiag.readers.source.Source.blocks", _small_blocks)
+    monkeypatch.setattr("gpudiag.readers._io.source.HEAD_BYTES", 2000)
+    monkeypatch.setattr("gpudiag.readers._io.source.Source.blocks", _small_blocks)
     pieces = read(*lines)
     pd.testing.assert_frame_equal(whole.gpu, pieces.gpu)
     assert len(whole.gpu) == 3000 and problems(whole) == problems(pieces)
 
 
 def _small_blocks(self: Any) -> Any:
-    from gpudiag.readers.source import Block
+    from gpudiag.readers._io.source import Block
 
     text = self.path.read_bytes().split(b"\n")[:-1]
     for at in range(0, len(text), 37):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudiag.readers.telemetry.moments import Moment
-from gpudiag.readers.telemetry.ticks import apart, is_epoch, moment_column, since_midnight, spread, zone_note
+from gpudiag.readers._shape.moments import Moment
+from gpudiag.readers._shape.ticks import apart, is_epoch, moment_column, since_midnight, spread, zone_note
 
 START = datetime(2024, 10, 29, 19, 0, 0)
 

@@ -10,10 +10,10 @@ import pytest
 from wandb_bytes import BLOCK, run_file, stats
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.wandb_log import number, records, text
 from gpudiag.readers.base import Telemetry
-from gpudiag.readers.problems import ProblemLog
 from gpudiag.readers.telemetry import read_telemetry
-from gpudiag.readers.wandb_log import number, records, text
 
 AT_S = 1_700_000_000.25
 

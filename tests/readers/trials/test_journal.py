@@ -16,9 +16,10 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 from gpudiag.errors import StudyNotFound
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies import journal_cut
 from gpudiag.readers.base import Trials
-from gpudiag.readers.source import Source
-from gpudiag.readers.trials import READERS, journal_cut, journal_file, read_trials
+from gpudiag.readers.trials import READERS, journal_file, read_trials
 
 FLOAT = '{"name": "FloatDistribution", "attributes": {"step": null, "low": 0, "high": 9, "log": false}}'
 CHOICE = '{"name": "CategoricalDistribution", "attributes": {"choices": ["a", "b"]}}'

@@ -18,9 +18,10 @@ import pytest
 from handmade_studies import CHOICES, T0, execute, frozen, old_schema, set_created_by, sqlite_study, write_study
 
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
-from gpudiag.readers.source import Source
-from gpudiag.readers.trials import optuna_sqlite, read_trials, sqlite_file
-from gpudiag.readers.trials.optuna_rdb import KNOWN, NEWEST
+from gpudiag.readers._io import sqlite_file
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.optuna_rdb import KNOWN, NEWEST
+from gpudiag.readers.trials import optuna_sqlite, read_trials
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from gpudiag.errors import InputError
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.trials.order import checked_ends
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._studies.end_order import checked_ends
 
 
 def stamps(*texts: str | None) -> pd.Series:

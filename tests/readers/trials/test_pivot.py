@@ -17,9 +17,9 @@ from optuna.distributions import (
     distribution_to_json,
 )
 
-from gpudiag.readers.problems import ProblemLog
-from gpudiag.readers.trials.distributions import Distribution, parse_distribution
-from gpudiag.readers.trials.pivot import decode_all, pivot_attributes, pivot_params
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._studies.distributions import Distribution, parse_distribution
+from gpudiag.readers._studies.pivot import decode_all, pivot_attributes, pivot_params
 
 FLOAT = distribution_to_json(FloatDistribution(0, 1))
 INT = distribution_to_json(IntDistribution(0, 9))

@@ -19,14 +19,8 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalRedisBackend
 
 from gpudiag.errors import InputError, StudyNotFound
-from gpudiag.readers.trials import (
-    mysql_columns,
-    optuna_server,
-    postgres_columns,
-    read_trials,
-    server_columns,
-    server_stretches,
-)
+from gpudiag.readers._studies import mysql_columns, postgres_columns, server_columns, server_stretches
+from gpudiag.readers.trials import optuna_server, read_trials
 
 pytestmark = pytest.mark.server
 

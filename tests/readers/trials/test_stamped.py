@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiag.readers.trials.stamped import PREFIX, apply_stamps
+from gpudiag.readers._studies.stamped import PREFIX, apply_stamps
 from gpudiag.schema import STUDIES, TRIALS, conform
 
 TRUE = pd.Timestamp("2026-03-01T10:00:00Z")

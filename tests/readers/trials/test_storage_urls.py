@@ -9,8 +9,8 @@ import pytest
 from handmade_studies import frozen, sqlite_study
 
 from gpudiag.errors import InputError, InputNotFound
+from gpudiag.readers._io.url import sqlite_path, without_secrets
 from gpudiag.readers.trials import is_url, read_trials, show_url
-from gpudiag.readers.trials.url import sqlite_path, without_secrets
 
 
 @pytest.mark.parametrize(

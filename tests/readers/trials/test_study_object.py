@@ -18,7 +18,7 @@ from optuna.storages import InMemoryStorage, RDBStorage
 from gpudiag.clock import machine_zone
 from gpudiag.errors import StudyNotFound
 from gpudiag.load import load_run
-from gpudiag.readers.source import Source
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.trials import optuna_sqlite, read_trials
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")

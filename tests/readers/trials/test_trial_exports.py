@@ -17,9 +17,9 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.storages import InMemoryStorage
 
 from gpudiag.errors import InputError
-from gpudiag.readers.source import Source
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._studies.timestamps import duration_s, to_utc
 from gpudiag.readers.trials import READERS, read_trials
-from gpudiag.readers.trials.stamps import duration_s, to_utc
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 

@@ -20,9 +20,9 @@ from optuna.trial import FrozenTrial
 from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers import artifacts, telemetry, trials
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import task_jsonl
 from gpudiag.readers.base import ReadOptions, Trials
-from gpudiag.readers.source import Source
 from gpudiag.readers.trials import optuna_sqlite, read_trials
 from gpudiag.schema import EVENTS, REPORTS, STATES, STUDIES, TRIALS, conform
 

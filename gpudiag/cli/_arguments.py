@@ -1,0 +1,116 @@
+"""Arguments as typed, as arguments of the library."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gpudiag.errors import ConfigError, InputNotFound, nearest
+from gpudiag.readers._io.url import shown
+
+MANY = ("--telemetry", "--artifacts")
+
+
+def folder_name(name: str) -> str:
+    """A run's name as the name of one folder, whatever characters it has."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+
+
+def check_output(folder: Path) -> None:
+    """Raise ConfigError before any work is done if nothing can be written there."""
+    there = next(part for part in (folder, *folder.absolute().parents) if part.exists())
+    if not there.is_dir():
+        raise ConfigError(f"{folder}: cannot be written to, because {there} is not a folder; choose another -o.")
+    try:
+        with TemporaryDirectory(prefix=".gpudiag-", dir=there):  # permissions alone say little to root and in /proc
+            pass
+    except OSError as error:
+        why = "is read-only" if not os.access(there, os.W_OK) else f"takes no files ({error.strerror})"
+        raise ConfigError(f"{folder}: cannot be written to, because {there} {why}; choose another -o.") from error
+
+
+def existing_run(run: Path | None) -> Path | None:
+    """The run, for typer; raises InputNotFound at once where there is nothing, before seconds of imports."""
+    if run is not None and not run.exists():
+        raise InputNotFound.run(shown(run))
+    return run
+
+
+def existing_runs(runs: list[Path] | None) -> list[Path]:
+    """The runs, as :func:`existing_run`; never None, which some versions of typer do not take back."""
+    for run in runs or []:
+        existing_run(run)
+    return runs or []
+
+
+def check_given(*inputs: object) -> None:
+    """Raise ConfigError where none of the inputs was given."""
+    if not any(inputs):
+        raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
+
+
+def run_inputs(
+    run: Path | None,
+    telemetry: list[str] | None,
+    trials: str | None,
+    artifacts: list[str] | None,
+    study: str | None,
+    timezone: str | None,
+    columns: str = "",
+    period_s: float | None = None,
+) -> dict[str, Any]:
+    """The choice of inputs as arguments of load_run."""
+    check_given(run, telemetry, trials, artifacts)
+    given = {"telemetry": telemetry, "trials": trials, "artifacts": artifacts, "study": study, "timezone": timezone}
+    told: dict[str, Any] = {"columns": list(names(columns)), "period_s": period_s}
+    return {"path": str(run or ""), **{name: value for name, value in {**given, **told}.items() if value}}
+
+
+def suppression_file(given: Path | None, run: Path | None) -> str:
+    """The gpudiag.toml in force: the one given, else beside run.toml, else in the working folder; '' for none."""
+    if given is not None:
+        return str(given)
+    beside = [run if run.is_dir() else run.parent] if run is not None else []
+    found = (folder / "gpudiag.toml" for folder in (*beside, Path()))
+    return next((str(path) for path in found if path.is_file()), "")
+
+
+def assignments(items: list[str]) -> dict[str, str]:
+    """``name=value`` items of -p; the notebook's own defaults say which type a value has."""
+    out: dict[str, str] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"-p {item}: expected NAME=VALUE.")
+        out[name.strip()] = value.strip()
+    return out
+
+
+def one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
+    if value not in legal:
+        raise ConfigError(f"{option} must be one of {', '.join(legal)}, but got '{value}'; {nearest(value, legal)}")
+
+
+def names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def expand(arguments: list[str]) -> list[str]:
+    """``--telemetry a b`` as ``--telemetry a --telemetry b``, so that shell globs work; a command after -- is left."""
+    out: list[str] = []
+    current = ""
+    taken = 0
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    for argument in arguments[:end]:
+        if argument.startswith("-") and argument != "-":
+            current, taken = (argument if argument in MANY else ""), 0
+            out.append(argument)
+        elif current:
+            out += [argument] if taken == 0 else [current, argument]
+            taken += 1
+        else:
+            out.append(argument)
+    return out + arguments[end:]

@@ -1,0 +1,42 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpudiag.cli._arguments import existing_run
+
+Parameters = Annotated[
+    list[str] | None, typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="notebook parameter; repeatable")
+]
+RunPath = Annotated[
+    Path | None,
+    typer.Argument(metavar="RUN", help="run folder or run.toml", show_default=False, callback=existing_run),
+]
+Telemetry = Annotated[list[str] | None, typer.Option("--telemetry", metavar="FILE...", help="logs of GPU metrics")]
+Trials = Annotated[str | None, typer.Option("--trials", metavar="URL|FILE", help="study or trial table")]
+Artifacts = Annotated[list[str] | None, typer.Option("--artifacts", metavar="FILE...", help="task and training logs")]
+Study = Annotated[str | None, typer.Option("--study", help="the one study to read")]
+Timezone = Annotated[str | None, typer.Option("--timezone", help="zone of stamps that carry none, e.g. Asia/Taipei")]
+Columns = Annotated[str, typer.Option("--columns", metavar="NAMES", help="names for a file without header")]
+Period = Annotated[float | None, typer.Option("--period", help="seconds between samples without stamps")]
+SetThreshold = Annotated[
+    list[str] | None, typer.Option("--set", metavar="RULE.THRESHOLD=VALUE", help="override a threshold; repeatable")
+]
+Preset = Annotated[
+    str, typer.Option("--preset", metavar="NAME", help="thresholds of another tool: jobstats, sagemaker or traceml")
+]
+Suppress = Annotated[
+    Path | None,
+    typer.Option(
+        "--suppress",
+        metavar="FILE",
+        help="findings not to be told; default: gpudiag.toml beside run.toml, else in this folder",
+        show_default=False,
+    ),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="print the traceback of a fault of gpudiag itself")]
+Strict = Annotated[bool, typer.Option("--strict", help="exit with 3 where gpudiag itself failed in any part")]

@@ -1,0 +1,1 @@
+"""How many trials fit into memory, and what happens where they do not."""

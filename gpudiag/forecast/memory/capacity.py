@@ -1,0 +1,358 @@
+"""``memory_capacity``: how many trials fit into a GPU's memory, what happens if they do not, and what to refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.display.blocks import Block
+from gpudiag.display.shown import Shown
+from gpudiag.errors import ConfigError
+from gpudiag.forecast.estimate import NAN, Estimate
+from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
+from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
+from gpudiag.forecast.memory.net import Restart, net_estimate, rates_without_crashes, restart_cost
+from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
+from gpudiag.forecast.memory.peaks import trial_peaks
+from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
+from gpudiag.measures._time.once import sharing
+from gpudiag.measures.attribution import known_gpus
+from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Progress = Callable[[str], None]
+
+MOST_AT_ONCE = 32
+NO_TOTAL = "Neither the log nor run.toml says how much memory the GPU has; state mem_total_mib under [gpus.0] there."
+MOST_NET = "as most trials per day end well even with crashes at the upper end of their interval"
+NOT_ONE = "not even the largest trial is sure to fit by itself, and what a crash costs is not known (give restart_min)"
+NO_CRASH_COST = "what fits into memory is not known, nor what a crash costs (give restart_min)"
+NO_RATES = "what fits into memory is not known, nor how many trials end per day by number at once"
+WITHIN = "the risk of an overflow in the study, if its trials are like those seen, stays at"
+NO_ROOM = "Memory in use without any trial is not known."
+ENDS = ("", "_low", "_high")
+MEMORY_COLUMNS = (
+    "typical_mib", "typical_low_mib", "typical_high_mib", "p95_mib", "p95_low_mib", "p95_high_mib", "worst_mib",
+    "worst_high_mib", "margin_mib", "margin_low_mib", "margin_high_mib", "hard_fit", "sets_over_pct", "p_overflow_pct",
+    "p_low_pct", "p_high_pct",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MemoryCapacity(Shown):
+    """How many trials fit into the memory of one GPU.
+
+    ``table``, one row a number k of trials at once on a GPU: k; typical_mib, p95_mib (what one set of k in twenty
+    reaches), worst_mib (the k largest trials together), each with low and high ends; margin_mib (usable less p95) with
+    its ends; hard_fit; sets_over_pct (share of sets of the trials seen that exceed what is usable) and p_overflow_pct
+    (the upper estimate of it) with p_low_pct and p_high_pct (95 %); seen_max_mib and seen_h (greatest reading while k
+    ran, and for how long); crash_pct, crash_low_pct, crash_high_pct (of any class, per trial) and crash_how ('seen',
+    'forecast', 'unknown'); study_risk_pct (at least one overflow in ``n_trials`` like those seen, from sets_over_pct)
+    with study_low_pct and study_high_pct (from p_low_pct and p_high_pct); rate_day, net_day with their ends (trials per
+    day without and with crashes, all GPUs together).
+    ``trials``, ``combinations``: see :class:`Peaks` and :func:`combinations`. ``constraints``: one a k.
+    ``crashes``: by class and by level. ``gpu``: the one with least room, whose ``room`` counts. ``restart``: what a
+    crash costs. ``hard_fit_k``: greatest k looked at whose largest trials fit together (NaN unknown).
+    ``recommended_k``: that, though no more than were seen at once, for memory alone makes nothing faster; or the k with
+    the best net throughput where none fits, or where its lower end is above what fits brings at most (METHODS 6);
+    with ``risk_pct`` the greatest k whose ``study_risk_pct`` is within it. ``because`` says which.
+    ``reason``: why nothing could be told apart, or ''. ``baseline_mib`` by GPU, ``error_pct`` the mean error of peaks
+    that were left out of their own estimate (NaN unknown).
+    """
+
+    run: str
+    table: pd.DataFrame
+    trials: pd.DataFrame
+    combinations: pd.DataFrame
+    constraints: tuple[Constraint, ...]
+    crashes: Crashes
+    gpu: str
+    room: Room
+    n_gpus: int
+    restart: Restart
+    n_trials: int
+    hard_fit_k: float
+    recommended_k: float
+    because: str
+    risk_pct: float
+    parameters: tuple[str, ...]
+    error_pct: float
+    n_drops: int
+    reason: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """``table``."""
+        return self.table
+
+    def overflow(self, k: int) -> Estimate:
+        """Chance in percent that k trials at once on one GPU exceed its memory: an upper estimate; or why unknown."""
+        row = self.table[self.table["k"] == k]
+        if not self.reason and row.empty:
+            return Estimate.unknown("%", f"{k} at once was not looked at; give it in levels.")
+        if self.reason:
+            return Estimate.unknown("%", self.reason)
+        value, low, high = (float(row[name].iloc[0]) for name in ("p_overflow_pct", "p_low_pct", "p_high_pct"))
+        return Estimate(value, low, high, "%")
+
+    def constraint(self, k: int) -> Constraint:
+        """The constraint for k at once. Raises KeyError where there is none."""
+        for one in self.constraints:
+            if one.k == k:
+                return one
+        raise KeyError(f"no constraint for {k} at once; there are {[one.k for one in self.constraints]}")
+
+    def needed_constraint(self) -> Constraint | None:
+        """The constraint to propose: for the recommended number at once if some trials do not fit it, else for the
+        smallest that some do not fit; None where none would be refused. The report and the advice show this one.
+        """
+        beyond = [one for one in self.constraints if one.k > self.hard_fit_k and one.n_refused]
+        return next((one for one in beyond if one.k == self.recommended_k), beyond[0] if beyond else None)
+
+    def larger_than(self, gib: float) -> pd.DataFrame:
+        """The combinations of parameters whose trials take more than so many GiB."""
+        return self.combinations[self.combinations["peak_mib"] > 1024 * gib].reset_index(drop=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON: unknown is None."""
+        return {
+            "run": self.run,
+            "gpu": self.gpu,
+            "n_gpus": self.n_gpus,
+            "total_mib": clean(self.room.total_mib),
+            "reserved_mib": clean(self.room.reserved_mib),
+            "usable_mib": clean(self.room.usable_mib),
+            "baseline_mib": clean(self.room.baseline_mib),
+            "levels": _records(self.table),
+            "combinations": _records(self.combinations),
+            "constraints": [dataclasses.asdict(one) for one in self.constraints],
+            "crashes": {
+                "n": self.crashes.n,
+                "success_streak": self.crashes.success_streak,
+                "by_class": _records(self.crashes.by_class),
+                "by_level": _records(self.crashes.by_level),
+            },
+            "restart": {"hours": self.restart.hours.to_dict(), "how": self.restart.how, "whole": self.restart.whole},
+            "n_trials": self.n_trials,
+            "hard_fit_k": clean(self.hard_fit_k),
+            "recommended_k": clean(self.recommended_k),
+            "because": self.because,
+            "parameters": list(self.parameters),
+            "error_pct": clean(self.error_pct),
+            "reason": self.reason,
+        }
+
+    def blocks(self) -> Sequence[Block]:
+        from gpudiag.forecast.memory.told import tell
+
+        return tell(self)
+
+
+@sharing()
+def memory_capacity(
+    run: Run,
+    levels: Sequence[int] | None = None,
+    *,
+    n_trials: int | None = None,
+    restart_min: float | None = None,
+    risk_pct: float | None = None,
+    seed: int = 0,
+    progress: Progress = lambda what: None,
+) -> MemoryCapacity:
+    """How many trials fit into the GPU's memory at once, and what an overflow costs.
+
+    Args:
+        run: a run with trials; for the memory of single trials also with GPU memory, or memory by process.
+        levels: numbers of trials at once on one GPU; default: 1 to one more than were seen.
+        n_trials: trials of the study whose risk is asked; default: as stated in run.toml, else as many as there are.
+        restart_min: minutes until a slot works again after a crash; default: the gaps seen after failures.
+        risk_pct: recommend the greatest k with at most this chance of an overflow in a study of trials like those seen.
+        seed: the only source of chance.
+        progress: called with what comes next ('' for a sign of life); may raise to cancel.
+
+    Raises:
+        ConfigError: an argument is out of range.
+        NotMeasurable: there are no trials.
+    """
+    _check(levels, n_trials, restart_min, risk_pct)
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    rng = np.random.default_rng(seed)
+    progress("memory of single trials")
+    peaks = trial_peaks(run, rng)
+    progress("crashes")
+    crashes, seen = find_crashes(run), seen_by_level(run)
+    gpu, room = tightest_room(run, peaks.baseline_mib or _least_use(run))
+    wanted = _levels(levels, seen, crashes)
+    reason = peaks.reason or _no_room(room)
+    memory = pd.DataFrame({"k": wanted}).reindex(columns=["k", *MEMORY_COLUMNS])
+    if not reason:
+        progress("sets of trials at once")
+        known = peaks.known
+        weight = peaks.trials["weight_s"].to_numpy(float)[known]
+        weight = weight if weight.sum() > 0 else np.ones(len(weight))
+        memory = overflow_table(
+            peaks.draws[:, known], weight, room, wanted, rng, lambda done, of: progress("")
+        )  # fmt: skip
+    restart = restart_cost(crashes.restart_s, crashes.oom_restart_s, restart_min, crashes.takes_all)
+    asked = n_trials or run.info.settings.n_trials or len(run.trials)
+    n_gpus = max(1, len(known_gpus(run)))
+    table = _with_risks(memory, crashes, seen, asked)
+    progress("throughput by number of trials")
+    rates = rates_without_crashes(run, wanted, n_gpus, lambda: progress(""))
+    table, nets = _with_rates(table, rates, restart)
+    combos = combinations(run, peaks)
+    fits = table.loc[table["hard_fit"].eq(True), "k"]
+    hard_fit = float(fits.max()) if len(fits) else (NAN if reason else 0.0)
+    fitting = float(min(hard_fit, _most_seen(seen, crashes)))
+    recommended, because = _recommend(table, nets, fitting, restart, risk_pct)
+    return MemoryCapacity(
+        run=run.info.name,
+        table=table,
+        trials=peaks.trials,
+        combinations=combos,
+        constraints=() if reason else tuple(
+            constraint(run, peaks, combos, room.usable_mib, room.baseline_mib, k) for k in wanted
+        ),
+        crashes=crashes,
+        gpu=gpu,
+        room=room,
+        n_gpus=n_gpus,
+        restart=restart,
+        n_trials=asked,
+        hard_fit_k=hard_fit,
+        recommended_k=recommended,
+        because=because,
+        risk_pct=NAN if risk_pct is None else risk_pct,
+        parameters=peaks.parameters,
+        error_pct=peaks.error_pct,
+        n_drops=peaks.n_drops,
+        reason=reason,
+    )  # fmt: skip
+
+
+def _check(
+    levels: Sequence[int] | None, n_trials: int | None, restart_min: float | None, risk_pct: float | None
+) -> None:
+    for k in levels if levels is not None else (1,):
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= MOST_AT_ONCE:
+            raise ConfigError(f"levels must hold whole numbers from 1 to {MOST_AT_ONCE}, but got {k!r}.")
+    if levels is not None and not len(levels):
+        raise ConfigError(f"levels must hold at least one whole number from 1 to {MOST_AT_ONCE}, but is empty.")
+    if n_trials is not None and n_trials < 1:
+        raise ConfigError(f"n_trials must be 1 or more, but got {n_trials!r}.")
+    if restart_min is not None and not (np.isfinite(restart_min) and restart_min >= 0):
+        raise ConfigError(f"restart_min must be a number of minutes of 0 or more, but got {restart_min!r}.")
+    if risk_pct is not None and not 0 < risk_pct < 100:
+        raise ConfigError(f"risk_pct must lie between 0 and 100, but got {risk_pct!r}.")
+
+
+def _levels(levels: Sequence[int] | None, seen: pd.DataFrame, crashes: Crashes) -> list[int]:
+    if levels is not None:
+        return sorted({int(k) for k in levels})
+    return list(range(1, min(_most_seen(seen, crashes) + 1, MOST_AT_ONCE) + 1))
+
+
+def _most_seen(seen: pd.DataFrame, crashes: Crashes) -> int:
+    """The most trials that ran at once on a GPU."""
+    return max([1, *map(int, seen.index), *map(int, crashes.by_level["k"])])
+
+
+def _least_use(run: Run) -> dict[str, float]:
+    """Where peaks came trial by trial: the least memory ever in use on each GPU stands for what is there without."""
+    if "mem_used_mib" not in run.gpu:
+        return {}
+    least = run.gpu.groupby("gpu")["mem_used_mib"].min().dropna()
+    return {str(gpu): float(value) for gpu, value in least.items()}
+
+
+def _no_room(room: Room) -> str:
+    if np.isnan(room.total_mib):
+        return NO_TOTAL
+    return NO_ROOM if np.isnan(room.baseline_mib) else ""
+
+
+def _with_risks(memory: pd.DataFrame, crashes: Crashes, seen: pd.DataFrame, n_trials: int) -> pd.DataFrame:
+    """The table with what was seen, the chance of a crash per trial and the risk of the study."""
+    out = memory.merge(seen.reset_index(), how="left", on="k")
+    out = out.merge(crashes.by_level.rename(columns={"n": "seen_n"}), how="left", on="k")
+    others = crashes.by_class[crashes.by_class["kind"] != "oom"]
+    n_other = int(others["n_events"].sum())
+    other = _rate(n_other, crashes.n)
+    rows = [_chance(row, other) for row in out.to_dict("records")]
+    out[["crash_pct", "crash_low_pct", "crash_high_pct", "crash_how"]] = pd.DataFrame(rows)
+    for name, chance in zip(
+        ("study_risk_pct", "study_low_pct", "study_high_pct"),
+        ("sets_over_pct", "p_low_pct", "p_high_pct"),
+        strict=True,
+    ):
+        out[name] = [study_risk_pct(p, n_trials) if p == p else NAN for p in out[chance].astype(float)]
+    return out
+
+
+def _rate(events: int, n: int) -> tuple[float, float, float]:
+    from gpudiag.measures._trials.proportions import clopper_pearson_pct
+
+    return (100 * events / n, *clopper_pearson_pct(min(events, n), n)) if n else (NAN, NAN, NAN)
+
+
+def _chance(row: Mapping[Any, Any], other: tuple[float, float, float]) -> tuple[float, float, float, str]:
+    """Crashes of a trial at a level: overflows as seen there, else as forecast; all other classes at the run's rate."""
+    if row["seen_n"] >= MIN_SEEN:
+        oom, how = (row["oom_pct"], row["oom_low_pct"], row["oom_high_pct"]), "seen"
+    elif row["sets_over_pct"] >= 0:
+        oom, how = (row["sets_over_pct"], row["p_low_pct"], row["p_high_pct"]), "forecast"
+    else:
+        return NAN, NAN, NAN, "unknown"
+    value, low, high = (min(a + b, 100.0) for a, b in zip(oom, other, strict=True))
+    return value, low, high, how
+
+
+def _with_rates(
+    table: pd.DataFrame, rates: dict[int, Estimate], restart: Restart
+) -> tuple[pd.DataFrame, dict[int, Estimate]]:
+    nets = {}
+    columns: dict[str, list[float]] = {
+        f"{name}_day{end}": [] for name in ("rate", "net") for end in ("", "_low", "_high")
+    }
+    for row in table.to_dict("records"):
+        k = int(row["k"])
+        chance = Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"], "%")
+        nets[k] = net_estimate(rates[k], chance, restart, k)
+        for name, rate in (("rate", rates[k]), ("net", nets[k])):
+            for end, value in zip(ENDS, (rate.value, rate.low, rate.high), strict=True):
+                columns[f"{name}_day{end}"].append(24 * value)
+    return table.assign(**columns), nets
+
+
+def _recommend(
+    table: pd.DataFrame, nets: dict[int, Estimate], hard_fit: float, restart: Restart, risk_pct: float | None
+) -> tuple[float, str]:
+    """The number of trials at once to run with, and why."""
+    if risk_pct is not None:
+        within = table.loc[table["study_risk_pct"] <= risk_pct, "k"]
+        if len(within):
+            return float(within.max()), f"as {WITHIN} {risk_pct:g} % or below"
+        return NAN, "no number of trials at once stays within the risk asked for"
+    known = {k: net for k, net in nets.items() if not np.isnan(net.value)}
+    if hard_fit >= 1:
+        safe = nets.get(int(hard_fit))
+        surely = {k: net for k, net in known.items() if safe is not None and net.low > safe.high}
+        if surely:
+            return float(max(surely, key=lambda k: surely[k].low)), MOST_NET
+        return hard_fit, "as the largest trials fit together"
+    if known and restart.how != "unknown":
+        return float(max(known, key=lambda k: known[k].low)), MOST_NET
+    if hard_fit == 0:
+        return NAN, NOT_ONE
+    return NAN, NO_CRASH_COST if known else NO_RATES
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): clean(value) for name, value in row.items()} for row in frame.to_dict("records")]

@@ -1,0 +1,114 @@
+"""What crashes leave of the throughput, by number of trials at once (METHODS 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.parallelism.bounds import bounded_rate
+from gpudiag.forecast.parallelism.observed import observe
+from gpudiag.forecast.parallelism.recent import UNIT, recent
+from gpudiag.forecast.parallelism.spread import spread
+from gpudiag.run import Run
+
+Array = np.ndarray
+
+MIN_RESTARTS = 5
+UNKNOWN_RESTART = (0.0, 1.0)
+"""Hours between which a restart is taken to lie where nobody said and no failure shows it."""
+
+
+@dataclass(frozen=True)
+class Restart:
+    """What a crash costs beside its own trial: ``hours`` until the slot works again, 95 %; ``how`` it is known:
+    'given', 'seen' (gaps after failures) or 'unknown', with bounds only. ``whole``: all trials on the GPU stop with
+    it.
+    """
+
+    hours: Estimate
+    how: str
+    whole: bool = False
+
+
+def net_throughput(rate_h: float, chance: float, restart_h: float, lost_h: float) -> float:
+    """X (1 - p) / (1 + X p (R + L)): trials per hour that end well (METHODS 6).
+
+    ``rate_h`` X in trials/h without crashes, ``chance`` p of a crash in a trial (0..1), ``restart_h`` R and ``lost_h``
+    L in hours of the whole GPU for each crash.
+    """
+    return rate_h * (1 - chance) / (1 + rate_h * chance * (restart_h + lost_h))
+
+
+def net_estimate(rate: Estimate, chance: Estimate, restart: Restart, k: int) -> Estimate:
+    """The same with intervals: worst rate with most crashes and the dearest restart, and the other way round.
+
+    ``chance`` in percent. Where each trial has its own process a restart stops one slot of k, and nothing else is
+    lost; otherwise all k stop, and those beside it lose half of what they take: (k - 1) / (2 X) hours of trials.
+    """
+
+    def at(rate_h: float, chance_pct: float, hours: float) -> float:
+        if restart.whole:
+            return net_throughput(rate_h, chance_pct / 100, hours, (k - 1) / (2 * rate_h))
+        return net_throughput(rate_h, chance_pct / 100, hours / k, 0.0)
+
+    r = restart.hours
+    ends = at(rate.low, chance.high, r.high), at(rate.high, chance.low, r.low)
+    value = at(rate.value, chance.value, r.value)
+    reason = rate.reason or chance.reason or r.reason
+    return Estimate(value, ends[0], ends[1], UNIT, np.isnan(value), reason if np.isnan(value) else "")
+
+
+def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, whole: bool) -> Restart:
+    """Hours until a slot works again: as given, else the median gap after overflows, else after all failures.
+
+    The interval of a median is that of order statistics (binomial, 95 %).
+    """
+    if given_min is not None:
+        hours = given_min / 60
+        return Restart(Estimate(hours, hours, hours, "h"), "given", whole)
+    for seen in (oom_seconds, seconds):
+        if len(seen) >= MIN_RESTARTS:
+            ordered = np.sort(seen) / 3600
+            reach = 0.98 * np.sqrt(len(seen))
+            low, high = (int(np.clip(round(len(seen) / 2 + way * reach), 0, len(seen) - 1)) for way in (-1, 1))
+            middle = float(np.median(ordered))
+            return Restart(Estimate(middle, float(ordered[low]), float(ordered[high]), "h"), "seen", whole)
+    reason = "Nobody said how long a restart takes after a crash, and too few failures show it; give restart_min."
+    return Restart(Estimate.bounds(*UNKNOWN_RESTART, "h", reason), "unknown", whole)
+
+
+def rates_without_crashes(
+    run: Run, levels: Sequence[int], n_gpus: int, tick: Callable[[], None]
+) -> dict[int, Estimate]:
+    """Trials per hour with k at once on each GPU if none crashed: the forecast of METHODS 10 over trials that did not.
+
+    Bounds only where the back-test failed; unknown where nothing says how busy a GPU was.
+    """
+    try:
+        log = observe(run)
+    except NotMeasurable as gap:
+        return {k: Estimate.unknown(UNIT, str(gap)) for k in levels}
+    held = recent(log, tick)
+    model, now = held.model, held.now
+    well = model.trials[log.state[model.trials] != "FAIL"]
+    few = "" if len(well) >= MIN_RESTARTS else "Too few trials ended well."
+    clean = replace(model, trials=well)
+    free, here = (1.0, 1.0) if few else (clean.undisturbed(now), float(clean.point(now).throughput_h.mean()))
+    out = {}
+    for k in levels:
+        tick()
+        workers = k * n_gpus
+        reason = held.reason(workers) or few
+        if reason:
+            least, most = bounded_rate(held.expected, now, workers, log.busy_share(now))
+            out[k] = Estimate.bounds(least, most, UNIT, reason)
+            continue
+        value = float(clean.point(workers).throughput_h.mean())
+        most = clean.undisturbed(workers) / free * here
+        future = clean.bootstrap(workers).throughput_h
+        out[k] = spread(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
+    return out

@@ -1,0 +1,367 @@
+"""Memory capacity in words and tables."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
+from gpudiag.display.format import UNKNOWN, duration, memory, number, percent, plural, quantity
+from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
+from gpudiag.forecast.memory.overflow import SPARED_SHARE
+from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
+from gpudiag.forecast.parallelism.told import between
+
+if TYPE_CHECKING:
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
+
+CLEAN_RUN = 50
+"""Trials in a row without a crash: what people wait for before they trust a setting."""
+MAX_COMBINATIONS = 12
+SHOWN_RATE = 0.05
+MANY_PER_DAY = 2000
+"""Trials per day from which they are told per hour."""
+ENDS = ("", "_low", "_high")
+CLASSES = {
+    "oom": "out of GPU memory", "device_assert": "device-side assert", "illegal_access": "illegal memory access",
+    "host_killed": "killed from outside (host memory, or a limit)", "gpu_lost": "GPU lost", "nccl": "NCCL",
+    "other": "another error", "unknown": "failed without a text", LOST: "left RUNNING: the process ended",
+}  # fmt: skip
+NOT_MEMORY = {
+    "device_assert": "An assert is a logic error such as an index out of range: no limit on memory prevents it, and it "
+    "poisons its process.",
+    "host_killed": "That is the host's memory, not the GPU's.",
+}
+
+
+def tell(capacity: MemoryCapacity) -> list[Block]:
+    """What fits, what crashes cost, which parameters take the memory, and the constraint."""
+    out: list[Block] = [Heading(f"Memory capacity of {capacity.run}")]
+    if capacity.reason:
+        out.append(Note(capacity.reason, "unknown"))
+    else:
+        out.append(Note(_sources(capacity)))
+    out += _levels(capacity)
+    out += [Note(text) for text in (_advice(capacity), _steps(capacity)) if text]
+    out += _grounds(capacity)
+    out += [Note(text) for text in _evidence(capacity)]
+    if len(capacity.combinations):
+        out += [Heading("Memory by parameters"), _combinations(capacity)]
+    return [*out, *_constraint(capacity)]
+
+
+def _sources(capacity: MemoryCapacity) -> str:
+    room, method = capacity.room, capacity.trials["method"].value_counts()
+    text = f"GPU {capacity.gpu} has {memory(room.total_mib)}, of which {memory(room.baseline_mib)} are in use without "
+    text += (
+        f"trials; {SPARED_SHARE:.0%}".replace("%", " %")
+        + f" are spared, so that {memory(room.usable_mib)} are usable. "
+    )
+    told = int(method.get("end", 0) + method.get("sum", 0))
+    if told:
+        text += f"Peaks of {plural(told, 'trial')} were told apart from the sum"
+        if not math.isnan(capacity.error_pct):
+            text += f" (those seen by themselves are off by {percent(capacity.error_pct)} when left out and predicted)"
+        rest = int(method.get("parameters", 0) + method.get("typical", 0))
+        if rest:
+            by = " and ".join(capacity.parameters) or "the others"
+            text += f"; {plural(rest, 'trial')} ended before the peak and {'is' if rest == 1 else 'are'} judged by {by}"
+        return text + "."
+    return (
+        text
+        + f"Peaks of {plural(int(method.get('process', 0)), 'trial')} come from the record of processes"
+        + (
+            f", of {int(method['attribute'])} from what they stored, plus a CUDA context."
+            if "attribute" in method
+            else "."
+        )
+    )
+
+
+def _levels(capacity: MemoryCapacity) -> list[Block]:
+    """Trials at once against memory, margin, crash risk and throughput."""
+    rows = capacity.table.to_dict("records")
+    columns = {
+        "Memory": [memory(row["typical_mib"]) for row in rows],
+        "Margin GiB": [_margin(row) for row in rows],
+    }
+    if capacity.reason:
+        columns = {"Seen max": [_seen_max(row) for row in rows]}
+    hours = 1 if capacity.table["rate_day_high"].max() >= MANY_PER_DAY else 24
+    per = "Trials/h" if hours == 1 else "Trials/day"
+    columns |= {
+        "Crash risk %": [_pct(Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"])) for row in rows],
+        per: [_rate(row, "rate", hours) for row in rows],
+        "with crashes": [_rate(row, "net", hours) for row in rows],
+    }
+    restart = capacity.restart
+    low, usual, high = (quantity(x, "h") for x in (restart.hours.low, restart.hours.value, restart.hours.high))
+    cost = {
+        "given": f"{usual}, as given,",
+        "seen": f"{usual} ({low} to {high}), as seen after failures,",
+        "unknown": f"{low} to {high}, for nobody said and no failure shows it,",
+    }[restart.how]
+    words = {
+        "Memory": "Memory: of so many trials together, the median.",
+        "Margin GiB": "Margin: what is usable less what one set in twenty takes.",
+        "Seen max": "Seen max: the greatest reading while so many ran.",
+        "Crash risk %": "Crash risk: of one trial, of any class; out of memory as seen where "
+        f"{MIN_SEEN} trials or more ended, else as forecast.",
+        per: f"{per}: as if none crashed, all GPUs together.",
+        "with crashes": "With crashes: those that end well, restarts counted; a restart takes "
+        f"{cost} and stops {'all trials' if restart.whole else 'its own slot'}.",
+    }  # fmt: skip
+    return _table(capacity, columns, words, "In brackets 95 %; k: trials at once on a GPU.")
+
+
+def _grounds(capacity: MemoryCapacity) -> list[Block]:
+    """What the crash risk rests on: overflows that were seen, and those that the peaks of single trials let expect."""
+    rows = capacity.table.to_dict("records")
+    columns = {
+        "Largest": [memory(row["worst_mib"]) for row in rows],
+        "All fit": ["yes" if row["hard_fit"] else "no" for row in rows],
+        "Sets over %": [_pct(Estimate(row["sets_over_pct"], row["p_low_pct"], row["p_high_pct"])) for row in rows],
+        "at most": [_short(row["p_overflow_pct"]) for row in rows],
+        "Study risk %": [
+            _pct(Estimate(row["study_risk_pct"], row["study_low_pct"], row["study_high_pct"])) for row in rows
+        ],
+    }
+    if capacity.reason:
+        columns = {}
+    columns["Out of memory"] = [_out_of_memory(row) for row in rows]
+    words = {
+        "Largest": "Largest: the largest trials together.",
+        "Sets over %": "Sets over: share of sets of the trials seen whose peaks exceed what is usable, as if they came "
+        "at the same time; at most: the upper estimate of that (95 %), as if one trial more had been seen, twice as "
+        "large as the largest.",
+        "Study risk %": f"Study risk: at least one overflow in {plural(capacity.n_trials, 'trial')} like those seen.",
+        "Out of memory": "Out of memory: trials that ended so with so many at once.",
+    }  # fmt: skip
+    return _table(capacity, columns, words, "In brackets 95 %, in percent; k: trials at once on a GPU.")
+
+
+def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[str, str], last: str) -> list[Block]:
+    """A table by number at once, without columns and rows of which nothing is known, and words for what it shows."""
+    shown = {name: cells for name, cells in columns.items() if set(cells) != {UNKNOWN}}
+    rows = [
+        (Number(str(k)), *(cells[i] if cells[i] in ("yes", "no") else Number(cells[i]) for cells in shown.values()))
+        for i, k in enumerate(capacity.table["k"])
+        if any(cells[i] != UNKNOWN for cells in shown.values())
+    ]
+    caption = " ".join([words[name] for name in shown if name in words] + [last])
+    return [Table(("k", *shown), tuple(rows), caption)] if rows else []
+
+
+def _out_of_memory(row: dict[str, float]) -> str:
+    if not row["seen_n"] >= 1:
+        return UNKNOWN
+    ends = f"{_short(row['oom_low_pct'])}–{_short(row['oom_high_pct'])}"
+    return f"{row['oom_events']:.0f} of {row['seen_n']:.0f} ({ends})"
+
+
+def _seen_max(row: dict[str, float]) -> str:
+    return memory(row["seen_max_mib"]) if row["seen_max_mib"] >= 0 else UNKNOWN
+
+
+def _rate(row: dict[str, float], name: str, hours: int) -> str:
+    value, low, high = (hours / 24 * row[f"{name}_day{end}"] for end in ENDS)
+    return between(Estimate(value, low, high, "trials/h", math.isnan(value)))
+
+
+def _margin(row: dict[str, float]) -> str:
+    low, high = (row[f"margin_{end}_mib"] / 1024 + 0.0 for end in ("low", "high"))
+    digits = 0 if max(abs(low), abs(high)) >= 10 else 1
+    return f"{row['margin_mib'] / 1024:.1f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def _pct(estimate: Estimate) -> str:
+    if math.isnan(estimate.value):
+        return UNKNOWN
+    return f"{_short(estimate.value)} ({_short(estimate.low)}–{_short(estimate.high)})"
+
+
+def _short(value: float) -> str:
+    """A percentage without its sign: one decimal below 10, none above; what is not 0 or 100 does not read so."""
+    if 0 < value < 0.05:
+        return "<0.1"
+    if 99.5 <= value < 100:
+        return ">99"
+    return f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:.0f}"
+
+
+def _advice(capacity: MemoryCapacity) -> str:
+    if math.isnan(capacity.recommended_k):
+        return f"No number of trials at once is recommended: {capacity.because}."
+    k = int(capacity.recommended_k)
+    text = f"Recommended: {k} at once on each GPU, {capacity.because}."
+    text += _alternative(capacity, k)
+    if capacity.hard_fit_k > k and math.isnan(capacity.risk_pct):
+        most = int(capacity.hard_fit_k)
+        text += (
+            f" Memory would allow {most}{' at least' if most == capacity.table['k'].max() else ''}, which was not seen."
+        )
+    if k > capacity.hard_fit_k:
+        least = (
+            "not even the largest trial fits alone"
+            if capacity.hard_fit_k == 0
+            else (f"the largest trials fit together up to {int(capacity.hard_fit_k)}")
+        )
+        text += (
+            f" But {least}: beyond that an overflow will come in a long study, and must cost one trial only (catch "
+            "torch.OutOfMemoryError, free, fail) or be refused before it starts."
+        )
+    row = capacity.table.set_index("k").loc[k]
+    if row["sets_over_pct"] < 0.05 and row["hard_fit"]:
+        n = int(capacity.trials["peak_mib"].notna().sum()) // k
+        text += (
+            f" No set of {k} of the trials seen overflows; {n} such sets without a trial in common show only that "
+            f"fewer than {percent(100 * most_if_none(max(n, 1)))} do."
+        )
+    check = trials_to_show(SHOWN_RATE)
+    limit = 100 * min(row["p95_mib"], capacity.room.usable_mib) / capacity.room.total_mib
+    if limit == limit:
+        text += (
+            f" It worked if memory stays below {percent(math.ceil(limit))} in 19 of 20 readings, and {check} trials in "
+        )
+    else:
+        text += f" It worked if {check} trials in "
+    return text + f"a row pass without an overflow (which shows a rate below {percent(100 * SHOWN_RATE)}, no more)."
+
+
+def _alternative(capacity: MemoryCapacity, k: int) -> str:
+    """The number at once with more trials per day that end well, if there is one."""
+    table = capacity.table.set_index("k")
+    best = table["net_day"].idxmax() if table["net_day"].notna().any() else k
+    if best == k or not table.at[best, "net_day"] > table.at[k, "net_day"]:
+        return ""
+    rates = [
+        between(Estimate(table.at[n, "net_day"], table.at[n, "net_day_low"], table.at[n, "net_day_high"]))
+        for n in (best, k)
+    ]
+    surely = table.at[best, "net_day_low"] > table.at[k, "net_day_high"]
+    return (
+        f" {best} at once would end {rates[0]} trials per day well, against {rates[1]} with {k}"
+        f"{'' if surely else ': more is not shown'}."
+    )
+
+
+def _steps(capacity: MemoryCapacity) -> str:
+    """What one trial less at once costs, with crashes and without, between levels that were seen."""
+    table = capacity.table[(capacity.table["seen_n"] >= 1) & capacity.table["net_day"].notna()].set_index("k")
+    said = []
+    for k in sorted(table.index, reverse=True):
+        if k - 1 in table.index and k > 1:
+            plain, net = (100 * (table.at[k - 1, name] / table.at[k, name] - 1) for name in ("rate_day", "net_day"))
+            said.append(f"{k} to {k - 1}: {plain:+.0f} %, with crashes {net:+.0f} % (in proportion {-100 / k:+.0f} %)")
+    return f"Trials per day from {'; '.join(said)}." if said else ""
+
+
+def _evidence(capacity: MemoryCapacity) -> list[str]:
+    """Crashes by class, streaks, and what restarts took."""
+    crashes = capacity.crashes
+    out = [_one_class(row, crashes.ok_before_pct) for row in crashes.by_class.to_dict("records")]
+    events = crashes.events()
+    if not events:
+        most = percent(100 * most_if_none(crashes.n)) if crashes.n else UNKNOWN
+        return [f"No trial crashed: 0 in {crashes.n} shows only that fewer than {most} do (95 %)."]
+    text = f"The longest run without a failure was {plural(crashes.success_streak, 'trial')}. "
+    pooled = [row for row in capacity.table.to_dict("records") if row["crash_how"] == "seen"]
+    if pooled:
+        chances = ", ".join(f"{_clean_run(row)} at {row['k']} at once" for row in pooled)
+        text += f"The chance of {CLEAN_RUN} in a row without a crash is {chances}. "
+    if crashes.success_streak < CLEAN_RUN <= crashes.n:
+        low, middle = (100 * rate_without_streak(crashes.n, CLEAN_RUN, chance) for chance in (0.05, 0.5))
+        text += (
+            f"That {CLEAN_RUN} in a row never came in {crashes.n} shows a rate of {percent(low)} or more (95 %; median "
+            f"{percent(middle)}). "
+        )
+    text += f"{CLEAN_RUN} in a row would show only a rate below {percent(100 * most_if_none(CLEAN_RUN))}."
+    out.append(text)
+    if len(crashes.restart_s):
+        usual = float(np.median(crashes.restart_s))
+        total = usual * len(crashes.restart_s)
+        share = percent(100 * total / (float(capacity.trials["duration_s"].sum()) + total))
+        out.append(
+            f"After {plural(len(crashes.restart_s), 'failure')} the slot stood empty, for {duration(usual)} as a rule: "
+            f"{share} of all slot time."
+        )
+    return out
+
+
+def _clean_run(row: dict[str, float]) -> str:
+    """Chance of so many trials without a crash, with its interval where that says more."""
+    value, low, high = (
+        percent(100 * clean_chance(row[name] / 100, CLEAN_RUN))
+        for name in ("crash_pct", "crash_high_pct", "crash_low_pct")
+    )
+    return value if value == low == high else f"{value} ({low} to {high})"
+
+
+def _one_class(row: dict[str, float], well_pct: float) -> str:
+    kind = str(row["kind"])
+    name = CLASSES.get(kind, kind)
+    text = f"{name[:1].upper()}{name[1:]}: {plural(int(row['n_events']), 'event')}"
+    if row["n_trials"] > row["n_events"]:
+        text += f" in {plural(int(row['n_trials']), 'trial')} (the rest followed in the same process)"
+    text += f", {percent(row['event_pct'])} of the trials ({percent(row['low_pct'])} to {percent(row['high_pct'])})."
+    if not math.isnan(row["before_pct"]) and not math.isnan(well_pct):
+        text += (
+            f" In the minute before, memory stood at {percent(row['before_pct'])} (median), against "
+            f"{percent(well_pct)} before trials that ended well"
+        )
+        if not math.isnan(row["p_memory"]):
+            p = f"p = {row['p_memory']:.2g}" if row["p_memory"] >= 1e-4 else "p < 0.0001"
+            text += f" ({'fuller' if row['p_memory'] < 0.01 else 'not shown to be fuller'}, Mann-Whitney {p})"
+        text += "."
+        if row["p_memory"] < 0.01 and kind not in ("oom",):
+            text += " Full memory goes with them; that is no proof of a cause."
+    return f"{text} {NOT_MEMORY[kind]}" if kind in NOT_MEMORY else text
+
+
+def _combinations(capacity: MemoryCapacity) -> Table:
+    names = [name for name in capacity.parameters if name in capacity.combinations]
+    head = capacity.combinations.head(MAX_COMBINATIONS)
+    rows = []
+    for row in head.to_dict("records"):
+        cells: list[Cell] = [str(row[name]) for name in names]
+        ends = f"{row['low_mib'] / 1024:.1f}–{row['high_mib'] / 1024:.1f}"
+        cells += [Number(f"{row['peak_mib'] / 1024:.1f} ({ends})"), Number(memory(row["max_mib"]))]
+        cells += [Number(f"{row['n_trials']}"), Number(f"{row['share_pct']:.0f}"), Number(f"{row['n_oom']}")]
+        rows.append(tuple(cells))
+    more = len(capacity.combinations) - len(head)
+    caption = "Largest first. In brackets the ends of its trials' intervals" + (
+        f"; {more} smaller ones more" if more else ""
+    )
+    columns = (*names, "Peak GiB", "Largest", "Trials", "% of all", "Out of memory")
+    return Table(columns, tuple(rows), caption + ".")
+
+
+def _constraint(capacity: MemoryCapacity) -> list[Block]:
+    """The constraint to propose, and what others would refuse."""
+    one = capacity.needed_constraint()
+    if one is None:
+        return []
+    beyond = [each for each in capacity.constraints if each.k > capacity.hard_fit_k and each.n_refused]
+    best = {True: "The best trial was among them", False: "The best trial was not among them", None: ""}[
+        one.best_refused
+    ]
+    share = f"an equal share, {memory(one.limit_mib)}: then any {one.k} fit together"
+    if one.k == 1:
+        share = f"what is usable, {memory(one.limit_mib)}"
+    text = (
+        f"No trial larger than {share}. It would have "
+        f"refused {plural(one.n_refused, 'trial')} of {one.n} ({percent(100 * one.n_refused / one.n)})"
+    )
+    if one.n_oom:
+        text += f", {one.n_oom_refused} of the {one.n_oom} that ran out of memory; the others are within the limit"
+    others = ", ".join(
+        f"{each.k} at once: {each.n_refused} ({memory(each.limit_mib)})" for each in beyond if each is not one
+    )
+    notes = [("changes results", "The sampler sees a smaller space." + (f" {best}." if best else ""))]
+    if others:
+        notes.append(("refused", others))
+    title = f"Refuse trials that do not fit {one.k} at once"
+    return [Remedy("memory-constraint", title, number(one.n_refused) + " refused", text + ".", one.code, tuple(notes))]

@@ -1,0 +1,1 @@
+"""What another number of trials at once would bring."""

@@ -1,0 +1,97 @@
+"""The back-test: fitted on the first half of a log, does the model predict the second (METHODS 10)?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpudiag.forecast.estimate import NAN, Estimate
+from gpudiag.forecast.parallelism.bounds import shares_within
+from gpudiag.forecast.parallelism.model import Model, part
+from gpudiag.forecast.parallelism.observed import Observed
+from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
+from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures.base import clean
+
+MIN_HALF = 10
+"""Fewer trials in a half test nothing (a default without a published source)."""
+CLOSE_PCT = 10.0
+"""A prediction this near is good enough however narrow its interval; the interval is widened to hold the truth."""
+LEAST_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Trials per hour ``predicted`` for the second half and ``measured`` in it; ``error_pct`` of the prediction.
+
+    ``passed``: the measured rate lies in the interval or within 10 % of the prediction. ``widening``: times the
+    half-width that holds the measured rate, at least 2. ``tested`` is False where a half has too few trials.
+    """
+
+    tested: bool
+    passed: bool
+    predicted: Estimate
+    measured: float
+    error_pct: float
+    n_fit: int
+    n_test: int
+    widening: float
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; unknown is None."""
+        return {
+            "tested": self.tested,
+            "passed": self.passed,
+            "predicted_trials_h": self.predicted.to_dict(),
+            "measured_trials_h": clean(self.measured),
+            "error_pct": clean(self.error_pct),
+            "n_fit": self.n_fit,
+            "n_test": self.n_test,
+            "widening": self.widening,
+            "reason": self.reason,
+        }
+
+
+def backtest(log: Observed, low: float = 0.0, tick: Callable[[], None] = lambda: None) -> Backtest:
+    """Fit on the trials that ended in the first half of what lies beyond ``low`` (0..1), predict the second half.
+
+    A trial counts by the share of its life that lies in the second half, which is taken with the numbers of workers
+    that it had, each for its time.
+    """
+    middle = (low + 1.0) / 2
+    model = part(log, low, middle, tick)
+    share = shares_within(log.start_s, log.end_s, middle * log.span_s, log.span_s)
+    ended = round(float(share.sum()))
+    nothing = Backtest(False, False, Estimate.unknown("trials/h", ""), NAN, NAN, len(model.trials), ended, INSIDE, "")
+    if min(len(model.trials), ended) < MIN_HALF:
+        short = f"with {len(model.trials)} and {ended} trials in the halves of the log, at least {MIN_HALF} each"
+        return replace(nothing, reason=f"Nothing could be tested: {short} are needed.")
+    first, last = (log.first_us + x * log.span_s * SECOND_US for x in (middle, 1.0))
+    seconds = log.handover.worker_s(first, last)
+    seconds[0] = 0.0
+    measured = 3600.0 * float(share.sum()) / float(seconds.sum())
+    predicted, half = _mixed(replace(model, horizon=min(ended, model.horizon)), seconds / seconds.sum(), measured)
+    error = 100.0 * (predicted.value / measured - 1.0)
+    passed = bool(predicted.low <= measured <= predicted.high or abs(error) <= CLOSE_PCT)
+    widening = max(INSIDE, float(abs(measured - predicted.value) / half)) if half > 0 else INSIDE
+    reason = "" if passed else (
+        f"Fitted on the first half of the log, the model misses the second half by {error:+.0f} %: what trials will do "
+        "next does not follow from what they did."
+    )  # fmt: skip
+    return Backtest(True, passed, predicted, measured, error, len(model.trials), ended, widening, reason)
+
+
+def _mixed(model: Model, shares: np.ndarray, measured: float) -> tuple[Estimate, float]:
+    """The predicted rate over numbers of workers weighted by time, and its unwidened half-width towards the truth."""
+    used = [k for k in range(1, len(shares)) if shares[k] >= LEAST_SHARE]
+    weight = shares[used] / shares[used].sum()
+    rates = np.stack([model.bootstrap(k).throughput_h for k in used])
+    value = float(sum(w * model.point(k).throughput_h.mean() for w, k in zip(weight, used, strict=True)))
+    sample = weight @ rates
+    low, high = np.percentile(sample, NOMINAL)
+    half = float(high - value if measured > value else value - low)
+    return spread(value, sample, INSIDE, "trials/h"), half

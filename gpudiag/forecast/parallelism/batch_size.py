@@ -1,0 +1,40 @@
+"""What a larger batch could bring, and the two-minute experiment that tells (METHODS 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpudiag.forecast.estimate import Estimate
+
+FACTORS = (2, 4, 8)
+DESIGN = (
+    "Train for two minutes with the present batch B and two minutes with 2 B, nothing else on the GPU, and note the "
+    "seconds per step t(B) and t(2B) without the first 20 s. The line through both, t = c0 + c1 B, gives the gain at "
+    "any B': (B'/B) t(B)/t(B'). If t(2B) is t(B), a larger batch is free; if it is 2 t(B), it brings nothing."
+)
+REASON = (
+    "One batch size does not tell how much of a step is fixed cost: a larger batch brings between nothing and all idle "
+    "time, as far as memory allows."
+)
+
+
+@dataclass(frozen=True)
+class BatchTest:
+    """``gains``: by factor of the batch, samples per second over now, 1 <= G <= min(B'/B, 1/u). ``design``: a test."""
+
+    gains: tuple[tuple[int, Estimate], ...]
+    design: str = DESIGN
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        gains = [{"factor": factor, "gain": gain.to_dict()} for factor, gain in self.gains]
+        return {"gains": gains, "design": self.design}
+
+
+def batch_test(busy_share: float) -> BatchTest:
+    """Bounds from utilization while trials ran (0..1; NaN unknown leaves B'/B alone). Accuracy is another matter."""
+    most = 1.0 / busy_share if busy_share > 0 else float("inf")
+    return BatchTest(
+        tuple((factor, Estimate.bounds(1.0, max(1.0, min(float(factor), most)), "", REASON)) for factor in FACTORS)
+    )

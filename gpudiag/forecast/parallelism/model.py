@@ -1,0 +1,131 @@
+"""A log as a model of its future: what is resampled, and how fast trials would run at each number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpudiag.forecast.parallelism.assignment import Policy
+from gpudiag.forecast.parallelism.gpu_sharing import LAWS, best_law, busy_by_level
+from gpudiag.forecast.parallelism.levels import Levels
+from gpudiag.forecast.parallelism.observed import N_BLOCKS, Observed
+from gpudiag.forecast.parallelism.processor_sharing import Draws, Futures, resimulate
+from gpudiag.measures._trials.proportions import wilson_pct
+
+N_POINT = 60
+N_BOOTSTRAP = 160
+LONGEST_FUTURE = 300
+"""Trials of one future; what comes later adds nothing to a rate but time to compute it."""
+MANY_TRIALS = 2000
+"""From here on the noise of the log is nothing beside that of a future: it is drawn from directly."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Part of a log: ``trials`` and ``blocks`` are positions in ``log``. ``horizon``: trials of one future.
+
+    ``memory_mib``: peak of each trial of the log, for assignment by memory; None where unknown.
+    """
+
+    log: Observed
+    trials: np.ndarray
+    blocks: np.ndarray
+    horizon: int
+    memory_mib: np.ndarray | None = None
+    tick: Callable[[], None] = lambda: None
+
+    @property
+    def law(self) -> str:
+        """The law that goes on where nothing was measured."""
+        return best_law(self.levels)
+
+    @property
+    def levels(self) -> Levels:
+        """How busy a GPU was with how many in training, over all blocks: one log."""
+        return self.log.levels.pick(self.blocks[None])
+
+    def point(
+        self, workers: int, *, law: str = "", gpus: int | None = None, policy: Policy = "round robin",
+        startup: float = 1.0,
+    ) -> Futures:  # fmt: skip
+        """Futures of the log as it is: no resampling of the log itself. ``startup`` scales every start-up."""
+        rng = np.random.default_rng(7)
+        busy = np.repeat(self._busy(self.levels, law or self.law, workers), N_POINT, axis=0)
+        picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
+        draws = self._draws(picks, busy, rng, startup)
+        return resimulate(draws, busy, workers, gpus=gpus or len(self.log.gpus), policy=policy, tick=self.tick)
+
+    def bootstrap(self, workers: int, *, policy: Policy = "round robin", startup: float = 1.0) -> Futures:
+        """The double bootstrap (METHODS 10): resample the log, then draw a fresh future from it, over both laws of U.
+
+        The seed is the same for every number of workers, so that differences between numbers hold less noise.
+        """
+        rng = np.random.default_rng(11)
+        n = len(self.trials)
+        blocks = self.blocks[rng.integers(len(self.blocks), size=(N_BOOTSTRAP, len(self.blocks)))]
+        levels = self.log.levels.pick(blocks)
+        half = N_BOOTSTRAP // len(LAWS)
+        parts = [slice(i * half, (i + 1) * half) for i in range(len(LAWS))]
+        busy = np.concatenate(
+            [self._busy(levels.rows(part), law, workers) for law, part in zip(LAWS, parts, strict=True)]
+        )
+        picks = rng.integers(n, size=(N_BOOTSTRAP, self.horizon))
+        if n < MANY_TRIALS:
+            logs = rng.integers(n, size=(N_BOOTSTRAP, n))
+            picks = np.take_along_axis(logs, picks, axis=1)
+        draws = self._draws(self.trials[picks], busy, rng, startup)
+        return resimulate(draws, busy, workers, gpus=len(self.log.gpus), policy=policy, tick=self.tick)
+
+    def solo_work_s(self) -> np.ndarray:
+        """Seconds of work of each trial as if alone, in order of start."""
+        busy = self._busy(self.levels, self.law, 1)
+        number = np.arange(1, self.log.level_s.shape[1])
+        return np.asarray(self.log.level_s[self.trials][:, 1:] @ (busy[0, number] / (number * busy[0, 1])))
+
+    def complete_share(self) -> tuple[float, float, float]:
+        """Share (0..1) of the trials that end COMPLETE, with its Wilson 95 % interval."""
+        done = int((self.log.state[self.trials] == "COMPLETE").sum())
+        low, high = wilson_pct(done, len(self.trials))
+        return done / len(self.trials), low / 100, high / 100
+
+    def undisturbed(self, workers: int) -> float:
+        """Mean throughput if trials slowed each other down only where the GPU is full, whatever was measured of U(k).
+
+        Pairs measured on a real GPU are nearer to that than to the sharing of their common utilization
+        (docs/forecast.md), so that an interval must reach to it.
+        """
+        alone = self._busy(self.levels, self.law, workers)[:, 1:2]
+        rng = np.random.default_rng(7)
+        width = max(workers, self.log.level_s.shape[1] - 1)
+        busy = np.repeat(np.minimum(1.0, np.arange(width + 1) * alone), N_POINT, axis=0)
+        picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
+        draws = self._draws(picks, busy, rng, 1.0)
+        return float(resimulate(draws, busy, workers, gpus=len(self.log.gpus), tick=self.tick).throughput_h.mean())
+
+    def _busy(self, levels: Levels, law: str, workers: int) -> np.ndarray:
+        return busy_by_level(levels, law, max(workers, self.log.level_s.shape[1] - 1))
+
+    def _draws(self, picks: np.ndarray, busy: np.ndarray, rng: np.random.Generator, startup: float) -> Draws:
+        """Seconds before the work, and solo seconds of work: the time at each level times the speed there."""
+        levels = np.arange(1, self.log.level_s.shape[1])
+        speed = busy[:, levels] / (levels * busy[:, 1:2])
+        work = np.einsum("fnl,fl->fn", self.log.level_s[picks][:, :, 1:], speed)
+        gaps = self.log.handover.gap_s
+        gap = gaps[rng.integers(len(gaps), size=picks.shape)] if len(gaps) else np.zeros(picks.shape)
+        memory = None if self.memory_mib is None else self.memory_mib[picks]
+        return Draws(startup * self.log.startup_s[picks] + gap, work, memory)
+
+
+def whole(log: Observed, tick: Callable[[], None], memory_mib: np.ndarray | None = None) -> Model:
+    """The model of all of a log."""
+    everything = np.arange(log.n)
+    return Model(log, everything, np.arange(N_BLOCKS), min(log.n, LONGEST_FUTURE), memory_mib, tick)
+
+
+def part(log: Observed, low: float, high: float, tick: Callable[[], None] = lambda: None) -> Model:
+    """The model of the trials that ended between two shares (0..1) of the span, and of the blocks there."""
+    trials = np.flatnonzero((log.end_s > low * log.span_s) & (log.end_s <= high * log.span_s))
+    blocks = np.arange(round(low * N_BLOCKS), round(high * N_BLOCKS))
+    return Model(log, trials, blocks, min(len(trials), LONGEST_FUTURE), tick=tick)

@@ -1,0 +1,199 @@
+"""What a log tells of trials that share GPUs: the life of each, and how busy a GPU is with so many in training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.parallelism.handover import Handover, handovers
+from gpudiag.forecast.parallelism.levels import Levels, measure_levels
+from gpudiag.forecast.parallelism.startup_fit import fit_startup
+from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
+from gpudiag.measures._time.once import made_once
+from gpudiag.measures._time.timeline import Lives, Samples
+from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.window import samples_by_gpu
+from gpudiag.measures._trials.startup import startups
+from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
+from gpudiag.run import Run
+from gpudiag.schema import FINISHED
+
+N_BLOCKS = 24
+"""Pieces of the log that are resampled whole: longer than a trial, so that neighbours' dependence stays inside."""
+MIN_SEEN = 3
+MIN_TRIALS = 5
+MAX_UNKNOWN_PCT = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """A log as forecasts need it. One row a finished trial in order of start, n in all.
+
+    ``key`` (study, trial), ``start_s`` and ``end_s`` (since ``first_us``, the first start), ``state``, ``gpu``
+    (position among ``gpus``), ``startup_s`` (seen, else the typical one, at most the trial's life), ``level_s`` (n,
+    levels): seconds of its work with 0, 1 ... trials in training on its GPU (column 0 is 0). ``levels`` says how busy
+    a GPU was with how many in training, of all GPUs together, in ``N_BLOCKS`` blocks of time. ``handover``: the gaps,
+    and how many workers when.
+    ``startup_how``: 'seen', or 'fitted' where no start-up could be seen by itself. ``span_s`` is first start to last
+    end. ``busy_s``: busy GPU seconds while trials ran, over ``seen_s``, by the number of workers at that time.
+    """
+
+    key: pd.MultiIndex
+    first_us: int
+    start_s: np.ndarray
+    end_s: np.ndarray
+    state: np.ndarray
+    gpu: np.ndarray
+    gpus: tuple[str, ...]
+    startup_s: np.ndarray
+    startup_how: str
+    n_startups: int
+    level_s: np.ndarray
+    levels: Levels
+    handover: Handover
+    span_s: float
+    busy_s: np.ndarray
+    seen_s: np.ndarray
+
+    @property
+    def n(self) -> int:
+        """Number of finished trials."""
+        return len(self.start_s)
+
+    @property
+    def length_s(self) -> np.ndarray:
+        """Each trial's life."""
+        return self.end_s - self.start_s
+
+    @property
+    def startup_share(self) -> float:
+        """F: the share of slot time spent in start-up."""
+        return float(self.startup_s.sum() / self.length_s.sum())
+
+    def busy_share(self, workers: int) -> float:
+        """u_b: utilization while trials ran and there were so many workers, 0..1; NaN unobserved."""
+        inside = workers < len(self.seen_s) and self.seen_s[workers] > 0
+        return float(self.busy_s[workers] / self.seen_s[workers]) if inside else float("nan")
+
+
+@made_once
+def observe(run: Run) -> Observed:
+    """Read a run for forecasts.
+
+    Raises NotMeasurable: without trial times, without utilization on the trials' clock, with fewer than five finished
+    trials, or where the GPU of more than a tenth of the trials is unknown and there are several.
+    """
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    time = gpu_time(run)
+    if not time.joined or not any(len(part.time_us) > 1 for part in time.samples.values()):
+        raise NotMeasurable(
+            "Trials and GPU telemetry share no time, so that nothing says how busy a GPU was with how many trials.",
+            "Record the GPU while the trials run, and state the time zone of both.",
+        )
+    rows = time.trials.rows
+    finished = rows["outcome"].isin(FINISHED).to_numpy() & ~rows["open"].to_numpy()
+    if finished.sum() < MIN_TRIALS:
+        raise NotMeasurable(
+            f"Only {int(finished.sum())} trials have finished; a forecast needs {MIN_TRIALS}.",
+            "Come back when more have finished.",
+        )
+    _need_places(time)
+    return _observe(run, time, finished)
+
+
+def _need_places(time: GpuTime) -> None:
+    if time.where is None or len(time.places) < 2:
+        return
+    unknown = time.where.trials["gpu"].iloc[time.trials.rows.index].isna().mean() * 100
+    if unknown > MAX_UNKNOWN_PCT:
+        raise NotMeasurable(
+            f"Nobody knows on which of {len(time.places)} GPUs {unknown:.0f} % of the trials ran, so that no GPU's "
+            "load can be told from its number of trials.",
+            "Store the GPU with each trial: trial.set_user_attr('gpu', os.environ.get('CUDA_VISIBLE_DEVICES')).",
+        )
+
+
+def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> Observed:
+    used = {gpu: places for gpu, places in time.places.items() if len(places) and len(time.samples[gpu].time_us) > 1}
+    trials = time.trials
+    n = len(trials.start_us)
+    typical, own, how = _startups(run, time, used)
+    length_us = trials.end_us - trials.start_us
+    startup_us = np.minimum(np.where(np.isnan(own), typical, own) * SECOND_US, length_us).astype(np.int64)
+    trains_us = trials.start_us + startup_us
+    top = max(_peak(trains_us[p], trials.end_us[p]) for p in used.values()) if used else 1
+    level_s = np.zeros((n, top + 1))
+    levels = Levels.empty(N_BLOCKS, top + 1)
+    gpu = np.zeros(n, np.int64)
+    first, last = int(trials.start_us.min()), int(trials.end_us[finished].max())
+    edges = np.linspace(first, last, N_BLOCKS + 1)[1:-1]
+    handover = handovers(run, trials)
+    total = np.zeros((2, handover.workers.max() + 1))
+    for index, (name, places) in enumerate(used.items()):
+        gpu[places] = index
+        start, end = trains_us[places], trials.end_us[places]
+        level_s[places] += _time_by_level(start, end, top)
+        samples = time.samples[name]
+        spread = np.full(1, typical) if how == "fitted" else own[~np.isnan(own)]
+        levels += measure_levels(samples, time.lives(name), own[places], np.sort(spread), edges, top + 1)
+        total += _while_running(samples, time.lives(name), handover)
+    order = np.flatnonzero(finished)[np.argsort(trials.start_us[finished], kind="stable")]
+    return Observed(
+        key=pd.MultiIndex.from_frame(trials.rows[["study", "trial"]].iloc[order]),
+        first_us=first,
+        start_s=(trials.start_us[order] - first) / SECOND_US,
+        end_s=(trials.end_us[order] - first) / SECOND_US,
+        state=trials.rows["outcome"].to_numpy(str)[order],
+        gpu=gpu[order],
+        gpus=tuple(used),
+        startup_s=startup_us[order] / SECOND_US,
+        startup_how=how,
+        n_startups=int((~np.isnan(own)).sum()),
+        level_s=level_s[order],
+        levels=levels,
+        handover=handover,
+        span_s=(last - first) / SECOND_US,
+        busy_s=total[0],
+        seen_s=total[1],
+    )
+
+
+def _startups(run: Run, time: GpuTime, used: dict[str, np.ndarray]) -> tuple[float, np.ndarray, str]:
+    """The typical start-up in seconds, that of each timed trial (NaN unseen), and how they are known."""
+    memory = samples_by_gpu(run, "mem_used_mib")
+    own = np.full(len(time.trials.start_us), np.nan)
+    for gpu, places in used.items():
+        own[places] = startups(time.samples[gpu], memory.get(gpu, Samples.none()), time.lives(gpu)).seconds
+    if (~np.isnan(own)).sum() >= MIN_SEEN:
+        return float(np.nanmedian(own)), own, "seen"
+    return fit_startup([(time.samples[gpu], time.lives(gpu)) for gpu in used]), own, "fitted"
+
+
+def _peak(start: np.ndarray, end: np.ndarray) -> int:
+    return int(count_at(np.unique(np.concatenate([start, end])), start, end).max())
+
+
+def _time_by_level(start: np.ndarray, end: np.ndarray, top: int) -> np.ndarray:
+    """Seconds of each interval at which 1, 2 ... ``top`` of the intervals were open, shape (n, top + 1)."""
+    cuts = np.unique(np.concatenate([start, end]))
+    level = count_at(cuts, start, end)
+    held = np.zeros((len(cuts), top + 1))
+    held[np.arange(len(cuts) - 1), level[:-1]] = np.diff(cuts) / SECOND_US
+    held[:, 0] = 0.0
+    total = np.vstack([np.zeros(top + 1), np.cumsum(held, axis=0)])
+    return np.asarray(total[np.searchsorted(cuts, end)] - total[np.searchsorted(cuts, start)])
+
+
+def _while_running(samples: Samples, lives: Lives, handover: Handover) -> np.ndarray:
+    """Busy and observed seconds of one GPU while it had a trial, by the number of workers; shape (2, workers + 1)."""
+    held = (count_at(samples.time_us, lives.start_us, lives.end_us) > 0) & ~np.isnan(samples.value)
+    weight = (samples.end_us - samples.start_us)[held] / SECOND_US
+    workers = handover.workers_at(samples.time_us[held])
+    size = int(handover.workers.max()) + 1
+    busy = np.bincount(workers, weight * samples.value[held] / 100, size)
+    return np.stack([busy, np.bincount(workers, weight, size)])

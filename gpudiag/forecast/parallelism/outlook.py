@@ -1,0 +1,154 @@
+"""What another number of trials at once would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpudiag.forecast.estimate import NAN, Estimate
+from gpudiag.forecast.parallelism.assignment import POLICIES
+from gpudiag.forecast.parallelism.backtest import Backtest
+from gpudiag.forecast.parallelism.bounds import bounded_rate
+from gpudiag.forecast.parallelism.drift import Drift
+from gpudiag.forecast.parallelism.model import Model
+from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
+from gpudiag.forecast.parallelism.observed import Observed
+from gpudiag.forecast.parallelism.recent import Recent, recent
+from gpudiag.forecast.parallelism.scenario import Scenario
+from gpudiag.forecast.parallelism.spread import ratio_estimate, spread
+
+Progress = Callable[[str], None]
+Overflow = Callable[[int], Estimate]
+
+
+@dataclass(frozen=True, eq=False)
+class Parallelism:
+    """``scenarios``: one a number of workers. ``now``: the number that most of the log had, ``rate`` its throughput.
+
+    ``policies``: (k, policy, trials/h) where there are several GPUs. ``model`` is what the numbers came from.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    now: int
+    rate: Estimate
+    backtest: Backtest
+    drift: Drift
+    policies: tuple[tuple[int, str, float], ...]
+    model: Model
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """``trials`` still to run (NaN unknown, then ``reason`` says why), and the hours that a change of workers costs."""
+
+    trials: float
+    restart_h: float
+    reason: str = ""
+
+    def hours(self, rate: Estimate, changed: bool) -> Estimate:
+        """Time to finish at a rate, after a restart where something changed."""
+        if np.isnan(self.trials):
+            return Estimate.unknown("h", self.reason)
+        restart = self.restart_h if changed else 0.0
+        value, low, high = (restart + self.trials / x for x in (rate.value, rate.high, rate.low))
+        return Estimate(value, low, high, "h", rate.bounds_only, rate.reason)
+
+    def break_even(self, now: float, then: float) -> float:
+        """Trials from which the restart has paid: R X X' / (X' - X); NaN where the new rate is not higher."""
+        return self.restart_h * now * then / (then - now) if then > now else NAN
+
+
+def forecast_parallelism(
+    log: Observed,
+    wanted: Sequence[int],
+    remaining: Remaining,
+    overflow: Overflow,
+    memory_mib: np.ndarray | None = None,
+    progress: Progress = lambda what: None,
+) -> Parallelism:
+    """Forecast each number of workers in ``wanted``. ``progress`` is called with what comes next and may raise."""
+    progress("back-test on the second half of the log")
+    held = recent(log, lambda: progress(""), memory_mib)
+    model, test, now = held.model, held.test, held.now
+    base = _Base(held, model, now, held.expected, model.undisturbed(now), remaining, overflow)
+    scenarios = []
+    for k in wanted:
+        progress(f"re-simulation with {k} at once")
+        scenarios.append(base.scenario(k))
+    policies: tuple[tuple[int, str, float], ...] = ()
+    if len(log.gpus) > 1 and not test.reason:
+        policies = tuple(
+            (k, policy, float(model.point(k, policy=policy).throughput_h.mean())) for k in wanted for policy in POLICIES
+        )
+    return Parallelism(tuple(scenarios), now, held.rate, test, held.drift, policies, model)
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """The present number of workers, against which every other is set; ``rate`` is what is expected of it."""
+
+    held: Recent
+    model: Model
+    now: int
+    rate: Estimate
+    undisturbed: float
+    remaining: Remaining
+    overflow: Overflow
+
+    def scenario(self, k: int) -> Scenario:
+        log = self.model.log
+        least, most = bounded_rate(self.rate, self.now, k, log.busy_share(self.now))
+        factor = self.held.widening(k)
+        reason = self.held.reason(k)
+        changed = k != self.now
+        if reason:
+            throughput = Estimate.bounds(least, most, "trials/h", reason)
+            gain = Estimate.bounds(min(1.0, k / self.now), max(1.0, most / self.rate.high), "", reason)
+            util = Estimate.bounds(*self._util_bounds(k), "%", reason)
+        else:
+            point, many = self.model.point(k), self.model.bootstrap(k)
+            other = self.model.undisturbed(k) / self.undisturbed
+            value, now = float(point.throughput_h.mean()), self.rate.value
+            throughput = spread(value, many.throughput_h, factor, "trials/h", also=(other * now,), within=(least, most))
+            bounds = (min(1.0, k / self.now), max(1.0, most / self.rate.high))
+            gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, bounds, also=(other,))
+            util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%", within=(0.0, 100.0))
+        return Scenario(
+            k=k,
+            throughput=throughput,
+            complete=self._complete(throughput),
+            gain=gain,
+            util=util,
+            overflow=self.overflow(k),
+            left=self.remaining.hours(throughput, changed),
+            break_even_trials=self.remaining.break_even(self.rate.value, throughput.value) if changed else NAN,
+            queueing=self._queueing(k),
+            least=least,
+            most=most,
+            beyond=k > log.handover.most,
+        )
+
+    def _complete(self, throughput: Estimate) -> Estimate:
+        """COMPLETE trials per hour: the same share of the trials as so far."""
+        share, low, high = self.model.complete_share()
+        return Estimate(
+            throughput.value * share, throughput.low * low, throughput.high * high, "trials/h",
+            throughput.bounds_only, throughput.reason,
+        )  # fmt: skip
+
+    def _util_bounds(self, k: int) -> tuple[float, float]:
+        used = 100.0 * self.model.log.busy_share(self.now)
+        return (used * k / self.now, used) if k < self.now else (used, 100.0)
+
+    def _queueing(self, k: int) -> float:
+        """Mean value analysis, each GPU by itself, calibrated to the present rate."""
+        log = self.model.log
+        gpus = max(len(log.gpus), 1)
+        busy_s = float(log.busy_s.sum()) / log.n
+        if not busy_s > 0:
+            return NAN
+        rate = self.rate.value / 3600.0 / gpus
+        other = calibrated_other(self.now / gpus, busy_s, rate)
+        return 3600.0 * gpus * mva_throughput(k / gpus, busy_s, other)

@@ -1,0 +1,92 @@
+"""What of a log says what comes next, how well it did so far, and what may be said of a number of workers from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.parallelism.backtest import Backtest, backtest
+from gpudiag.forecast.parallelism.bounds import measured_rate
+from gpudiag.forecast.parallelism.drift import Drift, find_drift
+from gpudiag.forecast.parallelism.gpu_sharing import telling_levels
+from gpudiag.forecast.parallelism.model import Model, part, whole
+from gpudiag.forecast.parallelism.observed import Observed
+from gpudiag.forecast.parallelism.processor_sharing import Futures
+from gpudiag.forecast.parallelism.spread import spread, widening
+from gpudiag.measures._time.timestamps import SECOND_US
+
+UNIT = "trials/h"
+RECENT = 2 / 3
+"""With drift only the last third of a log says what comes next (METHODS 10)."""
+ALL_FULL = (
+    "The GPU was full with every number of trials that was seen for two minutes, so that nothing tells how much of it "
+    "one trial uses: fewer trials at once may cost nothing, or their share."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Recent:
+    """All of a log, or where its trials drift the last third of it: ``model``, and ``test``, its back-test.
+
+    Every forecast of one run asks here, so that none has values where another has bounds only.
+    """
+
+    model: Model
+    drift: Drift
+    test: Backtest
+
+    @property
+    def now(self) -> int:
+        """The number of workers that most of the log had."""
+        return self.model.log.handover.usual
+
+    @cached_property
+    def rate(self) -> Estimate:
+        """Trials per hour as measured with the present number of workers."""
+        log = self.model.log
+        start, end = (log.first_us + (x * SECOND_US).astype(np.int64) for x in (log.start_s, log.end_s))
+        return measured_rate(start, end, log.handover, self.now)
+
+    @cached_property
+    def point(self) -> Futures:
+        """Futures of the present number of workers, from the log as it is."""
+        return self.model.point(self.now)
+
+    @cached_property
+    def many(self) -> Futures:
+        """The same from many logs."""
+        return self.model.bootstrap(self.now)
+
+    @cached_property
+    def expected(self) -> Estimate:
+        """Trials per hour to expect of the present number: the model's; as measured where it may not speak.
+
+        Where the rate is not the same throughout, what it was in the second half lies within.
+        """
+        if not self.test.reason:
+            return spread(float(self.point.throughput_h.mean()), self.many.throughput_h, self.widening(self.now), UNIT)
+        rate, seen = self.rate, self.test.measured
+        return replace(rate, low=min(rate.low, seen), high=max(rate.high, seen)) if self.test.tested else rate
+
+    def reason(self, workers: int) -> str:
+        """Why there can be bounds only for so many workers; '' for a forecast."""
+        if self.test.reason:
+            return self.test.reason
+        return ALL_FULL if workers < self.now and not len(telling_levels(self.model.levels)) else ""
+
+    def widening(self, workers: int) -> float:
+        """Times the half-width of the double bootstrap for so many workers: more beyond what was observed."""
+        return widening(workers, self.model.log.handover.most, self.test.widening)
+
+
+def recent(log: Observed, tick: Callable[[], None], memory_mib: np.ndarray | None = None) -> Recent:
+    """All of the log, or where its trials drift the last third of it, with the back-test of the same part."""
+    model = whole(log, tick, memory_mib)
+    drift = find_drift((log.startup_s + model.solo_work_s())[log.state != "FAIL"])
+    if drift.found:
+        model = replace(part(log, RECENT, 1.0), tick=tick, memory_mib=memory_mib)
+    return Recent(model, drift, backtest(log, RECENT if drift.found else 0.0, tick))

@@ -1,0 +1,59 @@
+"""One number of workers and what it would bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpudiag.forecast.estimate import Estimate
+from gpudiag.measures.base import clean
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A forecast for ``k`` trials at once.
+
+    ``throughput`` (trials/h), ``complete`` (COMPLETE trials/h), ``gain`` (throughput over the present one), ``util``
+    (%), ``overflow`` (%, chance that trials together exceed the memory, at a moment; an upper estimate), ``left`` (h to
+    finish the remaining trials, the restart included where k differs from now). ``break_even_trials``: remaining
+    trials from which the restart pays; NaN where it never does, or nobody knows. ``queueing`` is what mean value
+    analysis says (trials/h), ``least`` and ``most`` hold without a model. ``beyond``: more than was ever observed.
+    """
+
+    k: int
+    throughput: Estimate
+    complete: Estimate
+    gain: Estimate
+    util: Estimate
+    overflow: Estimate
+    left: Estimate
+    break_even_trials: float
+    queueing: float
+    least: float
+    most: float
+    beyond: bool
+
+    @property
+    def bounds_only(self) -> bool:
+        """Whether the throughput has bounds and no value."""
+        return not self.throughput.known
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; unknown is None."""
+        return {
+            "k": self.k,
+            "throughput_trials_h": self.throughput.to_dict(),
+            "complete_trials_h": self.complete.to_dict(),
+            "gain": self.gain.to_dict(),
+            "util_pct": self.util.to_dict(),
+            "p_overflow": self.overflow.to_dict(),
+            "hours_left": self.left.to_dict(),
+            "break_even_trials": clean(self.break_even_trials),
+            "models": {
+                "queueing_trials_h": clean(self.queueing),
+                "bounds_trials_h": {"low": clean(self.least), "high": clean(self.most)},
+            },
+            "extrapolation": self.beyond,
+            "bounds_only": self.bounds_only,
+            "reason": self.throughput.reason,
+        }

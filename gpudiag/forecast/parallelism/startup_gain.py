@@ -1,0 +1,67 @@
+"""What a shorter start-up would bring: bounds, and the same future with its start-ups shortened (METHODS 0, 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpudiag.forecast.estimate import NAN, Estimate
+from gpudiag.forecast.parallelism.model import Model
+from gpudiag.forecast.parallelism.spread import ratio_estimate
+from gpudiag.measures.base import clean
+
+UNKNOWN = Estimate()
+
+
+@dataclass(frozen=True)
+class StartupGain:
+    """``share_pct`` is F, the share of a trial's slot spent in start-up; ``alone_pct`` = F^k, the share of GPU time
+    with nothing but start-ups when k trials per GPU start independently. ``most``: no shorter start-up brings more than
+    min(1/(1-F), 1/u), as a factor. ``halved`` and ``removed``: throughput over the present one.
+    """
+
+    share_pct: float = NAN
+    alone_pct: float = NAN
+    typical_s: float = NAN
+    n_seen: int = 0
+    most: float = NAN
+    halved: Estimate = UNKNOWN
+    removed: Estimate = UNKNOWN
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; unknown is None."""
+        return {
+            "share_pct": clean(self.share_pct),
+            "share_of_gpu_time_alone_pct": clean(self.alone_pct),
+            "typical_s": clean(self.typical_s),
+            "n_seen": self.n_seen,
+            "most": clean(self.most),
+            "halved": self.halved.to_dict(),
+            "removed": self.removed.to_dict(),
+        }
+
+
+def startup_gain(model: Model, workers: int, widening: float, reason: str) -> StartupGain:
+    """Gains at the same number of workers; ``reason`` says why there are bounds only, '' for a forecast."""
+    log = model.log
+    share = log.startup_share
+    used = log.busy_share(workers)
+    full = 1.0 / used if used > 0 else np.inf
+    most = max(1.0, min(1.0 / (1.0 - share), full) if share < 1 else full)
+    per_gpu = workers / max(len(log.gpus), 1)
+    if reason:
+        halved = Estimate.bounds(1.0, min(1.0 / (1.0 - share / 2), most), "", reason)
+        removed = Estimate.bounds(1.0, most, "", reason)
+    else:
+        now, now_many = model.point(workers), model.bootstrap(workers)
+        halved, removed = (
+            ratio_estimate(
+                model.point(workers, startup=scale), model.bootstrap(workers, startup=scale), now, now_many,
+                widening, (1.0, min(1.0 / (1.0 - share * (1 - scale)), most)),
+            )
+            for scale in (0.5, 0.0)
+        )  # fmt: skip
+    typical = float(np.median(log.startup_s))
+    return StartupGain(100 * share, 100 * share**per_gpu, typical, log.n_startups, most, halved, removed)

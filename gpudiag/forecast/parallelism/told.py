@@ -1,0 +1,230 @@
+"""A forecast in words and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.display.format import UNKNOWN, duration, number, percent, plural, quantity
+from gpudiag.forecast.estimate import Estimate
+
+if TYPE_CHECKING:
+    from gpudiag.forecast.parallelism.scenario import Scenario
+    from gpudiag.forecast.parallelism.what_if import Forecast
+
+SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
+RISKY_PCT = 5.0
+"""Upper end of the chance of an overflow at a moment from which a number of trials is not recommended (a default)."""
+BOUNDS = "So there are bounds only."
+
+
+def tell(forecast: Forecast) -> list[Block]:
+    """What is now, each number of trials at once, and how far the forecast can be trusted."""
+    blocks: list[Block] = [Heading(f"Forecast for {forecast.run}"), *parallelism(forecast), models(forecast)]
+    if text := startup(forecast):
+        blocks += [Heading("Shorter start-up"), Note(text)]
+    blocks += [Heading("Larger batch"), *map(Note, batch(forecast))]
+    for part in (forecast.capacity, forecast.pruner):
+        if part is not None:
+            blocks += list(part.blocks())
+    return [*blocks, *gaps(forecast)]
+
+
+def parallelism(forecast: Forecast) -> list[Block]:
+    """The present state, the table, what follows and how far it can be trusted."""
+    said = (_best(forecast), _trust(forecast), _drift(forecast))
+    blocks: list[Block] = [Note(_now(forecast)), _table(forecast), *(Note(text) for text in said if text)]
+    return [*blocks, *_assignment(forecast)]
+
+
+def gaps(forecast: Forecast) -> list[Block]:
+    """What could not be forecast, and why; no reason twice."""
+    told = {forecast.backtest.reason if forecast.backtest else ""} | {s.throughput.reason for s in forecast.parallel}
+    return [Note(reason, "unknown") for _, reason in forecast.gaps if reason not in told]
+
+
+def between(estimate: Estimate) -> str:
+    """'12.3 (10–14)', '10–14' for bounds, a dash for the unknown; the unit stands elsewhere."""
+    digits = 3 if estimate.unit == "" else 2
+    ends = [_short(x, digits, estimate.unit) for x in (estimate.low, estimate.high)]
+    known = not (math.isnan(estimate.low) or math.isnan(estimate.high))
+    if not estimate.known:
+        return (ends[0] if ends[0] == ends[1] else "–".join(ends)) if known else UNKNOWN
+    value = _short(estimate.value, 3, estimate.unit)
+    return f"{value} ({'–'.join(ends)})" if known else value
+
+
+def _short(value: float, digits: int, unit: str) -> str:
+    """A number of that many significant digits; whole ones whole, and shares below 0.1 % as such."""
+    if math.isnan(value):
+        return UNKNOWN
+    if unit == "%" and 0 < value < 0.1:
+        return "<0.1"
+    return number(float(f"{value:.{digits}g}")) if abs(value) < 10 ** (digits - 1) else number(round(value))
+
+
+def _now(forecast: Forecast) -> str:
+    text = f"Now: {plural(forecast.now, 'trial')} at once, {between(forecast.rate)} trials/h as measured."
+    if not math.isnan(forecast.configured) and forecast.configured != forecast.now:
+        text += f" Configured are {forecast.configured:.0f}."
+    if not math.isnan(forecast.remaining_trials):
+        text += f" {plural(int(forecast.remaining_trials), 'trial')} to go."
+    return text
+
+
+def _table(forecast: Forecast) -> Table:
+    known: dict[str, Callable[[Scenario], str]] = {
+        "Trials/h": lambda s: between(s.throughput),
+        "Times now": lambda s: between(s.gain),
+        "Util %": lambda s: between(s.util),
+        "Too full %": lambda s: between(s.overflow),
+        "Hours left": lambda s: between(s.left),
+        "COMPLETE/h": lambda s: between(s.complete),
+    }
+    shown = {name: tell for name, tell in known.items() if any(tell(s) != UNKNOWN for s in forecast.parallel)}
+    rows = []
+    for scenario in forecast.parallel:
+        cells: list[Cell] = [Number(f"{scenario.k} (now)" if scenario.k == forecast.now else str(scenario.k))]
+        rows.append((*cells, *(Number(tell(scenario)) for tell in shown.values())))
+    return Table(("At once", *shown), tuple(rows), _caption(forecast))
+
+
+def _caption(forecast: Forecast) -> str:
+    text = "In brackets an interval of about 90 %."
+    if any(s.bounds_only for s in forecast.parallel):
+        text = "Where there is no value before the interval, these are bounds."
+    text += _base(forecast)
+    if any(s.beyond and not s.bounds_only for s in forecast.parallel):
+        first = min(s.k for s in forecast.parallel if s.beyond)
+        text += f" {first} at once or more was not observed: an extrapolation."
+    if any(s.overflow.high == s.overflow.high for s in forecast.parallel):
+        text += " Too full: the chance, at a moment, that trials together exceed the memory; an upper estimate."
+    if any(not math.isnan(s.left.low) for s in forecast.parallel):
+        text += f" Hours left include {forecast.restart_min:g} min for the restart."
+    return text
+
+
+def _base(forecast: Forecast) -> str:
+    """What throughput is a multiple of: what is expected of the present number, which is not what was measured."""
+    here = next((s for s in forecast.parallel if s.k == forecast.now), None)
+    if here is None or math.isnan(here.throughput.low):
+        return ""
+    if here.throughput.known:
+        known = f"the {_short(here.throughput.value, 3, 'trials/h')} trials/h that the model expects"
+        return f" Times now: over {known} of {forecast.now} at once, not over what was measured."
+    if forecast.backtest is not None and forecast.backtest.tested:
+        known = quantity(forecast.backtest.measured)
+        both = f"what was measured of it and the {known} trials/h of the second half"
+        return f" The bounds of {forecast.now} at once hold both {both}."
+    return ""
+
+
+def _best(forecast: Forecast) -> str:
+    """What the highest throughput among those that memory allows means in words."""
+    others = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known]
+    risky = [str(s.k) for s in others if s.overflow.high > RISKY_PCT]
+    looked_at = any(s.overflow.known for s in forecast.parallel)
+    fitting = [s for s in others if str(s.k) not in risky and (s.overflow.known or not looked_at)]
+    said = (
+        [
+            f"With {_any_of(risky)} at once, trials together exceed the memory now and then: Memory capacity "
+            "tells what crashes leave of the throughput."
+        ]
+        if risky
+        else []
+    )
+    if fitting:
+        said = [*_gain(forecast, max(fitting, key=lambda s: s.throughput.value)), *said, SLOWER]
+    return " ".join(said)
+
+
+def _any_of(words: list[str]) -> str:
+    """'3', '3 or 4', '3, 4 or 6'."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _gain(forecast: Forecast, best: Scenario) -> list[str]:
+    if best.gain.low > 1.0:
+        said = [f"{best.k} at once would be {between(best.gain)} times as fast."]
+        if not math.isnan(best.break_even_trials):
+            trials = plural(math.ceil(best.break_even_trials), "trial")
+            said.append(f"After a restart of {forecast.restart_min:g} min that pays from {trials} on.")
+        return said
+    if best.gain.value > 1.0:
+        return [f"{best.k} at once may be {between(best.gain)} times as fast: no gain at all is within the interval."]
+    return [f"No other number of trials that memory holds is expected to be faster than {forecast.now}."]
+
+
+def _trust(forecast: Forecast) -> str:
+    test = forecast.backtest
+    if test is None:
+        return f"{forecast.parallel[0].throughput.reason} {BOUNDS}"
+    if not test.tested:
+        return f"Back-test: {test.reason} {BOUNDS}"
+    text = (
+        f"Back-test: fitted on {plural(test.n_fit, 'trial')} of the first half of the log, the model predicts "
+        f"{between(test.predicted)} trials/h for the second; measured were {quantity(test.measured)}: "
+        f"{test.error_pct:+.0f} %."
+    )
+    if not test.passed:
+        return f"{text} What trials will do next does not follow from what they did. {BOUNDS}"
+    missing = {s.throughput.reason for s in forecast.parallel if s.bounds_only}
+    return " ".join([text, *sorted(missing)])
+
+
+def _drift(forecast: Forecast) -> str:
+    if not forecast.drift.found:
+        return ""
+    way = "longer" if forecast.drift.rho > 0 else "shorter"
+    return (
+        f"Trials get {way} in the course of the study (rank correlation {forecast.drift.rho:+.2f}, "
+        f"p = {forecast.drift.p_value:.2g}): only the last third of the log is used."
+    )
+
+
+def models(forecast: Forecast) -> Table:
+    """The models side by side."""
+
+    def row(scenario: Scenario) -> tuple[Cell, ...]:
+        linear = forecast.rate.value * scenario.k / forecast.now
+        models = (quantity(x) for x in (scenario.throughput.value, scenario.queueing, linear))
+        ends = between(Estimate.bounds(scenario.least, scenario.most, "trials/h", ""))
+        return tuple(Number(text) for text in (str(scenario.k), *models, ends))
+
+    caption = (
+        "Trials/h by model. Linear is what is often assumed, in proportion to the rate as measured; it takes trials "
+        "for undisturbed by each other."
+    )
+    columns = ("At once", "Processor sharing", "Queueing (MVA)", "Linear", "Bounds")
+    return Table(columns, tuple(map(row, forecast.parallel)), caption)
+
+
+def _assignment(forecast: Forecast) -> list[Block]:
+    if not forecast.policies:
+        return []
+    rows = tuple((Number(str(k)), policy, Number(quantity(rate))) for k, policy, rate in forecast.policies)
+    caption = "Which GPU the next trial goes to. Round robin: each worker stays on its GPU."
+    return [Table(("At once", "Assignment", "Trials/h"), rows, caption)]
+
+
+def startup(forecast: Forecast) -> str:
+    """What start-up costs and what less of it would bring; '' where nobody knows."""
+    gain = forecast.startup
+    if math.isnan(gain.share_pct):
+        return ""
+    seen = f"seen in {plural(gain.n_seen, 'trial')}" if gain.n_seen else "fitted"
+    return (
+        f"Start-up takes {percent(gain.share_pct)} of a trial's slot ({duration(gain.typical_s)}, {seen}), but with "
+        f"{forecast.now} at once it leaves a GPU with nothing else for {percent(gain.alone_pct)} of its time at most. "
+        f"Half as long, throughput would be {between(gain.halved)} times the present one; without any, "
+        f"{between(gain.removed)} times; more than {gain.most:.2f} times is not possible."
+    )
+
+
+def batch(forecast: Forecast) -> list[str]:
+    """Bounds on what a larger batch brings, and the experiment that tells."""
+    gains = ", ".join(f"B x {factor}: {between(gain)}" for factor, gain in forecast.batch.gains)
+    said = f"Samples per second over now: {gains}. {forecast.batch.gains[0][1].reason}"
+    return [said, forecast.batch.design]

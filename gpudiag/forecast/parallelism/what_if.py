@@ -1,0 +1,309 @@
+"""``what_if``: a run in, a forecast out, and every way to show it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gpudiag import __version__
+from gpudiag.display.blocks import Block
+from gpudiag.display.format import plural
+from gpudiag.display.shown import Shown
+from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.faults import ERROR, Fault, Passing, asked, attempt
+from gpudiag.forecast.estimate import NAN, Estimate
+from gpudiag.forecast.memory.capacity import MOST_AT_ONCE, MemoryCapacity, memory_capacity
+from gpudiag.forecast.parallelism.backtest import Backtest
+from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
+from gpudiag.forecast.parallelism.drift import Drift
+from gpudiag.forecast.parallelism.observed import Observed, observe
+from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Progress, Remaining, forecast_parallelism
+from gpudiag.forecast.parallelism.scenario import Scenario
+from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
+from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
+from gpudiag.measures._time.once import sharing
+from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gpudiag.forecast.pruning.result import PrunerReplay
+
+T = TypeVar("T")
+
+SCHEMA = "gpudiag.forecast/1"
+MOST_WORKERS = 64
+TOO_MANY = f"Memory is looked at for up to {MOST_AT_ONCE} trials at once on a GPU; not known is whether these fit"
+RESTART_MIN = 10.0
+NO_TARGET = "Nobody stated how many trials the study shall have: give n_trials under [run] in run.toml."
+NONE_LEFT = "As many trials have finished as the study shall have."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast(Shown):
+    """What other settings would do to a run.
+
+    ``parallel``: one :class:`Scenario` a number of trials at once. ``now``: the number that most of the log had, and
+    ``rate`` its throughput as measured. ``law`` goes on where nothing was measured. ``policies``: (k, policy, trials/h)
+    where there are several GPUs. ``restart_min``: minutes without any trial that a change of workers costs.
+    ``capacity`` and ``pruner`` are the forecasts of memory and of a pruner, None where not asked for or not
+    measurable; ``gaps`` says why, by topic.
+    """
+
+    run: str
+    parallel: tuple[Scenario, ...]
+    now: int
+    configured: float
+    rate: Estimate
+    law: str
+    backtest: Backtest | None
+    drift: Drift
+    startup: StartupGain
+    batch: BatchTest
+    policies: tuple[tuple[int, str, float], ...]
+    restart_min: float
+    remaining_trials: float
+    capacity: MemoryCapacity | None = None
+    pruner: PrunerReplay | None = None
+    gaps: tuple[tuple[str, str], ...] = ()
+
+    def at(self, k: int) -> Scenario:
+        """The scenario of ``k`` trials at once. Raises KeyError if it was not asked for."""
+        for scenario in self.parallel:
+            if scenario.k == k:
+                return scenario
+        raise KeyError(f"no forecast for {k} at once; there are {[scenario.k for scenario in self.parallel]}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a number of trials at once: value, low and high of each quantity, NaN unknown."""
+        import pandas as pd
+
+        rows = []
+        for scenario in self.parallel:
+            row: dict[str, Any] = {"k": scenario.k}
+            for name, estimate in (
+                ("throughput_trials_h", scenario.throughput), ("complete_trials_h", scenario.complete),
+                ("gain", scenario.gain), ("util_pct", scenario.util), ("p_overflow_pct", scenario.overflow),
+                ("hours_left", scenario.left),
+            ):  # fmt: skip
+                row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+            rows.append(row | {"bounds_only": scenario.bounds_only, "reason": scenario.throughput.reason})
+        return pd.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document, schema ``gpudiag.forecast/1``; unknown is None."""
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "run": self.run,
+            "now": {
+                "k": self.now,
+                "configured": clean(self.configured),
+                "throughput_trials_h": self.rate.to_dict(),
+                "restart_min": self.restart_min,
+                "remaining_trials": clean(self.remaining_trials),
+                "law": self.law,
+            },
+            "parallel": [scenario.to_dict() for scenario in self.parallel],
+            "backtest": self.backtest.to_dict() if self.backtest else None,
+            "drift": self.drift.to_dict(),
+            "assignment": [{"k": k, "policy": name, "throughput_trials_h": rate} for k, name, rate in self.policies],
+            "startup": self.startup.to_dict(),
+            "batch": self.batch.to_dict(),
+            "memory": self.capacity.to_dict() if self.capacity is not None else None,
+            "pruner": self.pruner.to_dict() if self.pruner is not None else None,
+            "not_forecast": dict(self.gaps),
+        }
+
+    def to_json(self) -> str:
+        """The document as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """The forecast as Markdown."""
+        return self._repr_markdown_()
+
+    def blocks(self) -> Sequence[Block]:
+        """The forecast as blocks: what is now, the table, and how far it can be trusted."""
+        from gpudiag.forecast.parallelism.told import tell
+
+        return tell(self)
+
+
+@sharing()
+def what_if(
+    run: Run,
+    parallel: Sequence[int | str] | str | None = None,
+    *,
+    pruner: Any = None,
+    restart_min: float | None = None,
+    progress: Progress = lambda what: None,
+) -> Forecast:
+    """Forecast what other numbers of trials at once, or another pruner, would bring.
+
+    Args:
+        run: a run with trials; for more than bounds also with utilization while they ran.
+        parallel: numbers of trials at once, over all GPUs, or text such as ``"2,3,4"``; default: the present one, one
+            less, one more and half as many again.
+        pruner: an Optuna pruner or its text, as :func:`gpudiag.replay_pruner` takes it.
+        restart_min: minutes without any trial that a change of the number of workers, or a crash, costs; default: 10
+            for a change, and for a crash what the gaps after failures show.
+        progress: called with what comes next ('' for a sign of life), often; may raise to cancel.
+
+    Raises:
+        ConfigError: ``parallel`` or ``restart_min`` is out of range, or the pruner is not understood.
+        NotMeasurable: fewer than five trials have finished, or their times are unknown.
+    """
+    numbers = _numbers(parallel)
+    if restart_min is not None and not (np.isfinite(restart_min) and restart_min >= 0):
+        raise ConfigError(f"restart_min must be a number of minutes of 0 or more, but got {restart_min!r}.")
+    if pruner is not None:
+        from gpudiag.forecast.pruning.pruner import resolve_pruner
+
+        resolve_pruner(pruner)
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    try:
+        return _made(run, numbers, pruner, restart_min, asked(progress))
+    except Passing as passing:
+        raise passing.error from None
+
+
+def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float | None, progress: Progress) -> Forecast:
+    """The forecast, each part by itself: one that fails leaves the others."""
+    gaps: dict[str, str] = {}
+    progress("utilization by number of trials")
+    log = _attempt("parallelism", gaps, lambda: observe(run))
+    wanted = _wanted(numbers, log.handover.usual if log else usual_workers(run))
+    gpus = max(1, len(log.gpus) if log else len(run.gpus))
+    capacity = _attempt("memory", gaps, lambda: _capacity(run, _per_gpu(wanted, gpus), restart_min, progress))
+    if capacity is not None and (beyond := [k for k in wanted if -(-k // gpus) > MOST_AT_ONCE]):
+        gaps["memory"] = f"{TOO_MANY}: {', '.join(map(str, beyond))} over {plural(gpus, 'GPU')}."
+    overflow = _overflow(capacity, gpus, gaps.get("memory", ""))
+    pause_min = RESTART_MIN if restart_min is None else restart_min
+    remaining = _remaining(run, pause_min)
+    if log is None:
+        made = _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
+    else:
+        known = log
+        modelled = _attempt("parallelism", gaps, lambda: _modelled(
+            run, forecast_parallelism(known, wanted, remaining, overflow, _peaks(capacity, known), progress)
+        ))  # fmt: skip
+        made = modelled or _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
+    if pruner is not None:
+        progress("replay of the pruner")
+        made = replace(made, pruner=_attempt("pruner", gaps, lambda: _replay(run, pruner, progress)))
+    return replace(
+        made, capacity=capacity, gaps=tuple(gaps.items()), restart_min=pause_min, remaining_trials=remaining.trials
+    )
+
+
+def _numbers(parallel: Sequence[int | str] | str | None) -> list[int] | None:
+    """Numbers of trials at once, from numbers or from text such as '2,3,4'; None where nothing was asked for."""
+    if parallel is None:
+        return None
+    items = [part.strip() for part in parallel.split(",")] if isinstance(parallel, str) else parallel
+    numbers = []
+    for item in items:
+        whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
+        number = int(item) if whole or (isinstance(item, str) and item.strip().isdecimal()) else 0
+        if not 1 <= number <= MOST_WORKERS:
+            raise ConfigError(
+                f"parallel (--parallel) must hold whole numbers from 1 to {MOST_WORKERS}, but got {item!r}."
+            )
+        numbers.append(number)
+    if not numbers:
+        most = f"from 1 to {MOST_WORKERS}"
+        raise ConfigError(f"parallel (--parallel) must hold at least one whole number {most}, but is empty.")
+    return numbers
+
+
+def _wanted(parallel: Sequence[int] | None, now: int) -> list[int]:
+    """The numbers asked for and the present one, in order and once each."""
+    chosen = parallel if parallel is not None else (max(1, now - 1), now + 1, round(1.5 * now))
+    return sorted({now, *(int(k) for k in chosen)})
+
+
+def _bounded(run: Run, wanted: list[int], remaining: Remaining, overflow: Overflow, reason: str) -> Forecast:
+    now, rate, scenarios = bounded_scenarios(run, wanted, remaining, overflow, reason)
+    return _forecast(run, scenarios, now, rate, StartupGain(), batch_test(NAN))
+
+
+def _modelled(run: Run, made: Parallelism) -> Forecast:
+    startup = startup_gain(made.model, made.now, made.backtest.widening, made.backtest.reason)
+    batch = batch_test(made.model.log.busy_share(made.now))
+    forecast = _forecast(run, made.scenarios, made.now, made.rate, startup, batch)
+    return replace(forecast, law=made.model.law, backtest=made.backtest, drift=made.drift, policies=made.policies)
+
+
+def _forecast(
+    run: Run, scenarios: tuple[Scenario, ...], now: int, rate: Estimate, startup: StartupGain, batch: BatchTest
+) -> Forecast:
+    configured = float(run.info.settings.parallel or "nan")
+    return Forecast(
+        run.info.name, scenarios, now, configured, rate, "", None, Drift(), startup, batch, (), RESTART_MIN, NAN
+    )
+
+
+def _remaining(run: Run, restart_min: float) -> Remaining:
+    """Trials that are stated or waiting and have not finished."""
+    states = run.trials["state"].value_counts() if "state" in run.trials else {}
+    finished = int(sum(states.get(state, 0) for state in ("COMPLETE", "PRUNED", "FAIL")))
+    target = run.info.settings.n_trials
+    left = max(target - finished, 0) if target is not None else int(states.get("WAITING", 0))
+    if left:
+        return Remaining(float(left), restart_min / 60)
+    return Remaining(NAN, restart_min / 60, NO_TARGET if target is None else NONE_LEFT)
+
+
+def _attempt(topic: str, gaps: dict[str, str], make: Callable[[], T]) -> T | None:
+    """What ``make`` gives, or None where it cannot be measured or fails; ``gaps`` then says why."""
+    try:
+        made = attempt(f"forecast of {topic}", make)
+    except NotMeasurable as gap:
+        gaps[topic] = str(gap)
+        return None
+    if isinstance(made, Fault):
+        gaps[topic] = f"{ERROR}: {made}"
+        return None
+    return made
+
+
+def _per_gpu(wanted: Sequence[int], gpus: int) -> list[int]:
+    """Numbers of trials on the fullest GPU, as far as memory is looked at; at least one."""
+    return sorted({min(-(-k // gpus), MOST_AT_ONCE) for k in wanted})
+
+
+def _capacity(run: Run, per_gpu: Sequence[int], restart_min: float | None, progress: Progress) -> MemoryCapacity:
+    return memory_capacity(run, per_gpu, restart_min=restart_min, progress=progress)
+
+
+def _replay(run: Run, pruner: Any, progress: Progress) -> PrunerReplay:
+    from gpudiag.forecast.pruning.replay import replay_pruner
+
+    return replay_pruner(run, pruner, progress=lambda done, total: progress(""))
+
+
+def _overflow(capacity: MemoryCapacity | None, gpus: int, reason: str) -> Overflow:
+    """The chance of an overflow by number of trials over all GPUs, the fullest of which holds the most."""
+    if capacity is None:
+        return lambda k: Estimate.unknown("%", reason)
+
+    def chance(k: int) -> Estimate:
+        each = -(-k // gpus)
+        return capacity.overflow(each) if each <= MOST_AT_ONCE else Estimate.unknown("%", reason)
+
+    return chance
+
+
+def _peaks(capacity: MemoryCapacity | None, log: Observed) -> np.ndarray | None:
+    """Greatest memory of each trial of the log, in MiB; the median where a trial's own is unknown, None without any."""
+    if capacity is None:
+        return None
+    known = capacity.trials.drop_duplicates(["study", "trial"]).set_index(["study", "trial"])["peak_mib"]
+    peaks = known.reindex(log.key).to_numpy(float)
+    return None if np.isnan(peaks).all() else np.where(np.isnan(peaks), np.nanmedian(peaks), peaks)

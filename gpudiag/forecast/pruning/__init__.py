@@ -1,0 +1,1 @@
+"""What another pruner would have done."""

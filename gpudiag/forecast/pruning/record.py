@@ -1,0 +1,193 @@
+"""What a study recorded, in the form and the order that a pruner saw it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures._time.concurrency import fifo_slots
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.run import Run
+
+DIRECTIONS = {"MINIMIZE": "minimize", "MAXIMIZE": "maximize"}
+NO_REPORTS = "No trial reported an intermediate value, so there is no curve to replay."
+REPORT = "Call trial.report(value, epoch) after each epoch."
+MANY = 400
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """One study: arrays over its trials in the order of their starts.
+
+    ``steps`` and ``values`` are lists, one report an entry, in the order reported; a step that was reported twice
+    counts once, the first time, as Optuna's ``report`` has it. ``times_s`` are seconds on the trials' clock when each
+    was reported: recorded, or else spread evenly over the life after ``startup_s``. ``done`` is the last step of
+    each, counted from 1. ``ordered`` is True where the order of reports among trials is known: they carry times, or
+    no two trials overlap. ``value`` is the objective of COMPLETE trials. ``workers`` is the most that ran at once,
+    or the number that was asked for if that is less;
+    ``gap_s`` the median wait between two trials of a worker.
+    """
+
+    study: str
+    direction: str
+    number: Array
+    state: list[str]
+    value: Array
+    steps: list[list[int]]
+    values: list[list[float]]
+    times_s: list[Array]
+    start_s: Array
+    end_s: Array
+    done: Array
+    duration_s: Array
+    startup_s: float
+    max_steps: int
+    counts_from: int
+    ordered: bool
+    workers: int
+    gap_s: float
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def recorded_studies(run: Run, *, study: str | None = None, direction: str | None = None) -> tuple[Recorded, ...]:
+    """The studies that can be replayed.
+
+    Args:
+        run: needs trials and reports.
+        study: the one to replay; default all.
+        direction: 'minimize' or 'maximize', for studies whose record does not say.
+
+    Raises:
+        NotMeasurable: there are no intermediate values, the study has several objectives (Optuna does not prune
+            those), or nothing says which direction is better.
+    """
+    if run.reports.empty:
+        raise NotMeasurable(NO_REPORTS, REPORT)
+    told = dict(zip(run.studies["study"], run.studies["directions"], strict=True))
+    with_reports = [name for name in run.reports["study"].unique() if study in (None, name)]
+    if not with_reports:
+        raise NotMeasurable(f"Study '{study}' reported no intermediate value.", REPORT)
+    single = [name for name in with_reports if "," not in str(told.get(name) or "")]
+    if not single:
+        raise NotMeasurable(
+            f"Study '{with_reports[0]}' has several objectives, and Optuna does not prune such studies.",
+            "Replay a study with one objective.",
+        )
+    out = []
+    for name in single:
+        way = DIRECTIONS.get(str(told.get(name) or "").upper(), direction or "")
+        if way not in DIRECTIONS.values():
+            raise NotMeasurable(
+                f"Nothing says whether study '{name}' minimizes or maximizes.",
+                "Say direction='minimize' or direction='maximize'.",
+            )
+        out.append(_record(run, name, way))
+    return tuple(out)
+
+
+def _record(run: Run, study: str, direction: str) -> Recorded:
+    lives = lifetimes(run.trials)
+    lives["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
+    chosen = (lives["study"] == study) & (lives["state"] != "WAITING")
+    lives = lives[chosen]
+    dated = bool(lives["start"].notna().all())
+    lives = lives.sort_values(["start", "trial"] if dated else "trial")  # without stamps the numbers are the order
+    reports = run.reports[run.reports["study"] == study].drop_duplicates(["trial", "step"], keep="first")
+    reports = reports[reports["trial"].isin(lives["trial"])]
+    place = pd.Series(np.arange(len(lives)), lives["trial"].to_numpy())
+    timed = "time" in reports and bool(reports["time"].notna().all())
+    at = place.reindex(reports["trial"]).to_numpy()
+    stamp_s = microseconds(reports["time"]) / SECOND_US if timed else np.zeros(len(reports))
+    order = np.lexsort((np.arange(len(reports)), stamp_s, at))
+    cuts = np.cumsum(np.bincount(at, minlength=len(lives)))[:-1]
+    step = np.split(reports["step"].to_numpy(np.int64)[order], cuts)
+    value = np.split(reports["value"].to_numpy(float)[order], cuts)
+    n_reports = np.array([len(part) for part in step])
+    first = 0 if reports["step"].min() <= 0 else 1
+    start_s, end_s = _seconds(lives["start"]), _seconds(lives["end"])
+    startup_s = _startup_s(end_s - start_s, n_reports) if dated else 0.0
+    start_s, end_s = _filled(start_s, end_s, n_reports, startup_s) if dated else _in_turn(len(lives))
+    times = (
+        np.split(stamp_s[order], cuts)
+        if timed and dated
+        else [_spread(a, b, n, startup_s) for a, b, n in zip(start_s, end_s, n_reports, strict=True)]
+    )
+    workers, gap_s = _pool(start_s, end_s)
+    done = np.array([part.max() - first + 1 if len(part) else 0 for part in step])
+    final = lives["value"].to_numpy()
+    last = np.array([part[-1] if len(part) else math.nan for part in value])
+    return Recorded(
+        study=study,
+        direction=direction,
+        number=lives["trial"].to_numpy(),
+        state=lives["state"].tolist(),
+        value=np.where(np.isnan(final), last, final),
+        steps=[part.tolist() for part in step],
+        values=[part.tolist() for part in value],
+        times_s=times,
+        start_s=start_s,
+        end_s=end_s,
+        done=done,
+        duration_s=lives["duration_s"].to_numpy(float),
+        startup_s=startup_s,
+        max_steps=max(int(done.max()), run.info.settings.max_steps or 0),
+        counts_from=first,
+        ordered=(timed and dated) or workers == 1,
+        workers=min(workers, run.info.settings.parallel or workers),
+        gap_s=gap_s,
+    )
+
+
+def _seconds(stamps: pd.Series) -> Array:
+    return np.where(stamps.isna(), math.nan, microseconds(stamps) / SECOND_US)
+
+
+def _startup_s(duration_s: Array, n_reports: Array) -> float:
+    """Where the line through duration against number of reports meets zero reports (Theil-Sen); 0 where unknown.
+
+    Reports begin after a start-up, so the first comes later than an even spread over the life would have it.
+    """
+    from scipy.stats import theilslopes
+
+    known = np.flatnonzero(np.isfinite(duration_s) & (n_reports > 0))
+    known = known[:: max(1, len(known) // MANY)]
+    if len(known) < 8 or len(np.unique(n_reports[known])) < 2:
+        return 0.0
+    intercept = float(theilslopes(duration_s[known], n_reports[known])[1])
+    return float(np.clip(intercept, 0.0, 0.9 * duration_s[known].min()))
+
+
+def _filled(start_s: Array, end_s: Array, n_reports: Array, startup_s: float) -> tuple[Array, Array]:
+    """A trial without an end is given one at the usual pace of the study, for the order of its reports alone."""
+    known = np.isfinite(end_s) & (n_reports > 0)
+    pace_s = np.median((end_s - start_s - startup_s)[known] / n_reports[known]) if known.any() else 1.0
+    return start_s, np.where(np.isfinite(end_s), end_s, start_s + startup_s + max(pace_s, 0.0) * n_reports)
+
+
+def _in_turn(n: int) -> tuple[Array, Array]:
+    """Without stamps: one trial after the other."""
+    return np.arange(n, dtype=float), np.arange(1, n + 1, dtype=float)
+
+
+def _spread(start_s: float, end_s: float, n: int, startup_s: float) -> Array:
+    """Evenly from the end of the start-up to the end of the trial, the last one there."""
+    first = min(start_s + startup_s, end_s)
+    return first + (end_s - first) * np.arange(1, n + 1) / max(n, 1)
+
+
+def _pool(start_s: Array, end_s: Array) -> tuple[int, float]:
+    """The most trials at once, and the median wait of a slot between two of them."""
+    start_us, end_us = (np.round(x * SECOND_US).astype(np.int64) for x in (start_s, end_s))
+    slots = fifo_slots(start_us, end_us)
+    gaps = [np.diff(np.stack([end_s[slots == k][:-1], start_s[slots == k][1:]]), axis=0) for k in np.unique(slots)]
+    gap_s = np.concatenate([gap.ravel() for gap in gaps])
+    return len(gaps), max(0.0, float(np.median(gap_s))) if len(gap_s) else 0.0

@@ -1,0 +1,109 @@
+"""``replay_pruner``: what another pruner would have done with the curves that a study recorded (METHODS 5)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpudiag.forecast.pruning.bounds import fates_of
+from gpudiag.forecast.pruning.judge import SMALL, has_rule, judge_for
+from gpudiag.forecast.pruning.play import (
+    Judge,
+    Progress,
+    Retimed,
+    as_recorded,
+    backtest,
+    carried_on,
+    jittered,
+    logged_order,
+    play,
+)
+from gpudiag.forecast.pruning.pruner import in_words, quiet, resolve_pruner
+from gpudiag.forecast.pruning.record import Recorded, recorded_studies
+from gpudiag.forecast.pruning.result import PrunerReplay
+from gpudiag.forecast.pruning.summary import Plays, compares_trials, gpu_shares, summarize
+from gpudiag.measures._time.once import sharing
+from gpudiag.measures._trials.pruner_spec import PrunerSpec
+from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    from optuna.pruners import BasePruner
+
+JITTERED = 4
+LARGE = 300_000
+"""Events from which on a study is replayed in fewer orders: its totals hardly depend on them."""
+
+
+@sharing()
+def replay_pruner(
+    run: Run,
+    pruner: BasePruner | PrunerSpec | str,
+    *,
+    study: str | None = None,
+    direction: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PrunerReplay:
+    """Feed the recorded learning curves to another pruner and see which trials it would have cut, and where.
+
+    The real Optuna pruner is asked, report by report, in a study of the same name with the same trial numbers (both
+    decide on a trial's bracket in Hyperband); the same rules of our own judge studies of more than 400 trials, and
+    what else might have happened where they agree with Optuna on what was recorded. Where a curve ends because the
+    logging pruner cut it, only bounds are known. The sampler would have proposed other points too: that is outside the
+    replay.
+
+    Args:
+        run: needs trials and intermediate values.
+        pruner: an Optuna pruner, or text such as ``"patient(hyperband(min_resource=3), patience=4)"``.
+        study: the study to replay; by default every one that has reports and one objective.
+        direction: 'minimize' or 'maximize', for a record that does not say.
+        progress: told (events done, events in all) now and then; what it raises ends the replay.
+
+    Raises:
+        ConfigError: the text names no pruner, or Optuna refuses its parameters.
+        NotMeasurable: there are no intermediate values, or several objectives.
+    """
+    with quiet():
+        template, spec = resolve_pruner(pruner)
+        records = recorded_studies(run, study=study, direction=direction)
+        told = _stated(run)
+        shares = gpu_shares(run)
+        plays = [_play_study(record, template, spec, told, progress) for record in records]
+        words = in_words(spec) if spec else type(template).__name__
+        return summarize(words, spec, plays, shares)
+
+
+def _stated(run: Run) -> tuple[BasePruner, PrunerSpec | None] | None:
+    return resolve_pruner(run.info.settings.pruner) if run.info.settings.pruner else None
+
+
+def _play_study(
+    record: Recorded,
+    template: BasePruner,
+    spec: PrunerSpec | None,
+    stated: tuple[BasePruner, PrunerSpec | None] | None,
+    progress: Progress | None,
+) -> Plays:
+    def fresh(of: tuple[BasePruner, PrunerSpec | None] = (template, spec), *, quick: bool = False) -> Judge:
+        return judge_for(copy.deepcopy(of[0]), of[1], record, quick=quick)
+
+    plain = as_recorded(record)
+    large = plain.events > LARGE
+    tested = backtest(plain, fresh(stated), in_words(stated[1]) if stated[1] else "", progress) if stated else None
+    cuts = [play(plain, fresh(), logged_order(plain), progress)]
+    # What might have been is judged by our own rules, if they cut what was recorded exactly where Optuna does.
+    quick = spec is not None and has_rule(spec) and len(record) <= SMALL
+    quick = quick and np.array_equal(play(plain, fresh(quick=True), logged_order(plain), progress), cuts[0])
+    held = carried_on(record, cuts[0])
+    if held.events > plain.events:
+        cuts.append(play(held, fresh(quick=quick), logged_order(held), progress))
+    point = len(cuts) - 1
+    if record.workers > 1 and compares_trials(spec):
+        point = len(cuts)
+        rng = np.random.default_rng(0)
+        ends = [held] if large else [held, plain] if held.events > plain.events else [plain]
+        scripts = [*ends, *(jittered(ends[k % len(ends)], rng) for k in range(0 if large else JITTERED))]
+        cuts += [play(s, fresh(quick=quick), Retimed(s), progress) for s in scripts]
+    return Plays(record, cuts, [fates_of(record, cut) for cut in cuts], point, tested)

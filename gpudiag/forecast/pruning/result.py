@@ -1,0 +1,109 @@
+"""What a replay of another pruner found, and how it shows itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from gpudiag.display.blocks import Block
+from gpudiag.display.shown import Shown
+from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.pruning.play import Backtest
+from gpudiag.measures.base import clean
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrunerReplay(Shown):
+    """What a candidate pruner would have done with the recorded curves.
+
+    ``level``: 'exact' (every curve reaches far enough, and their order is known), 'value' (90 % or more of the trials
+    are identified), 'bounds' (fewer, or the back-test failed: ``reason`` says why). Counts and rates are over the
+    ``n_trials`` COMPLETE and PRUNED trials with reports. A trial is identified if its record reaches to where
+    the candidate cuts it or to its own end; a record that the logging pruner ended sooner is cut off.
+
+    ``pruned_pct``, ``steps`` (all trials with reports), ``saved_steps``, ``saved_slot_h``, ``saved_gpu_h`` (negative:
+    added) and ``regret`` are Estimates: the regret is how much worse the best COMPLETE value gets, in units of the
+    objective, among the trials that completed in the log. ``logged_pruned_pct`` and ``logged_steps`` are what happened.
+    ``best_killed``: whether the best trial of the log is pruned; None where that depends on the order of reports.
+
+    ``trials``: study, trial, state, steps, outcome (pruned, kept, unknown), cut_step, steps_low, steps_high, value.
+    ``rank``: see :func:`gpudiag.forecast.pruning.rank.rank_agreement`.
+    ``reports``: study, trial, step, value as replayed.
+    ``max_steps``: what trials may reach, stated or seen; ``longest_complete``: steps of the longest COMPLETE trial.
+    ``n_replays``: how often the pruner was replayed: in the order of the log, with the log's workers taking the next
+    trial as they fall free, and with cut-off trials leaving or holding their last value.
+    """
+
+    pruner: str
+    studies: tuple[str, ...]
+    level: str
+    reason: str
+    n_trials: int
+    n_left_out: int
+    identified_pct: float
+    logged_pruned_pct: float
+    pruned_pct: Estimate
+    logged_steps: int
+    steps: Estimate
+    saved_steps: Estimate
+    saved_slot_h: Estimate
+    saved_gpu_h: Estimate
+    regret: Estimate
+    best_trial: int | None
+    best_killed: bool | None
+    best_cut_step: int | None
+    backtests: tuple[Backtest, ...]
+    workers: int
+    ordered: bool
+    n_replays: int
+    max_steps: int
+    longest_complete: int
+    trials: pd.DataFrame
+    rank: pd.DataFrame
+    reports: pd.DataFrame
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a quantity: quantity, logged, value, low, high, unit."""
+        rows = [(name, logged, e.value, e.low, e.high, e.unit) for name, logged, e in self.quantities()]
+        return pd.DataFrame(rows, columns=["quantity", "logged", "value", "low", "high", "unit"])
+
+    def quantities(self) -> list[tuple[str, float, Estimate]]:
+        """(name, as logged, Estimate) of everything forecast."""
+        return [
+            ("pruned, of decided", self.logged_pruned_pct, self.pruned_pct),
+            ("steps trained", float(self.logged_steps), self.steps),
+            ("steps saved", 0.0, self.saved_steps),
+            ("slot time saved", 0.0, self.saved_slot_h),
+            ("GPU time saved", 0.0, self.saved_gpu_h),
+            ("regret", 0.0, self.regret),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: scalars, estimates with value, low, high, unit and reason, back-tests and the rank table."""
+        scalars = ("pruner", "level", "reason", "n_trials", "n_left_out", "identified_pct", "logged_pruned_pct",
+                   "logged_steps", "best_trial", "best_killed", "best_cut_step", "workers", "ordered",
+                   "n_replays", "max_steps", "longest_complete")  # fmt: skip
+        estimates = ("pruned_pct", "steps", "saved_steps", "saved_slot_h", "saved_gpu_h", "regret")
+        return {
+            **{name: clean(getattr(self, name)) for name in scalars},
+            "studies": list(self.studies),
+            **{name: getattr(self, name).to_dict() for name in estimates},
+            "backtests": [dict(vars(test)) for test in self.backtests],
+            "rank": [{str(k): clean(v) for k, v in row.items()} for row in self.rank.to_dict("records")],
+            "notes": list(self.notes),
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences: why values are missing, the back-test, the best trial, and the experiment that would tell."""
+        from gpudiag.forecast.pruning.words import notes
+
+        return notes(self)
+
+    def blocks(self) -> Sequence[Block]:
+        from gpudiag.forecast.pruning.words import blocks
+
+        return blocks(self)

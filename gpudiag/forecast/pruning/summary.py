@@ -1,0 +1,299 @@
+"""From the replays of the studies of a run to what is said about the candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.pruning.bounds import Fates, longest, seconds
+from gpudiag.forecast.pruning.play import NOT_CUT, Backtest
+from gpudiag.forecast.pruning.rank import rank_agreement
+from gpudiag.forecast.pruning.record import Array, Recorded
+from gpudiag.forecast.pruning.result import PrunerReplay
+from gpudiag.measures._trials.pruner_spec import PrunerSpec
+from gpudiag.measures.costs import measure_costs
+from gpudiag.run import Run
+
+IDENTIFIED_PCT = 90.0
+"""From this share of identified trials on, values are published beside the bounds (METHODS 5)."""
+ORDER_SLACK, RATIO_SLACK = 0.05, 0.15
+"""Bounds on cost are widened by this much where trials overlap or are cut off; by the second where a median-type pruner
+compares with COMPLETE trials that the replay cannot know (METHODS 5; measured in benchmarks/accuracy.md). Where the
+back-test ends a larger share of the trials elsewhere, by that share."""
+RATE_SLACK_PCT = 3.0
+"""Points by which the bounds on the pruning rate are widened where the order of reports is uncertain (measured)."""
+BACKTEST_PCT = 90.0
+RATIO_PRUNERS = ("median", "percentile")
+NO_GPU = "Which GPU the trials used, and how long, is not known, so that only slot time can be given."
+
+
+@dataclass(frozen=True, eq=False)
+class Plays:
+    """The replays of one study; ``cuts[0]`` in the order of the log, ``point`` the one whose values are published."""
+
+    record: Recorded
+    cuts: list[Array]
+    fates: list[Fates]
+    point: int
+    backtest: Backtest | None
+
+
+def compares_trials(spec: PrunerSpec | None) -> bool:
+    """True if what the pruner says of a trial depends on other trials."""
+    if spec is None:
+        return True
+    if spec.name == "patient":
+        inner = spec.params["wrapped_pruner"]
+        return inner is not None and compares_trials(inner)
+    return spec.name not in ("threshold", "nop")
+
+
+def _is_ratio(spec: PrunerSpec | None) -> bool:
+    if spec is None:
+        return True
+    inner = spec.params.get("wrapped_pruner")
+    return spec.name in RATIO_PRUNERS or (isinstance(inner, PrunerSpec) and _is_ratio(inner))
+
+
+def gpu_shares(run: Run) -> pd.Series:
+    """GPU time for each second of a trial, by (study, trial); empty where the run does not tell."""
+    if run.gpu.empty and "gpu" not in run.trials:
+        return pd.Series(dtype=float)
+    try:
+        trials = measure_costs(run).trials
+    except NotMeasurable:
+        return pd.Series(dtype=float)
+    return (trials["gpu_s"] / trials["duration_s"]).set_axis(pd.MultiIndex.from_frame(trials[["study", "trial"]]))
+
+
+def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], shares: pd.Series) -> PrunerReplay:
+    records = [p.record for p in plays]
+    decided = [np.isin(r.state, ("COMPLETE", "PRUNED")) & (r.done > 0) for r in records]
+    n = int(sum(d.sum() for d in decided))
+    if not n:
+        raise NotMeasurable("No COMPLETE or PRUNED trial reported a value, so there is nothing to replay.")
+    identified = sum(np.mean([(~f.censored[d]).sum() for f in p.fates]) for p, d in zip(plays, decided, strict=True))
+    cut_off = any(f.censored.any() for p in plays for f in p.fates)
+    compares = compares_trials(spec)
+    ordered = all(r.ordered for r in records)
+    workers = max(r.workers for r in records)
+    uncertain = compares and (cut_off or workers > 1)
+    tests = tuple(p.backtest for p in plays if p.backtest)
+    slack = 0.0 if not uncertain else RATIO_SLACK if cut_off and _is_ratio(spec) else ORDER_SLACK
+    slack = max(slack, _wrong_share(tests, n)) if uncertain else slack
+    identified_pct = 100.0 * float(identified) / n
+    level, reason = _level(identified_pct, cut_off, uncertain, tests)
+    total = _Total(plays, level, reason, slack)
+    logged = int(sum(r.done.sum() for r in records))
+    steps = total.estimate(lambda r, f, x: float(getattr(f, x).sum()), "steps")
+    share = [shares.reindex(pd.MultiIndex.from_product([[r.study], r.number])).to_numpy(float) for r in records]
+    by_study = dict(zip((r.study for r in records), share, strict=True))
+    slot = _hours(total, lambda r: np.ones(len(r)))
+    gpu = _hours(total, lambda r: by_study[r.study])
+    best = _best(plays, total)
+    return PrunerReplay(
+        pruner=words,
+        studies=tuple(r.study for r in records),
+        level=level,
+        reason=reason,
+        n_trials=n,
+        n_left_out=int(sum((r.done == 0).sum() for r in records)),
+        identified_pct=identified_pct,
+        logged_pruned_pct=100.0 * sum(r.state.count("PRUNED") - _silent(r) for r in records) / n,
+        pruned_pct=_pruned_pct(total, decided, n, uncertain),
+        logged_steps=logged,
+        steps=steps,
+        saved_steps=_saved(logged, steps, "steps"),
+        saved_slot_h=slot,
+        saved_gpu_h=replace(gpu, unit="GPU-h") if gpu.high == gpu.high else Estimate.unknown("GPU-h", NO_GPU),
+        regret=best.regret,
+        best_trial=best.trial,
+        best_killed=best.killed,
+        best_cut_step=best.cut_step,
+        backtests=tests,
+        workers=workers,
+        ordered=ordered,
+        n_replays=max(len(p.cuts) for p in plays),
+        max_steps=max(r.max_steps for r in records),
+        longest_complete=max(_longest_complete(r) for r in records),
+        trials=pd.concat([_trials(p) for p in plays], ignore_index=True),
+        rank=rank_agreement(records, _early_steps(plays)),
+        reports=pd.concat([_reports(r) for r in records], ignore_index=True),
+    )
+
+
+def _longest_complete(record: Recorded) -> int:
+    return max((int(d) for d, state in zip(record.done, record.state, strict=True) if state == "COMPLETE"), default=0)
+
+
+def _silent(record: Recorded) -> int:
+    """PRUNED trials without a report: something else ended them."""
+    return sum(state == "PRUNED" and not steps for state, steps in zip(record.state, record.steps, strict=True))
+
+
+def _level(identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequence[Backtest]) -> tuple[str, str]:
+    """'exact', 'value' or 'bounds', and why not more."""
+    failed = [t for t in tests if t.prunes and 100 * t.repeated < BACKTEST_PCT * t.prunes]
+    if identified_pct < IDENTIFIED_PCT:
+        beyond = f"{100 - identified_pct:.0f} % of the trials would have run beyond what was recorded"
+        return "bounds", f"{beyond}, so that only bounds are known."
+    if failed:
+        told = f"{failed[0].repeated} of {failed[0].prunes}"
+        return "bounds", f"The stated pruner repeats only {told} prunes of its own log, so that only bounds are given."
+    return ("value" if cut_off or uncertain else "exact"), ""
+
+
+def _wrong_share(tests: Sequence[Backtest], n: int) -> float:
+    """Share of the trials that the logging pruner, asked again, ends elsewhere: 1 at most.
+
+    A back-test that fails says that another pruner ran than was stated, not how wrong the candidate's replay is.
+    """
+    held = [test for test in tests if 100 * test.repeated >= BACKTEST_PCT * test.prunes]
+    return min(1.0, sum(test.prunes - test.repeated + test.others for test in held) / n)
+
+
+class _Total:
+    """Sums over the studies, and what they can be over all replays."""
+
+    def __init__(self, plays: Sequence[Plays], level: str, reason: str, slack: float) -> None:
+        self.plays, self.level, self.reason, self.slack = plays, level, reason, slack
+
+    def sums(self, of: Callable[[Recorded, Fates, str], float]) -> tuple[float, float, float]:
+        """(point, lowest, highest) of the sum over studies of ``of(record, fates, which)``."""
+        point = sum(of(p.record, p.fates[p.point], "point") for p in self.plays)
+        low = sum(min(of(p.record, f, "low") for f in p.fates) for p in self.plays)
+        high = sum(max(of(p.record, f, "high") for f in p.fates) for p in self.plays)
+        return point, low, high
+
+    def estimate(self, of: Callable[[Recorded, Fates, str], float], unit: str) -> Estimate:
+        """The sum as Estimate, widened by the slack."""
+        point, low, high = self.sums(of)
+        most = sum(of(p.record, longest(p.record), "high") for p in self.plays)
+        return self.published(point, low * (1 - self.slack), min(high * (1 + self.slack), most), unit)
+
+    def published(self, point: float, low: float, high: float, unit: str) -> Estimate:
+        """With the value where the level allows it."""
+        if self.level == "bounds":
+            return Estimate.bounds(low, high, unit, self.reason)
+        return Estimate(min(max(point, low), high), low, high, unit)
+
+
+def _saved(logged: float, cost: Estimate, unit: str) -> Estimate:
+    return Estimate(logged - cost.value, logged - cost.high, logged - cost.low, unit, cost.bounds_only, cost.reason)
+
+
+def _hours(total: _Total, weight: Callable[[Recorded], Array]) -> Estimate:
+    """Slot or GPU hours saved; negative where added. Trials without a known duration are left out."""
+
+    def spent(record: Recorded, fates: Fates, which: str) -> float:
+        return float(np.nansum(seconds(record, getattr(fates, which)) * weight(record))) / 3600
+
+    logged = sum(float(np.nansum(seconds(p.record, p.record.done) * weight(p.record))) / 3600 for p in total.plays)
+    if not logged:
+        return Estimate.unknown("slot-h", "No trial has both a duration and a known GPU.")
+    return _saved(logged, total.estimate(spent, "slot-h"), "slot-h")
+
+
+def _pruned_pct(total: _Total, decided: Sequence[Array], n: int, uncertain: bool) -> Estimate:
+    chosen = {id(p.record): d for p, d in zip(total.plays, decided, strict=True)}
+
+    def count(record: Recorded, fates: Fates, which: str) -> float:
+        hit = {"low": fates.within, "high": fates.within | fates.censored, "point": fates.pruned}[which]
+        return float(hit[chosen[id(record)]].sum())
+
+    point, low, high = (100 * x / n for x in total.sums(count))
+    slack = RATE_SLACK_PCT if uncertain else 0.0
+    return total.published(point, max(0.0, low - slack), min(100.0, high + slack), "%")
+
+
+@dataclass(frozen=True)
+class _Best:
+    regret: Estimate
+    trial: int | None
+    killed: bool | None
+    cut_step: int | None
+
+
+def _best(plays: Sequence[Plays], total: _Total) -> _Best:
+    """The best COMPLETE trial of the study with most of them, and the best that the candidate keeps."""
+    p = max(plays, key=lambda p: p.record.state.count("COMPLETE"))
+    record = p.record
+    sign = 1.0 if record.direction == "minimize" else -1.0
+    done = np.flatnonzero((np.array(record.state) == "COMPLETE") & np.isfinite(record.value))
+    if not len(done):
+        return _Best(Estimate.unknown("", "No trial completed, so that no best value is known."), None, None, None)
+    loss = sign * record.value
+    best = int(done[np.argmin(loss[done])])
+    kept = [done[~f.within[done]] for f in p.fates]
+    worse = [float(loss[k].min() - loss[best]) if len(k) else math.inf for k in kept]
+    killed = [bool(f.within[best]) for f in p.fates]
+    steps = [record.steps[best][cut[best]] for cut, hit in zip(p.cuts, killed, strict=True) if hit]
+    reason = "The candidate prunes every trial that completed." if math.isinf(max(worse)) else ""
+    high = max(worse) if math.isfinite(max(worse)) else math.nan
+    value = worse[p.point] if total.level != "bounds" and math.isfinite(worse[p.point]) else math.nan
+    regret = Estimate(
+        value,
+        min(worse) if math.isfinite(min(worse)) else math.nan,
+        high,
+        "",
+        math.isnan(value),
+        reason or total.reason,
+    )
+    return _Best(
+        regret,
+        int(record.number[best]),
+        killed[0] if len(set(killed)) == 1 else None,
+        int(np.median(steps)) if steps else None,
+    )
+
+
+def _trials(p: Plays) -> pd.DataFrame:
+    record = p.record
+    within = np.array([f.within for f in p.fates])
+    censored = np.array([f.censored for f in p.fates]).any(axis=0)
+    outcome = np.select([censored, within.all(axis=0), ~within.any(axis=0)], ["unknown", "pruned", "kept"], "unknown")
+    cut = p.cuts[0]
+    step = [steps[c] if NOT_CUT < c < len(steps) else math.nan for c, steps in zip(cut, record.steps, strict=True)]
+    frame = pd.DataFrame(
+        {
+            "study": record.study,
+            "trial": record.number,
+            "state": record.state,
+            "steps": record.done,
+            "outcome": outcome,
+            "cut_step": step,
+            "steps_low": np.min([f.low for f in p.fates], axis=0),
+            "steps_high": np.max([f.high for f in p.fates], axis=0),
+            "value": record.value,
+        }
+    )
+    return frame[record.done > 0].sort_values("trial", ignore_index=True)
+
+
+def _reports(record: Recorded) -> pd.DataFrame:
+    count = [len(part) for part in record.steps]
+    return pd.DataFrame(
+        {
+            "study": record.study,
+            "trial": np.repeat(record.number, count),
+            "step": np.concatenate([np.array(part, np.int64) for part in record.steps]),
+            "value": np.concatenate([np.array(part, float) for part in record.values]),
+        }
+    )
+
+
+def _early_steps(plays: Sequence[Plays]) -> list[int]:
+    """The first step at which the candidate cuts a trial, and 1, 3, 9 ... from the first step reported."""
+    steps = [
+        part[c] for p in plays for c, part in zip(p.cuts[0], p.record.steps, strict=True) if NOT_CUT < c < len(part)
+    ]
+    first = min(r.counts_from for r in (p.record for p in plays))
+    longest = max(p.record.max_steps for p in plays)
+    grid = [first + 3**k - 1 for k in range(8) if 3**k < longest]
+    return sorted({*grid, *([min(steps)] if steps else [])})

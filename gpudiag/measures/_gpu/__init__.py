@@ -1,0 +1,1 @@
+"""What measures need to know of a GPU and its processes."""

@@ -1,0 +1,82 @@
+"""What is known of each GPU of a run: its board, its memory and its power limit, and who says so."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from gpudiag.hardware import Board, find_board
+from gpudiag.manifest import GpuOverride
+from gpudiag.measures._time.once import made_once
+from gpudiag.measures.sampling import gpu_order
+from gpudiag.run import Run
+from gpudiag.units import MIB_PER_GIB
+
+
+def gpu_boards(run: Run) -> pd.DataFrame:
+    """Index gpu: name, board, laptop, note, averaged_sensor, total_mib, total_source, limit_w, limit_source.
+
+    Totals and limits come from run.toml where it states them, else from the log, else from the data
+    sheet; ``_source`` says which ('run.toml', 'log', 'data sheet', '' if unknown, with NaN). A limit in the log is
+    the greatest that was in force.
+    """
+    return _boards(run).copy()  # callers add columns
+
+
+@made_once
+def _boards(run: Run) -> pd.DataFrame:
+    logged = run.gpu.groupby("gpu")[[c for c in ("mem_total_mib", "power_limit_w") if c in run.gpu]].max()
+    listed = run.gpus.drop_duplicates("gpu").set_index("gpu")
+    rows = {}
+    for gpu in gpu_order(run.gpu["gpu"].dropna().unique()):
+        stated = run.info.gpu_overrides.get(gpu, GpuOverride())
+        name = stated.name or (str(listed.at[gpu, "name"]) if _has(listed, gpu, "name") else "")
+        mem_mib = {"run.toml": stated.mem_total_mib, "log": _logged(logged, listed, gpu, "mem_total_mib")}
+        limit_w = {"run.toml": stated.power_limit_w, "log": _logged(logged, listed, gpu, "power_limit_w")}
+        board = find_board(name, _first(mem_mib)[0])
+        if board:
+            mem_mib["data sheet"] = board.mem_gib * MIB_PER_GIB
+            limit_w["data sheet"] = board.power_w
+        total, total_source = _first(mem_mib)
+        limit, limit_source = _first(limit_w)
+        rows[gpu] = {
+            "name": name,
+            **_describe(board),
+            "total_mib": total,
+            "total_source": total_source,
+            "limit_w": limit,
+            "limit_source": limit_source,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(_COLUMNS)).rename_axis("gpu")
+
+
+_COLUMNS = (
+    "name", "board", "laptop", "note", "averaged_sensor", "total_mib", "total_source", "limit_w", "limit_source",
+)  # fmt: skip
+
+
+def _describe(board: Board | None) -> dict[str, object]:
+    if board is None:
+        return {"board": "", "laptop": False, "note": "", "averaged_sensor": math.nan}
+    name = f"{board.name} Laptop" if board.laptop else board.name
+    return {"board": name, "laptop": board.laptop, "note": board.note, "averaged_sensor": board.averaged_sensor}
+
+
+def _first(candidates: dict[str, float | None]) -> tuple[float, str]:
+    """The first value that is known, and who says it."""
+    for source, value in candidates.items():
+        if value is not None and not math.isnan(value):
+            return float(value), source
+    return math.nan, ""
+
+
+def _logged(logged: pd.DataFrame, listed: pd.DataFrame, gpu: str, column: str) -> float | None:
+    for table in (logged, listed):
+        if _has(table, gpu, column):
+            return float(table.at[gpu, column])
+    return None
+
+
+def _has(table: pd.DataFrame, gpu: str, column: str) -> bool:
+    return bool(column in table and gpu in table.index and pd.notna(table.at[gpu, column]))

@@ -1,0 +1,57 @@
+"""Energy of each GPU as a curve over time, from its counter or from its power."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, JOULES_PER_KWH
+from gpudiag.measures.sampling import by_gpu, cell_borders, cells
+from gpudiag.run import Run
+
+
+@dataclass(frozen=True)
+class EnergyCurve:
+    """Joules used since the first stamp; ``source`` is ``counter`` or ``power``."""
+
+    time_us: np.ndarray
+    joules: np.ndarray
+    source: str
+
+    def between(self, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
+        """Energy used, in kWh, from each start to each end; none before the first and after the last stamp."""
+        used = np.interp(end_us, self.time_us, self.joules) - np.interp(start_us, self.time_us, self.joules)
+        return used / JOULES_PER_KWH
+
+
+def energy_curves(run: Run) -> dict[str, EnergyCurve]:
+    """Curves by GPU, for those with a counter or with power readings.
+
+    The counter (``total_energy_consumption``) misses nothing, not even between samples; it starts anew when the
+    driver is loaded. Power is integrated by trapezoids within gaps, without implausible readings (METHODS 2 and 8).
+    """
+    curves: dict[str, EnergyCurve] = {}
+    if "power_w" in run.gpu:
+        boards = gpu_boards(run)
+        factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
+        most = dict(zip(boards.index, boards["limit_w"] * factor, strict=True))
+        for gpu, part in by_gpu(cells(run.gpu, "power_w")):
+            power = part["power_w"].to_numpy(float)
+            good = (power > 0) & ~(power > most[gpu])
+            curves[gpu] = _integrated(microseconds(part["time"])[good], power[good])
+    if "energy_j" in run.gpu:
+        for gpu, part in by_gpu(cells(run.gpu, "energy_j")):
+            rise = np.maximum(np.diff(part["energy_j"].to_numpy(float)), 0.0)
+            curves[gpu] = EnergyCurve(microseconds(part["time"]), np.concatenate(([0.0], np.cumsum(rise))), "counter")
+    return {gpu: curve for gpu, curve in curves.items() if len(curve.time_us) > 1}
+
+
+def _integrated(time_us: np.ndarray, power_w: np.ndarray) -> EnergyCurve:
+    """Trapezoids between neighbouring readings, none across a gap."""
+    start, end = cell_borders(time_us)
+    step_s = np.diff(time_us) / SECOND_US
+    joules = np.where(start[1:] == end[:-1], step_s * (power_w[1:] + power_w[:-1]) / 2, 0.0)
+    return EnergyCurve(time_us, np.concatenate(([0.0], np.cumsum(joules))), "power")

@@ -1,0 +1,58 @@
+"""What each trial had of its GPU: time, activity and energy, shared with the trials beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._time.timeline import Lives, Samples, Timeline
+
+SHARE_ERROR_PCT = {1: 0.0, 2: 19.0, 3: 23.0, 4: 26.0}
+"""Median error of one trial's share when a busy GPU is split evenly among 2, 3, 4 trials (METHODS 3). Cheap
+trials are charged too much: in sum over a group of trials the error is 7-11 points of the group's share."""
+ALONE_SHARE = 0.9
+COLUMNS = ("gpu_s", "busy_gpu_s", "device_s", "alone_s", "alone_seen_s", "alone_util_s", "energy_kwh", "crowd_s")
+
+
+def trial_shares(timeline: Timeline, lives: Lives, kwh: np.ndarray | None) -> pd.DataFrame:
+    """One row a life: seconds and kWh of one GPU that fall to it.
+
+    Every piece of time is split evenly among the trials that run in it, so that the sum over trials is the
+    time with a trial, exactly. Columns: gpu_s (share of the GPU's time), busy_gpu_s (of utilization x time),
+    device_s (time of its life within the timeline), alone_s (the part of it alone), alone_seen_s (the observed
+    part of that), alone_util_s (utilization x time of that), energy_kwh (NaN without power), crowd_s (integral
+    of the number of trials over its life).
+    """
+    length, n = timeline.length_s, timeline.running
+    seen = ~np.isnan(timeline.util_pct)
+    busy = np.where(seen, np.nan_to_num(timeline.util_pct) / 100, 0.0) * length
+    part = 1 / np.maximum(n, 1)
+    alone = n == 1
+    columns = (
+        length * part, busy * part, length, length * alone, length * alone * seen, busy * alone,
+        kwh * part if kwh is not None else np.full(len(n), np.nan), length * n,
+    )  # fmt: skip
+    first = np.searchsorted(timeline.start_us, lives.start_us)
+    last = np.searchsorted(timeline.start_us, lives.end_us)
+    sums = {name: _between(values, first, last) for name, values in zip(COLUMNS, columns, strict=True)}
+    return pd.DataFrame(sums)
+
+
+def peak_while(samples: Samples, lives: Lives) -> np.ndarray:
+    """Greatest sample between each start and end; NaN where there is none."""
+    low = np.searchsorted(samples.time_us, lives.start_us)
+    high = np.searchsorted(samples.time_us, lives.end_us)
+    padded = np.append(samples.value, -np.inf)
+    most = np.maximum.reduceat(padded, np.column_stack([low, np.maximum(high, low)]).ravel())[::2]
+    return np.where(high > low, most, np.nan)
+
+
+def share_error_pct(crowd: np.ndarray) -> np.ndarray:
+    """Median error of a share at a mean number of trials at once, rounded up."""
+    level = np.clip(np.ceil(np.nan_to_num(crowd, nan=1.0) - 1e-9), 1, 4).astype(int)
+    return np.array([SHARE_ERROR_PCT[k] for k in level])
+
+
+def _between(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    total = np.concatenate(([0.0], np.cumsum(values)))
+    return total[last] - total[first]

@@ -1,0 +1,1 @@
+"""Samples, intervals, windows and series: what measures do with time."""

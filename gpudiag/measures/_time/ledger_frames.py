@@ -1,0 +1,123 @@
+"""Timelines of GPUs as tidy tables: seconds by cell, in bins of time, as spans, and as a waterfall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._time.timeline import CELLS, UNOBSERVED, Timeline
+from gpudiag.measures._time.timestamps import SECOND_US, utc
+from gpudiag.schema import text_dtype
+
+MAX_SPANS = 20_000
+
+
+def cell_type() -> pd.CategoricalDtype:
+    """Cells in the order of CELLS."""
+    return pd.CategoricalDtype(list(CELLS), ordered=True)
+
+
+def cell_seconds(timelines: dict[str, Timeline]) -> pd.DataFrame:
+    """gpu, cell, gpu_s, share_pct of the GPU's time: all eight cells of each GPU."""
+    frames = []
+    for gpu, timeline in timelines.items():
+        seconds = timeline.seconds()
+        total = seconds.sum()
+        share = 100 * seconds / total if total else np.full(len(CELLS), np.nan)
+        frames.append(pd.DataFrame({"gpu": gpu, "cell": list(CELLS), "gpu_s": seconds, "share_pct": share}))
+    return _tidy(frames, ["gpu", "cell", "gpu_s", "share_pct"])
+
+
+def compute_seconds(timelines: dict[str, Timeline]) -> pd.DataFrame:
+    """gpu, cell, compute_gpu_s: seconds x utilization, the time a GPU busy throughout would need for the same."""
+    frames = [
+        pd.DataFrame({"gpu": gpu, "cell": list(CELLS), "compute_gpu_s": t.seconds(np.nan_to_num(t.util_pct) / 100)})
+        for gpu, t in timelines.items()
+    ]
+    out = _tidy(frames, ["gpu", "cell", "compute_gpu_s"])
+    return out[out["cell"] != "unobserved"].reset_index(drop=True)
+
+
+def waterfall(cells: pd.DataFrame, compute: pd.DataFrame) -> pd.DataFrame:
+    """step, loss_pct, left_pct: from all observed time (100 %) down to the mean utilization, cell by cell.
+
+    Each cell takes away its share of the observed time that was not active; ``left_pct`` is what is
+    left after it, so that the last row is the time-weighted mean utilization.
+    """
+    seen = cells[cells["cell"] != "unobserved"].groupby("cell", observed=True)["gpu_s"].sum()
+    total = seen.sum()
+    if not total:
+        return pd.DataFrame({"step": [], "loss_pct": [], "left_pct": []})
+    active = compute.groupby("cell", observed=True)["compute_gpu_s"].sum().reindex(seen.index).fillna(0.0)
+    loss = 100 * (seen - active) / total
+    steps = ["observed", *seen.index.astype(str), "mean_utilization"]
+    loss_pct = np.concatenate(([0.0], loss.to_numpy(), [0.0]))
+    return pd.DataFrame({"step": steps, "loss_pct": loss_pct, "left_pct": 100 - np.cumsum(loss_pct)})
+
+
+def binned(timelines: dict[str, Timeline], cuts_us: np.ndarray) -> pd.DataFrame:
+    """gpu, start, cell, gpu_s in bins that begin at ``cuts_us``; cells without time in a bin are left out.
+
+    The timelines must have been cut at these borders.
+    """
+    frames = []
+    for gpu, timeline in timelines.items():
+        place = np.searchsorted(cuts_us, timeline.start_us, "right") - 1
+        code = place * len(CELLS) + timeline.cell
+        seconds = np.bincount(code, (timeline.end_us - timeline.start_us).astype(float)) / SECOND_US
+        some = np.flatnonzero(seconds)
+        start = utc(cuts_us[some // len(CELLS)])
+        cell = np.array(CELLS, dtype=object)[some % len(CELLS)]
+        frames.append(pd.DataFrame({"gpu": gpu, "start": start, "cell": cell, "gpu_s": seconds[some]}))
+    return _tidy(frames, ["gpu", "start", "cell", "gpu_s"])
+
+
+def spans(timelines: dict[str, Timeline]) -> pd.DataFrame:
+    """gpu, start, end, cell: unbroken stretches of one cell, in order of time.
+
+    A GPU with more than MAX_SPANS of them is shown on an even raster of that many steps instead, each
+    step with the cell that held most of it.
+    """
+    frames = []
+    for gpu, timeline in timelines.items():
+        start, end, cell = _merged(timeline.start_us, timeline.end_us, timeline.cell)
+        if len(start) > MAX_SPANS:
+            start, end, cell = _merged(*_raster(start, end, cell))
+        name = np.array(CELLS, dtype=object)[cell]
+        frames.append(pd.DataFrame({"gpu": gpu, "start": utc(start), "end": utc(end), "cell": name}))
+    return _tidy(frames, ["gpu", "start", "end", "cell"])
+
+
+def observed_s(timeline: Timeline) -> float:
+    """Seconds with telemetry."""
+    seconds = timeline.seconds()
+    return float(seconds.sum() - seconds[UNOBSERVED])
+
+
+def _merged(start: np.ndarray, end: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if not len(start):
+        return start, end, cell
+    fresh = np.concatenate(([True], (cell[1:] != cell[:-1]) | (start[1:] != end[:-1])))
+    first = np.flatnonzero(fresh)
+    return start[first], end[np.append(first[1:], len(start)) - 1], cell[first]
+
+
+def _raster(start: np.ndarray, end: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """MAX_SPANS even steps over the same time, each with the cell that holds most of it; empty steps are dropped."""
+    edges = np.linspace(start[0], end[-1], MAX_SPANS + 1).astype(np.int64)
+    held = np.empty((len(CELLS), MAX_SPANS))
+    for code in range(len(CELLS)):
+        mine = cell == code
+        total = np.concatenate(([0], np.cumsum(end[mine] - start[mine])))
+        at = np.searchsorted(start[mine], edges, "right") - 1
+        inside = np.minimum(edges - np.append(start[mine], 0)[at], np.append(end[mine] - start[mine], 0)[at])
+        held[code] = np.diff(np.where(at >= 0, total[np.maximum(at, 0)] + inside, 0))
+    some = held.sum(axis=0) > 0
+    return edges[:-1][some], edges[1:][some], held.argmax(axis=0)[some].astype(cell.dtype)
+
+
+def _tidy(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    if not frames:
+        return pd.DataFrame({name: [] for name in columns})
+    out = pd.concat(frames, ignore_index=True)
+    return out.astype({"gpu": text_dtype(), "cell": cell_type()})

@@ -1,0 +1,86 @@
+"""The period of a signal from its autocorrelation (METHODS 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+
+from gpudiag.measures._time.timestamps import SECOND_US
+
+MIN_SAMPLES = 40
+MIN_HEIGHT = 0.2
+MIN_ERRORS = 4.0
+"""Standard errors 1/sqrt(n) of the autocorrelation of noise that a peak must stand out by: many lags are looked at."""
+MIN_PERIODS = 4
+MIN_PERIOD_S = 20.0
+MAX_SHARE = 1 / 3
+MIN_PAIRS = 20
+
+
+@dataclass(frozen=True)
+class Period:
+    """``height``: of the peak of the autocorrelation, at most 1."""
+
+    period_s: float
+    height: float
+
+
+def find_period(time_us: np.ndarray, value: np.ndarray) -> Period | None:
+    """The first peak of the autocorrelation above 0.2, and above noise, that rises as far from the trough before it.
+
+    The period is at least 4 sampling periods (a shorter one would be an alias) and 20 s, at most a third of
+    the span. Unknown values are left out of the sums, so gaps bridge nothing.
+    """
+    known = ~np.isnan(value)
+    if known.sum() < MIN_SAMPLES:
+        return None
+    step = max(int(np.median(np.diff(time_us))), 1)
+    place = np.rint((time_us[known] - time_us[known][0]) / step).astype(np.int64)
+    n = int(place[-1]) + 1
+    if n > 100 * known.sum():
+        return None
+    corr = _autocorrelation(place, _detrended(place, value[known]), n)
+    low = max(MIN_PERIODS, -(-int(MIN_PERIOD_S * SECOND_US) // step))
+    height = max(MIN_HEIGHT, MIN_ERRORS / float(known.sum()) ** 0.5)
+    peak = _first_peak(corr, low, int(n * MAX_SHARE), height)
+    return None if peak is None else Period(peak * step / SECOND_US, float(corr[peak]))
+
+
+def _detrended(place: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Less its straight line."""
+    x = place - place.mean()
+    slope = (x @ value) / (x @ x) if x.any() else 0.0
+    return np.asarray(value - value.mean() - slope * x)
+
+
+def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
+    """By lag in steps; NaN where fewer than 20 pairs are known."""
+    size = fft.next_fast_len(2 * n, real=True)
+    signal, mask = np.zeros(n), np.zeros(n)
+    signal[place], mask[place] = value, 1.0
+    sums, pairs = (fft.irfft(np.abs(fft.rfft(x, size)) ** 2, size)[:n] for x in (signal, mask))
+    variance = sums[0] / pairs[0]
+    if not variance > 1e-9:
+        return np.full(n, np.nan)
+    return np.where(np.rint(pairs) >= MIN_PAIRS, sums / np.maximum(pairs, 1) / variance, np.nan)
+
+
+def _first_peak(corr: np.ndarray, low: int, high: int, height: float) -> int | None:
+    """The lag of the first high and prominent local maximum within [low, high].
+
+    Prominent above all that came before it; ``scipy.signal.find_peaks`` measures against the lower of both sides, could
+    only give the local maxima, and its import adds a tenth of a second to every diagnosis.
+    """
+    if high - 1 <= low:
+        return None
+    trough = np.minimum.accumulate(np.nan_to_num(corr[:high], nan=1.0))
+    middle = corr[1 : high - 1]
+    peaks = 1 + np.flatnonzero((middle >= corr[: high - 2]) & (middle > corr[2:high]))
+    good = peaks[(peaks >= low) & (corr[peaks] > height) & (corr[peaks] - trough[peaks] > height)]
+    if not len(good):
+        return None
+    # Noise splits a peak in several; the highest close to the first one is its top.
+    near = good[good <= 1.25 * good[0]]
+    return int(near[np.argmax(corr[near])])

@@ -1,0 +1,43 @@
+"""One column of the telemetry as a figure draws it: few points, every extreme, no line across a gap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._time.decimate import decimate, time_bins
+from gpudiag.measures._time.timestamps import utc
+from gpudiag.measures.sampling import by_gpu
+
+MAX_POINTS = 2000
+
+
+def series(samples: pd.DataFrame, value: str, mean: str) -> pd.DataFrame:
+    """gpu, time, ``value``, ``mean``, weight_s of those rows of ``cells`` that a figure needs.
+
+    At most MAX_POINTS rows a GPU, extremes kept; ``mean`` is the time-weighted mean of a row's bin.
+    One more row, with an unknown value, stands in the middle of each gap.
+    """
+    parts = []
+    for gpu, part in by_gpu(samples):
+        rows = part[["gpu", "time", value, "weight_s"]].assign(**{mean: _bin_mean(part, value)})
+        kept = decimate(rows, "time", value, MAX_POINTS)
+        parts.append(pd.concat([kept, _breaks(part, gpu)]).sort_values("time", kind="stable"))
+    return pd.concat(parts, ignore_index=True)[["gpu", "time", value, mean, "weight_s"]]
+
+
+def _bin_mean(part: pd.DataFrame, value: str) -> np.ndarray:
+    values, weight = part[value].to_numpy(float), part["weight_s"].to_numpy()
+    if len(part) <= MAX_POINTS:
+        return values
+    bins = time_bins(part["time"], MAX_POINTS)
+    total = np.bincount(bins, weights=weight)
+    return (np.bincount(bins, weights=weight * values) / np.where(total > 0, total, np.nan))[bins]
+
+
+def _breaks(part: pd.DataFrame, gpu: str) -> pd.DataFrame:
+    """One row for each gap between cells of one GPU."""
+    end, start = part["end_us"].to_numpy()[:-1], part["start_us"].to_numpy()[1:]
+    gap = start > end
+    rows = pd.DataFrame({"time": utc((end[gap] + start[gap]) // 2), "weight_s": 0.0})
+    return rows.assign(gpu=pd.Series(gpu, rows.index, dtype=part["gpu"].dtype))

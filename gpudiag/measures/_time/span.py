@@ -1,0 +1,26 @@
+"""The span of time that a run was narrowed to by :meth:`gpudiag.run.Run.between`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpudiag.run import Run
+
+if TYPE_CHECKING:
+    from gpudiag.measures._time.timeline import Window
+
+ALWAYS = (int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max))
+
+
+def limits_us(run: Run) -> tuple[int, int]:
+    """First and last microsecond (since 1970) that count; the ends of int64 where the run was not narrowed."""
+    low, high = run.info.between
+    return ALWAYS[0] if low is None else low.value // 1000, ALWAYS[1] if high is None else high.value // 1000
+
+
+def clipped(windows: list[Window], limits: tuple[int, int]) -> list[Window]:
+    """What of the windows lies within the limits."""
+    inside = [(max(low, limits[0]), min(high, limits[1])) for low, high in windows]
+    return [(low, high) for low, high in inside if low < high]

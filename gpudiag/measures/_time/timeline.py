@@ -1,0 +1,165 @@
+"""The time of one GPU cut into pieces, each with one cell of the ledger (METHODS 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpudiag.measures._time.timestamps import LONG_AGO, NEVER, SECOND_US
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
+
+CELLS = ("unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "stalled", "busy_low", "busy")
+"""The cells of the ledger, in the order in which the first that applies wins."""
+UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL, STALLED, BUSY_LOW, BUSY = range(len(CELLS))
+RESPONSE_US = SECOND_US
+"""utilization.gpu looks back up to a second (nvml.h): in the first second after a trial it still shows the trial."""
+
+Window = tuple[int, int]
+"""Start and end in microseconds since 1970."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One quantity of one GPU: stamps and the stretches they stand for, in microseconds, and values."""
+
+    time_us: np.ndarray
+    start_us: np.ndarray
+    end_us: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def none(cls) -> Samples:
+        """A GPU without such telemetry."""
+        nothing = np.zeros(0, np.int64)
+        return cls(nothing, nothing, nothing, np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Lives:
+    """Starts and ends, in microseconds, of the trials that ran, or may have run, on one GPU."""
+
+    start_us: np.ndarray
+    end_us: np.ndarray
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Pieces that tile the windows: borders in microseconds, code of the cell, utilization (NaN unobserved), trials."""
+
+    start_us: np.ndarray
+    end_us: np.ndarray
+    cell: np.ndarray
+    util_pct: np.ndarray
+    running: np.ndarray
+
+    @property
+    def length_s(self) -> np.ndarray:
+        """Seconds of each piece."""
+        return (self.end_us - self.start_us) / SECOND_US
+
+    def seconds(self, weight: np.ndarray | None = None) -> np.ndarray:
+        """Seconds, or the sum of seconds times ``weight``, in each cell of CELLS."""
+        length_us = (self.end_us - self.start_us).astype(float)
+        return np.bincount(self.cell, length_us if weight is None else length_us * weight, len(CELLS)) / SECOND_US
+
+
+def draw_timeline(
+    samples: Samples, lives: Lives, windows: Sequence[Window], *, has_trials: bool, cuts_us: np.ndarray
+) -> Timeline:
+    """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
+
+    Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
+    is no foreign load but simply busy.
+    """
+    start, end = _pieces(samples, lives, windows, cuts_us)
+    at = np.searchsorted(samples.start_us, start, "right") - 1
+    seen = (at >= 0) & (start < np.append(samples.end_us, LONG_AGO)[at])
+    util = np.where(seen, np.append(samples.value, np.nan)[at], np.nan)
+    running = _rank(np.sort(lives.start_us), start) - _rank(np.sort(lives.end_us), start)
+    cell = np.full(len(start), BUSY, np.int8)
+    idle = util <= IDLE_PCT
+    cell[util < BUSY_PCT] = BUSY_LOW
+    cell[idle] = STALLED
+    waiting = np.flatnonzero(idle & (running > 0))
+    cell[waiting[_all_ending(samples, lives, start[waiting])]] = TAIL
+    cell[waiting[_all_starting(samples, lives, start[waiting])]] = STARTUP
+    if has_trials:
+        free = np.flatnonzero(running == 0)
+        own = _within_pause(samples, lives, start[free], at[free], util[free])
+        cell[free] = np.where(own > IDLE_PCT, FOREIGN, NO_TRIAL)
+    else:
+        cell[idle] = NO_TRIAL
+    cell[np.isnan(util)] = UNOBSERVED
+    return Timeline(start, end, cell, util, running)
+
+
+def _pieces(
+    samples: Samples, lives: Lives, windows: Sequence[Window], cuts_us: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of the pieces between all cuts, within the windows."""
+    borders = np.array(windows, np.int64).reshape(-1, 2)
+    marks = [samples.start_us, samples.end_us, lives.start_us, lives.end_us, cuts_us, borders.ravel()]
+    # A stable sort merges the sorted parts; np.unique would hash millions of stamps.
+    cuts = np.sort(np.concatenate(marks), kind="stable")
+    cuts = cuts[np.concatenate(([True], cuts[1:] > cuts[:-1]))]
+    start, end = cuts[:-1], cuts[1:]
+    window = _rank(borders[:, 0], start) - 1
+    inside = (window >= 0) & (start < borders[window, 1])
+    return start[inside], end[inside]
+
+
+def _rank(stamps: np.ndarray, when: np.ndarray) -> np.ndarray:
+    """How many of the sorted stamps lie at or before each of the sorted times: one search a stamp, not one a time."""
+    borders = np.searchsorted(when, stamps, "left")
+    return np.repeat(np.arange(len(stamps) + 1), np.diff(borders, prepend=0, append=len(when)))
+
+
+def _all_starting(samples: Samples, lives: Lives, when: np.ndarray) -> np.ndarray:
+    """True where every running trial is before its own first sustained activity.
+
+    The first activity after a start is later for a later start, so the earliest of the running
+    trials decides for all of them.
+    """
+    order = np.argsort(lives.end_us, kind="stable")
+    earliest = np.append(np.minimum.accumulate(lives.start_us[order][::-1])[::-1], NEVER)
+    since = earliest[np.searchsorted(lives.end_us[order], when, "right")]
+    return first_activity(samples, since) > when
+
+
+def _all_ending(samples: Samples, lives: Lives, when: np.ndarray) -> np.ndarray:
+    """True where every running trial is past its last activity; the one that ends last decides for all."""
+    order = np.argsort(lives.start_us, kind="stable")
+    latest = np.append(LONG_AGO, np.maximum.accumulate(lives.end_us[order]))
+    until = latest[np.searchsorted(lives.start_us[order], when, "right")]
+    stamps = np.append(LONG_AGO, samples.time_us[samples.value > IDLE_PCT])
+    return stamps[np.searchsorted(stamps, until, "left") - 1] <= when
+
+
+def first_activity(samples: Samples, since: np.ndarray) -> np.ndarray:
+    """Stamp of the first sample at or after each time that begins two samples in a row above 10 %; NEVER without."""
+    active = samples.value > IDLE_PCT
+    joined = samples.end_us[:-1] == samples.start_us[1:]
+    stamps = np.append(samples.time_us[:-1][active[:-1] & active[1:] & joined], NEVER)
+    return stamps[np.searchsorted(stamps[:-1], since, "left")]
+
+
+def _within_pause(samples: Samples, lives: Lives, when: np.ndarray, at: np.ndarray, util: np.ndarray) -> np.ndarray:
+    """Utilization where no trial runs, from samples taken while none ran; NaN where there is none nearby.
+
+    A sample stands for time on both sides of its stamp. Taken during a trial, it says nothing about
+    the pause that begins or ends within its stretch: the neighbour on the other side of the border does.
+    """
+    starts, ends = np.sort(lives.start_us), np.sort(lives.end_us)
+    until = np.append(starts, NEVER)[np.searchsorted(starts, when, "right")]
+    since = np.append(LONG_AGO, ends)[np.searchsorted(ends, when, "right")]
+    since = np.where(since == LONG_AGO, since, since + RESPONSE_US)
+    out = np.full(len(when), np.nan)
+    for step in (-1, 1, 0):
+        other = at + step
+        there = (at >= 0) & ~np.isnan(util) & (other >= 0) & (other < len(samples.time_us))
+        stamp = samples.time_us[other[there]]
+        there[there] = (stamp >= since[there]) & (stamp < until[there])
+        out[there] = samples.value[other[there]]
+    return out

@@ -1,0 +1,25 @@
+"""Stamps as whole microseconds, in which time arithmetic is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag import units
+from gpudiag.schema import dtype
+
+SECOND_US = units.SECOND_US
+NEVER = np.iinfo(np.int64).max
+"""Microseconds since 1970 of what does not come; LONG_AGO of what was before everything."""
+LONG_AGO = np.iinfo(np.int64).min
+
+
+def microseconds(time: pd.Series) -> np.ndarray:
+    """UTC stamps as whole microseconds since 1970. NaT must have been dropped."""
+    return time.to_numpy("datetime64[us]").astype(np.int64)
+
+
+def utc(microseconds_: np.ndarray) -> pd.Series:
+    """The inverse of :func:`microseconds`."""
+    stamps = pd.Series(np.asarray(microseconds_, np.int64).astype("datetime64[us]"))
+    return stamps.dt.tz_localize("UTC").astype(dtype("time"))

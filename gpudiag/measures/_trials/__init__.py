@@ -1,0 +1,1 @@
+"""What measures need to know of trials, pruners and failures."""

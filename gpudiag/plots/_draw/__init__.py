@@ -1,0 +1,1 @@
+"""What every plot draws with: axes, colours, pictures and their bytes."""

@@ -1,0 +1,162 @@
+"""Axes that read well: clock times in a named zone, durations in words, legends above the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.dates import date2num, num2date
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
+
+from gpudiag.clock import parse_zone
+from gpudiag.plots._draw.wording import DAY_S, duration_text, natural_unit, short
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+UNDATED_YEAR = 1970
+SHORTEST_AXIS_S = 2.0
+TICK_STEPS_S = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
+    DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S, 28 * DAY_S,
+)  # fmt: skip
+DURATION_TICKS_S: tuple[tuple[float, ...], ...] = (
+    (
+        0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 420, 600, 900,
+        1200, 1800, 2700, 3600, 5400, 7200, 10800, 18000, 28800, 43200, 86400, 172800, 345600, 604800,
+    ),
+    (0.01, 0.1, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1200, 3600, 7200, 18000, 43200, 86400, 172800, 604800),
+    (0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000),
+)  # fmt: skip
+FEWEST_DURATION_TICKS, MOST_DURATION_TICKS = 3, 8
+
+
+def day_numbers(time: pd.Series) -> np.ndarray:
+    """UTC stamps as matplotlib's days since 1970; NaT becomes NaN."""
+    return np.asarray(date2num(time.dt.tz_convert(None).to_numpy()), dtype=float)
+
+
+class ClockFormatter(Formatter):
+    """Clock time on every tick, and the day below the first tick and wherever it changes."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self.zone = zone
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{num2date(x, tz=self.zone):%Y-%m-%d %H:%M:%S}"
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        # num2date can be a microsecond short of a whole second.
+        stamps = [num2date(value, tz=self.zone) + timedelta(microseconds=5) for value in values]
+        days = [_day(stamp) for stamp in stamps]
+        if all(stamp.hour == stamp.minute == stamp.second == 0 for stamp in stamps):
+            return days
+        clock = "%H:%M" if all(stamp.second == 0 for stamp in stamps) else "%H:%M:%S"
+        return [
+            f"{stamp:{clock}}\n{day}" if i == 0 or day != days[i - 1] else f"{stamp:{clock}}"
+            for i, (stamp, day) in enumerate(zip(stamps, days, strict=True))
+        ]
+
+
+def _day(stamp: datetime) -> str:
+    if stamp.year == UNDATED_YEAR:
+        return f"day {stamp.timetuple().tm_yday}"
+    return f"{stamp.day} {MONTHS[stamp.month - 1]}"
+
+
+def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]:
+    """At most ``most`` + 1 round instants from ``low`` to ``high`` (day numbers), round on that zone's clocks."""
+    step_s = next((step for step in TICK_STEPS_S if (high - low) * DAY_S <= step * most), None)
+    step = timedelta(seconds=step_s or DAY_S * math.ceil((high - low) / most))
+    first = num2date(low, tz=zone)
+    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    # Sums of a stamp and a step count on the wall clock, so that ticks stay round across a clock change.
+    stamp = midnight + math.ceil((first.replace(tzinfo=None) - midnight.replace(tzinfo=None)) / step) * step
+    ticks = []
+    while (tick := float(date2num(stamp.astimezone(UTC)))) <= high:
+        ticks.append(tick)
+        stamp += step
+    return ticks
+
+
+def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 9) -> None:
+    """Make x a time axis from ``low`` to ``high`` (day numbers) in that zone, which its label names.
+
+    Readers put a log that states no day at the start of 1970, one that states no time at its first instant.
+    """
+    undated = num2date(high).year == UNDATED_YEAR
+    counted = undated and 0 <= low * DAY_S < 60
+    zone = UTC if counted else parse_zone(timezone)
+    pad = max((high - low) * 0.01, (SHORTEST_AXIS_S / DAY_S - (high - low)) / 2)
+    ax.set_xlim(low - pad, high + pad)
+    ax.xaxis.set_major_locator(FixedLocator(clock_ticks(low - pad, high + pad, zone, ticks)))
+    ax.xaxis.set_major_formatter(ClockFormatter(zone))
+    if counted:
+        ax.set_xlabel("time since the log began [h:min]")
+    elif undated:
+        ax.set_xlabel(f"time of a day not recorded [{timezone}]")
+    else:
+        first, last = num2date(low, tz=zone).year, num2date(high, tz=zone).year
+        ax.set_xlabel(f"time in {first if first == last else f'{first} to {last}'} [{timezone}]")
+
+
+def duration_scale(ax: Axes, which: str, low: float, high: float) -> None:
+    """Make ``which`` ('x' or 'y') a logarithmic axis of seconds with ticks such as 10 s, 1 min, 1 h."""
+    low, high = low / 1.3, high * 1.3
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    (ax.set_xlim if which == "x" else ax.set_ylim)(low, high)
+    (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    axis.set_major_locator(FixedLocator(duration_ticks(low, high)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds, digits=3)))
+
+
+def duration_ticks(low: float, high: float) -> list[float]:
+    """Round durations from ``low`` to ``high`` seconds, the most that can be read."""
+    for choices in DURATION_TICKS_S:
+        ticks = [tick for tick in choices if low <= tick <= high]
+        if len(ticks) <= MOST_DURATION_TICKS:
+            break
+    if len(ticks) >= FEWEST_DURATION_TICKS:
+        return ticks
+    _, size = natural_unit(low)
+    steps = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low / size, high / size)
+    return [float(step * size) for step in steps if low <= step * size <= high]
+
+
+def count_axis(ax: Axes, which: str, ticks: int = 8) -> None:
+    """Whole numbers only on ``which`` ('x' or 'y')."""
+    (ax.xaxis if which == "x" else ax.yaxis).set_major_locator(MaxNLocator(ticks, integer=True, min_n_ticks=1))
+
+
+def legend_above(ax: Axes, handles: Sequence[Artist], columns: int | None = None, *, size: float | None = None) -> None:
+    """A legend in one strip above the axes, so that it can hide no data; ``size`` of its letters in points."""
+    if handles:
+        ax.legend(
+            handles=list(handles), loc="lower left", bbox_to_anchor=(0, 1), ncols=columns or len(handles),
+            borderpad=0.2, borderaxespad=0.3, fontsize=size,
+        )  # fmt: skip
+
+
+def gpu_rows(ax: Axes, gpus: Sequence[Any], *, labels: bool = True) -> None:
+    """One row a GPU from the top down; every n-th is named where names would touch."""
+    every = -(-len(gpus) // 32)
+    shown = range(0, len(gpus), every)
+    margin = max(0.5, 1.2 - 0.35 * len(gpus))
+    ax.set_ylim(len(gpus) - 1 + margin, -margin)
+    ax.set_yticks(list(shown), [short(str(gpus[i])) for i in shown])
+    ax.tick_params(axis="y", length=0, labelleft=labels)
+    ax.grid(visible=False, axis="y")
+    if labels:
+        ax.set_ylabel("GPU [index]")
+
+
+def rows_inch(n: int) -> float:
+    """Height of a figure with ``n`` rows of GPUs: enough for each up to a page."""
+    return min(1.6 + 0.3 * n, 7.0)

@@ -1,0 +1,84 @@
+"""Cells of the GPU-time ledger: their names on a page, their legend, and a ribbon of them over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.patches import Patch
+
+from gpudiag.measures._time.timeline import CELLS
+from gpudiag.plots._draw.axes import day_numbers, gpu_rows
+from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, darker
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+DRAWN = tuple(reversed(CELLS))
+"""Cells in the order in which they are stacked: work first, what nobody knows last."""
+LABELS = {
+    "busy": f"busy (≥ {BUSY_PCT:.0f} %)",
+    "busy_low": f"low ({IDLE_PCT:.0f} to {BUSY_PCT:.0f} %)",
+    "stalled": "stalled in a trial",
+    "tail_only": "tail of trials only",
+    "startup_only": "start-up only",
+    "foreign": "foreign load",
+    "idle_no_trial": "idle, no trial",
+    "unobserved": "not observed",
+}
+MAX_VECTOR = 1500
+
+
+def cell_label(name: str, *, has_trials: bool = True) -> str:
+    """What a cell is called; without trials an idle GPU waits for nothing that anybody knows."""
+    return LABELS[name] if has_trials or name != "idle_no_trial" else "idle"
+
+
+def cell_handles(present: Iterable[str], *, has_trials: bool = True) -> list[Patch]:
+    """Legend entries of the cells present, in the order of DRAWN."""
+    shown = set(present)
+    return [cell_patch(name, has_trials=has_trials) for name in DRAWN if name in shown]
+
+
+def cell_patch(name: str, *, has_trials: bool = True) -> Patch:
+    """The swatch of one cell."""
+    return Patch(
+        facecolor=CELL_COLORS[name],
+        edgecolor=edge(name),
+        linewidth=0.0,
+        hatch=CELL_HATCHES[name],
+        label=cell_label(name, has_trials=has_trials),
+    )
+
+
+def edge(name: str) -> tuple[float, float, float]:
+    """Colour of a cell's hatch."""
+    return darker(CELL_COLORS[name], 0.75)
+
+
+def draw_ribbon(ax: Axes, spans: pd.DataFrame, gpus: Sequence[str]) -> list[Patch]:
+    """One band a GPU with the cell of each instant; returns the legend entries. The x axis is in day numbers."""
+    rows = {gpu: i for i, gpu in enumerate(gpus)}
+    low, high = day_numbers(spans["start"]), day_numbers(spans["end"])
+    row = spans["gpu"].map(rows).to_numpy(float)
+    names = spans["cell"].astype(str).to_numpy()
+    for name in DRAWN:
+        mine = names == name
+        if not mine.any():
+            continue
+        x0, x1, y = low[mine], high[mine], row[mine]
+        corners = [(x0, y - 0.4), (x1, y - 0.4), (x1, y + 0.4), (x0, y + 0.4)]
+        bands = np.stack([np.stack(corner, axis=1) for corner in corners], axis=1)
+        few = len(spans) <= MAX_VECTOR
+        ax.add_collection(
+            PolyCollection(
+                list(bands), facecolor=CELL_COLORS[name], edgecolor="none", linewidth=0, rasterized=not few, label=name
+            ),
+            autolim=False,
+        )
+    gpu_rows(ax, gpus)
+    return cell_handles(names)

@@ -1,0 +1,1 @@
+"""Delimited text as typed columns, for the readers of tables."""

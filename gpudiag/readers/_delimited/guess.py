@@ -1,0 +1,126 @@
+"""Columns of a --query-gpu log without a header, told from the units that its cells carry."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from gpudiag.readers._fields.nvidia_fields import is_missing
+
+STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_WITH_UNIT = re.compile(r"-?\d+(?:\.\d+)? (%|MiB|W|MHz|us)")
+_UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
+_BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
+_PSTATE = re.compile(r"P\d{1,2}")
+_NAME = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN|RTX|GTX|A\d+|H\d+|L\d+)[\w ().+/-]*")
+_MOST_INDEX = 15
+_MOST_ALIKE = 0.8
+_TEMPERATURES_C = (10, 120)
+
+
+def rows_like(lines: Sequence[str]) -> list[list[str]]:
+    """The cells of those lines that look like rows of --query-gpu, all with the commonest number of cells."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
+    rows = [row for row in rows if all(map(_legal, row)) and (any(map(_WITH_UNIT.fullmatch, row)) or _stamped(row))]
+    if not rows:
+        return []
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    return [row for row in rows if len(row) == width]
+
+
+def has_units(rows: Sequence[Sequence[str]]) -> bool:
+    """True if units tell what at least one column is."""
+    return any(_WITH_UNIT.fullmatch(cell) for row in rows for cell in row)
+
+
+def _stamped(row: Sequence[str]) -> bool:
+    return len(row) > 1 and STAMP.fullmatch(row[0]) is not None and any(map(_NUMBER.fullmatch, row[1:]))
+
+
+def _legal(cell: str) -> bool:
+    forms = (_NUMBER, _WITH_UNIT, STAMP, _UUID, _BUS_ID, _PSTATE, _NAME)
+    return is_missing(cell) or cell in ("Active", "Not Active") or any(form.fullmatch(cell) for form in forms)
+
+
+def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A field name for each column, ``unknown`` where nothing tells."""
+    columns = [[cell for cell in column if not is_missing(cell)] for column in zip(*_alike(rows), strict=True)]
+    names = ["unknown"] * len(columns)
+    for form, name in (
+        (STAMP, "timestamp"),
+        (_UUID, "uuid"),
+        (_BUS_ID, "pci.bus_id"),
+        (_PSTATE, "pstate"),
+        (_NAME, "name"),
+    ):
+        for place, cells in enumerate(columns):
+            if cells and all(map(form.fullmatch, cells)):
+                names[place] = name
+                break
+    for place, name in _by_unit(columns):
+        names[place] = name
+    for place, name in _bare(columns, names):
+        names[place] = name
+    return names
+
+
+def _alike(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """The rows without the few that are torn: those with a cell in another form than most of its column."""
+    forms = [[_form(cell) for cell in row] for row in rows]
+    usual = [Counter(filter(None, column)).most_common(1) for column in zip(*forms, strict=True)]
+    alike = [
+        row
+        for row, own in zip(rows, forms, strict=True)
+        if all(not form or form == most[0][0] for form, most in zip(own, usual, strict=True))
+    ]
+    return alike if len(alike) >= _MOST_ALIKE * len(rows) else list(rows)
+
+
+def _form(cell: str) -> str:
+    """What a cell looks like: a unit, or the pattern it fits; empty if it is unknown."""
+    if is_missing(cell):
+        return ""
+    if match := _WITH_UNIT.fullmatch(cell):
+        return match[1]
+    return next(
+        (form.pattern for form in (_NUMBER, STAMP, _UUID, _BUS_ID, _PSTATE, _NAME) if form.fullmatch(cell)), "?"
+    )
+
+
+def _by_unit(columns: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    units: dict[str, list[int]] = {"%": [], "MiB": [], "W": [], "MHz": [], "us": []}
+    for place, cells in enumerate(columns):
+        matches = [_WITH_UNIT.fullmatch(cell) for cell in cells]
+        found = {match[1] for match in matches if match}
+        if len(found) == 1 and all(matches):
+            units[found.pop()].append(place)
+    named = list(zip(units["%"], ("utilization.gpu", "utilization.memory"), strict=False))
+    named += list(zip(units["W"], ("power.draw", "power.limit"), strict=False))
+    named += list(zip(units["MHz"], ("clocks.sm", "clocks.mem"), strict=False))
+    return named + _memory(units["MiB"], columns)
+
+
+def _memory(places: Sequence[int], columns: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Of sizes that differ the largest is the total; of the others used comes first unless the total led them."""
+    if len(places) < 2:
+        return [(place, "memory.used") for place in places]
+    total = max(places, key=lambda place: max(float(cell.split()[0]) for cell in columns[place]))
+    rest = [place for place in places if place != total]
+    names = ("memory.free", "memory.used") if len(rest) > 1 and total == places[0] else ("memory.used", "memory.free")
+    return [(total, "memory.total"), *zip(rest, names, strict=False)]
+
+
+def _bare(columns: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[int, str]]:
+    """Bare whole numbers: a small one that comes early is the index, one in the range of temperatures is that."""
+    named: dict[str, int] = {}
+    for place, cells in enumerate(columns):
+        if names[place] != "unknown" or not cells or not all(cell.isdecimal() for cell in cells):
+            continue
+        values = [int(cell) for cell in cells]
+        if place <= 2 and max(values) <= _MOST_INDEX:
+            named.setdefault("index", place)
+        elif min(values) >= _TEMPERATURES_C[0] and max(values) <= _TEMPERATURES_C[1]:
+            named.setdefault("temperature.gpu", place)
+    return [(place, name) for name, place in named.items()]

@@ -1,0 +1,268 @@
+"""Good rows of one block as numpy columns, and which GPU each row speaks of."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from gpudiag.readers._delimited.express import Express
+from gpudiag.readers._delimited.grid import Layout, Parsed, lost
+from gpudiag.readers._fields.nvidia_fields import is_missing
+from gpudiag.readers._shape.identity import Face
+
+UNKNOWN = -1
+_MASKED = "00000000-0000-0000-0000-000000000000"
+_MOST_GPUS = 4096
+_PAGES = 64 * 1024
+_FACE = ("index", "uuid", "bus_id", "name", "driver")
+
+
+@dataclass(eq=False)
+class Piece:
+    """Good rows of one block.
+
+    ``columns``: arrays of equal length; ``lines``: 1-based line numbers; ``code``: position in ``faces`` or -1,
+    None if no row says anything of its GPU; ``lost``: numbers of the lines that say the driver lost the GPU;
+    ``marks``: line, time and text of rows that hold an event in place of a sample.
+    """
+
+    columns: dict[str, np.ndarray]
+    lines: np.ndarray
+    code: np.ndarray | None
+    faces: tuple[Face, ...]
+    lost: np.ndarray
+    marks: tuple[tuple[int, Any, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> Piece:
+    """The good rows of a parse; ``lines`` numbers all its rows. Texts are given up, so that the block can be freed."""
+    if parsed.bad is not None:
+        lines = lines[~parsed.bad.to_numpy()]
+    good = parsed.good
+    marks: tuple[tuple[int, Any, str], ...] = ()
+    if "event" in good.rows.columns:
+        good, lines, marks = _without_marks(good, layout, lines)
+    flags = [field for _, field in layout.used if field.kind == "flag"]
+    numbers = [field.target for _, field in layout.used if field.kind in ("number", "time") and field.target != "index"]
+    columns = {name: good.rows[name].to_numpy() for name in numbers}
+    if "throttle_reasons" in layout.targets:
+        columns["throttle_reasons"] = good.rows["throttle_reasons"].cast(pl.Float64).to_numpy()
+    elif flags:
+        columns["throttle_reasons"] = _mask(good.rows, [(field.target, field.bit) for field in flags])
+    code, faces = _who(good.rows)
+    return Piece(columns, lines, code, faces, lines[_lost(good, layout)], marks)
+
+
+def piece_of_express(express: Express, layout: Layout, lines: np.ndarray) -> Piece | None:
+    """The rows that went the short way; None if uuids or bus ids do not stay with their index."""
+    columns = dict(express.columns)
+    index = columns.pop("index", None)
+    texts = {field.target: place for place, field in layout.used if field.target in _FACE and field.kind == "text"}
+    if "index" not in layout.targets:
+        names = [express.text(texts["name"], row) for row in range(min(64, len(lines)))] if "name" in texts else []
+        return Piece(columns, lines, None, tuple(Face(name=name) for name in names), lines[:0])
+    if index is None:
+        return None
+    code, first = _index_codes(index)
+    if not all(express.stays(texts[target], first, code) for target in {"uuid", "bus_id"} & set(texts)):
+        return None
+    faces = []
+    for at in first.tolist():
+        told = {target: text for target, place in texts.items() if not is_missing(text := express.text(place, at))}
+        faces.append(_unmasked(Face(index=str(index[at]), **told)))
+    return Piece(columns, lines, code, tuple(faces), lines[:0])
+
+
+def join(pieces: Sequence[Piece]) -> Piece:
+    """Pieces of one stretch of a file as one: by GPU, then in the order of lines.
+
+    Columns that a piece lacks are unknown there. A few rows go into many at the cost of a copy.
+    """
+    whole = _sorted(pieces[0], pieces[0].faces)
+    for piece in pieces[1:]:
+        whole = _two(whole, piece)
+    return whole
+
+
+def _two(whole: Piece, more: Piece) -> Piece:
+    faces = tuple(dict.fromkeys((*whole.faces, *more.faces)))
+    known = whole.code is not None or more.code is not None
+    whole, more = _sorted(whole, faces), _sorted(more, faces)
+    spots = np.searchsorted(_place(whole), _place(more)) + np.arange(len(more))
+    stays = np.ones(len(whole) + len(more), dtype=bool)
+    stays[spots] = False
+
+    def mixed(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+        out = _own_pages(len(stays), np.result_type(old, new))
+        out[stays], out[spots] = old, new
+        return out
+
+    names = dict.fromkeys((*whole.columns, *more.columns))
+    return Piece(
+        {name: mixed(column_of(whole, name), column_of(more, name)) for name in names},
+        mixed(whole.lines, more.lines),
+        mixed(_codes(whole), _codes(more)) if known else None,
+        faces,
+        np.concatenate([whole.lost, more.lost]),
+        whole.marks + more.marks,
+    )
+
+
+def _sorted(piece: Piece, faces: tuple[Face, ...]) -> Piece:
+    """The rows with codes that point into ``faces``, by GPU and line."""
+    code = piece.code
+    if code is not None and faces != piece.faces[: len(faces)]:
+        code = np.array([*map(faces.index, piece.faces), UNKNOWN], dtype=np.int16)[code]
+    out = Piece(piece.columns, piece.lines, code, faces, piece.lost, piece.marks)
+    place = _place(out)
+    if (place[1:] >= place[:-1]).all():
+        return out
+    order = np.argsort(place, kind="stable")
+    out.columns = {name: values[order] for name, values in out.columns.items()}
+    out.lines, out.code = out.lines[order], None if code is None else code[order]
+    return out
+
+
+def _place(piece: Piece) -> np.ndarray:
+    return (_codes(piece).astype(np.int64) << 32) + piece.lines
+
+
+def _codes(piece: Piece) -> np.ndarray:
+    return np.full(len(piece), UNKNOWN, dtype=np.int16) if piece.code is None else piece.code
+
+
+def between(piece: Piece, first_line: int, last_line: int) -> Piece:
+    """The rows of these lines, of a piece in the order of lines."""
+    rows = slice(*np.searchsorted(piece.lines, [first_line, last_line + 1]).tolist())
+    lost = piece.lost[(piece.lost >= first_line) & (piece.lost <= last_line)]
+    return Piece(
+        {name: values[rows] for name, values in piece.columns.items()},
+        piece.lines[rows],
+        None if piece.code is None else piece.code[rows],
+        piece.faces,
+        lost,
+        tuple(mark for mark in piece.marks if first_line <= mark[0] <= last_line),
+    )
+
+
+def by_gpu(piece: Piece) -> Piece:
+    """The rows with those of each GPU together: cheap block by block, and the whole then falls in place."""
+    code = piece.code
+    if code is None or (code[1:] >= code[:-1]).all():
+        return piece
+    # Radix sort needs few bits.
+    order = np.argsort(code.astype(np.int8 if len(piece.faces) < 127 else np.int16), kind="stable")
+    piece.columns = {name: _apart(values, order) for name, values in piece.columns.items()}
+    piece.lines, piece.code = piece.lines[order], code[order]
+    return piece
+
+
+def _apart(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The values in an order."""
+    return np.take(values, order, out=_own_pages(len(order), values.dtype), mode="clip")
+
+
+def _own_pages(size: int, dtype: np.dtype) -> np.ndarray:
+    """An array, a large one in pages of its own: they go back to the system as soon as it is freed."""
+    if size * dtype.itemsize < _PAGES:
+        return np.empty(size, dtype)
+    return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype)
+
+
+def column_of(piece: Piece, name: str) -> np.ndarray:
+    """A column of a piece, unknown throughout if the piece lacks it."""
+    if name in piece.columns:
+        return piece.columns[name]
+    return np.full(len(piece), np.datetime64("NaT", "us") if name == "time" else np.nan)
+
+
+def _without_marks(
+    good: Parsed, layout: Layout, lines: np.ndarray
+) -> tuple[Parsed, np.ndarray, tuple[tuple[int, Any, str], ...]]:
+    """The rows that measure something, their lines, and what the others say."""
+    numbers = [field.target for _, field in layout.used if field.kind == "number" and field.target != "index"]
+    silent = good.rows.select(pl.all_horizontal(pl.col(numbers).is_null())).to_series()
+    if not silent.any():
+        return good, lines, ()
+    told = good.rows.filter(silent)
+    stamps = told["time"].to_list() if "time" in told.columns else [None] * len(told)
+    marks = tuple(zip(lines[silent.to_numpy()].tolist(), stamps, told["event"].fill_null("").to_list(), strict=True))
+    return Parsed(good.rows.filter(~silent), good.cells.filter(~silent)), lines[~silent.to_numpy()], marks
+
+
+def _mask(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
+    """The bits of all flags that are active; unknown where not one flag is known."""
+    bits = pl.sum_horizontal(pl.when(pl.col(name)).then(float(bit)).otherwise(0.0) for name, bit in flags)
+    known = pl.any_horizontal(pl.col(name).is_not_null() for name, _ in flags)
+    return rows.select(pl.when(known).then(bits)).to_series().to_numpy()
+
+
+def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[Face, ...]]:
+    """Which of the GPUs met each row speaks of: by uuid, else bus id, else index."""
+    texts = [name for name in ("uuid", "bus_id") if name in rows.columns]
+    if texts:
+        code, first = _text_codes(rows, texts)
+    elif "index" in rows.columns:
+        code, first = _index_codes(rows["index"].to_numpy())
+    else:
+        return None, _nameless(rows)
+    return code, tuple(_face(rows, int(at)) for at in first)
+
+
+def _index_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    known = (values >= 0) & (values < _MOST_GPUS)
+    whole = np.where(known, values, 0).astype(np.int16)
+    met = np.flatnonzero(np.bincount(whole[known] if not known.all() else whole, minlength=1))
+    place = np.zeros(_MOST_GPUS, dtype=np.int16)
+    place[met] = np.arange(len(met))
+    code = np.where(known, place[whole], UNKNOWN).astype(np.int16)
+    return code, np.array([int(np.argmax(code == k)) for k in range(len(met))])
+
+
+def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    parts = [pl.when(~pl.col(name).str.ends_with(_MASKED)).then(pl.col(name)) for name in texts]
+    if "index" in rows.columns:
+        parts.append(pl.col("index").cast(pl.Int64, strict=False).cast(pl.String))
+    key = rows.select(pl.coalesce(parts).alias("key")).to_series()
+    first = np.sort(key.arg_unique().to_numpy())
+    known = key.gather(first)
+    first = first[known.is_not_null().to_numpy()]
+    code = key.cast(pl.Enum(known.drop_nulls())).to_physical().cast(pl.Int16).fill_null(UNKNOWN)
+    return code.to_numpy(), first
+
+
+def _face(rows: pl.DataFrame, at: int) -> Face:
+    cells = {name: rows[name][at] for name in _FACE if name in rows.columns}
+    index = cells.pop("index", None)
+    texts = {name: text or "" for name, text in cells.items()}
+    return _unmasked(Face(index="" if index is None else f"{index:g}", **texts))
+
+
+def _unmasked(face: Face) -> Face:
+    return replace(face, uuid="") if face.uuid.endswith(_MASKED) else face
+
+
+def _nameless(rows: pl.DataFrame) -> tuple[Face, ...]:
+    """What is known of the GPUs of a file that tells them by nothing: the names of the first rows, in order."""
+    if "name" not in rows.columns or not len(rows):
+        return ()
+    return tuple(Face(name=name or "") for name in rows["name"].head(64).to_list())
+
+
+def _lost(good: Parsed, layout: Layout) -> np.ndarray:
+    suspects = [
+        lost(pl.col(f"field_{place}")).fill_null(False)
+        for place, field in layout.used
+        if field.kind == "number" and good.rows[field.target].null_count()
+    ]
+    if not suspects:
+        return np.empty(0, dtype=np.int64)
+    return good.cells.select(pl.any_horizontal(suspects).arg_true()).to_series().to_numpy().astype(np.int64)

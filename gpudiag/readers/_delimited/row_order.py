@@ -1,0 +1,91 @@
+"""GPU and time of rows that do not say them: told by the order of rows and the lines between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers._shape.moments import Moment
+from gpudiag.readers._shape.ticks import DEFAULT_PERIOD_S, moment_column
+from gpudiag.units import SECOND_US
+
+_REGULAR = 0.9
+"""Share of blocks (or ticks) with the same number of rows from which that number is the number of GPUs."""
+_TICK_US = 10_000
+"""nvidia-smi asks all GPUs of a tick within a few milliseconds."""
+_MOST_GPUS = 16
+
+
+def blocks(lines: np.ndarray, breaks: np.ndarray) -> np.ndarray:
+    """The number of the run of rows, unbroken by other lines, in which each row stands."""
+    return np.unique(np.searchsorted(breaks, lines), return_inverse=True)[1].astype(np.int64)
+
+
+def place_in(block: np.ndarray) -> np.ndarray:
+    """The position of each row in its block; blocks are runs of equal numbers."""
+    starts = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
+    return np.arange(len(block)) - np.repeat(starts, np.diff(np.append(starts, len(block))))
+
+
+def gpus_in_blocks(block: np.ndarray, *, dated: bool) -> int:
+    """How many GPUs take turns in blocks of rows without an index; ``dated``: date lines head the blocks."""
+    sizes = np.bincount(block)
+    if len(sizes) == 1:
+        return int(sizes[0]) if dated and sizes[0] <= _MOST_GPUS else 1
+    # The first block may lack its head and the last its tail.
+    inner = sizes[1:-1] if len(sizes) > 2 else sizes
+    common = int(np.bincount(inner).argmax())
+    return common if common <= _MOST_GPUS and (inner == common).mean() >= _REGULAR else 1
+
+
+def gpus_in_ticks(stamps: np.ndarray) -> tuple[int, np.ndarray]:
+    """How many GPUs take turns in a stamped log without an index, and the tick of each row.
+
+    Rows belong to one tick if they are milliseconds apart while ticks are much further apart.
+    """
+    step = np.diff(stamps.astype("datetime64[us]").astype(np.int64))
+    near = (step >= 0) & (step <= _TICK_US)
+    tick = np.append(0, np.cumsum(~near))
+    sizes = np.bincount(tick)
+    inner = sizes[:-1] if len(sizes) > 1 else sizes  # the last one may be torn
+    common = int(np.bincount(inner).argmax())
+    if not 2 <= common <= _MOST_GPUS or (inner == common).mean() < _REGULAR or near.all():
+        return 1, np.arange(len(stamps))
+    if np.median(np.abs(step[~near])) < 10 * max(int(step[near].max()), 1):
+        return 1, np.arange(len(stamps))
+    return common, tick
+
+
+def clock_of(moments: Sequence[tuple[int, Moment]]) -> list[tuple[int, Moment]]:
+    """Moments with a day and a clock each: the Windows prompt writes them on two lines."""
+    out: list[tuple[int, Moment]] = []
+    day: datetime | None = None
+    for line, moment in moments:
+        if not moment.clock:
+            day = moment.stamp
+        elif moment.day:
+            out.append((line, moment))
+        else:
+            at = (day or datetime(1970, 1, 1)).replace(hour=moment.stamp.hour, minute=moment.stamp.minute)
+            at = at.replace(second=moment.stamp.second, microsecond=moment.stamp.microsecond)
+            out.append((line, Moment(at)))
+    return out
+
+
+def stamps_from_lines(
+    lines: np.ndarray, code: np.ndarray, moments: Sequence[tuple[int, Moment]], period_s: float | None, zone: tzinfo
+) -> pd.Series:
+    """The time of each row: that of the last line above it that states one, NaT above the first.
+
+    Rows of one GPU (they stand together) that share such a line follow each other at the sampling period.
+    """
+    at = np.array([line for line, _ in moments])
+    above = np.searchsorted(at, lines) - 1
+    stated = pd.Series(moment_column([moment for _, moment in moments], zone))
+    turn = place_in(above + code.astype(np.int64) * (len(at) + 1))
+    later = pd.to_timedelta(turn * round((period_s or DEFAULT_PERIOD_S) * SECOND_US), unit="us")
+    stamps = stated.iloc[np.maximum(above, 0)].reset_index(drop=True) + later
+    return stamps.mask(above < 0)

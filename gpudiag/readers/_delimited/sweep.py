@@ -1,0 +1,312 @@
+"""One pass over a delimited log: blocks are parsed in parallel, and only lines that failed are looked at one by one.
+
+A line that is no good row is a header (the same again, or one with other columns, from which on those hold), a
+line that states the time, a row of a second writer with other columns, a row torn or run together, or prose.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from gpudiag.readers._delimited import express
+from gpudiag.readers._delimited.grid import Layout, parse, split_lines
+from gpudiag.readers._delimited.pieces import Piece, between, by_gpu, join, piece_of, piece_of_express
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Block
+from gpudiag.readers._shape.moments import Moment, read_moment
+
+HeaderTest = Callable[[str, Callable[[], list[str]]], Layout | None]
+"""The layout that a line announces, told from the line and (if asked for) those below; None if it is no header."""
+
+TORN = "torn row"
+OTHER = "line that is no sample"
+REPEATED = "repeated header"
+NEW_HEADER = "header with other columns"
+NULS = "run of NUL bytes"
+
+_SAMPLE_LINES = 40
+_MANY_LINES = 4000
+_ENOUGH = 3
+"""Rows without units among rows with units are a second writer from this many on; fewer are torn."""
+
+_STAMP = r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d"
+_RUN_TOGETHER = rf"^.+({_STAMP}.*)$"
+_ROW_LIKE = re.compile(rf"{_STAMP}|\d (?:%|MiB|W|MHz)(?:,|$)|\d,.*\d")
+
+
+@dataclass(frozen=True, eq=False)
+class _Left:
+    """Lines of a block that are no good rows so far: their numbers and texts, and where its good rows are.
+
+    ``breaks`` are the numbers of its lines that are no row, headers among them; ``piece`` is a place in ``pieces``.
+    """
+
+    piece: int
+    breaks: np.ndarray
+    lines: np.ndarray
+    texts: pl.Series
+
+
+@dataclass
+class Sweep:
+    """What a pass finds: good rows in the order of the file, and the lines between them.
+
+    ``layout`` is the one that holds at the start. ``breaks`` are the numbers of all lines that are no row;
+    ``moments`` and ``others`` the lines that state a time and the lines of prose, by number.
+    """
+
+    layout: Layout
+    announces: HeaderTest
+    log: ProblemLog
+    pieces: list[Piece] = field(default_factory=list)
+    breaks: list[np.ndarray] = field(default_factory=list)
+    moments: list[tuple[int, Moment]] = field(default_factory=list)
+    others: list[tuple[int, str]] = field(default_factory=list)
+    marks: list[tuple[int, str, str]] = field(default_factory=list)
+    _headers: dict[str, Layout] = field(default_factory=dict)
+    _left: list[_Left] = field(default_factory=list)
+
+    def run(self, blocks: Iterator[Block], header: int = 0) -> None:
+        """Read all blocks of a log; its header is its ``header``-th line, 0 for a log without one."""
+        for work in _worked(blocks, header, lambda: self.layout):
+            if work.block.nul_bytes:
+                self.log.add(NULS, line=work.block.first_line)
+            if work.top:
+                self._begin(work.top)
+            if work.layout is not self.layout:  # it changed while the block was on its way
+                work = _parse(work.block, header, self.layout)
+            if work.lines is None:
+                self.pieces.append(work.piece)
+            else:
+                self._settle(work.first_line, work.lines, work.piece, work.bad)
+        self._look_again()
+
+    def _begin(self, top: Sequence[str]) -> None:
+        """Take note of the header that was found, and of the lines above it."""
+        self._headers[top[-1]] = self.layout
+        self.breaks.append(np.arange(1, len(top) + 1))
+        self._count(np.arange(1, len(top)), top[:-1])
+
+    def _settle(self, first_line: int, lines: pl.Series, piece: Piece, bad: np.ndarray) -> None:
+        """Sort out a block in which some lines are no good rows."""
+        at, layouts = self._headers_in(first_line, lines, bad)
+        if changes := any(layout is not self.layout for layout in layouts):
+            self._look_again()
+            found, left = [], np.empty(0, dtype=np.int64)
+            for layout, places in _regimes(len(lines), at, [self.layout, *layouts]):
+                part = parse(lines.gather(places), layout)
+                found.append(piece_of(part, layout, (first_line + places).astype(np.int32)))
+                left = np.union1d(left, places[_positions(part.bad)])
+            left = np.setdiff1d(left, at, assume_unique=True)
+            self.layout = layouts[-1]
+        else:
+            found = [piece]
+            left = np.setdiff1d(bad, at, assume_unique=True) if len(at) else bad
+        self.pieces.append(join(found))
+        free = np.zeros(len(lines), dtype=bool)
+        free[bad] = free[left] = True
+        for rows in found:
+            free[rows.lines - first_line] = False
+        texts = lines.gather(left)
+        self._left.append(_Left(len(self.pieces) - 1, first_line + np.flatnonzero(free), first_line + left, texts))
+        if changes or sum(len(left.lines) for left in self._left) > _MANY_LINES:
+            self._look_again()
+
+    def _headers_in(self, first_line: int, lines: pl.Series, bad: np.ndarray) -> tuple[np.ndarray, list[Layout]]:
+        """Places of header lines and the layout that each announces."""
+        texts = lines.gather(bad)
+        for text, place in _firsts(texts, bad).items():
+            if text not in self._headers and not text[0].isdigit():
+                below = partial(_lines_below, lines, place)
+                if layout := self.announces(text, below):
+                    known = (self.layout, *self._headers.values())
+                    self._headers[text] = next((other for other in known if other == layout), layout)
+        is_header = texts.is_in(list(self._headers)).fill_null(False)
+        at = bad[is_header.to_numpy()]
+        layouts = [self._headers[text] for text in texts.filter(is_header).to_list()]
+        before = [self.layout, *layouts[:-1]]
+        changes = np.array([old is not new for old, new in zip(before, layouts, strict=False)], dtype=bool)
+        for kind, places in ((REPEATED, at[~changes]), (NEW_HEADER, at[changes])):
+            if len(places):
+                self.log.add(kind, len(places), line=first_line + int(places[0]), example=lines[int(places[0])])
+        return at, layouts
+
+    def _look_again(self) -> None:
+        """Find rows among the lines left over, of several blocks at once; what is none is counted."""
+        blocks, self._left = self._left, []
+        if not blocks:
+            return
+        lines = np.concatenate([block.lines for block in blocks])
+        texts = pl.concat([block.texts for block in blocks])
+        found = self._second_look(lines, texts)
+        taken = np.concatenate([lines[:0], *(piece.lines for piece in found)])
+        for block in blocks:
+            self.breaks.append(block.breaks[~np.isin(block.breaks, taken)])
+            if len(block.lines):
+                parts = [between(piece, int(block.lines[0]), int(block.lines[-1])) for piece in found]
+                more = [part for part in parts if len(part) or part.marks]
+                self.pieces[block.piece] = join([self.pieces[block.piece], *more])
+
+    def _second_look(self, numbers: np.ndarray, lines: pl.Series) -> list[Piece]:
+        """Rows among lines with these numbers."""
+        found: list[Piece] = []
+        left = np.flatnonzero(lines.is_not_null().to_numpy())
+        for layout in self._others():
+            texts = lines.gather(left)
+            part = parse(texts, layout) if len(left) else None
+            good = np.ones(len(left), dtype=bool) if part is None or part.bad is None else ~part.bad.to_numpy()
+            if (
+                part is None
+                or not good.any()
+                or (layout.writes_units != self.layout.writes_units and good.sum() < _ENOUGH)
+            ):
+                continue
+            found.append(piece_of(part, layout, numbers[left].astype(np.int32)))
+            left = left[~good]
+        rows_in_one = lines.gather(left).str.extract(_RUN_TOGETHER)
+        if self.layout.starts_with_stamp and rows_in_one.is_not_null().any():
+            at = np.flatnonzero(rows_in_one.is_not_null().to_numpy())
+            part = parse(rows_in_one.gather(at), self.layout.relaxed())
+            found.append(piece_of(part, self.layout, numbers[left[at]].astype(np.int32)))
+        self._count(numbers[left], lines.gather(left).to_list())
+        return found
+
+    def _others(self) -> list[Layout]:
+        """Every other way in which a row of this file may be written."""
+        known = list({id(layout): layout for layout in (self.layout, *self._headers.values())}.values())
+        return [layout.relaxed() for layout in known] + [layout.bare() for layout in known if layout.writes_units]
+
+    def _count(self, numbers: np.ndarray, texts: Sequence[str]) -> None:
+        for place, text in zip(numbers.tolist(), texts, strict=True):
+            if moment := self._moment(text):
+                self.moments.append((place, moment))
+            elif not text.strip():
+                continue
+            elif mark := self._mark(text):
+                self.marks.append((place, *mark))
+            elif _ROW_LIKE.search(text):
+                self.log.add(TORN, line=place, example=text, lost=True)
+            else:
+                self.others.append((place, text))
+                self.log.add(OTHER, line=place, example=text)
+
+    def _moment(self, text: str) -> Moment | None:
+        """The time a line states; a line of several cells is a torn row where rows have a time of their own."""
+        cells = "time" in self.layout.targets and self.layout.separator.strip() in text
+        return None if cells else read_moment(text)
+
+    def _mark(self, text: str) -> tuple[str, str] | None:
+        """Stamp and text of a row whose numbers are all blank but for one cell of text."""
+        if self.layout.fields[0].kind != "time":
+            return None
+        stamp, *rest = (cell.strip() for cell in text.split(self.layout.separator.strip() or " "))
+        told = [cell for cell in rest if cell]
+        if len(rest) < 2 or len(told) != 1 or not re.match("[^\\W\\d]", told[0]):
+            return None
+        known = self.layout.stamp.read(pl.Series([stamp])).is_not_null().all()
+        return (stamp, told[0]) if known else None
+
+
+def _positions(bad: pl.Series | None) -> np.ndarray:
+    return np.empty(0, dtype=np.int64) if bad is None else bad.arg_true().to_numpy().astype(np.int64)
+
+
+def _firsts(texts: pl.Series, places: np.ndarray) -> dict[str, int]:
+    """The place of the first line with each text; blank lines are left out."""
+    firsts: dict[str, int] = {}
+    for text, place in zip(texts.to_list(), places.tolist(), strict=True):
+        if text:
+            firsts.setdefault(text, place)
+    return firsts
+
+
+def _lines_below(lines: pl.Series, place: int) -> list[str]:
+    return lines.slice(place + 1, _SAMPLE_LINES).drop_nulls().to_list()
+
+
+def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[tuple[Layout, np.ndarray]]:
+    """Each layout in force in a block, with the places of the lines it holds for; the first holds from the top."""
+    distinct = list({id(layout): layout for layout in layouts}.values())
+    numbers = {id(layout): number for number, layout in enumerate(distinct)}
+    of_header = np.array([numbers[id(layout)] for layout in layouts])
+    of_line = of_header[np.searchsorted(at, np.arange(size), side="right")]
+    for number, layout in enumerate(distinct):
+        yield layout, np.flatnonzero(of_line == number)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """A block under a layout: its good rows, the 0-based numbers of other lines, and all lines if there are any such.
+
+    ``top`` holds the lines to the header; ``first_line`` is the number of the first line below it.
+    """
+
+    block: Block
+    layout: Layout
+    top: list[str]
+    first_line: int
+    piece: Piece
+    bad: np.ndarray
+    lines: pl.Series | None
+
+
+def _parse(block: Block, header: int, layout: Layout) -> _Work:
+    data, top = _below(block.data, header) if block.first_line == 1 else (block.data, [])
+    first_line = block.first_line + len(top)
+    piece, bad, lines = _rows(data, layout, first_line)
+    if not len(bad):
+        return _Work(block, layout, top, first_line, by_gpu(piece), bad, None)
+    return _Work(block, layout, top, first_line, by_gpu(piece), bad, split_lines(data) if lines is None else lines)
+
+
+def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:
+    """The data below the header line, and the lines to it."""
+    cut = 0
+    for _ in range(header):
+        cut = data.find(b"\n", cut) + 1 or len(data)
+    return data[cut:], data[:cut].decode().split("\n")[:header]
+
+
+def _rows(data: bytes, layout: Layout, first_line: int) -> tuple[Piece, np.ndarray, pl.Series | None]:
+    """The good rows, the places of other lines, and the lines if they had to be split: the short way if it goes."""
+    short = express.read(data, layout) if express.takes(layout) else None
+    if short is not None:
+        piece = piece_of_express(short, layout, (short.rows + first_line).astype(np.int32))
+        if piece is not None:
+            return piece, short.bad, None
+    lines = split_lines(data)
+    parsed = parse(lines, layout)
+    return piece_of(parsed, layout, _numbers(first_line, len(lines))), _positions(parsed.bad), lines
+
+
+def _numbers(first: int, size: int) -> np.ndarray:
+    return np.arange(first, first + size, dtype=np.int32)
+
+
+def _worked(blocks: Iterator[Block], header: int, layout_now: Callable[[], Layout]) -> Iterator[_Work]:
+    """Work on blocks in order, each parsed under the layout that held when it was handed out."""
+    first = next(blocks, None)
+    if first is None:
+        return
+    yield _parse(first, header, layout_now())
+    second = next(blocks, None)
+    if second is None:
+        return
+    workers = min(4, os.cpu_count() or 1)
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = deque([pool.submit(_parse, second, header, layout_now())])
+        for block in blocks:
+            waiting.append(pool.submit(_parse, block, header, layout_now()))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

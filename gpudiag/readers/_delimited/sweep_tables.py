@@ -1,0 +1,235 @@
+"""From the rows of a sweep to tables: one GPU id and one time for each row, then the step all readers end with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from gpudiag.readers._delimited.pieces import UNKNOWN, Piece, by_gpu, column_of
+from gpudiag.readers._delimited.row_order import (
+    blocks,
+    clock_of,
+    gpus_in_blocks,
+    gpus_in_ticks,
+    place_in,
+    stamps_from_lines,
+)
+from gpudiag.readers._delimited.sweep import Sweep
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.corrections import correct
+from gpudiag.readers._shape.finish import Known, finish, nothing_usable
+from gpudiag.readers._shape.identity import Face, resolve
+from gpudiag.readers._shape.implied_events import told_events
+from gpudiag.readers._shape.ticks import (
+    MIDNIGHT_NOTE,
+    apart,
+    relative_note,
+    relative_time,
+    since_midnight,
+    zone_note,
+)
+from gpudiag.readers.base import ReadOptions, Telemetry
+
+NO_GPU = "row that names no GPU"
+_MANY_ROWS = 500_000
+
+
+@dataclass(eq=False)
+class _Rows:
+    """All rows, those of each GPU together. ``code`` is a position in ``labels``; ``tick`` numbers the rounds."""
+
+    columns: dict[str, np.ndarray]
+    lines: np.ndarray
+    code: np.ndarray
+    labels: list[str]
+    gpus: list[Known]
+    tick: np.ndarray | None = None
+
+
+def assemble(
+    source: Source,
+    reader: str,
+    options: ReadOptions,
+    sweep: Sweep,
+    notes: Sequence[str],
+    *,
+    guessed: bool = False,
+    unitless: Collection[str] = (),
+) -> Telemetry:
+    """Tables from the good rows of a sweep.
+
+    ``guessed`` tells that its columns were named by their units alone, ``unitless`` which have no unit.
+
+    Raises InputError if there is no good row.
+    """
+    marks = [mark for piece in sweep.pieces for mark in piece.marks] + _marks(sweep)
+    pieces = [piece for piece in sweep.pieces if len(piece)]
+    sweep.pieces.clear()
+    if not pieces:
+        raise nothing_usable(source, reader, sweep.log)
+    said = list(notes)
+    lost = np.concatenate([piece.lost for piece in pieces])
+    named = any(piece.code is not None for piece in pieces)
+    rows = _named(pieces, sweep, said, source, reader) if named else _in_order(pieces, sweep, said)
+    stamps = _time(rows, sweep, options, said)
+    said += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
+    host = _host(rows.columns, stamps)
+    stamps, coarse = apart(stamps, rows.code, rows.columns)
+    said += coarse
+    gpu = pd.Categorical.from_codes(rows.code, rows.labels)
+    events = told_events(stamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
+    columns: dict[str, Any] = rows.columns
+    columns |= {"time": stamps, "line": rows.lines, "gpu": gpu}
+    return finish(source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, host=host, events=events, notes=said)
+
+
+def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
+    if not sweep.marks:
+        return []
+    stamps = sweep.layout.stamp.read(pl.Series([stamp for _, stamp, _ in sweep.marks], dtype=pl.String)).to_list()
+    return [(line, stamp, text) for (line, _, text), stamp in zip(sweep.marks, stamps, strict=True)]
+
+
+def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str], source: Source, reader: str) -> _Rows:
+    """Rows that say which GPU they speak of."""
+    faces = list(dict.fromkeys(face for piece in pieces for face in piece.faces))
+    ids, made_up = resolve(faces)
+    notes += made_up
+    labels = list(dict.fromkeys(ids))
+    number = {face: labels.index(label) for face, label in zip(faces, ids, strict=True)}
+    cuts: list[list[slice]] = [[] for _ in pieces]
+    nameless: list[np.ndarray] = []
+    for piece, own in zip(pieces, cuts, strict=True):
+        code = _recode(piece, number)
+        edges = np.searchsorted(code, range(len(labels) + 1))
+        own += [slice(low, high) for low, high in pairwise(edges)]
+        nameless.append(piece.lines[: edges[0]])
+        piece.code = None
+    without = np.concatenate(nameless)
+    sweep.log.add(NO_GPU, len(without), line=int(without.min()) if len(without) else None, lost=True)
+    if not labels:
+        raise nothing_usable(source, reader, sweep.log)
+    order = [(piece, own[gpu]) for gpu in range(len(labels)) for piece, own in zip(pieces, cuts, strict=True)]
+    sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
+    code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
+    return _Rows(_columns(order), _lines(order), code, labels, _described(labels, faces, ids))
+
+
+def _recode(piece: Piece, number: dict[Face, int]) -> np.ndarray:
+    """The number of the GPU of each row, after the piece has been sorted by it."""
+    if piece.code is None:
+        return np.full(len(piece), UNKNOWN, dtype=np.int16)
+    table = np.array([*(number[face] for face in piece.faces), UNKNOWN], dtype=np.int16)
+    piece.code = table[piece.code]
+    if len(set(table)) <= len(piece.faces):  # two faces turned out to be one GPU: its rows back into their order
+        order = np.argsort(piece.lines, kind="stable")
+        piece.columns = {name: values[order] for name, values in piece.columns.items()}
+        piece.lines, piece.code = piece.lines[order], piece.code[order]
+    code = by_gpu(piece).code
+    assert code is not None
+    return code
+
+
+def _lines(order: Sequence[tuple[Piece, slice]]) -> np.ndarray:
+    return np.concatenate([piece.lines[cut] for piece, cut in order])
+
+
+def _columns(order: Sequence[tuple[Piece, slice]]) -> dict[str, np.ndarray]:
+    """Each column over all pieces; what is taken is freed, so that a long log is in memory only once."""
+    pieces = list(dict.fromkeys(piece for piece, _ in order))
+
+    def whole(name: str) -> np.ndarray:
+        columns = {piece: column_of(piece, name) for piece in pieces}
+        for piece in pieces:
+            piece.columns.pop(name, None)
+        parts = [columns[piece][cut] for piece, cut in order]
+        return np.concatenate(parts, dtype=None if name == "time" else np.float64)
+
+    names = list(dict.fromkeys(name for piece in pieces for name in piece.columns))
+    if sum(map(len, pieces)) < _MANY_ROWS:
+        return {name: whole(name) for name in names}
+    with ThreadPoolExecutor(2) as pool:  # most of it is the wait for fresh memory
+        return dict(zip(names, pool.map(whole, names), strict=True))
+
+
+def _described(labels: Sequence[str], faces: Sequence[Face], ids: Sequence[str]) -> list[Known]:
+    """Rows of table ``gpus``: for each id the last thing known of each kind."""
+    told: dict[str, Known] = {label: {"gpu": label} for label in labels}
+    for face, label in zip(faces, ids, strict=True):
+        kinds = {"uuid": face.uuid, "bus_id": face.bus_id, "name": face.name, "driver": face.driver}
+        told[label] = {**told[label], **{kind: text for kind, text in kinds.items() if text}}
+    return list(told.values())
+
+
+def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
+    """Rows that do not say which GPU they speak of: their order does, if GPUs take turns."""
+    names = [face.name for face in pieces[0].faces]
+    whole = [(piece, slice(None)) for piece in pieces]
+    lines, columns = _lines(whole), _columns(whole)
+    if "time" in columns:
+        count, tick = gpus_in_ticks(columns["time"])
+        place = place_in(tick)
+    else:
+        tick = blocks(lines, np.concatenate([np.empty(0, dtype=np.int32), *sweep.breaks]))
+        count = gpus_in_blocks(tick, dated=bool(sweep.moments))
+        place = place_in(tick)
+    if count == 1:
+        return _Rows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
+    notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
+    code = np.minimum(place, count - 1).astype(np.int16)
+    order = np.argsort(code, kind="stable")
+    labels = [str(number) for number in range(count)]
+    columns = {name: values[order] for name, values in columns.items()}
+    return _Rows(columns, lines[order], code[order], labels, _called(labels, names), tick[order])
+
+
+def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:
+    if len(names) < len(labels):
+        return [{"gpu": label} for label in labels]
+    return [{"gpu": label, "name": name} for label, name in zip(labels, names, strict=False)]
+
+
+def _time(rows: _Rows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
+    """The time of each row: from its own column, from date lines, else counted from 1970."""
+    form = sweep.layout.stamp
+    if "time" in rows.columns:
+        stamps = rows.columns.pop("time")
+        if form.kind == "clock":
+            notes.append(MIDNIGHT_NOTE)
+            stamps = _dated(stamps, rows.code)
+        elif form.kind == "relative":
+            notes.append("Its stamps count from an unknown start: they are shown as counted from 1970-01-01.")
+        return pd.Series(stamps).dt.tz_localize("UTC") if form.zoned else stamps
+    moments = clock_of(sweep.moments)
+    if moments:
+        notes += zone_note([moment for _, moment in moments])
+        return stamps_from_lines(rows.lines, rows.code, moments, options.period_s, options.timezone)
+    notes.append(relative_note(options.period_s))
+    tick = place_in(rows.code) if rows.tick is None else rows.tick
+    return pd.Series(relative_time(tick, options.period_s)).dt.tz_localize("UTC")
+
+
+def _dated(clock: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """Times of day with a day each, GPU by GPU."""
+    epoch = np.datetime64(0, "us")
+    edges = np.flatnonzero(np.diff(code)) + 1
+    return np.concatenate([since_midnight(part - epoch) for part in np.split(clock, edges)])
+
+
+def _host(columns: dict[str, np.ndarray], stamps: Any) -> pd.DataFrame | None:
+    """Table ``host`` from columns that speak of it, which are taken out; rows of several GPUs repeat it."""
+    own = {name.removeprefix("host."): columns.pop(name) for name in list(columns) if name.startswith("host.")}
+    free = own.pop("ram_free_mib", None)
+    if free is not None and "ram_total_mib" in own:
+        own.setdefault("ram_used_mib", own["ram_total_mib"] - free)
+    if not own:
+        return None
+    frame = pd.DataFrame({"time": stamps} | own)
+    return frame[frame.drop(columns="time").notna().any(axis=1)].drop_duplicates("time", keep="last")

@@ -1,0 +1,218 @@
+"""The columns of a home-made table: where its header is, what each column holds, how stamps are written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from gpudiag.readers._delimited.grid import Field, Layout
+from gpudiag.readers._fields.aliases import Meaning, meaning_of
+from gpudiag.readers._fields.nvidia_fields import is_missing
+from gpudiag.readers._shape.timestamps import StampForm, tell_form
+
+BLANKS = " "
+"""Separator of aligned columns, after they have been squeezed."""
+
+_SEPARATORS = (",", ";", "\t", BLANKS)
+_OF_OTHERS = re.compile(r"(?i)gfx|TimeStampUs|^\s*#\s*(?:gpu|date|time)\b")
+"""In headers of amd-smi, dcgmi and nvidia-smi dmon, which have readers of their own."""
+_NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
+_MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
+_NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+=]|.{60}")
+_DEVICE = re.compile(r"(?i)((?:gpu|cuda|card|nvidia|device)[ :_-]?)\d{1,3}")
+_UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
+_BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
+_MOST_GPUS = 64
+_MOST_COLUMNS = 24
+_RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header line of a table: its 1-based number, the separator, and the names."""
+
+    line: int
+    separator: str
+    names: tuple[str, ...]
+
+
+def split(line: str, separator: str) -> list[str]:
+    """The cells of a line, stripped; aligned columns of a header are two blanks apart or more."""
+    cells = line.split() if separator == BLANKS else line.split(separator)
+    return [cell.strip() for cell in cells]
+
+
+def find_header(lines: Sequence[str]) -> Header | None:
+    """The first line that names columns of ours."""
+    for number, line in enumerate(lines, 1):
+        for separator in _SEPARATORS if not _OF_OTHERS.search(line) else ():
+            names = re.split(r"\s{2,}", line.strip()) if separator == BLANKS else split(line.lstrip("#"), separator)
+            if len(names) >= 2 and names_columns(names):
+                return Header(number, separator, tuple(name.strip() for name in names))
+    return None
+
+
+def names_columns(names: Sequence[str]) -> bool:
+    """True if these are names of a GPU log: mostly known, with a time, and with evidence that it is of GPUs."""
+    if any(_NUMBER.fullmatch(name) or _NO_NAME.search(name) for name in names):
+        return False
+    meanings = [meaning_of(name) for name in names]
+    metrics = {m.target for m in meanings if m.metric} | {"wide" for m in meanings if _bare_device(m)}
+    timed = any(m.target in ("time", "elapsed", "date") for m in meanings)
+    gpu = any(m.gpu for m in meanings)
+    known = sum(bool(m.target) for m in meanings)
+    named = sum(bool(name) for name in names)
+    sure = gpu or metrics & {"util_pct", "power_w"} or len(metrics) > 2
+    return bool(metrics and sure and 2 * known >= named and (timed or (gpu and len(metrics) > 1)))
+
+
+def _bare_device(meaning: Meaning) -> bool:
+    return meaning.target == "index" and bool(meaning.device)
+
+
+def headless(lines: Sequence[str]) -> str | None:
+    """The separator of a table of numbers that begins without a header; None if these lines are none."""
+    told = [line for line in lines if line.strip()]
+    for separator in _SEPARATORS if told else ():
+        rows = [split(line, separator) for line in told]
+        width = len(rows[0])
+        good = [row for row in rows if len(row) == width and _numeric(row)]
+        if 2 <= width <= _MOST_COLUMNS and rows[0] in good and 5 * len(good) >= 4 * len(rows):
+            return separator
+    return None
+
+
+def _numeric(row: Sequence[str]) -> bool:
+    """True for a row of numbers, of which the first may be a stamp."""
+    first = _NUMBER.fullmatch(row[0]) or tell_form([row[0]]) is not None
+    return bool(first) and all(_NUMBER.fullmatch(cell) or is_missing(cell) for cell in row[1:])
+
+
+def rows_under(lines: Sequence[str], separator: str, width: int) -> list[list[str]]:
+    """The cells of the rows below a header: those with the commonest number of cells not below its own."""
+    rows = [split(line, separator) for line in lines]
+    rows = [row for row in rows if len(row) >= width and any(cell[:1].isdigit() for cell in row)]
+    common = Counter(map(len, rows)).most_common(1)
+    return [row for row in rows if len(row) == common[0][0]]
+
+
+def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: str) -> Layout:
+    """The layout of columns with these names; some rows tell units, stamps and which column names the GPU."""
+    names = _aligned(names, rows)
+    columns = [[row[place] for row in rows] for place in range(len(names))]
+    known = [[cell for cell in column if not is_missing(cell)] for column in columns]
+    meanings = _hosts_apart([meaning_of(name) for name in names])
+    stamp, places = _stamp(meanings, known)
+    fields = [_field(name, m, cells) for name, m, cells in zip(names, meanings, known, strict=True)]
+    if places:
+        fields[places[0]] = Field(names[places[0]], "time", "time")
+    comma = separator != "," and any(re.fullmatch(r"-?\d+,\d+", cell) for cells in known for cell in cells)
+    loose = separator in (";", "\t") or any(cell != cell.strip() for row in rows for cell in row)
+    return Layout(
+        tuple(_once(fields, meanings, places)),
+        separator,
+        stamp or StampForm("relative"),
+        tolerant=loose or separator == ",",
+        decimal_comma=comma,
+        clock_place=places[1] if len(places) > 1 else None,
+    )
+
+
+def _aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The names with blanks for cells that have none: a numbering in front, or something at the end."""
+    extra = (len(rows[0]) if rows else len(names)) - len(names)
+    if extra <= 0:
+        return list(names)
+    counts = [row[0] for row in rows if row[0].isdecimal()]
+    numbered = len(counts) == len(rows) and [int(c) for c in counts] == list(
+        range(int(counts[0]), int(counts[0]) + len(rows))
+    )
+    stamped = tell_form([row[0] for row in rows])
+    first_is_time = meaning_of(names[0]).target in ("time", "elapsed", "date")
+    if numbered or (
+        first_is_time and (stamped is None or stamped.kind == "relative") and tell_form([row[1] for row in rows])
+    ):
+        return [*[""] * extra, *names]
+    return [*names, *[""] * extra]
+
+
+def _hosts_apart(meanings: Sequence[Meaning]) -> list[Meaning]:
+    """Where some columns say that memory is the GPU's, memory that does not is the host's (in a log that has one)."""
+    sizes = ("mem_used_mib", "mem_total_mib", "mem_free_mib")
+    own = {m.target for m in meanings if m.gpu and m.target in sizes}
+    others = [m for m in meanings if not m.gpu and m.target in sizes]
+    doubled = any(m.target in own for m in others) or any(m.target.startswith("host.") for m in meanings)
+    if not own or not doubled:
+        return list(meanings)
+    names = dict(zip(sizes, ("host.ram_used_mib", "host.ram_total_mib", "host.ram_free_mib"), strict=True))
+    return [replace(m, target=names[m.target]) if m in others else m for m in meanings]
+
+
+def _stamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> tuple[StampForm | None, list[int]]:
+    """How stamps are written, and the column that holds them (two: a date and a time of day)."""
+    timed = [(place, m) for place, m in enumerate(meanings) if m.target in ("time", "elapsed", "date")]
+    dates = [place for place, m in timed if m.target == "date"]
+    clocks = [place for place, m in timed if m.target == "time" and all(":" in cell for cell in known[place])]
+    if dates and clocks and len(known[dates[0]]) == len(known[clocks[0]]):
+        pairs = [f"{day} {clock}" for day, clock in zip(known[dates[0]], known[clocks[0]], strict=True)]
+        if form := tell_form(pairs):
+            return form, [dates[0], clocks[0]]
+    unit = {"s": "s", "ms": "ms", "us": "us", "ns": "ns"}
+    forms = [(tell_form(known[p], unit.get(m.unit, ""), elapsed=m.target == "elapsed"), p) for p, m in timed]
+    found = sorted(((form, p) for form, p in forms if form), key=lambda pair: _RANK[pair[0].kind])
+    return (found[0][0], [found[0][1]]) if found else (None, [])
+
+
+def _field(name: str, meaning: Meaning, cells: Sequence[str]) -> Field:
+    """The field of one column; time and choices between columns come later."""
+    if meaning.target in ("uuid", "bus_id", "name", "driver", "event"):
+        return Field(name, meaning.target, "text")
+    if meaning.target == "index" and not meaning.device:
+        return _index(name, cells)
+    if meaning.target in ("", "known", "time", "elapsed", "date", "index"):
+        return Field(name)
+    target = f"{meaning.target}@{meaning.device}" if meaning.device else meaning.target
+    shown = [match for cell in cells if (match := _MEASURED.fullmatch(cell))]
+    if shown and len(shown) == len(cells):  # cells carry their unit, which outweighs the name
+        unit = shown[0][2]
+        told = meaning_of(f"{name} ({unit.strip()})") if not meaning.unit else meaning
+        return Field(name, target, "number", unit, scale=told.scale if told.target == meaning.target else meaning.scale)
+    whole = bool(cells) and all(cell.isdecimal() for cell in cells)
+    return Field(name, target, "number", prefix=_common_prefix(meaning, cells), scale=meaning.scale, whole=whole)
+
+
+def _common_prefix(meaning: Meaning, cells: Sequence[str]) -> str:
+    return "P" if meaning.target == "pstate" and cells and cells[0].startswith("P") else ""
+
+
+def _index(name: str, cells: Sequence[str]) -> Field:
+    """A column that numbers or names the GPU, told from its cells; one that counts rows is not used."""
+    if cells and all(cell.isdecimal() for cell in cells):
+        values = [int(cell) for cell in cells]
+        counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > 15
+        return Field(name) if counting or max(values) >= _MOST_GPUS else Field(name, "index", "number")
+    for form, target in ((_UUID, "uuid"), (_BUS_ID, "bus_id")):
+        if cells and all(map(form.fullmatch, cells)):
+            return Field(name, target, "text")
+    prefixes = {match[1] for cell in cells if (match := _DEVICE.fullmatch(cell))}
+    if len(prefixes) == 1 and all(map(_DEVICE.fullmatch, cells)):
+        return Field(name, "index", "number", prefix=prefixes.pop())
+    return Field(name, "name", "text") if cells else Field(name)
+
+
+def _once(fields: Sequence[Field], meanings: Sequence[Meaning], times: Sequence[int]) -> list[Field]:
+    """Each target once: the column whose name says GPU before one that does not, else the first."""
+    best: dict[str, int] = {}
+    for place in sorted(range(len(fields)), key=lambda p: (p not in times, not meanings[p].gpu, p)):
+        if fields[place].target:
+            best.setdefault(fields[place].target, place)
+    return [f if best.get(f.target) == place else Field(f.name) for place, f in enumerate(fields)]
+
+
+def unitless(layout: Layout) -> set[str]:
+    """The measurements for which neither the name nor the cells tell a unit."""
+    numbers = [field for _, field in layout.used if field.kind == "number" and not field.unit]
+    return {field.target.split("@")[0] for field in numbers if not meaning_of(field.name).unit}

@@ -1,0 +1,1 @@
+"""What tools call their fields and metrics."""

@@ -1,0 +1,1 @@
+"""What reads bytes, texts, SQLite files and Parquet files for every reader."""

@@ -1,0 +1,57 @@
+"""JSON documents that follow one another in one file: indented, one a line, or an array of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._shape.moments import Moment, read_moment
+
+_DECODER = json.JSONDecoder()
+_NOT_BLANK = re.compile(r"\S")
+
+
+def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] | Moment]]:
+    """Line and value of each object; an array on top yields its objects, a line that states a time its moment.
+
+    What is neither is counted. A damaged or cut object is counted as lost, and reading goes on at the next line
+    that begins with a bracket.
+    """
+    text = text.replace("\0", "").lstrip("\ufeff")
+    at, line, counted = 0, 1, 0
+    while (match := _NOT_BLANK.search(text, at)) is not None:
+        at = match.start()
+        line, counted = line + text.count("\n", counted, at), at
+        if text[at] not in "{[":
+            at = _line_end(text, at)
+            if moment := _moment(text[counted:at]):
+                yield line, moment
+            else:
+                log.add("text between documents", line=line, example=text[counted:at])
+            continue
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            log.add("damaged document", line=line, example=text[at : at + 80], lost=True)
+            at = _next_start(text, at)
+            continue
+        yield from ((line, item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict))
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return end if end >= 0 else len(text)
+
+
+def _moment(line: str) -> Moment | None:
+    moment = read_moment(line)
+    return moment if moment is not None and moment.day and moment.clock else None
+
+
+def _next_start(text: str, at: int) -> int:
+    """The next line that begins with a bracket in its first column."""
+    found = [place for mark in ("\n{", "\n[") if (place := text.find(mark, at + 1)) >= 0]
+    return min(found) + 1 if found else len(text)

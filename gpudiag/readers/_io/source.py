@@ -1,0 +1,259 @@
+"""A file to be read: its first bytes, its encoding and its compression, without judging its name.
+
+Sniffing looks at ``Source.head`` only, so it never reads more than 256 KB of any file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from gpudiag.errors import InputError, InputNotFound
+from gpudiag.readers._io.freed_memory import keep_freed_memory
+from gpudiag.readers._io.own_descriptor import open_bytes
+from gpudiag.readers._io.url import shown
+
+HEAD_BYTES = 256 * 1024
+BLOCK_BYTES = 4 * 1024 * 1024
+_LF = 10
+_TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 9, 10, 12, 13, 27))
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+Listener = Callable[[str, float], None]
+"""Called with a path and the share of it that has been read."""
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """While it lasts, tell the listener how far a large log is read; the end of a compressed one is unknown."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines as UTF-8, ended by LF; ``first_line`` is the 1-based number of the first."""
+
+    data: bytes
+    first_line: int
+    nul_bytes: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One input path. ``head`` holds the first 256 KB after decompression; empty for a folder."""
+
+    path: Path
+    head: bytes
+    compression: str = ""
+    is_dir: bool = False
+
+    @classmethod
+    def open(cls, path: str | Path) -> Source:
+        """Look at a path. Raises InputNotFound, or InputError where it cannot be opened."""
+        path = Path(path)
+        if not path.exists():
+            raise InputNotFound(f"{shown(path)}: no such file or folder; check the path.")
+        if path.is_dir():
+            return cls(path, b"", is_dir=True)
+        if not path.is_file():
+            raise InputError(f"{path}: is a pipe or a device, which can be read only once; save it to a file first.")
+        keep_freed_memory()
+        try:
+            with open_bytes(path) as raw:
+                magic = raw.read(4)
+            compression = "gzip" if magic[:2] == _GZIP else "zstd" if magic == _ZSTD else ""
+            source = cls(path, b"", compression)
+            with source.stream() as stream:
+                head = stream.read(HEAD_BYTES)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be opened ({error.strerror or error}).") from error
+        if compression and not head:
+            raise InputError(f"{path}: the {compression} data in it is empty or damaged; compress the log again.")
+        return cls(path, head, compression)
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """The decompressed bytes from the beginning. A torn compressed tail ends the stream early."""
+        with open_bytes(self.path) as raw:
+            if self.compression == "gzip":
+                yield io.BufferedReader(_Gunzip(raw))
+            elif self.compression == "zstd":
+                import zstandard
+
+                reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+                yield io.BufferedReader(_Tolerant(reader))
+            else:
+                yield raw
+
+    def read_bytes(self) -> bytes:
+        """The whole content, decompressed."""
+        with self.stream() as stream:
+            return stream.read()
+
+    def read_text(self) -> str:
+        """The whole content as text; bytes that do not fit the encoding become U+FFFD."""
+        return self.read_bytes().decode(self.encoding, errors="replace")
+
+    def blocks(self, size: int = BLOCK_BYTES) -> Iterator[Block]:
+        """The content in blocks of about ``size`` bytes of whole lines, whatever its encoding and line ends.
+
+        Byte order marks and NUL bytes are dropped (NULs are counted); bytes that do not fit the encoding
+        become U+FFFD.
+        """
+        line = 1
+        for data in self._whole_lines(size):
+            nul_bytes = data.count(0) if 0 in data else 0
+            data = _plain(data.replace(b"\0", b"") if nul_bytes else data)
+            if data:
+                yield Block(data, line, nul_bytes)
+                line += int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LF))  # 4 x faster than bytes.count
+
+    def _whole_lines(self, size: int) -> Iterator[bytes]:
+        """Pieces of UTF-8 that end at a line end, save the last."""
+        rest = b""
+        for data in self._utf8(size):
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield b"".join((rest, memoryview(data)[:cut]))
+                rest = data[cut:]
+            else:
+                rest += data
+        if rest:
+            yield rest
+
+    def _utf8(self, size: int) -> Iterator[bytes]:
+        """Pieces of the content in UTF-8 where the encoding is another; they may end in mid-line."""
+        decoder = None if self.encoding.startswith("utf-8") else codecs.getincrementaldecoder(self.encoding)("replace")
+        if len(self.head) < HEAD_BYTES:  # the head is all there is: no second look at the file
+            yield decoder.decode(self.head, True).encode() if decoder else self.head
+            return
+        told, total = _LISTENER.get(), max(self.path.stat().st_size, 1)
+        with self.stream() as stream:
+            while data := stream.read(size):
+                if told and not self.compression:
+                    told(str(self.path), stream.tell() / total)
+                yield decoder.decode(data).encode() if decoder else data
+
+    @cached_property
+    def encoding(self) -> str:
+        """utf-8, utf-8-sig, utf-16 or cp1252, told from the head."""
+        for bom, name in _BOMS:
+            if self.head.startswith(bom):
+                return name
+        pairs = self.head[:4096]
+        if len(pairs) > 32 and pairs[1::2].count(0) > 0.8 * len(pairs[1::2]):
+            return "utf-16-le"
+        try:
+            self.head.decode("utf-8")
+        except UnicodeDecodeError as error:
+            # A head cut in the middle of a character is no reason to doubt UTF-8.
+            return "utf-8" if error.reason == "unexpected end of data" else "cp1252"
+        return "utf-8"
+
+    @cached_property
+    def text(self) -> str:
+        """The head as text, with NUL bytes removed."""
+        return self.head.decode(self.encoding, errors="replace").replace("\0", "")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The complete lines of the head (the last one may be cut if the head is full)."""
+        lines = self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return lines[:-1] if len(lines) > 1 and (len(self.head) >= HEAD_BYTES or not lines[-1]) else lines
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """True if the head does not look like text in any encoding we know."""
+        if self.encoding.startswith("utf-16"):
+            return False
+        sample = self.head[:8192].replace(b"\0", b"") if self.head.count(0) < 0.3 * len(self.head) else self.head[:8192]
+        odd = len(sample.translate(None, _TEXT_BYTES))
+        return odd > 0.02 * max(len(sample), 1)
+
+    def sha256(self) -> str:
+        """Hash of the file as it lies on disk; empty for a folder."""
+        if self.is_dir:
+            return ""
+        with open_bytes(self.path) as raw:
+            return hashlib.file_digest(raw, "sha256").hexdigest()
+
+
+def _plain(data: bytes) -> bytes:
+    """Valid UTF-8 with LF line ends and without byte order marks."""
+    if not data.isascii():
+        data = data.replace(b"\xef\xbb\xbf", b"").decode("utf-8", "replace").encode()
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data
+
+
+class _Gunzip(io.RawIOBase):
+    """Inflates every byte that can be had: a torn or damaged gzip log keeps its good part."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._pending = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._ended:
+            data = self._pending or self._raw.read(64 * 1024)
+            try:
+                out = self._inflate.decompress(data, len(buffer))
+            except zlib.error:
+                break
+            if not data and not out:
+                break
+            self._pending = self._inflate.unconsumed_tail
+            if self._inflate.eof:  # another member may follow: logs are appended to
+                self._pending = self._inflate.unused_data
+                self._inflate = zlib.decompressobj(wbits=31)
+            if out:
+                buffer[: len(out)] = out
+                return len(out)
+        self._ended = True
+        return 0
+
+
+class _Tolerant(io.RawIOBase):
+    """Ends at the first damage of a zstd stream instead of raising."""
+
+    def __init__(self, inner: BinaryIO) -> None:
+        self._inner = inner
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        import zstandard
+
+        try:
+            data = self._inner.read(len(buffer))
+        except (OSError, ValueError, zstandard.ZstdError):
+            return 0
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,158 @@
+"""What the numbers of a whole file show to be other than its columns say; each correction is told in a note."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, MutableMapping, Sequence
+
+import numpy as np
+
+from gpudiag.readers._fields.nvidia_fields import COUNTER
+
+_MOST_BOARD_W = 2500.0
+"""No board draws this much: a log whose typical "W" is above it holds milliwatts (Jetson, NVML's own unit)."""
+_MOST_BOARD_MIB = 1e7
+"""No GPU holds 10 TB: "MiB" above it are KiB or bytes."""
+_KIB_BOARD = 310 * 2.0**20
+"""A total of up to 310 GiB as KiB is a board's; the same number as bytes would be a board of less than 310 MiB."""
+_MEMORY = ("mem_total_mib", "mem_used_mib", "mem_free_mib", "mem_reserved_mib")
+_ASSUMED = {"_mib": "MiB", "_w": "W", "_mhz": "MHz"}
+_CLOSE_PCT = 1.5
+_AGREE = 0.95
+
+
+def correct(
+    columns: MutableMapping[str, np.ndarray], code: np.ndarray, *, guessed: bool = False, unitless: Collection[str] = ()
+) -> list[str]:
+    """Correct the columns of one file in place; returns a sentence for each correction.
+
+    Args:
+        columns: arrays by column; rows of one GPU stand together, in the order of the file.
+        code: which GPU each row speaks of.
+        guessed: the columns were named by their units alone.
+        unitless: the columns for which neither a name nor a cell tells a unit.
+    """
+    notes = _unitless(columns, [name for name in columns if name in unitless])
+    notes += _free_taken_for_total(columns, code) if guessed else []
+    notes += [*_milliwatts(columns), *_fractions(columns), *_sizes(columns), *_memory_percent(columns)]
+    return [*notes, *_energy(columns, code), *_reasons_from_counters(columns, code)]
+
+
+def _unitless(columns: MutableMapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
+    """Sizes without a unit share one: MiB, unless the numbers are too large for it."""
+    sizes = [name for name in _MEMORY if name in names]
+    most = {name: float(np.nanmax(columns[name], initial=0.0)) for name in sizes}
+    notes = []
+    if sizes and max(most.values()) > _MOST_BOARD_MIB:
+        kib = most.get("mem_total_mib", 0.0) > _MOST_BOARD_MIB and max(most.values()) <= _KIB_BOARD
+        if most.get("mem_total_mib", 0.0) <= _MOST_BOARD_MIB:  # no board is that small in bytes: its total is in MiB
+            sizes = [name for name in sizes if name != "mem_total_mib"]
+        for name in sizes:
+            columns[name] = columns[name] / (2**10 if kib else 2**20)
+        unit = "KiB" if kib else "bytes"
+        notes.append(f"The log gives no unit for {', '.join(sizes)}: by their size its numbers were taken as {unit}.")
+        names = [name for name in names if name not in sizes]
+    assumed = [f"{name} in {unit}" for name in names for ending, unit in _ASSUMED.items() if name.endswith(ending)]
+    return [*notes, f"The log gives no unit for some columns; assumed: {', '.join(assumed)}."] if assumed else notes
+
+
+def _free_taken_for_total(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+    total = columns.get("mem_total_mib")
+    if total is None or "mem_free_mib" in columns or not ((np.diff(total) != 0) & (np.diff(code) == 0)).any():
+        return []
+    columns["mem_free_mib"] = columns.pop("mem_total_mib")
+    return ["The second memory column varies, so it was taken as free memory, not as the total."]
+
+
+def _milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    notes = []
+    for name in ("power_w", "power_limit_w"):
+        values = columns.get(name)
+        if values is None or not len(values) or not np.fmax.reduce(values) > _MOST_BOARD_W:
+            continue
+        if 2 * (values > _MOST_BOARD_W).sum() > (~np.isnan(values)).sum():
+            columns[name] = values / 1000
+            notes.append(f"{name} was labelled W but its numbers are milliwatts; it was divided by 1000.")
+    return notes
+
+
+def _fractions(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """Utilization from 0 to 1 as per cent: the driver knows only whole per cents."""
+    notes = []
+    for name in ("util_pct", "mem_pct"):
+        values = columns.get(name, np.empty(0))
+        if not len(values) or np.fmax.reduce(values) > 1:  # as in nearly every log
+            continue
+        known = values[~np.isnan(values)]
+        if len(known) and known.min() >= 0 and known.max() <= 1 and (known != np.round(known)).any():
+            columns[name] = values * 100
+            notes.append(f"{name} goes from 0 to 1 in the log; it was multiplied by 100.")
+    return notes
+
+
+def _memory_percent(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """What a percentage of memory means: the share that is used, or NVML's share of time in which memory was accessed.
+
+    A share that is used equals used / total, or else is no whole number, which NVML's always is.
+    """
+    share = columns.pop("mem_pct", None)
+    if share is None or np.isnan(share).all():
+        return []
+    used, total = columns.get("mem_used_mib"), columns.get("mem_total_mib")
+    known = ~np.isnan(share)
+    if used is not None and total is not None:
+        known &= ~np.isnan(used) & (total > 0)
+        full = 100 * used[known] / total[known]
+        fills = known.any() and float((np.abs(full - share[known]) <= _CLOSE_PCT).mean()) >= _AGREE
+        idle = bool(known.any()) and float(np.max(full, initial=0.0)) <= _CLOSE_PCT
+        if fills and not idle:
+            return ["Its percentage of memory equals used / total: it is how full memory is, not how busy."]
+    elif (share[known] != np.round(share[known])).any():
+        if total is not None:
+            columns["mem_used_mib"] = share * total / 100
+        return ["Its percentage of memory has fractions, so it is how full memory is, not NVML's memory utilization."]
+    if "mem_util_pct" not in columns:
+        columns["mem_util_pct"] = share
+    return ["Its percentage of memory was taken as NVML's memory utilization (time with accesses), not as fullness."]
+
+
+def _energy(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+    """A counter never falls; energy that does is that of single samples, which the power column tells better."""
+    energy = columns.get("energy_j")
+    if energy is None or not ((np.diff(energy) < 0) & (np.diff(code) == 0)).any():
+        return []
+    del columns["energy_j"]
+    return ["Its energy column falls, so it is no counter; it was not used."]
+
+
+def _sizes(columns: MutableMapping[str, np.ndarray]) -> list[str]:
+    """Used or total memory, whichever the log lacks, from free memory."""
+    free = columns.pop("mem_free_mib", None)
+    if free is None or ("mem_used_mib" in columns) == ("mem_total_mib" in columns):
+        return []
+    reserved = np.nan_to_num(columns.get("mem_reserved_mib", 0.0))
+    if "mem_used_mib" in columns:
+        total = columns["mem_used_mib"] + free + reserved
+        if not (total > 0).any():
+            return []
+        columns["mem_total_mib"] = np.where(total > 0, total, np.nan)
+        return ["The log has no total memory: it was taken as used plus free."]
+    columns["mem_used_mib"] = columns["mem_total_mib"] - free - reserved
+    return ["The log has no used memory: it was taken as total minus free."]
+
+
+def _reasons_from_counters(columns: MutableMapping[str, np.ndarray], code: np.ndarray) -> list[str]:
+    """A counter of the time a reason was active that has grown since the GPU's sample before sets its bit."""
+    names = [name for name in columns if name.startswith(COUNTER)]
+    if not names:
+        return []
+    order = np.argsort(code, kind="stable")
+    same = np.diff(code[order]) == 0
+    mask = np.full(len(code), np.nan)
+    for name in names:
+        values = columns.pop(name)
+        step = np.diff(values[order])
+        known = np.append(False, same & ~np.isnan(step))
+        bits = np.where(np.append(False, step > 0) & known, int(name.removeprefix(COUNTER)), 0)
+        mask[order] = np.where(known, np.nan_to_num(mask[order]) + bits, mask[order])
+    columns["throttle_reasons"] = mask
+    return ["Reasons for low clocks come from counters: one that grew since the sample before counts as active."]

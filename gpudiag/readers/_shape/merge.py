@@ -1,0 +1,125 @@
+"""Several logs as one: a GPU is one GPU however each log names it, and each of its samples stands once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._shape.finish import describe
+from gpudiag.readers._shape.identity import Face, resolve, same_model
+from gpudiag.readers._shape.tidy import DUPLICATE, tidy
+from gpudiag.readers.base import Telemetry
+from gpudiag.schema import TABLES
+
+_OTHER_SIZE = 1.15
+"""Memory totals this far apart are of two boards: less may be MB for MiB, or what the driver reserves."""
+_CONFLICT_SHARE = 0.05
+_LEAST_CONFLICTS = 3
+"""A log cut within a row or an instant differs in the sample at the cut, which says nothing."""
+_TOLERANCE = {"util_pct": 1.0, "mem_used_mib": 2.0}
+"""Differences up to these are rounding."""
+
+
+def merge(parts: Sequence[Telemetry]) -> Telemetry:
+    """One telemetry from several logs, sorted by GPU and time.
+
+    Where two logs hold a GPU at the same instant, values known to one of them complete the other's, and the
+    later log's hold where both know; such samples are counted. Logs of one index whose names, memory sizes or
+    samples at the same instants contradict each other are of two GPUs (of two machines, as a rule).
+    """
+    if not parts:
+        return Telemetry()
+    if len(parts) == 1:
+        return parts[0]
+    names, notes = _common_names(parts)
+    log = ProblemLog()
+    tables = {
+        table: tidy(TABLES[table], _stacked(parts, table, names), UTC, log, written=False)
+        for table in ("gpu", "processes", "host", "events")
+    }
+    twice = sum(problem.count for problem in log.all if problem.kind == DUPLICATE)
+    if twice:
+        what = "1 sample stands" if twice == 1 else f"{twice} samples stand"
+        notes.append(f"{what} in more than one log; each was counted once.")
+    clocks = {part.clock for part in parts}
+    known = _stacked(parts, "gpus", names)
+    return Telemetry(
+        **tables,
+        gpus=describe(tables["gpu"], None if known is None else known.groupby("gpu", sort=False).first().reset_index()),
+        problems=(*(problem for part in parts for problem in part.problems), *log.all),
+        notes=(*dict.fromkeys(note for part in parts for note in part.notes), *notes),
+        reader=", ".join(dict.fromkeys(part.reader for part in parts)),
+        clock=clocks.pop() if len(clocks) == 1 else "local",
+    )
+
+
+def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], list[str]]:
+    """For each part, the name over all parts of each of its GPUs."""
+    faces = [[_face(row) for row in part.gpus.to_dict("records")] for part in parts]
+    owned = [(part, face) for part, own in zip(parts, faces, strict=True) for face in own]
+
+    def apart(one: int, other: int) -> str:
+        (first, face), (second, another) = owned[one], owned[other]
+        return "" if first is second else _difference(first, face, second, another)
+
+    ids, notes = resolve([face for _, face in owned], apart)
+    left = iter(ids)
+    return [{face.index: next(left) for face in own} for own in faces], notes
+
+
+def _face(row: Mapping[str, object]) -> Face:
+    known = {key: str(row[key]) for key in ("uuid", "bus_id", "name") if pd.notna(row.get(key))}
+    return Face(index=str(row["gpu"]), **known)
+
+
+def _difference(first: Telemetry, face: Face, second: Telemetry, another: Face) -> str:
+    """Why two logs' GPUs of one index are two; empty if nothing says so."""
+    if not same_model(face.name, another.name):
+        return f"{face.name} and {another.name}"
+    sizes = sorted((_size_mib(first, face), _size_mib(second, another)))
+    if sizes[1] > _OTHER_SIZE * sizes[0] > 0:
+        return f"of {sizes[0]:.0f} and {sizes[1]:.0f} MiB"
+    shared, differ = _conflicts(_samples(first, face), _samples(second, another))
+    if differ >= _LEAST_CONFLICTS and differ > _CONFLICT_SHARE * shared:
+        return f"two logs differ in {differ} of the {shared} samples that both took at the same instant"
+    return ""
+
+
+def _size_mib(part: Telemetry, face: Face) -> float:
+    if "mem_total_mib" not in part.gpus:
+        return float("nan")
+    return float(part.gpus.loc[part.gpus["gpu"] == face.index, "mem_total_mib"].iloc[0])
+
+
+def _samples(part: Telemetry, face: Face) -> pd.DataFrame:
+    return part.gpu[part.gpu["gpu"] == face.index]
+
+
+def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
+    """How many instants two logs share, and in how many of them utilization or used memory differs."""
+    _, left, right = np.intersect1d(
+        one["time"].to_numpy("datetime64[us]"), other["time"].to_numpy("datetime64[us]"), return_indices=True
+    )
+    differ = np.zeros(len(left), dtype=bool)
+    for name, tolerance in _TOLERANCE.items():
+        if name in one and name in other:
+            step = one[name].to_numpy("float64")[left] - other[name].to_numpy("float64")[right]
+            differ |= np.abs(step) > tolerance
+    return len(left), int(differ.sum())
+
+
+def _stacked(parts: Sequence[Telemetry], table: str, names: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:
+    """The rows of one table of all parts under common names of GPUs; None if there is no row."""
+    frames = [_renamed(getattr(part, table), own) for part, own in zip(parts, names, strict=True)]
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else None
+
+
+def _renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    if "gpu" not in frame or all(old == new for old, new in names.items()):
+        return frame
+    return frame.assign(gpu=frame["gpu"].map(names).fillna(frame["gpu"]))

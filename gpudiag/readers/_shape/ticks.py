@@ -1,0 +1,124 @@
+"""The time of samples whose lines say little of it: a second shared by several, a time of day, nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Any, TypeGuard
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers._shape.moments import Moment
+from gpudiag.readers._shape.timestamps import FIRST_YEAR, LAST_YEAR
+from gpudiag.units import SECOND_US
+
+_FIRST_EPOCH_S, _LAST_EPOCH_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (FIRST_YEAR, LAST_YEAR))
+_DAY, _HALF_DAY = np.timedelta64(1, "D"), np.timedelta64(12, "h")
+DEFAULT_PERIOD_S = 1.0
+_TRIED = 100
+
+
+def is_epoch(seconds: float | None) -> TypeGuard[float]:
+    """True for a count of seconds since 1970 that can be the time of a sample; a torn one is smaller or larger."""
+    return seconds is not None and _FIRST_EPOCH_S <= seconds < _LAST_EPOCH_S
+
+
+def moment_column(moments: Sequence[Moment | None], zone: tzinfo) -> pd.Series:
+    """The stamps of moments, NaT for None: UTC if all carried a zone, else in ``zone`` and without one."""
+    known, missing = [moment for moment in moments if moment is not None], np.datetime64("NaT", "us")
+    if known and all(moment.utc for moment in known):
+        stamps = np.array([missing if m is None else m.stamp for m in moments], dtype="datetime64[us]")
+        return pd.Series(stamps).dt.tz_localize("UTC")
+    local = [missing if m is None else _in_zone(m, zone) for m in moments]
+    return pd.Series(np.array(local, dtype="datetime64[us]"))
+
+
+def _in_zone(moment: Moment, zone: tzinfo) -> object:
+    if not moment.utc:
+        return moment.stamp
+    return moment.stamp.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+
+
+def zone_note(moments: Sequence[Moment | None]) -> list[str]:
+    """A sentence if stamps carry a zone abbreviation that means several offsets."""
+    names = sorted({m.zone for m in moments if m is not None and m.zone and not m.utc})
+    return [f"The zone {names[0]} of its date lines means several offsets; the run's zone was used."] if names else []
+
+
+def spread(stamps: Sequence[Moment | None]) -> np.ndarray:
+    """What to add to each stamp, in microseconds, so that samples of one second share it evenly.
+
+    Only neighbours are compared: the k-th of n samples that state the same whole second lies k/n s after it.
+    """
+    extra = np.zeros(len(stamps), dtype="timedelta64[us]")
+    low = 0
+    while low < len(stamps):
+        high, first = low + 1, stamps[low]
+        while high < len(stamps) and first is not None and _same(stamps[high], first):
+            high += 1
+        if first is not None and first.stamp.microsecond == 0:
+            extra[low:high] = (np.arange(high - low) * SECOND_US // (high - low)).astype("timedelta64[us]")
+        low = high
+    return extra
+
+
+def _same(moment: Moment | None, other: Moment) -> bool:
+    return moment is not None and moment.stamp == other.stamp
+
+
+def apart(stamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> tuple[Any, list[str]]:
+    """Stamps with the samples of a second spread over it, where a log writes whole seconds and samples more often.
+
+    That is told from stamps shared by samples that differ, in most cases where one is shared; the same sample
+    written twice stays at its stamp. Where all stamps are whole minutes, it is minutes that are shared.
+
+    Args:
+        stamps: the times, UTC or local; rows of one GPU stand together.
+        code: which GPU each row speaks of.
+        columns: what was measured.
+    """
+    plain = np.asarray(pd.Series(stamps, copy=False).to_numpy(dtype="datetime64[us]")).view(np.int64)
+    if len(plain) < 2 or (plain[:_TRIED] % SECOND_US).any() or (plain % SECOND_US).any():
+        return stamps, []
+    starts = np.flatnonzero(np.append(True, (plain[1:] != plain[:-1]) | (code[1:] != code[:-1])))
+    sizes = np.diff(starts, append=len(plain))
+    if np.median(sizes) < 2:
+        return stamps, []
+    changes = np.zeros(len(plain), dtype=bool)
+    for values in columns.values():
+        changes[1:] |= (values[1:] != values[:-1]) & ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
+    changes[starts] = False
+    if 2 * np.logical_or.reduceat(changes, starts)[sizes > 1].sum() < (sizes > 1).sum():
+        return stamps, []
+    minutes = not (plain % (60 * SECOND_US)).any() and len(starts) > 1
+    unit, name = (60 * SECOND_US, "minute") if minutes else (SECOND_US, "second")
+    place = np.arange(len(plain)) - np.repeat(starts, sizes)
+    extra = (place * unit // np.repeat(sizes, sizes)).astype("timedelta64[us]")
+    return stamps + extra, [f"Several samples share each {name}; they were spread over it evenly."]
+
+
+def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:
+    """Stamps of samples without any time: tick number x period, counted from 1970."""
+    step = round((period_s or DEFAULT_PERIOD_S) * SECOND_US)
+    return (tick.astype("int64") * step).astype("datetime64[us]")
+
+
+def relative_note(period_s: float | None) -> str:
+    """The sentence that goes with :func:`relative_time`."""
+    how = f"{period_s:g} s as told" if period_s else f"{DEFAULT_PERIOD_S:g} s assumed, on which every duration rests"
+    how += "" if period_s else " (give the real one with --period, or as period_s in run.toml)"
+    return f"Its samples carry no time: they are counted from 1970-01-01 with a period of {how}."
+
+
+def since_midnight(time_of_day: np.ndarray) -> np.ndarray:
+    """Stamps from times of day (timedelta64, in order) that carry no date, counted from 1970.
+
+    A step back of more than half a day is the next midnight.
+    """
+    step = np.diff(time_of_day, prepend=time_of_day[:1])
+    days = np.cumsum(step < -_HALF_DAY)
+    return np.datetime64("1970-01-01T00:00:00", "us") + time_of_day + days * _DAY
+
+
+MIDNIGHT_NOTE = "Its stamps carry no date: they are counted from the midnight of 1970-01-01."

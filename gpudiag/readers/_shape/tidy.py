@@ -1,0 +1,217 @@
+"""Rows as a table must hold them: UTC, physical bounds, order, one row per key and instant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.clock import localize
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.schema import Column, Table, conform, empty, text_dtype
+
+Columns = MutableMapping[str, Any]
+"""Arrays by column name. ``line`` (1-based line numbers) may be among them; it only serves messages."""
+
+DUPLICATE = "duplicate sample"
+CONFLICT = "duplicate sample with other values"
+BACKWARDS = "time goes back"
+NO_TIME = "row without a time"
+
+_LARGEST = np.finfo(np.float64).max
+
+
+def natural(label: str) -> tuple[tuple[bool, int, str], ...]:
+    """Sort key by which '2' comes before '10'."""
+    return tuple(
+        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.findall(r"\d+|\D+", label)
+    )
+
+
+def tidy(
+    table: Table, rows: pd.DataFrame | Columns | None, zone: tzinfo, log: ProblemLog, *, written: bool = True
+) -> pd.DataFrame:
+    """One table in UTC, bounded, sorted and without duplicates; rows of a dict of arrays are taken out of it.
+
+    ``written`` tells that rows come in the order in which they were written, so that a step back in time is odd.
+    """
+    columns: Columns = {} if rows is None else dict(rows.items()) if isinstance(rows, pd.DataFrame) else rows
+    if not columns or not len(columns["time"]):
+        return empty(table)
+    if table.name == "events":
+        return _events(table, columns, zone, log)
+    lines = _array(columns.pop("line")) if "line" in columns else None
+    stamps = _utc(columns.pop("time"), zone, log)
+    known = ~np.isnat(stamps)
+    if not known.all():
+        log.add(NO_TIME, int((~known).sum()), line=_line(lines, ~known), lost=True)
+        columns = {name: values[known] for name, values in columns.items()}
+        stamps, lines = stamps[known], None if lines is None else lines[known]
+    if not len(stamps):
+        return empty(table)
+    key = [name for name in table.key if name != "time"]
+    group, labels = _groups([columns[name] for name in key], len(stamps))
+    order = _order(group, stamps, lines, log if written else ProblemLog())
+    stamps, group = stamps[order], group[order]
+    lines = None if lines is None else lines[order]
+    same = (stamps[1:] == stamps[:-1]) & (group[1:] == group[:-1])
+    out: dict[str, Any] = {"time": stamps}
+    for column in table.columns:
+        if column.name in key and column.kind == "text":
+            columns.pop(column.name)
+            out[column.name] = labels[column.name][order]
+        elif column.name in columns:
+            values = _bounded(_plain(columns.pop(column.name), column)[order], column, lines, log)
+            if column.required or not _blank(values):
+                out[column.name] = values
+    if same.any():
+        out = _merge(out, same, lines, key, log)
+    return frame(table, out)
+
+
+def frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
+    """Arrays by column as a table: columns in order and of the right dtype."""
+    data: dict[str, Any] = {}
+    for column in table.columns:
+        if column.name in out:
+            values = out[column.name]
+            if column.kind == "time":
+                values = pd.DatetimeIndex(values, tz="UTC").as_unit("us")
+            elif column.kind == "text":
+                values = _text(values)
+            elif column.kind == "int":
+                values = _integers(values)
+            data[column.name] = values
+    return pd.DataFrame(data, copy=False)
+
+
+def _events(table: Table, columns: Columns, zone: Any, log: ProblemLog) -> pd.DataFrame:
+    columns["time"] = pd.Series(pd.DatetimeIndex(_utc(columns["time"], zone, log), tz="UTC").as_unit("us"))
+    rows = pd.DataFrame({name: _array(values) if name != "time" else values for name, values in columns.items()})
+    return conform(rows.sort_values("time", kind="stable"), table)
+
+
+def _array(values: Any) -> np.ndarray:
+    return values if isinstance(values, np.ndarray) else values.to_numpy()
+
+
+def _plain(values: Any, column: Column) -> Any:
+    """Numbers as float64 (a bit mask may be Int64 with gaps), text as objects."""
+    if column.kind == "text":
+        return _array(values)
+    if isinstance(values, np.ndarray):
+        return values.astype("float64", copy=False) if values.dtype.kind != "O" else pd.to_numeric(values)
+    return values.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def _utc(stamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
+    """Stamps as naive UTC in microseconds, in the order given."""
+    series = pd.Series(stamps, copy=False)
+    if getattr(series.dtype, "tz", None) is None:
+        local = localize(series, zone)
+        log.add("stamp in an hour that a clock change repeats", local.ambiguous)
+        log.add("stamp in an hour that a clock change skips", local.nonexistent)
+        series = local.time
+    return series.to_numpy(dtype="datetime64[us]")  # of zoned stamps: their UTC
+
+
+def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]:
+    """Codes by which rows are ordered before time, and the text of the GPU column as a categorical."""
+    group = np.zeros(size, dtype=np.int8)
+    labels: dict[str, Any] = {}
+    for values in keys:
+        if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype) or _array(values).dtype.kind in "OU":
+            category = pd.Categorical(values)
+            names = sorted(category.categories, key=natural)
+            category = category.reorder_categories(names) if list(category.categories) != names else category
+            codes, count = category.codes, len(names)
+            labels["gpu"] = category
+        else:
+            codes, unique = pd.factorize(_array(values), sort=True)
+            count = len(unique)
+        group = codes if values is keys[0] else group.astype(np.int64) * max(count, 1) + codes
+    return group, labels
+
+
+def _order(group: np.ndarray, stamps: np.ndarray, lines: np.ndarray | None, log: ProblemLog) -> np.ndarray | slice:
+    """The permutation that sorts by group and time; rows of one instant keep their order."""
+    order: np.ndarray | slice = slice(None)
+    if (group[1:] < group[:-1]).any():
+        order = np.argsort(group, kind="stable")
+    sorted_group, sorted_time = group[order], stamps[order]
+    back = (sorted_time[1:] < sorted_time[:-1]) & (sorted_group[1:] == sorted_group[:-1])
+    if not back.any():
+        return order
+    at = np.arange(len(group))[order][1:][back]
+    first = int(at.min())
+    log.add(
+        BACKWARDS, int(back.sum()), line=None if lines is None else int(lines[first]), example=f"to {stamps[first]} UTC"
+    )
+    return np.lexsort((stamps, group))
+
+
+def _bounded(values: Any, column: Column, lines: np.ndarray | None, log: ProblemLog) -> Any:
+    """Numbers with what is physically impossible made unknown."""
+    if column.kind == "text" or (column.low is None and column.high is None):
+        return values
+    low = -np.inf if column.low is None else column.low
+    high = np.inf if column.high is None else column.high
+    if np.fmin.reduce(values) >= low and np.fmax.reduce(values) <= min(high, _LARGEST):
+        return values
+    bad = (values < low) | (values > high) | np.isinf(values)
+    if bad.any():
+        example = values[int(np.argmax(bad))]
+        log.add(f"{column.name} out of bounds", int(bad.sum()), line=_line(lines, bad), example=f"{example:g}")
+        values = np.where(bad, np.nan, values)
+    return values
+
+
+def _merge(out: dict[str, Any], same: np.ndarray, lines: np.ndarray | None, key: list[str], log: ProblemLog) -> dict:
+    """Rows of one key and instant as one: the last known value of each column."""
+    last = np.append(~same, True)
+    doubled = np.append(False, same) | np.append(same, False)
+    run = np.cumsum(np.append(True, ~same))[doubled] - 1
+    some = pd.DataFrame(
+        {name: np.asarray(v, dtype=object)[doubled] if _texty(v) else v[doubled] for name, v in out.items()}
+    )
+    groups = some.drop(columns=["time", *key]).groupby(run, sort=True)
+    merged = groups.last()
+    conflicts = int((groups.nunique() > 1).any(axis=1).sum()) if merged.shape[1] else 0
+    removed = int((~last).sum())
+    example = f"{out['time'][int(np.argmax(~last))]} UTC"
+    log.add(DUPLICATE, removed, line=_line(lines, np.append(False, same)), example=example)
+    log.add(CONFLICT, conflicts)
+    kept = {name: values[last] for name, values in out.items()}
+    place = np.flatnonzero(doubled[last])
+    for name in merged.columns:
+        values = kept[name].copy()
+        values[place] = merged[name].to_numpy()
+        kept[name] = values
+    return kept
+
+
+def _texty(values: Any) -> bool:
+    return not isinstance(values, np.ndarray) or values.dtype.kind == "O"
+
+
+def _line(lines: np.ndarray | None, where: np.ndarray) -> int | None:
+    return None if lines is None else int(lines[where].min())
+
+
+def _blank(values: Any) -> bool:
+    return bool(pd.isna(values[0])) and bool(pd.isna(values).all())
+
+
+def _text(values: Any) -> Any:
+    if isinstance(values, pd.Categorical) and not (values.codes < 0).any():  # 10 x faster than astype
+        return pd.array(values.categories.to_numpy(dtype=object), dtype=text_dtype()).take(values.codes)
+    return pd.Series(values).astype(text_dtype()).array
+
+
+def _integers(values: np.ndarray) -> Any:
+    missing = np.isnan(values)
+    return pd.arrays.IntegerArray(np.where(missing, 0, values).astype("int64"), missing)

@@ -1,0 +1,1 @@
+"""What the readers of studies and trial tables share."""

@@ -1,0 +1,141 @@
+"""Many runs in one go: each report in a process of its own, and an index over all of them.
+
+A process of its own, because a run that exhausts the memory or kills its kernel must not take the others with it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from gpudiag.errors import ConfigError, InputError
+from gpudiag.interpreter import module_command
+from gpudiag.load import MANIFEST
+from gpudiag.readers._io.source import Source
+from gpudiag.readers.identify import identify
+from gpudiag.report.index import Index, Row, failed, read_row
+from gpudiag.report.notebooks import DOCUMENT
+
+
+@dataclass(frozen=True)
+class Job:
+    """One report to make: the run, and the folder of its report below the batch's."""
+
+    run: Path
+    folder: str
+
+
+def plan_jobs(runs: Sequence[Path]) -> list[Job]:
+    """A job a run; a folder that only holds runs stands for all of them. Folders of reports are named after runs."""
+    paths = [path for run in runs for path in runs_in(run)]
+    names = [path.resolve().name if path.is_dir() else path.resolve().parent.name for path in paths]
+    wanted = [
+        own if names.count(own) == 1 else f"{path.resolve().parent.name}-{own}"
+        for path, own in zip(paths, names, strict=True)
+    ]
+    return [Job(path, folder) for path, folder in zip(paths, told_apart(wanted), strict=True)]
+
+
+def told_apart(names: Iterable[str]) -> list[str]:
+    """Names of folders, one each, in their order: one that is taken gets a number."""
+    taken: set[str] = set()
+    out = []
+    for name in names:
+        free = (name if n == 1 else f"{name}-{n}" for n in count(1))
+        out.append(next(x for x in free if x.casefold() not in taken))  # some disks do not tell Run from run
+        taken.add(out[-1].casefold())
+    return out
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The folder itself where it is a run; where it only holds runs, with a run.toml in one at least, those."""
+    if not folder.is_dir() or _is_run(folder) or not any(folder.rglob(MANIFEST)):
+        return [folder]
+    return [run for run, recognised in _below(folder) if recognised]
+
+
+def left_out(folder: Path) -> list[Path]:
+    """Folders beside the runs of :func:`runs_in` that hold files of which no reader recognises any."""
+    return [] if runs_in(folder) == [folder] else [path for path, recognised in _below(folder) if not recognised]
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Folders with files, down to the first that is a run, and whether they are one."""
+    for path in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        if _is_run(path):
+            yield path, True
+            continue
+        if any(inner.is_file() for inner in path.iterdir()):
+            yield path, False
+        yield from _below(path)
+
+
+def _is_run(folder: Path) -> bool:
+    """It has a run.toml, or data directly in it, or is such as a reader takes whole."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    return (folder / MANIFEST).is_file() or any(map(_recognised, [folder, *files]))
+
+
+def _recognised(path: Path) -> bool:
+    try:
+        return identify(Source.open(path)) is not None
+    except InputError:  # a pipe, or damaged
+        return False
+
+
+def report_all(
+    jobs: Sequence[Job],
+    output: Path,
+    options: Sequence[str] = (),
+    *,
+    workers: int = 1,
+    progress: Callable[[Row], None] = lambda row: None,
+) -> Index:
+    """Make every report below ``output``, ``workers`` at a time, and the index over them.
+
+    Args:
+        jobs: what to make.
+        output: made where it does not exist; gets index.html and index.md.
+        options: options of ``gpudiag report`` for every run.
+        workers: processes at once, at least 1.
+        progress: told each row as its report is done.
+
+    Raises:
+        ConfigError: fewer than one worker.
+    """
+    if workers < 1:
+        raise ConfigError(f"--jobs must be 1 or more, but got {workers}.")
+    rows = []
+    for row in _rows(jobs, output, options, workers):
+        progress(row)
+        rows.append(row)
+    index = Index.of(rows)
+    index.write(output)
+    return index
+
+
+def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: int) -> Iterator[Row]:
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(_report, job, output, options) for job in jobs]
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _report(job: Job, output: Path, options: Sequence[str]) -> Row:
+    folder = output / job.folder
+    (folder / DOCUMENT).unlink(missing_ok=True)  # what an earlier batch left is not this run's
+    command = module_command("gpudiag", ["report", str(job.run), "-o", str(folder), *options])
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if (folder / DOCUMENT).is_file() and done.returncode == 0:
+        return read_row(folder, job.folder)
+    said = done.stderr.strip().splitlines()
+    reason = said[-1].removeprefix("gpudiag: ") if said else f"its process ended with {done.returncode}"
+    return failed(str(job.run), job.folder, reason)

@@ -1,0 +1,133 @@
+"""The command, the figure and the notebook of forecasts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+import gpudiag as gd
+from gpudiag.cli import app
+from gpudiag.errors import ConfigError
+from gpudiag.forecast.parallelism.what_if import Forecast
+from gpudiag.plots.forecast import THROUGHPUT
+from gpudiag.report.forecast import schema
+
+CASE = "hpo-aggressive-pruning"
+
+
+@pytest.fixture(scope="module")
+def made() -> Forecast:
+    return gd.what_if(gd.simulate(seed=3, n_trials=60, startup_s=(5.0, 9.0)).run, [2, 6])
+
+
+def test_command_prints_json_that_keeps_its_schema(samples: Path) -> None:
+    result = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2, 6", "--format", "json"])
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    jsonschema.validate(document, schema())
+    assert [row["k"] for row in document["parallel"]] == [2, 4, 6]
+
+
+@pytest.mark.slow
+def test_command_prints_text_and_markdown(samples: Path) -> None:
+    text = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "6"]).stdout
+    assert "Back-test" in text and "Forecast for" in text
+    markdown = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "6", "--format", "md"]).stdout
+    assert "| At once |" in markdown
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--parallel", "two"], ["--parallel", "0"], ["--format", "xml"], ["--pruner", "x("]]
+)
+def test_command_refuses_what_it_does_not_understand(samples: Path, arguments: list[str]) -> None:
+    result = CliRunner().invoke(app, ["whatif", str(samples / CASE), *arguments])
+    assert isinstance(result.exception, ConfigError)
+
+
+def test_more_at_once_than_memory_is_looked_at_for_is_a_gap(made: Forecast) -> None:
+    run = gd.simulate(seed=3, n_trials=60, startup_s=(5.0, 9.0)).run
+    many = gd.what_if(run, [2, 33, 40])
+    assert [s.k for s in many.parallel] == [2, 4, 33, 40] and many.capacity is not None
+    assert many.capacity.table["k"].max() == 32
+    reason = dict(many.gaps)["memory"]
+    assert "up to 32 trials" in reason and "33, 40 over 1 GPU." in reason and reason in repr(many).replace("\n", " ")
+    assert many.at(33).overflow.reason == reason and not many.at(33).overflow.known and many.at(2).overflow.known
+    assert "33 at once would be" not in repr(many) and "memory" not in dict(made.gaps)
+    jsonschema.validate(json.loads(many.to_json()), schema())
+
+
+def test_out_of_range_names_the_option(samples: Path) -> None:
+    result = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2,65"])
+    assert str(result.exception) == "parallel (--parallel) must hold whole numbers from 1 to 64, but got '65'."
+
+
+def test_a_pipe_gets_every_column(samples: Path) -> None:
+    text = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2"], env={"COLUMNS": "60"}).stdout
+    head = next(line for line in text.splitlines() if line.lstrip().startswith("At once  Trials/h"))
+    assert head.split("  ")[-1] == "COMPLETE/h" and len(head) > 60
+    assert "... and" not in text
+    prose = [line for line in text.splitlines() if line and not line.startswith(" ")]
+    assert max(map(len, prose)) <= 60
+
+
+def test_the_base_of_the_ratio_is_said(samples: Path) -> None:
+    made = gd.what_if(gd.load_run(samples / "memory-exhaustion"), [1])
+    here, one = made.at(made.now), made.at(1)
+    assert one.gain.value == pytest.approx(one.throughput.value / here.throughput.value, rel=1e-6)
+    assert here.throughput.value != pytest.approx(made.rate.value, rel=0.05)  # the sentence is needed
+    said = " ".join(repr(made).split())
+    assert f"Times now: over the {here.throughput.value:.3g} trials/h that the model expects of 2 at once" in said
+    assert "2 (now)" in said
+
+
+def test_the_present_number_of_bounds_is_once_the_present(samples: Path) -> None:
+    made = gd.what_if(gd.load_run(samples / CASE), [2])
+    row = next(line.split() for line in repr(made).splitlines() if "4 (now)" in line)
+    assert row[:4] == ["4", "(now)", "54–107", "1"]
+    said = " ".join(repr(made).split())
+    assert "The bounds of 4 at once hold both what was measured of it and the 53.8 trials/h of the second half" in said
+
+
+def test_figure_holds_the_numbers_of_the_forecast(made: Forecast) -> None:
+    picture = THROUGHPUT.picture("throughput", {"forecast": made})
+    left, right = picture.figure.axes
+    dots = {tuple(point) for collection in left.collections for point in collection.get_offsets().tolist()}
+    for scenario in made.parallel:
+        assert (scenario.k, scenario.throughput.value) in dots
+    assert (made.now, made.rate.value) in dots
+    assert "trials/h" in left.get_ylabel() and "%" in right.get_ylabel()
+    assert "4 trials at once now" in picture.alt and picture.svg() == picture.svg()
+
+
+def test_figure_of_bounds_has_boxes() -> None:
+    run = gd.simulate(seed=3, n_trials=20).run
+    bounds = gd.what_if(replace(run, gpu=run.gpu.drop(columns="util_pct")), [6])
+    left, _ = THROUGHPUT.picture("throughput", {"forecast": bounds}).figure.axes
+    heights = sorted(patch.get_height() for patch in left.patches)
+    assert heights == pytest.approx(sorted(s.throughput.high - s.throughput.low for s in bounds.parallel))
+
+
+@pytest.mark.slow
+def test_notebook_becomes_a_report(samples: Path, tmp_path: Path) -> None:
+    from gpudiag.report.notebooks import run_notebook
+
+    files = run_notebook("capacity_report", tmp_path, {"run_path": samples / "memory-exhaustion", "parallel": "2,4"})
+    text = files.md.read_text()
+    assert "Traceback" not in text and "| At once |" in text
+    assert "Throughput in trials per hour" in files.html.read_text()
+
+
+def test_sections_of_a_run_without_trials_are_one_line_each() -> None:
+    from gpudiag.report.forecast import SECTIONS, shown
+
+    run = gd.simulate(seed=3, n_trials=8).run
+    sections = shown(replace(run, trials=run.trials.iloc[:0], reports=run.reports.iloc[:0]))
+    for name in SECTIONS.keys() - {"masthead"}:
+        (line,) = filter(None, getattr(sections, name)._repr_markdown_().splitlines())
+        assert "trials" in line
+    assert "Capacity of" in sections.masthead._repr_markdown_()

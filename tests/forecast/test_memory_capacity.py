@@ -1,0 +1,243 @@
+"""``memory_capacity`` on the case of memory exhaustion, its traps, its refusals and its faces."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.forecast.memory.capacity import MemoryCapacity
+from gpudiag.forecast.memory.constraint import constraint, share_code
+from gpudiag.forecast.memory.peaks import trial_peaks
+from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
+from tests.forecast.memoryruns import mixed_run
+
+
+@pytest.fixture(scope="module")
+def run() -> gd.Run:
+    return gd.load_run(Path(__file__).parents[2] / "data/samples/memory-exhaustion")
+
+
+@pytest.fixture(scope="module")
+def case(run: gd.Run) -> MemoryCapacity:
+    return gd.memory_capacity(run)
+
+
+@pytest.fixture(scope="module")
+def truth(samples: Path) -> pd.DataFrame:
+    return pd.DataFrame(json.loads((samples / "memory-exhaustion/truth.json").read_text())["trials"])
+
+
+def test_what_each_combination_takes(case: MemoryCapacity) -> None:
+    """Peaks of the simulated models: context + fixed + per sample x batch size."""
+    fixed = {"small": (3600, 12), "base": (4600, 18), "large": (5200, 48)}
+    assert case.parameters == ("model", "batch_size")
+    for row in case.combinations.to_dict("records"):
+        base, each = fixed[row["model"]]
+        assert row["peak_mib"] == pytest.approx(450 + base + each * row["batch_size"], rel=0.01)
+    assert case.larger_than(10)[["model", "batch_size"]].to_numpy().tolist() == [["large", 128]]
+
+
+def test_peaks_hold_the_truth(case: MemoryCapacity, truth: pd.DataFrame) -> None:
+    rows = case.trials[case.trials["reached"]].merge(truth[["trial", "mem_peak_mib"]], on="trial")
+    assert (rows["peak_mib"] / rows["mem_peak_mib"] - 1).abs().mean() < 0.01
+    assert ((rows["low_mib"] <= rows["mem_peak_mib"]) & (rows["mem_peak_mib"] <= rows["high_mib"])).mean() >= 0.85
+
+
+def test_the_table(case: MemoryCapacity) -> None:
+    table = case.table.set_index("k")
+    assert list(table.index) == [1, 2, 3, 4, 5]
+    assert table.loc[[1, 2], "hard_fit"].all() and not table.loc[[3, 4], "hard_fit"].any()
+    assert case.hard_fit_k == 2 and case.recommended_k == 2
+    for k in (3, 4):  # an upper estimate, and what was seen lies inside its interval
+        row = table.loc[k]
+        assert row["p_overflow_pct"] >= row["oom_pct"] / 1.5
+        assert row["p_low_pct"] <= row["oom_pct"] <= row["p_high_pct"]
+        assert row["sets_over_pct"] < row["p_overflow_pct"] <= row["p_high_pct"]
+    assert table.loc[2, "margin_mib"] > 0 > table.loc[3, "margin_mib"]
+    assert table.loc[3, "seen_max_mib"] == pytest.approx(0.97 * 24564, rel=0.035)
+    assert table.loc[2, "p_high_pct"] > 0  # none was seen, which is not never
+
+
+def test_throughput_is_neither_linear_nor_free_of_crashes(case: MemoryCapacity) -> None:
+    table = case.table.set_index("k")
+    plain, net = (table[name] for name in ("rate_day", "net_day"))
+    assert plain[2] / plain[3] > 0.7  # not -33 %
+    assert net[3] > 1.5 * net[4]
+    assert net[2] / net[3] > plain[2] / plain[3]
+    for name in ("rate", "net"):
+        assert (
+            (table[f"{name}_day_low"] <= table[f"{name}_day"]) & (table[f"{name}_day"] <= table[f"{name}_day_high"])
+        ).all()
+    true_restart_h = (90 + 420) / 2 / 3600
+    assert case.restart.how == "seen" and case.restart.hours.value == pytest.approx(true_restart_h, rel=0.3)
+
+
+def test_an_assert_is_another_class(case: MemoryCapacity) -> None:
+    by = case.crashes.by_class.set_index("kind")
+    assert by.loc["device_assert", "n_trials"] == 36 and by.loc["device_assert", "n_events"] == 12
+    assert by.loc["oom", "p_memory"] < 1e-6 and by.loc["device_assert", "p_memory"] > 0.05
+    text = case._repr_markdown_()
+    assert "logic error" in text and "would show only a rate below 5.8" in text
+
+
+def test_the_constraint_refuses_the_large_and_says_what_it_would_have_cost(run: gd.Run, case: MemoryCapacity) -> None:
+    one = case.constraint(3)
+    peak = {(r["model"], r["batch_size"]): r["peak_mib"] for r in case.combinations.to_dict("records")}
+    keys = list(zip(run.trials["params.model"], run.trials["params.batch_size"], strict=True))
+    refused = [peak[key] > one.limit_mib for key in keys]
+    assert one.n_refused == sum(refused) == 50
+    assert (
+        not one.best_refused
+        and one.best_refused == refused[int(run.trials["value"].where(run.trials["state"] == "COMPLETE").idxmin())]
+    )
+    tree = ast.parse(one.code)
+    assert ast.literal_eval(tree.body[0].value) == {key: round(mib) for key, mib in peak.items()}  # type: ignore[attr-defined]
+    assert 3 * one.limit_mib + case.room.baseline_mib <= case.room.usable_mib
+    with pytest.raises(KeyError, match="no constraint for 9"):
+        case.constraint(9)
+
+
+def refuses(code: str, params: dict[str, object]) -> bool:
+    """Whether the lines of a constraint prune a trial of these parameters."""
+    try:
+        exec(code, {"trial": SimpleNamespace(params=params), "optuna": optuna})
+    except optuna.TrialPruned:
+        return True
+    return False
+
+
+def test_the_constraint_runs_and_refuses_what_it_says(run: gd.Run, case: MemoryCapacity) -> None:
+    one = case.needed_constraint()
+    assert one is not None and one.k == 3 and one.n_refused
+    params = run.trials[["params.model", "params.batch_size"]].set_axis(["model", "batch_size"], axis=1)
+    assert sum(refuses(one.code, row) for row in params.to_dict("records")) == one.n_refused
+    assert not refuses(one.code, {})  # of a trial without these parameters nothing is known
+    roomy = gd.memory_capacity(run, [1, 2])
+    assert roomy.needed_constraint() is None
+
+
+def test_a_formula_refuses_by_number_and_a_missing_parameter_is_no_error() -> None:
+    """Width 1 to 120 takes 20 MiB each; half of the trials lack it."""
+    made = mixed_run(7, 1, n_trials=120)
+    width = pd.Series(np.where(made.run.trials["trial"] % 2, np.nan, made.run.trials["trial"] + 1.0))
+    trials = made.run.trials.drop(columns=[c for c in made.run.trials if c.startswith("params.")])
+    trials = trials.assign(**{
+        "params.width": width, "params.net": np.where(width.isna(), "a", "b"),
+        "user_attrs.max_memory_reserved_mib": 2000 + 20 * width.fillna(0.0),
+    })  # fmt: skip
+    peaks = trial_peaks(replace(made.run, trials=trials), np.random.default_rng(0))
+    found = constraint(
+        replace(made.run, trials=trials), replace(peaks, parameters=("width", "net")), pd.DataFrame(), 6600.0, 0.0, 2
+    )
+    assert found.limit_mib == 3300 and found.n_refused == (2450 + 20 * width > 3300).sum()
+    assert refuses(found.code, {"net": "b", "width": 60}) and not refuses(found.code, {"net": "b", "width": 20})
+    assert not refuses(found.code, {"net": "a"}) and not refuses(found.code, {"net": "new", "width": 99})
+
+
+def test_a_formula_of_numbers_alone() -> None:
+    """Width 1 to 120 takes 20 MiB each, and nothing else is a parameter."""
+    made = mixed_run(7, 1, n_trials=120)
+    width = made.run.trials["trial"] + 1.0
+    trials = made.run.trials.drop(columns=[c for c in made.run.trials if c.startswith("params.")])
+    trials = trials.assign(**{"params.width": width, "user_attrs.max_memory_reserved_mib": 2000 + 20 * width})
+    run = replace(made.run, trials=trials)
+    peaks = replace(trial_peaks(run, np.random.default_rng(0)), parameters=("width",))
+    found = constraint(run, peaks, pd.DataFrame(), 6600.0, 0.0, 2)
+    assert found.n_refused == (2450 + 20 * width > 3300).sum()
+    assert refuses(found.code, {"width": 60}) and not refuses(found.code, {"width": 20})
+
+
+def test_without_parameters_the_allocator_gets_its_share() -> None:
+    said: list[float] = []
+    cuda = SimpleNamespace(mem_get_info=lambda: (0, 8000 * 2**20), set_per_process_memory_fraction=said.append)
+    exec(share_code(4000), {"torch": SimpleNamespace(cuda=cuda)})
+    exec(share_code(500), {"torch": SimpleNamespace(cuda=cuda)})
+    assert said == pytest.approx([3400 / 8000, 250 / 8000])  # less a context; never nothing
+
+
+def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryCapacity) -> None:
+    again = gd.memory_capacity(run)
+    pd.testing.assert_frame_equal(case.table, again.table)
+    document = json.dumps(case.to_dict(), allow_nan=False)
+    assert json.loads(document)["hard_fit_k"] == 2
+    assert case.to_frame() is case.table
+    assert repr(case).startswith("Memory capacity of memory-exhaustion")
+    assert "<table" in case._repr_html_() and "memory-exhaustion" in case._repr_html_()
+    for face in (repr(case), case._repr_markdown_()):  # case 4's table, whole, before what it rests on
+        levels, grounds = face.index("with crashes"), face.index("Study risk %")
+        assert face.index("Memory") < face.index("Margin GiB") < face.index("Crash risk %") < levels < grounds
+    assert "... and" not in repr(case)
+    picture = MEMORY_CAPACITY.picture("memory_capacity", {"memory_capacity": case})
+    bars = [patch.get_width() for patch in picture.figure.axes[1].patches]
+    np.testing.assert_allclose(bars, case.combinations["peak_mib"] / 1024)
+    assert "[GiB]" in picture.figure.axes[0].get_ylabel() and "9" in picture.alt
+
+
+def test_a_chosen_risk_and_a_given_restart(run: gd.Run) -> None:
+    careful = gd.memory_capacity(run, [1, 2, 3], risk_pct=1, restart_min=30)
+    assert careful.recommended_k == 2 and "1 %" in careful.because
+    assert careful.restart.how == "given" and careful.restart.hours.value == 0.5
+    assert careful.overflow(3).value > 1 and careful.overflow(3).high < 100
+    assert "was not looked at" in careful.overflow(9).reason
+
+
+def test_a_shared_process_gives_facts_and_the_sentence() -> None:
+    found = gd.memory_capacity(mixed_run(2, 3, keeps_memory=True, n_trials=60).run)
+    assert "share a process" in found.reason and found.reason in " ".join(repr(found).split())
+    assert found.table["p_overflow_pct"].isna().all() and found.table["seen_max_mib"].notna().any()
+    assert found.overflow(2).bounds_only and np.isnan(found.overflow(2).high)
+    assert found.constraints == () and np.isnan(found.hard_fit_k)
+    with pytest.raises(NotMeasurable, match="share a process"):
+        MEMORY_CAPACITY.picture("memory_capacity", {"memory_capacity": found})
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_parameters_from_an_input_are_never_code_or_markup() -> None:
+    from gpudiag.simulation import Model
+
+    evil = "<script>'); import os #`"
+    models = (Model(evil, 1, 1, 1000, 5), Model("b", 1, 1, 9000, 60))
+    found = gd.memory_capacity(mixed_run(1, 2, models=models, n_trials=60).run)
+    assert evil in set(found.combinations["model"])
+    assert "<script" not in found._repr_html_() and "<script" not in found._repr_markdown_().replace("\\<", "")
+    body = ast.parse(found.constraints[-1].code).body
+    assert [type(part).__name__ for part in body] == ["Assign", "Assign", "Assign", "If"]
+
+
+def test_progress_is_told_and_may_cancel(run: gd.Run) -> None:
+    def stop(what: str) -> None:
+        if not what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gd.memory_capacity(run, [2], progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"levels": [0]}, "levels must hold whole numbers from 1 to 32, but got 0"),
+        ({"levels": []}, "but is empty"),
+        ({"n_trials": 0}, "n_trials must be 1 or more"),
+        ({"restart_min": -1}, "restart_min must be a number of minutes of 0 or more"),
+        ({"risk_pct": 100}, "risk_pct must lie between 0 and 100"),
+    ],
+)
+def test_arguments_out_of_range(run: gd.Run, options: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        gd.memory_capacity(run, **options)  # type: ignore[arg-type]
+
+
+def test_no_trials() -> None:
+    with pytest.raises(NotMeasurable, match="no trials table"):
+        gd.memory_capacity(gd.Run())

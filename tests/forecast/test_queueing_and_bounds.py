@@ -1,0 +1,114 @@
+"""Mean value analysis, bounds, drift and the laws of co-location: against formulas written down independently."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.parallelism.assignment import choose_gpu
+from gpudiag.forecast.parallelism.bounds import bounded_rate, shares_within
+from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS, busy_of_equal
+from gpudiag.forecast.parallelism.drift import find_drift
+from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
+from gpudiag.forecast.parallelism.spread import spread, widening
+
+SHARES = st.floats(0.02, 1.0)
+
+
+def closed_form(k: int, busy: float, other: float) -> float:
+    """Throughput of the machine-repair queue with exponential times, from its balance equations."""
+    weight = [math.perm(k, n) * (busy / other) ** n for n in range(k + 1)]
+    return (1 - weight[0] / sum(weight)) / busy
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6, 12])
+def test_mva_is_exact(k: int) -> None:
+    assert mva_throughput(k, 20.0, 45.0) == pytest.approx(closed_form(k, 20.0, 45.0))
+
+
+def test_mva_is_linear_between_whole_numbers() -> None:
+    middle = (mva_throughput(2, 20.0, 45.0) + mva_throughput(3, 20.0, 45.0)) / 2
+    assert mva_throughput(2.5, 20.0, 45.0) == pytest.approx(middle)
+
+
+def test_calibration_gives_back_the_rate() -> None:
+    rate = mva_throughput(4, 20.0, 37.0)
+    assert calibrated_other(4, 20.0, rate) == pytest.approx(37.0, rel=1e-6)
+
+
+def test_a_rate_that_the_gpu_cannot_reach_is_unknown() -> None:
+    assert math.isnan(calibrated_other(4, 20.0, 1 / 19))
+
+
+def test_bounds_down_and_up() -> None:
+    now = Estimate(10, 9, 11, "trials/h")
+    assert bounded_rate(now, 4, 2, 0.8) == (pytest.approx(4.5), 11)
+    assert bounded_rate(now, 4, 6, 0.8) == (9, pytest.approx(11 * 1.25))
+    assert bounded_rate(now, 4, 5, 0.5) == (9, pytest.approx(11 * 1.25))
+    assert bounded_rate(now, 4, 8, math.nan) == (9, 22)
+
+
+def test_a_trial_counts_by_the_share_of_its_life() -> None:
+    start, end = np.array([0.0, 10.0, 95.0, 20.0]), np.array([20.0, 20.0, 105.0, 20.0])
+    assert shares_within(start, end, 10.0, 100.0).tolist() == [0.5, 1.0, 0.5, 1.0]
+
+
+@given(st.lists(SHARES, min_size=1, max_size=6))
+def test_laws_are_shares_and_order_as_they_must(shares: list[float]) -> None:
+    alone = np.array(shares)
+    busy = {name: float(law(alone)) for name, law in BUSY_LAWS.items()}
+    assert 0 < busy["overlapping"] <= busy["saturating"] + 1e-12 <= 1 + 2e-12
+    for law in SPEED_LAWS.values():
+        assert 1 / len(shares) - 1e-9 <= float(law(alone)) <= 1 + 1e-9
+
+
+@given(SHARES, st.integers(0, 8))
+def test_equal_jobs_are_the_general_law(share: float, k: int) -> None:
+    for name, law in BUSY_LAWS.items():
+        expected = float(law(np.full(k, share))) if k else 0.0
+        assert float(busy_of_equal(name, np.array(share), k)) == pytest.approx(expected)
+
+
+def test_queueing_of_a_pair_is_its_closed_form() -> None:
+    assert float(SPEED_LAWS["queueing"](np.array([0.5, 0.8]))) == pytest.approx(1 / (1 + 0.5 * 0.8))
+
+
+def test_drift_is_found_and_its_absence_too() -> None:
+    rng = np.random.default_rng(5)
+    work = rng.lognormal(4, 0.3, 300)
+    assert not find_drift(work).found
+    found = find_drift(work * np.linspace(1, 2, 300))
+    assert found.found and found.rho > 0.2
+    assert math.isnan(find_drift(work[:5]).rho)
+
+
+def test_drift_keeps_its_false_alarm_rate() -> None:
+    rng = np.random.default_rng(9)
+    alarms = sum(find_drift(rng.lognormal(4, 0.4, 100)).found for _ in range(400))
+    assert 0.02 <= alarms / 400 <= 0.09
+
+
+def test_widening_is_the_larger_of_table_and_backtest() -> None:
+    assert widening(4, 4) == 2.0 and widening(6, 4) == 2.0 and widening(7, 4) == 2.5
+    assert widening(3, 4, from_backtest=3.1) == 3.1
+
+
+@given(st.lists(st.floats(1, 100), min_size=5, max_size=50), st.floats(1, 100), st.floats(1, 100))
+def test_an_interval_holds_its_value_and_what_it_must_reach(sample: list[float], value: float, other: float) -> None:
+    estimate = spread(value, np.array(sample), 2.0, "x", also=(other,))
+    assert estimate.low <= min(value, other) and estimate.high >= max(value, other)
+    clipped = spread(value, np.array(sample), 2.0, "x", also=(other,), within=(10.0, 20.0))
+    assert 10 <= clipped.low <= clipped.value <= clipped.high <= 20
+
+
+def test_assignment_by_load_and_by_memory() -> None:
+    gpu, slot = np.array([[0, 0, 1, 0]]), np.array([3])
+    assert choose_gpu("least loaded", gpu, slot, None, 2).tolist() == [1]
+    held = np.array([[1000.0, 1000.0, 9000.0, 0.0]])
+    assert choose_gpu("by memory", gpu, slot, held, 2).tolist() == [0]
+    assert choose_gpu("by memory", gpu, slot, None, 2).tolist() == [1]

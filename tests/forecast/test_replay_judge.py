@@ -1,0 +1,61 @@
+"""The rules for large studies give Optuna's own answer at every report."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from replayruns import SPECS
+
+from gpudiag.forecast.pruning.judge import FastStage, has_rule, judge_for
+from gpudiag.forecast.pruning.pruner import build_pruner, quiet
+from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.stage import Stage
+from gpudiag.measures._trials.pruner_spec import parse_pruner
+
+RULED = [text for text in SPECS if has_rule(parse_pruner(text))]
+
+
+@pytest.mark.parametrize("text", RULED)
+@settings(max_examples=5, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32 - 1), direction=st.sampled_from(["minimize", "maximize"]))
+def test_the_same_answers_as_optuna(text: str, direction: str, seed: int) -> None:
+    """Several trials at once, steps left out, values equal, NaN or infinite, trials that fail."""
+    rng = np.random.default_rng(seed)
+    spec = parse_pruner(text)
+    with quiet():
+        judges = (Stage(build_pruner(spec), "s", direction), FastStage(spec, "s", direction))
+        live: dict[int, list[int]] = {}
+        n = 0
+        for _ in range(500):
+            if len(live) < 3:
+                for judge in judges:
+                    judge.start(7 + 2 * n)
+                live[n] = rng.permutation(26).tolist() if rng.random() < 0.1 else sorted(rng.choice(26, 20, False))
+                n += 1
+            trial = int(rng.choice(list(live)))
+            step = int(live[trial].pop(0))
+            level = np.random.default_rng([seed, trial]).uniform(0, 0.5)
+            value = round(
+                float(level + (step + 1) ** -0.5 + 0.1 * rng.standard_normal()), 1 if rng.random() < 0.5 else 6
+            )
+            value = float(rng.choice([value, np.nan, np.inf], p=[0.95, 0.04, 0.01]))
+            said = [judge.prunes(trial, step, value) for judge in judges]
+            assert said[0] == said[1], (trial, step, value)
+            if said[0] or not live[trial]:
+                state = "PRUNED" if said[0] else str(rng.choice(["COMPLETE", "COMPLETE", "FAIL"]))
+                del live[trial]
+                for judge in judges:
+                    judge.end(trial, state, 0.0 if np.isnan(value) else value)
+
+
+def test_optuna_itself_judges_small_studies_and_what_has_no_rule() -> None:
+    from replayruns import hand_run
+
+    record = recorded_studies(hand_run({0: [0.5]}, {0: "COMPLETE"}))[0]
+    for text in ("median()", "wilcoxon()"):
+        spec = parse_pruner(text)
+        with quiet():
+            assert isinstance(judge_for(build_pruner(spec), spec, record), Stage)
+    assert not has_rule(parse_pruner("patient(wilcoxon(),patience=2)"))
