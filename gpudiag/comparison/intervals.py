@@ -211,15 +211,11 @@ def rate_ratio(counts: Sequence[int], exposure: Sequence[float]) -> Ratio:
 
 def adjusted(p_values: Sequence[float]) -> list[float]:
     """Benjamini and Hochberg's p-values (JRSS B 57 (1995) 289); NaN stays NaN and does not count."""
-    p = np.asarray(p_values, float)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    out = np.full(len(p), math.nan)
-    least = 1.0
-    for rank in range(len(order), 0, -1):
-        least = min(least, float(p[order[rank - 1]]) * len(order) / rank)
-        out[order[rank - 1]] = least
-    return [float(value) for value in out]
+    p = np.array(p_values, float)
+    known = ~np.isnan(p)
+    if known.any():
+        p[known] = stats.false_discovery_control(p[known])
+    return [float(value) for value in p]
 
 
 def has_outliers(logs: np.ndarray) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from gpudiag.forecast.pruning.record import Array, Recorded
+from gpudiag.measures.agreement import spearman
 
 FEWEST = 15
 """Trials below which no agreement is given (METHODS 5)."""
@@ -75,18 +75,10 @@ def _spearman(
         return n, (np.nan,) * 3
     rng = np.random.default_rng(0)
     drawn = rng.integers(0, len(early), (RESAMPLES, len(early)))
-    spread = _correlation(rankdata(early[drawn], axis=1), rankdata(late[drawn], axis=1))
+    spread = spearman(early[drawn], late[drawn])
     low, high = np.nanquantile(spread, [0.025, 0.975])
-    middle = float(_correlation(rankdata(early)[None], rankdata(late)[None])[0])
+    middle = float(spearman(early, late))
     return n, (middle, min(float(low), middle), max(float(high), middle))
-
-
-def _correlation(a: Array, b: Array) -> Array:
-    """Of each row of ``a`` with that of ``b``."""
-    a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
-    return out
 
 
 def _concordance(

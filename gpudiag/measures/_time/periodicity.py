@@ -68,7 +68,11 @@ def _autocorrelation(place: np.ndarray, value: np.ndarray, n: int) -> np.ndarray
 
 
 def _first_peak(corr: np.ndarray, low: int, high: int, height: float) -> int | None:
-    """The lag of the first high and prominent local maximum within [low, high]."""
+    """The lag of the first high and prominent local maximum within [low, high].
+
+    Prominent above all that came before it; ``scipy.signal.find_peaks`` measures against the lower of both sides, could
+    only give the local maxima, and its import adds a tenth of a second to every diagnosis.
+    """
     if high - 1 <= low:
         return None
     trough = np.minimum.accumulate(np.nan_to_num(corr[:high], nan=1.0))

@@ -5,11 +5,13 @@
     value    = number | "auto" | none | true | false | quoted text
 
 Names are Optuna's class names in any of their spellings (``sha``, ``successive_halving``,
-``SuccessiveHalvingPruner``); keys and their order are those of Optuna's constructors. Nothing is evaluated.
+``SuccessiveHalvingPruner``); keys and their order are those of Optuna's constructors. The text is
+parsed as a Python expression and the tree is walked: nothing is evaluated.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Mapping
@@ -20,6 +22,8 @@ from typing import Any
 from gpudiag.errors import ConfigError, nearest
 
 REQUIRED = object()
+MOST_CHARACTERS = 2_000
+"""Of a specification: what is longer is not a pruner, and Python's parser nests no deeper than it can then."""
 
 PARAMETERS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -38,8 +42,7 @@ PARAMETERS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """Parameters and defaults of Optuna's pruners, in the order of their constructors (4.2 to 5.0)."""
 
 _ALIASES = {"successivehalving": "sha"}
-_TOKEN = re.compile(r"\s*(?:(?P<word>[A-Za-z_][\w.]*)|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
-                    r"|(?P<text>'[^']*'|\"[^\"]*\")|(?P<mark>[(),=]))")  # fmt: skip
+_DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 _WORDS: Mapping[str, Any] = {"none": None, "true": True, "false": False, "auto": "auto"}
 
 
@@ -64,11 +67,7 @@ class EarliestPrune:
 
 def parse_pruner(text: str) -> PrunerSpec:
     """Read a specification. Raises ConfigError that says where and what was expected."""
-    parser = _Parser(text)
-    found = parser.pruner()
-    if parser.kind:
-        raise parser.error("nothing more")
-    return found
+    return _Reader(text).read()
 
 
 def earliest_prune(spec: PrunerSpec) -> EarliestPrune:
@@ -94,66 +93,65 @@ def earliest_prune(spec: PrunerSpec) -> EarliestPrune:
     return EarliestPrune(math.inf, math.inf)
 
 
-class _Parser:
-    """A cursor over the tokens of one specification."""
+class _Reader:
+    """The walk over the syntax tree of one specification: names, calls and plain values, all else is refused."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
-        self.kind = self.token = ""
-        self._advance()
 
-    def pruner(self) -> PrunerSpec:
-        word = self._take("word", "the name of a pruner")
+    def read(self) -> PrunerSpec:
+        if not self.text.strip():
+            raise self._error("expected the name of a pruner, but got nothing")
+        if len(self.text) > MOST_CHARACTERS:
+            raise ConfigError(f"pruner '{self.text[:40]}...': longer than {MOST_CHARACTERS:,} characters.")
+        try:
+            tree = ast.parse(self.text.strip(), mode="eval")
+        except SyntaxError as error:
+            place = (error.offset or 1) + len(self.text) - len(self.text.lstrip())
+            raise self._error(f"not of the form name(key=value, ...): {error.msg} at character {place}") from None
+        except (ValueError, RecursionError, MemoryError):  # characters that no source has; nested too deep to parse
+            raise self._error("not of the form name(key=value, ...)") from None
+        try:
+            return self._pruner(tree.body)
+        except RecursionError:
+            raise self._error("nested too deep") from None
+
+    def _pruner(self, node: ast.expr) -> PrunerSpec:
+        call = node if isinstance(node, ast.Call) else None
+        word = ast.unparse(call.func if call else node)
+        if not _DOTTED.fullmatch(word):
+            raise self._error(f"expected the name of a pruner, but got '{word}'")
         name = _short_name(word)
         if name not in PARAMETERS:
-            raise ConfigError(f"pruner '{self.text}': there is no pruner '{word}'; {nearest(name, PARAMETERS)}")
-        given: dict[str, Any] = {}
-        if self.token == "(":
-            self._advance()
-            while self.token != ")":
-                self._item(name, given)
-                if self.token != ")":
-                    self._take_mark(",")
-            self._take_mark(")")
-        return PrunerSpec(name, MappingProxyType(self._complete(name, given)))
+            raise self._error(f"there is no pruner '{word}'; {nearest(name, PARAMETERS)}")
+        given = self._arguments(name, call) if call else {}
+        missing = [key for key, default in PARAMETERS[name].items() if default is REQUIRED and key not in given]
+        if missing:
+            raise self._error(f"{name} needs {' and '.join(missing)}")
+        return PrunerSpec(name, MappingProxyType({**PARAMETERS[name], **given}))
 
-    def _item(self, name: str, given: dict[str, Any]) -> None:
-        """One argument, by key or by position."""
+    def _arguments(self, name: str, call: ast.Call) -> dict[str, Any]:
         legal = PARAMETERS[name]
-        key = self.token if self.kind == "word" and self.text[self.at :].lstrip().startswith("=") else ""
-        if key:
-            self._advance()
-            self._take_mark("=")
-        elif len(given) < len(legal):
-            key = list(legal)[len(given)]
-        else:
-            raise ConfigError(f"pruner '{self.text}': {name} takes {len(legal)} parameters, but got more.")
-        if key == "wrapped":
-            key = "wrapped_pruner"
-        if key not in legal:
-            raise ConfigError(f"pruner '{self.text}': {name} has no parameter '{key}'; {nearest(key, legal)}")
-        if key in given:
-            raise ConfigError(f"pruner '{self.text}': {name} got '{key}' twice.")
-        given[key] = self._value(name, key)
+        if len(call.args) > len(legal):
+            raise self._error(f"{name} takes {len(legal)} parameters, but got more")
+        pairs = [*zip(legal, call.args, strict=False), *((item.arg or "**", item.value) for item in call.keywords)]
+        given: dict[str, Any] = {}
+        for word, node in pairs:
+            key = "wrapped_pruner" if word == "wrapped" else word
+            if key not in legal:
+                raise self._error(f"{name} has no parameter '{key}'; {nearest(key, legal)}")
+            if key in given:
+                raise self._error(f"{name} got '{key}' twice")
+            given[key] = self._value(name, key, node)
+        return given
 
-    def _value(self, name: str, key: str) -> Any:
-        wants_pruner = key == "wrapped_pruner"
-        if self.kind == "word" and self.token.lower() not in _WORDS:
-            value: Any = self.pruner() if wants_pruner else self.token
-        elif self.kind == "word":
-            value = _WORDS[self._take("word", "a value").lower()]
-        elif self.kind == "text":
-            value = self._take("text", "a value")[1:-1]
-        else:
-            number = self._take("number", "a value")
-            value = float(number) if re.search(r"[.eE]", number) else int(number)
-        self._check(name, key, value)
-        return value
-
-    def _check(self, name: str, key: str, value: Any) -> None:
+    def _value(self, name: str, key: str, node: ast.expr) -> Any:
+        value = _plain(node)
         if key == "wrapped_pruner":
-            fits, wanted = value is None or isinstance(value, PrunerSpec), "a pruner or none"
+            named = isinstance(node, ast.Name) and value == node.id
+            if named or isinstance(node, ast.Call | ast.Attribute):
+                return self._pruner(node)
+            fits, wanted = value is None, "a pruner or none"
         elif key in ("lower", "upper"):
             fits, wanted = value is None or _is_number(value), "a number or none"
         elif key in ("min_resource", "max_resource"):
@@ -164,39 +162,24 @@ class _Parser:
             least = {"reduction_factor": 2, "interval_steps": 1, "n_min_trials": 1}.get(key, 0)
             fits, wanted = _is_count(value) and value >= least, f"a whole number of at least {least}"
         if not fits:
-            raise ConfigError(f"pruner '{self.text}': {name}.{key} must be {wanted}, but got {value!r}.")
+            raise self._error(f"{name}.{key} must be {wanted}, but got {value!r}")
+        return value
 
-    def _complete(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
-        missing = [key for key, default in PARAMETERS[name].items() if default is REQUIRED and key not in given]
-        if missing:
-            raise ConfigError(f"pruner '{self.text}': {name} needs {' and '.join(missing)}.")
-        return {**PARAMETERS[name], **given}
+    def _error(self, what: str) -> ConfigError:
+        return ConfigError(f"pruner '{self.text}': {what}{'' if what.endswith(('.', '?')) else '.'}")
 
-    def _take(self, kind: str, wanted: str) -> str:
-        if self.kind != kind:
-            raise self.error(wanted)
-        token = self.token
-        self._advance()
-        return token
 
-    def _take_mark(self, mark: str) -> None:
-        if self.token != mark or self.kind != "mark":
-            raise self.error(f"'{mark}'")
-        self._advance()
-
-    def _advance(self) -> None:
-        found = _TOKEN.match(self.text, self.at)
-        if found:
-            self.kind, self.token, self.at = str(found.lastgroup), found.group(found.lastgroup or 0), found.end()
-        elif self.text[self.at :].strip():
-            self.kind, self.token = "unknown", self.text[self.at :].strip()[0]
-        else:
-            self.kind = self.token = ""
-
-    def error(self, wanted: str) -> ConfigError:
-        place = self.at - len(self.token) + 1
-        got = f"'{self.token}' at character {place}" if self.kind else "its end"
-        return ConfigError(f"pruner '{self.text}': expected {wanted}, but got {got}.")
+def _plain(node: ast.expr) -> Any:
+    """The value that was written; of what is no plain value its text, which no parameter takes but ``auto``."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str | None):
+        return node.value
+    if isinstance(node, ast.Name):
+        return _WORDS.get(node.id.lower(), node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        number = _plain(node.operand)
+        if _is_number(number):
+            return -number if isinstance(node.op, ast.USub) else number
+    return ast.unparse(node)
 
 
 def _short_name(word: str) -> str:
