@@ -41,7 +41,7 @@ TOO_SHORT = "Nothing was found, but only {observed_s} were observed; {needed_s} 
 TOO_FEW = "Nothing was found, but only {n_samples:sample} were observed; {n_needed} are needed."
 TOO_LITTLE = (
     "Nothing was found, but ",
-    Given("known", "only {coverage_pct}", "an unknown part"),
+    Given("known", "only {coverage_pct:exact}", "an unknown part"),
     " of the run was observed; {needed_pct} is needed to say that nothing is wrong.",
 )
 MIN_EXPLAINED = 0.5
@@ -103,7 +103,7 @@ def worst_gpu(
     found: pd.DataFrame,
     names: Iterable[str],
     *,
-    margin: float,
+    margin: float | None,
     lost_gpu_h: float | None = None,
     severity: Severity | None = None,
     held_gpu_h: float | None = None,

@@ -17,7 +17,7 @@ MOSTLY_GAP_PCT = 99.0
     severity="warning",
     title="The telemetry covers too little of the run",
     says=(
-        "Telemetry of {gpu} covers {coverage_pct} of the {expected_s} that it should cover",
+        "Telemetry of {gpu} covers {coverage_pct:exact} of the {expected_s} that it should cover",
         Given("gap_start", ": between {gap_start} and {gap_end} there is no sample, so a stamp may be wrong"),
         ".",
     ),

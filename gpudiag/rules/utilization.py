@@ -70,7 +70,7 @@ def gpu_unused(
         "{gpus} ",
         Given("several", "were", "was"),
         " idle (mean {mean_pct}, never above {max_pct}) for the {observed_s} observed, while {gpu} worked at "
-        "{busiest_mean_pct} on average (up to {busiest_max_pct}): all work went to {others:GPU}.",
+        "{busiest_mean_pct} on average (up to {busiest_max_pct}): all work went to {others}.",
     ),
     remedy="Give each worker its GPU in the environment of its own process (CUDA_VISIBLE_DEVICES before Python starts) "
     "and name the device explicitly as well. Usual causes: CUDA_VISIBLE_DEVICES set in the worker after CUDA was "
@@ -112,7 +112,7 @@ def gpu_idle_beside_busy(
             where={"gpu": ", ".join(found.index)},
             lost_gpu_h=float(found["observed_s"].sum() / 3600),
             margin=idle_pct - most,
-            extra={"several": len(found) > 1, "gpu": str(busiest), "others": list(others.index)},
+            extra={"several": len(found) > 1, "gpu": str(busiest), "others": [f"GPU {name}" for name in others.index]},
         )
     _need_utilization(table)
     if idle.any():
