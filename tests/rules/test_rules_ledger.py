@@ -49,7 +49,7 @@ def test_foreign_load(seconds: float, pct: float, found: bool) -> None:
     assert (verdict.status is Status.FOUND) == found
     if found:
         assert verdict.where == {"gpu": "0"} and verdict.lost_gpu_h == pytest.approx(seconds / 3600)
-        assert "GPU 0 was above 10 % utilization for 60 s while no trial ran on it" in verdict.summary
+        assert "GPU 0 was above 10 % utilization for 1 min while no trial ran on it" in verdict.summary
 
 
 def test_foreign_load_needs_trials_on_known_gpus() -> None:
