@@ -15,8 +15,8 @@ from gpudiag.rules.sentence import Given
     severity="info",
     title="Nearly all trials are pruned",
     says=(
-        "{n_pruned} of {n_decided} decided trials (COMPLETE + PRUNED) were pruned: {of_decided_pct} (95 % interval "
-        "{of_decided_low_pct} to {of_decided_high_pct})",
+        "{n_pruned} of {n_decided} decided trials (COMPLETE + PRUNED) were pruned: {of_decided_pct:exact} (95 % "
+        "interval {of_decided_low_pct} to {of_decided_high_pct})",
         Given("early", ", {at_first_pct} of them at step {first_step}, the earliest"),
         Given("timed", "; they took {cost_pct} of the trial time"),
         ".",

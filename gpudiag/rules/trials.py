@@ -14,8 +14,8 @@ from gpudiag.rules.sentence import Given
     severity="warning",
     title="Many trials fail",
     says=(
-        "{n_fail} of {n_finished:finished trial} failed: {fail_pct} (95 % interval {fail_low_pct} to {fail_high_pct}), "
-        "{fail_s} of trial time",
+        "{n_fail} of {n_finished:finished trial} failed: {fail_pct:exact} (95 % interval {fail_low_pct} to "
+        "{fail_high_pct}), {fail_s} of trial time",
         Given("streak", "; {fail_streak} of them in a row, which is more than chance"),
         Given("few", "; too few to tell a rate"),
         ".",

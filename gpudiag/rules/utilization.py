@@ -287,5 +287,6 @@ def _need_utilization(table: pd.DataFrame) -> None:
     """Nothing found is no health where a GPU does not say how busy it was."""
     unknown = table.index[table["mean_pct"].isna()]
     if len(unknown):
-        reason = "Utilization of {gpus} is not reported (N/A throughout, as under MIG)."
-        raise NotMeasurable(reason, NO_UTILIZATION, gpus=unknown)
+        raise NotMeasurable(
+            "Utilization of {gpus} is not reported (N/A throughout, as under MIG).", NO_UTILIZATION, gpus=unknown
+        )
