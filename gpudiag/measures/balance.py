@@ -11,8 +11,9 @@ import pandas as pd
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures.base import Profile
 from gpudiag.measures.sampling import by_gpu, cells
-from gpudiag.measures.utilization import BUSY_PCT, measure_utilization
+from gpudiag.measures.utilization import measure_utilization
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,11 +13,11 @@ from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.feed import BUSY_PCT, HOT_PCT, IO_WAIT_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
+from gpudiag.measures.feed import HOT_PCT, IO_WAIT_PCT, SATURATED_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
-from gpudiag.measures.utilization import IDLE_PCT
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 CLASSES = (
     "unused", "startup", "io_wait", "cpu_bound", "launch_bound", "limited", "bandwidth_bound", "compute_bound",
@@ -162,7 +162,7 @@ class _Signs:
 def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
     """For each class the samples that are in it: those of a trial with its signature and none before it."""
     work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
-    idle, full = util <= IDLE_PCT, util >= BUSY_PCT
+    idle, full = util <= IDLE_PCT, util >= SATURATED_PCT
     hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
     within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
     nothing = np.zeros(len(util), bool)
@@ -171,7 +171,7 @@ def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
         "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
         "io_wait": (util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT),
         "cpu_bound": (util < SOFT_PCT) & hot,
-        "launch_bound": (util < BUSY_PCT) & hot & low_power,
+        "launch_bound": (util < SATURATED_PCT) & hot & low_power,
         "limited": (util >= SOFT_PCT) & signs.throttled,
         "bandwidth_bound": full & (signs.mem_util_pct >= BANDWIDTH_PCT) & within,
         "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),

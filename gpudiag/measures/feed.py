@@ -15,13 +15,13 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
-from gpudiag.measures.utilization import IDLE_PCT
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 HOT_PCT = 90.0
 SOFT_PCT = 50.0
 IO_WAIT_PCT = 50.0
-BUSY_PCT = 90.0
+SATURATED_PCT = 90.0
 NEAREST_S = 15.0
 HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 
@@ -85,7 +85,7 @@ def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dic
     spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
     used, active = columns.get("mem_used_mib"), columns.get("sm_active_pct")
     ratio = power_ratio(work, columns.get("power_w"), board["limit_w"])
-    busy = at & (work.util_pct >= BUSY_PCT)
+    busy = at & (work.util_pct >= SATURATED_PCT)
     return {
         "work_s": float(weight.sum()),
         "p95_pct": p95,

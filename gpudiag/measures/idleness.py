@@ -10,12 +10,12 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.timeline import IDLE_PCT
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 HELD_PCT = 10.0
 HELD_MIB = 1024.0

@@ -13,12 +13,12 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
-from gpudiag.measures._time.timeline import IDLE_PCT, Samples, Window
+from gpudiag.measures._time.timeline import Samples, Window
 from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.run import Run
-from gpudiag.schema import text_dtype
+from gpudiag.schema import IDLE_PCT, text_dtype
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.timeline import IDLE_PCT
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import by_gpu, cells
-from gpudiag.measures.utilization import BUSY_PCT
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 MIN_SHARE = 0.1
 MIN_SAMPLES = 20

@@ -10,13 +10,13 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.periodicity import find_period
-from gpudiag.measures._time.timeline import IDLE_PCT
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import Work, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 LONGEST_S = 600.0
 """Without trials an idle stretch longer than this lies between jobs and is no stall."""

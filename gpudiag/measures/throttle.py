@@ -15,8 +15,8 @@ from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
-from gpudiag.measures.utilization import BUSY_PCT
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT
 
 POWER_BITS = 0x4 | 0x80
 THERMAL_BITS = 0x20 | 0x40

@@ -27,11 +27,8 @@ from gpudiag.measures.sampling import (
     longest_period_s,
 )
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
-IDLE_PCT = 10.0
-"""At or below this a GPU is idle (SageMaker LowGPUUtilization, gpu_threshold 10)."""
-BUSY_PCT = 50.0
-"""From here on it is busy (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
 BASELINE_PCT = 5.0
 BASELINE_MIB = 300.0
 

@@ -9,6 +9,7 @@ from gpudiag.display.format import percent, plural, quantity, safe
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
 from gpudiag.rules.engine import worst_of
+from gpudiag.schema import STATES
 
 LEVELS = ("critical", "warning", "info", "clear", "unknown")
 WENT = {
@@ -25,7 +26,6 @@ UTILIZATION = ("gpu-low-utilization", "gpu-unused")
 """Without a word of one of these nobody can call a run healthy."""
 ENOUGH = 1 / 3
 """Nor with less than this part of the checks that apply."""
-STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 
 
 def headline(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from gpudiag.display.blocks import Block, Cell, Figure, Heading, Note, Number, T
 from gpudiag.display.format import UNKNOWN, interval, named, percent, plural, quantity, safe, share
 from gpudiag.report.bottleneck import bottleneck
 from gpudiag.report.document import Document
-from gpudiag.report.headline import STATES
+from gpudiag.schema import STATES
 
 Columns = tuple[tuple[str, str], ...]
 """Names of facts and the words beside them."""
