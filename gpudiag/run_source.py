@@ -15,7 +15,7 @@ UNNAMED = "run"
 
 def is_whole(given: object) -> bool:
     """Whether this names a run as a whole: a folder or a run.toml, not one of its files."""
-    if not isinstance(given, str | Path) or is_url(given):
+    if not isinstance(given, str | Path) or given == "" or is_url(given):
         return False
     return Path(given).is_dir() or Path(given).suffix == ".toml"
 

@@ -171,7 +171,7 @@ def test_compare_takes_files_and_urls(
         (("--notebook", "gpu_report", "."), "gpu"),
         (("--notebook", "hpo_report", "gpu.csv", "sqlite:///optuna.db"), "optuna"),
     ],
-    ids=" ".join,
+    ids=str,
 )
 def test_reports_of_files(
     files: Path,
