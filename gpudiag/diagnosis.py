@@ -15,7 +15,6 @@ from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.measures import MEASURES
-from gpudiag.measures._time.once import sharing
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
 from gpudiag.report import document as documents
 from gpudiag.report import forecast as forecasts
@@ -281,7 +280,6 @@ class Plotter:
         return self.diagnosis.picture(name, width_in=width_in).figure
 
 
-@sharing()
 def diagnose(
     run: Run,
     *,

@@ -16,7 +16,6 @@ from gpudiag.advice.situation import Situation
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
-from gpudiag.measures._time.once import sharing
 from gpudiag.rules.engine import Verdict, worst_of
 from gpudiag.run import Run
 
@@ -79,7 +78,6 @@ class Advice(Shown):
         return combine([one.proposal.gain for one in chosen], self.bounds)
 
 
-@sharing()
 def advise(
     run: Run, profiles: Mapping[str, Any], findings: Iterable[Verdict], remedies: Iterable[Remedy] = REMEDIES
 ) -> Advice:

@@ -26,7 +26,6 @@ from gpudiag.comparison.side import Side, as_side
 from gpudiag.comparison.work import Consistency, consistency
 from gpudiag.display.format import safe
 from gpudiag.errors import ConfigError, NotMeasurable
-from gpudiag.measures._time.once import sharing
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import comparison as reports
@@ -249,7 +248,6 @@ class Comparisons(Sequence[Comparison]):
         return f"<Comparisons: {', '.join(f'{pair.experiment.name} {pair.verdict}' for pair in self.pairs)}>"
 
 
-@sharing()
 def compare(
     baseline: Run | Diagnosis | str | Path,
     experiment: Run | Diagnosis | str | Path | Sequence[Run | Diagnosis | str | Path],

@@ -6,10 +6,10 @@ import json
 
 import pandas as pd
 import pytest
+from gpudiag.measures._time.once import once, sharing
 from smallruns import gpu, run, trials
 
 import gpudiag as gd
-from gpudiag.measures._time.once import once, sharing
 
 
 class Thing:

@@ -21,11 +21,12 @@ from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.observed import Observed, observe
 from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Progress, Remaining, forecast_parallelism
+from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
-from gpudiag.measures._time.once import sharing
 from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.memo import MemoRun
 from gpudiag.run import Run
 
 if TYPE_CHECKING:
@@ -134,7 +135,6 @@ class Forecast(Shown):
         return tell(self)
 
 
-@sharing()
 def what_if(
     run: Run,
     parallel: Sequence[int | str] | str | None = None,
@@ -165,6 +165,7 @@ def what_if(
         from gpudiag.forecast.pruning.pruner import resolve_pruner
 
         resolve_pruner(pruner)
+    run = MemoRun.of(run)
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     gaps: dict[str, str] = {}
     progress("utilization by number of trials")
@@ -180,8 +181,9 @@ def what_if(
     if log is None:
         made = _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
     else:
-        peaks = _peaks(capacity, log)
-        made = _modelled(run, forecast_parallelism(log, wanted, remaining, overflow, peaks, progress))
+        progress("back-test on the second half of the log")
+        held, peaks = recent(run, lambda: progress("")), _peaks(capacity, log)
+        made = _modelled(run, forecast_parallelism(held, wanted, remaining, overflow, peaks, progress))
     if pruner is not None:
         progress("replay of the pruner")
         made = replace(made, pruner=_attempt("pruner", gaps, lambda: _replay(run, pruner, progress)))
