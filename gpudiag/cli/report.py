@@ -110,18 +110,20 @@ def _report_one(output: Path | None, notebook: str, parameters: dict[str, Any]) 
 
 
 def _name(parameters: dict[str, Any]) -> str:
-    """The folder of a report that was given none: as the run is called, else as its first input."""
+    """The folder of a report that was given none: as the run is called."""
     from gpudiag.load import MANIFEST
     from gpudiag.manifest import read_manifest
+    from gpudiag.naming import name_of
 
     path = Path(parameters.get("run_path") or ".")
-    folder = path if path.is_dir() else path.parent
     if parameters.get("run_path"):
+        folder = path if path.is_dir() else path.parent
         manifest = path if path.is_file() else folder / MANIFEST
         named = read_manifest(manifest).name if manifest.is_file() else ""
-        return folder_name(named or folder.resolve().name)
-    first = next((value for name in ("telemetry", "trials", "artifacts") if (value := parameters.get(name))), "run")
-    return folder_name(Path(str(first[0] if isinstance(first, list) else first)).stem)
+        return folder_name(named or name_of([folder]))
+    given = [parameters.get(kind) or [] for kind in ("telemetry", "trials", "artifacts")]
+    inputs = [one for kind in given for one in (kind if isinstance(kind, list) else [kind])]
+    return folder_name(name_of(inputs, parameters.get("study")))
 
 
 def _report_many(planned: list[Any], output: Path, notebook: str, parameters: dict[str, Any], jobs: int) -> str:

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.plots._draw.palette import INK, MUTED
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, duration_text, natural_unit, short
 
 if TYPE_CHECKING:
@@ -199,3 +199,11 @@ def alt_parallel_coordinates(costs: CostsProfile) -> str:
         low, high = memory[0].min() / MIB_PER_GIB, memory[0].max() / MIB_PER_GIB
         text += f", memory from {low:.1f} to {high:.1f} GiB"
     return text + "."
+
+
+PARALLEL_COORDINATES = Plot(
+    plot_parallel_coordinates,
+    alt_parallel_coordinates,
+    "Each line is a COMPLETE trial; dark ones took long. A parameter at which dark lines meet in one place is what "
+    "makes trials long.",
+)

@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
 from gpudiag.plots._draw.wording import counted, share_text
 
@@ -104,3 +104,11 @@ def alt_utilization(utilization: UtilizationProfile) -> str:
         low, high = means.idxmin(), means.idxmax()
         text += f" The means run from {means[low]:.0f} % (GPU {low}) to {means[high]:.0f} % (GPU {high})."
     return text
+
+
+UTILIZATION = Plot(
+    plot_utilization,
+    alt_utilization,
+    "Left: share of observed time at or below 10 %, between, and at 50 % or more. Beside it the spread over "
+    "time. A busy GPU had a kernel running; that does not say how much of the chip it used.",
+)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gpudiag import errors
 from gpudiag.errors import ConfigError, InputError, ReportError, nearest
 from gpudiag.report import pages
-from gpudiag.report.locate import find_notebook
+from gpudiag.report.locate import find_notebook, is_shipped
 from gpudiag.report.redact import redacted
 
 __all__ = ["ReportFiles", "check_parameters", "find_notebook", "run_notebook"]
@@ -182,7 +182,7 @@ def _execute(
             parameters,
             kernel_name="python3",
             progress_bar=progress,
-            kernel_manager_class=kernel_manager(scratch),
+            kernel_manager_class=kernel_manager(scratch, own_modules=not is_shipped(notebook)),
             shutdown_kernel="immediate",
             on_notebook_start=watch.started,
             on_cell_execute=watch.entered,
