@@ -48,6 +48,11 @@ class Memo:
             made: T = self._made[key]
             return made
 
+    def keep(self, key: Hashable, made: Any) -> None:
+        """Take ``made`` for what :meth:`once` gives for this key."""
+        with self._lock:
+            self._made[key] = made
+
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()  # a copy, or what goes to another process, begins empty
 

@@ -13,11 +13,11 @@ from gpudiag.advice.gains import Bounds, Combined, combine
 from gpudiag.advice.ranking import Recommendation, rank
 from gpudiag.advice.remedy import Proposal, Remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.analysis import Analysis
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.rules.engine import Verdict, worst_of
-from gpudiag.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,11 +79,11 @@ class Advice(Shown):
 
 
 def advise(
-    run: Run, profiles: Mapping[str, Any], findings: Iterable[Verdict], remedies: Iterable[Remedy] = REMEDIES
+    analysis: Analysis, profiles: Mapping[str, Any], findings: Iterable[Verdict], remedies: Iterable[Remedy] = REMEDIES
 ) -> Advice:
     """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run."""
     findings = tuple(findings)
-    now = Situation.of(run, profiles, findings)
+    now = Situation.of(analysis, profiles, findings)
     found = [one for one in (_recommend(item, now) for item in remedies) if one is not None]
     place = worst_of((v.rule, v.severity.value, v.caused_by) for v in findings)
     answered = {rule for one in found for rule in one.rules}

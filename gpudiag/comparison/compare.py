@@ -316,8 +316,7 @@ def _told_apart(baseline: Side, sides: list[Side]) -> list[Side]:
         if name in taken:
             suffix = "experiment" if len(sides) == 1 else f"experiment {place + 1}"
             name = f"{name} ({suffix})"
-            run = replace(side.run, info=replace(side.run.info, name=name))
-            side = Side(run, side.profiles)
+            side = Side(side.analysis, name)
         taken.add(name)
         out.append(side)
     return out

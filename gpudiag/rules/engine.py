@@ -29,6 +29,7 @@ from gpudiag.units import unit_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from gpudiag.analysis import Analysis
     from gpudiag.run import Run
 
 MIN_COVERAGE_PCT = 80.0
@@ -234,11 +235,11 @@ def _check_value(r: Rule, name: str, value: float) -> None:
 
 
 def judge_all(
-    rules: Iterable[Rule], profiles: Profiles, thresholds: Mapping[str, Mapping[str, float]]
+    rules: Iterable[Rule], analysis: Analysis, thresholds: Mapping[str, Mapping[str, float]]
 ) -> tuple[Verdict, ...]:
     """One verdict per rule, in the order of the rules; findings that explain each other are linked."""
     rules = tuple(rules)
-    verdicts = [_judge(r, profiles, thresholds[r.id]) for r in rules]
+    verdicts = [_judge(r, analysis, thresholds[r.id]) for r in rules]
     found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
     return tuple(
         replace(v, caused_by=_cause(r, v, found)) if v.rule in found else v
@@ -287,37 +288,10 @@ def _gpus(verdict: Verdict) -> set[str]:
     return {gpu for gpu in str(verdict.where.get("gpu", "")).split(", ") if gpu}
 
 
-@dataclass(eq=False)
-class Profiles:
-    """Profiles of one run, each measured at most once. ``profiles[measure_utilization]``."""
-
-    run: Run
-    _made: dict[Callable[[Run], Any], Any] = field(default_factory=dict)
-
-    def __getitem__(self, measure: Callable[[Run], Any]) -> Any:
-        """The profile; raises NotMeasurable, the same one each time."""
-        if measure not in self._made:
-            try:
-                self._made[measure] = measure(self.run)
-            except NotMeasurable as missing:
-                self._made[measure] = missing
-        made = self._made[measure]
-        if isinstance(made, NotMeasurable):
-            raise made
-        return made
-
-    def get(self, measure: Callable[[Run], Any]) -> Any | None:
-        """The profile, or None where the run lacks the data."""
-        try:
-            return self[measure]
-        except NotMeasurable:
-            return None
-
-
-def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verdict:
+def _judge(r: Rule, analysis: Analysis, thresholds: Mapping[str, float]) -> Verdict:
     blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
     try:
-        profile = profiles[r.measure]
+        profile = analysis[r.measure]
         evidence = r.judge(profile, **thresholds)
     except NotMeasurable as missing:
         return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
@@ -335,7 +309,7 @@ def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verd
             margin=evidence.margin,
             held_gpu_h=evidence.held_gpu_h,
         )
-    if short := _too_short(profile, profiles):
+    if short := _too_short(profile, analysis):
         return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy="Record for longer.")
     coverage = getattr(profile, "coverage_pct", 100.0)
     if not coverage >= MIN_COVERAGE_PCT:
@@ -350,11 +324,11 @@ def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verd
     return blank
 
 
-def _too_short(profile: Any, profiles: Profiles) -> str:
+def _too_short(profile: Any, analysis: Analysis) -> str:
     """Why a profile of the GPUs holds too little to say that nothing is wrong; empty where it holds enough."""
     from gpudiag.measures.sampling import measure_sampling
 
-    sampling = profiles.get(measure_sampling) if hasattr(profile, "per_gpu") else None
+    sampling = analysis.get(measure_sampling) if hasattr(profile, "per_gpu") else None
     if sampling is None:
         return ""
     seconds, n = sampling.per_gpu.reindex(columns=["observed_s", "n_samples"]).astype(float).max()

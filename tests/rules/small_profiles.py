@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from gpudiag.analysis import Analysis
 from gpudiag.measures.agreement import AgreementProfile, measure_agreement
 from gpudiag.measures.balance import BalanceProfile, measure_balance
 from gpudiag.measures.events import EventsProfile, measure_events
@@ -28,7 +29,7 @@ from gpudiag.measures.stalls import StallsProfile, measure_stalls
 from gpudiag.measures.throttle import ThrottleProfile, measure_throttle
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
-from gpudiag.rules.engine import Profiles, Rule, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Rule, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 NAN = float("nan")
@@ -123,7 +124,7 @@ def profile(kind: type, gpus: Mapping[str, Mapping[str, Any]] | None = None, **s
 
 def verdict(rule: Rule, found: Any, **thresholds: float) -> Verdict:
     """What the engine makes of that rule on that profile."""
-    profiles = Profiles(Run(), {MEASURE_OF[type(found)]: found})
+    profiles = Analysis(Run(), {MEASURE_OF[type(found)]: found})
     overrides = {rule.id: thresholds} if thresholds else {}
     (one,) = judge_all((rule,), profiles, check_thresholds((rule,), overrides))
     return one
