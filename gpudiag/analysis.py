@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.faults import Failed, Fault, attempt
 from gpudiag.memo import MemoRun
 from gpudiag.run import Run
 
@@ -39,8 +40,19 @@ class Analysis:
             self.run.memo.keep(("profile", measure), profile)
 
     def __getitem__(self, measure: Measure) -> Any:
-        """The profile. Raises NotMeasurable, the same one each time."""
-        return self.run.memo.once(("profile", measure), lambda: measure(self.run))
+        """The profile. Raises NotMeasurable, the same one each time: Failed where the measure itself failed."""
+        return self.run.memo.once(("profile", measure), lambda: self._measured(measure))
+
+    def _measured(self, measure: Measure) -> Any:
+        made = attempt(f"measure {measure.__name__.removeprefix('measure_')}", lambda: measure(self.run))
+        if isinstance(made, Fault):
+            raise Failed(made)
+        return made
+
+    @property
+    def failed(self) -> tuple[Fault, ...]:
+        """Faults of the measures asked for so far."""
+        return tuple(error.fault for error in self.run.memo.errors if isinstance(error, Failed))
 
     def get(self, measure: Measure) -> Any | None:
         """The profile, or None where the run lacks the data."""

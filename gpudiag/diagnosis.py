@@ -16,6 +16,8 @@ from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
+from gpudiag.faults import Failed, Fault
+from gpudiag.faults import strict as strictly
 from gpudiag.measures import MEASURES
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
 from gpudiag.report import document as documents
@@ -53,6 +55,7 @@ class Diagnosis:
 
     ``verdicts``: one a rule, in the order of the rules. ``profiles``: by topic, those that the run
     allows; ``missing``: by topic, why the others are not. ``thresholds``: those in force, by rule id.
+    ``strict``: faults of gpudiag are raised; None is what :func:`gpudiag.faults.strict` says.
     """
 
     analysis: Analysis
@@ -64,6 +67,7 @@ class Diagnosis:
     preset: str = ""
     suppressions: tuple[Applied, ...] = ()
     left_out: frozenset[str] = frozenset()
+    strict: bool | None = None
 
     @property
     def run(self) -> Run:
@@ -82,6 +86,16 @@ class Diagnosis:
         return Verdicts(_symptoms_after_causes(ranked))
 
     @property
+    def errors(self) -> tuple[Fault, ...]:
+        """Faults of gpudiag itself: measures, rules and remedies that failed, each once."""
+        return self._errors(self.advice)
+
+    def _errors(self, advice: Advice) -> tuple[Fault, ...]:
+        measures = [gap.fault for gap in self.missing.values() if isinstance(gap, Failed)]
+        rules = [verdict.fault for verdict in self.verdicts if verdict.fault is not None]
+        return tuple(dict.fromkeys((*measures, *rules, *advice.errors)))
+
+    @property
     def ledger(self) -> Any | None:
         """The profile of the GPU-time ledger, None where it was not measured."""
         return self.profiles.get("ledger")
@@ -97,7 +111,9 @@ class Diagnosis:
         known = [verdict for verdict in self.findings if verdict.remedy]
         place = worst_of((v.rule, v.severity.value, v.caused_by) for v in known)
         rule = None if place is None else known[place].rule
-        return advise(self.analysis, self.profiles, self.findings, [one for one in REMEDIES if rule in one.answers])
+        remedies = [one for one in REMEDIES if rule in one.answers]
+        with strictly(self.strict):
+            return advise(self.analysis, self.profiles, self.findings, remedies)
 
     @property
     def recommendations(self) -> Recommendations:
@@ -107,7 +123,8 @@ class Diagnosis:
     @cached_property
     def advice(self) -> Advice:
         """The remedies proposed for this run, and what they bring together."""
-        return advise(self.analysis, self.profiles, self.findings)
+        with strictly(self.strict):
+            return advise(self.analysis, self.profiles, self.findings)
 
     def plan(self, ids: Iterable[str] | None = None) -> Plan:
         """The plan of these remedies, by default of all that need not be verified first. Raises ConfigError for an
@@ -134,7 +151,7 @@ class Diagnosis:
     @property
     def show(self) -> Show:
         """Sections for a notebook: ``show.findings``, ``show.trials`` ..."""
-        return Show(self._document, self._draw, self._sections, self.left_out)
+        return Show(self._document, self._draw, self._sections, self.left_out, self.strict)
 
     @property
     def forecast(self) -> Forecast:
@@ -143,7 +160,8 @@ class Diagnosis:
         """
         if len(self.run.trials) > MOST_FORECAST:
             raise NotMeasurable(f"With {len(self.run.trials):,} trials a forecast takes long.", "Use gpudiag whatif.")
-        return self.analysis.forecast()
+        with strictly(self.strict):
+            return self.analysis.forecast()
 
     @property
     def _sections(self) -> Mapping[str, Section]:
@@ -226,17 +244,19 @@ class Diagnosis:
         return self._built(self.advice)
 
     def _built(self, advice: Advice) -> dict[str, Any]:
-        return documents.build(
-            self.run,
-            findings=self.findings,
-            verdicts=self.verdicts,
-            rules=self.rules,
-            profiles=self.profiles,
-            missing=self.missing,
-            advice=advice,
-            preset=self.preset,
-            suppressions=self.suppressions,
-        )
+        with strictly(self.strict):
+            return documents.build(
+                self.run,
+                findings=self.findings,
+                verdicts=self.verdicts,
+                rules=self.rules,
+                profiles=self.profiles,
+                missing=self.missing,
+                advice=advice,
+                preset=self.preset,
+                suppressions=self.suppressions,
+                errors=self._errors(advice),
+            )
 
     def _draw(self, name: str) -> Picture | None:
         try:
@@ -246,7 +266,7 @@ class Diagnosis:
 
     def _notebook(self, *, pictures: bool = True) -> Any:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
-        show = self.show if pictures else Show(self._document, lambda name: None, self._sections)
+        show = self.show if pictures else Show(self._document, lambda name: None, self._sections, strict=self.strict)
         return pages.filled("run_report", show)
 
 
@@ -304,6 +324,7 @@ def diagnose(
     preset: str = "",
     suppress: str | Path | Iterable[Suppression] = (),
     name: str = "",
+    strict: bool | None = None,
 ) -> Diagnosis:
     """Measure a run and judge it.
 
@@ -316,11 +337,25 @@ def diagnose(
             ``thresholds`` go before them.
         suppress: a gpudiag.toml, or entries like those in it: findings that need not be told.
         name: a title in place of the run's own name.
+        strict: raise an unexpected exception of a measure, rule, remedy, figure or section, in place of telling it as
+            a verdict or note of status ERROR; default: what :func:`gpudiag.faults.strict` says, else False.
 
     Raises:
         ConfigError: a threshold, a preset or a suppression is unknown or out of range; nothing was measured then.
     """
-    rules = tuple(rules)
+    with strictly(strict):
+        return _diagnose(run, tuple(rules), thresholds, preset, suppress, name, strict)
+
+
+def _diagnose(
+    run: Run,
+    rules: tuple[Rule, ...],
+    thresholds: Thresholds | str,
+    preset: str,
+    suppress: str | Path | Iterable[Suppression],
+    name: str,
+    strict: bool | None,
+) -> Diagnosis:
     limits = effective_thresholds(run, rules, thresholds, preset)
     entries = _suppressions(suppress, rules)
     if name:
@@ -328,7 +363,7 @@ def diagnose(
     analysis = Analysis(run)
     verdicts, applied = apply_suppressions(judge_all(rules, analysis, limits), entries, run.info.name, date.today())
     made, missing = analysis.profiles(dict.fromkeys((*MEASURES, *(rule.measure for rule in rules))))
-    return Diagnosis(analysis, Verdicts(verdicts), made, missing, limits, rules, preset, applied)
+    return Diagnosis(analysis, Verdicts(verdicts), made, missing, limits, rules, preset, applied, strict=strict)
 
 
 def _suppressions(given: str | Path | Iterable[Suppression], rules: tuple[Rule, ...]) -> tuple[Suppression, ...]:

@@ -19,7 +19,6 @@ from functools import wraps
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from gpudiag.errors import NotMeasurable
 from gpudiag.run import Run
 
 P = ParamSpec("P")
@@ -31,19 +30,21 @@ class Memo:
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
-        self._gaps: dict[Hashable, NotMeasurable] = {}
+        self._errors: dict[Hashable, Exception] = {}
         self._lock = RLock()
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` gave for this key. Raises the NotMeasurable that it raised; any other exception is not kept."""
+        """What ``make`` gave for this key. What it raised is kept and raised each time, but for a full memory."""
         with self._lock:
-            if key in self._gaps:
-                raise self._gaps[key].with_traceback(None)
+            if key in self._errors:
+                raise self._errors[key]
             if key not in self._made:
                 try:
                     self._made[key] = make()
-                except NotMeasurable as gap:
-                    self._gaps[key] = gap
+                except MemoryError:
+                    raise
+                except Exception as error:
+                    self._errors[key] = error
                     raise
             made: T = self._made[key]
             return made
@@ -52,6 +53,12 @@ class Memo:
         """Take ``made`` for what :meth:`once` gives for this key."""
         with self._lock:
             self._made[key] = made
+
+    @property
+    def errors(self) -> list[Exception]:
+        """What was raised."""
+        with self._lock:
+            return list(self._errors.values())
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()  # a copy, or what goes to another process, begins empty

@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "schema", "units", "interpreter"),
+    ("errors", "faults", "facts", "schema", "units", "interpreter"),
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),

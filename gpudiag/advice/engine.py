@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
@@ -17,6 +18,7 @@ from gpudiag.analysis import Analysis
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
+from gpudiag.faults import Fault, attempt
 from gpudiag.rules.engine import Verdict, worst_of
 
 if TYPE_CHECKING:
@@ -34,13 +36,15 @@ EXCLUSIVE = (
 class Advice(Shown):
     """``recommendations``: best first. ``corrections``: sentences on what the numbers of this run refute.
 
-    ``unanswered``: findings for which no remedy applies; their rules' own advice stands.
+    ``unanswered``: findings for which no remedy applies; their rules' own advice stands. ``errors``: remedies that
+    failed by a fault of gpudiag.
     """
 
     recommendations: tuple[Recommendation, ...]
     corrections: tuple[str, ...]
     unanswered: tuple[Verdict, ...]
     bounds: Bounds
+    errors: tuple[Fault, ...] = ()
 
     def blocks(self) -> list[Block]:
         """The options by safety and what the numbers refute."""
@@ -84,14 +88,20 @@ def advise(
     """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run."""
     findings = tuple(findings)
     now = Situation.of(analysis, profiles, findings)
-    found = [one for one in (_recommend(item, now) for item in remedies) if one is not None]
+    bounds = attempt("bounds of gains", lambda: now.bounds)
+    if isinstance(bounds, Fault):
+        return Advice((), (), tuple(v for v in findings if v.remedy), Bounds(), (bounds,))
+    made = [attempt(f"remedy {item.id}", partial(_recommend, item, now)) for item in remedies]
+    found = [one for one in made if isinstance(one, Recommendation)]
+    refuted = attempt("corrections", lambda: corrections(now) if findings or now.worth_filling else ())
     place = worst_of((v.rule, v.severity.value, v.caused_by) for v in findings)
     answered = {rule for one in found for rule in one.rules}
     return Advice(
-        rank(found, now.bounds, None if place is None else findings[place].rule),
-        corrections(now) if findings or now.worth_filling else (),
+        rank(found, bounds, None if place is None else findings[place].rule),
+        () if isinstance(refuted, Fault) else refuted,
         tuple(v for v in findings if v.rule not in answered and v.remedy),
-        now.bounds,
+        bounds,
+        tuple(one for one in (*made, refuted) if isinstance(one, Fault)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,11 +20,14 @@ from gpudiag.cli._arguments import (
     suppression_file,
 )
 from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._faults import read_faults, telling
 from gpudiag.cli._options import (
     Artifacts,
+    Debug,
     Parameters,
     Preset,
     SetThreshold,
+    Strict,
     Study,
     Suppress,
     Telemetry,
@@ -55,46 +59,53 @@ def report(
     preset: Preset = "",
     threshold: SetThreshold = None,
     suppress: Suppress = None,
+    strict: Strict = False,
+    debug: Debug = False,
 ) -> None:
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
     check_given(runs, telemetry, trials, artifacts)
     one_of("--fail-on", fail_on, LEVELS)
     from gpudiag.report.batch import left_out, plan_jobs
-    from gpudiag.report.notebooks import find_notebook, has_parameter
+    from gpudiag.report.notebooks import errors_of, find_notebook, has_parameter
 
-    planned = plan_jobs(runs or [])
-    chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
-    options = {name: value for name, value in chosen.items() if value} | assignments(parameter or [])
-    if len(planned) > 1:
-        if telemetry or trials or artifacts:
-            raise ConfigError("got several runs and single inputs as well; give one or the other.")
-        unread = [str(path) for run in runs or [] for path in left_out(run)]
-        if unread:
-            typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
-        given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
-        level = _report_many(planned, output or Path("reports"), notebook, given, jobs)
-    else:
-        run = planned[0].run if planned else None
-        inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
-        options |= {("run_path" if name == "path" else name): value for name, value in inputs.items()}
-        known = suppression_file(suppress, run)
-        if known and (suppress or has_parameter(find_notebook(notebook), "suppress")):
-            options = {"suppress": known} | options
-        level = _report_one(output, notebook, options)
-    if level == "failed":
-        raise typer.Exit(2)
-    if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:
-        raise typer.Exit(1)
+    with telling(debug=debug, strict=strict) as faults:
+        planned = plan_jobs(runs or [])
+        chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
+        options = {name: value for name, value in chosen.items() if value} | assignments(parameter or [])
+        if len(planned) > 1:
+            if telemetry or trials or artifacts:
+                raise ConfigError("got several runs and single inputs as well; give one or the other.")
+            unread = [str(path) for run in runs or [] for path in left_out(run)]
+            if unread:
+                typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
+            given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
+            level = _report_many(planned, output or Path("reports"), notebook, given, jobs)
+            for job in planned:
+                held = read_faults(errors_of((output or Path("reports")) / job.folder))
+                faults += [replace(fault, part=f"{job.folder}: {fault.part}") for fault in held]
+        else:
+            run = planned[0].run if planned else None
+            inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+            options |= {("run_path" if name == "path" else name): value for name, value in inputs.items()}
+            known = suppression_file(suppress, run)
+            if known and (suppress or has_parameter(find_notebook(notebook), "suppress")):
+                options = {"suppress": known} | options
+            folder = output or Path("reports") / _name(options)
+            level = _report_one(folder, notebook, options)
+            faults += read_faults(errors_of(folder))
+        if level == "failed":
+            raise typer.Exit(2)
+        if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:
+            raise typer.Exit(1)
 
 
-def _report_one(output: Path | None, notebook: str, parameters: dict[str, Any]) -> str:
+def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     """Make one report; returns the level of its verdict."""
     from gpudiag.report.notebooks import DOCUMENT, check_parameters, find_notebook, run_notebook
     from gpudiag.report.text import headline
 
     console = console_for(stderr=True)
     check_parameters(find_notebook(notebook), parameters)
-    folder = output or Path("reports") / _name(parameters)
     check_output(folder)
     with spinner(console, "reading the run"):
         files = run_notebook(notebook, folder, parameters)

@@ -13,7 +13,7 @@ import pandas as pd
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures.base import clean
-from gpudiag.measures.utilization import IDLE_PCT
+from gpudiag.schema import IDLE_PCT
 
 PARAMS = "params."
 SAME_PERIOD = 0.1

@@ -14,8 +14,9 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import INK, MUTED, RULE
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.telemetry import MAX_LINES, MIB_PER_GIB, draw_over_time, row_colors, traces
+from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
 from gpudiag.plots._draw.wording import counted
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     import pandas as pd

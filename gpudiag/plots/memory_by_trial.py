@@ -17,9 +17,10 @@ from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plots._draw.axes import day_numbers, legend_above, time_axis
 from gpudiag.plots._draw.palette import INK, MUTED, RULE, STATE_COLORS, darker
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.telemetry import MIB_PER_GIB, Trace, column_edges, extent, reduce, traces
+from gpudiag.plots._draw.telemetry import Trace, column_edges, extent, reduce, traces
 from gpudiag.plots._draw.wording import counted, share_text, short
 from gpudiag.schema import STATES
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,6 +18,7 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.plots._draw.palette import INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, duration_text, natural_unit, short
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,6 @@ WIDE = 100.0
 """A parameter that spans more than this factor is drawn on a logarithmic axis."""
 PALE = -0.12
 """The colour map begins before the shortest trial: its first tenth is too pale on white."""
-MIB_PER_GIB = 1024.0
 MEMORY = (("process_mem_mib", "own process"), ("peak_mem_mib", "alone"), ("freed_mib", "freed at end"))
 """Columns that hold the memory of a trial, the surest first, and how it is known."""
 

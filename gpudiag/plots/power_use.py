@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import LOAD_BIN_PCT, LOAD_BINS, PowerProfile
-from gpudiag.measures.utilization import BUSY_PCT
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, CARD, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, natural
 from gpudiag.plots._draw.wording import counted, share_text, short
+from gpudiag.schema import BUSY_PCT
 
 if TYPE_CHECKING:
     import pandas as pd

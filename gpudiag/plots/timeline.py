@@ -19,10 +19,11 @@ from gpudiag.plots._draw.axes import count_axis, day_numbers, legend_above, time
 from gpudiag.plots._draw.cells import draw_ribbon
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.telemetry import MIB_PER_GIB, Trace, draw_lines, extent, traces
+from gpudiag.plots._draw.telemetry import Trace, draw_lines, extent, traces
 from gpudiag.plots._draw.wording import counted, duration_text, share_text
 from gpudiag.plots.memory import draw_capacity
 from gpudiag.schema import STATES
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     import pandas as pd

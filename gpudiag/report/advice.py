@@ -7,6 +7,7 @@ from typing import Any
 from gpudiag.advice.card import card, gain, options
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.format import hours
+from gpudiag.faults import fault_sentence
 from gpudiag.report.document import Document
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
@@ -14,9 +15,9 @@ NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time
 
 def advice(document: Document) -> list[Block]:
     """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
-    given = document["recommendations"]
+    given, failed = document["recommendations"], failures(document)
     if not given:
-        return [Note(NOTHING, "clear" if document["verdicts"] else "")]
+        return failed or [Note(NOTHING, "clear" if document["verdicts"] else "")]
     remedies = [one for one in given if "tier" in one]
     blocks: list[Block] = [
         Note(text) for text in (_plan(document["advice"]), *document["advice"]["corrections"]) if text
@@ -24,7 +25,13 @@ def advice(document: Document) -> list[Block]:
     if remedies:
         blocks.append(options(remedies))
     blocks += [card(one) for one in remedies]
-    return [*blocks, *(_plain(one) for one in given if "tier" not in one)]
+    return [*blocks, *(_plain(one) for one in given if "tier" not in one), *failed]
+
+
+def failures(document: Document) -> list[Block]:
+    """A note for each part of the advice that failed by a fault of gpudiag; checks say so themselves."""
+    parts = [one for one in document["errors"] if not one["part"].startswith(("measure ", "rule "))]
+    return [Note(fault_sentence(one), "error") for one in parts]
 
 
 def _plan(entry: dict[str, Any]) -> str:

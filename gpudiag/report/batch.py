@@ -20,8 +20,6 @@ from gpudiag.readers.identify import identify
 from gpudiag.report.index import Index, Row, failed, read_row
 from gpudiag.report.notebooks import DOCUMENT
 
-FAILED = 2
-
 
 @dataclass(frozen=True)
 class Job:
@@ -136,7 +134,7 @@ def _report(job: Job, output: Path, options: Sequence[str]) -> Row:
     (folder / DOCUMENT).unlink(missing_ok=True)  # what an earlier batch left is not this run's
     command = module_command("gpudiag", ["report", str(job.run), "-o", str(folder), *options])
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if (folder / DOCUMENT).is_file() and done.returncode != FAILED:
+    if (folder / DOCUMENT).is_file() and done.returncode == 0:
         return read_row(folder, job.folder)
     said = done.stderr.strip().splitlines()
     reason = said[-1].removeprefix("gpudiag: ") if said else f"its process ended with {done.returncode}"

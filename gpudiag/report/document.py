@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from gpudiag import __version__
 from gpudiag.advice.engine import Advice
 from gpudiag.advice.export import advice_entry, recommendation_entries
 from gpudiag.errors import NotMeasurable
+from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.window import ORPHAN
 from gpudiag.measures.base import clean, facts
 from gpudiag.report.headline import headline
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "gpudiag.diagnosis/1"
 PACKAGES = ("numpy", "pandas", "polars", "scipy", "matplotlib", "optuna", "papermill", "nbconvert")
+
+NO_ADVICE: dict[str, Any] = {
+    "busy_pct": None, "ceiling": None, "plan": [], "combined": None, "saved_gpu_h": None, "corrections": []
+}  # fmt: skip
 
 Document = Mapping[str, Any]
 
@@ -45,10 +50,22 @@ def build(
     advice: Advice,
     preset: str = "",
     suppressions: Sequence[Applied] = (),
+    errors: Sequence[Fault] = (),
 ) -> dict[str, Any]:
     """The document of one diagnosis: findings first, in their order, then the other verdicts in theirs."""
     by_id = {rule.id: rule for rule in rules}
     others = [v for v in verdicts if v.status is not Status.FOUND]
+    failed = list(errors)
+
+    def part(name: str, make: Callable[[], Any], otherwise: Any = None) -> Any:
+        """A part of the document; ``otherwise`` where it fails by a fault of gpudiag."""
+        made = attempt(f"document's {name}", make)
+        if isinstance(made, Fault):
+            failed.append(made)
+            return otherwise
+        return made
+
+    measured = {topic: part(f"measure {topic}", partial(facts, profile)) for topic, profile in profiles.items()}
     document = {
         "schema": SCHEMA,
         "version": __version__,
@@ -56,15 +73,16 @@ def build(
         "headline": None,
         "inputs": [_plain(asdict(record)) for record in run.info.inputs],
         "clock": _clock(run),
-        "measures": {topic: facts(profile) for topic, profile in profiles.items()},
+        "measures": {topic: values for topic, values in measured.items() if values is not None},
         "not_measured": {topic: {"reason": gap.reason, "remedy": gap.remedy} for topic, gap in missing.items()},
-        "ledger": _ledger(profiles.get("ledger")),
-        "costs": _costs(profiles.get("costs")),
+        "ledger": part("ledger", lambda: _ledger(profiles.get("ledger"))),
+        "costs": part("costs", lambda: _costs(profiles.get("costs"))),
         "preset": preset or None,
         "verdicts": [_verdict(v, by_id[v.rule]) for v in (*findings, *others)],
         "suppressions": [_suppression(one) for one in suppressions],
-        "recommendations": _plain(recommendation_entries(advice)),
-        "advice": _plain(advice_entry(advice)),
+        "recommendations": part("recommendations", lambda: _plain(recommendation_entries(advice)), []),
+        "advice": part("advice", lambda: _plain(advice_entry(advice)), NO_ADVICE),
+        "errors": [fault.to_dict() for fault in failed],
         "environment": environment(),
     }
     document["headline"] = headline(document)

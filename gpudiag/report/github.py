@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.display.format import plural, safe
+from gpudiag.faults import fault_sentence
 from gpudiag.report.document import Document
 from gpudiag.report.suppressed import suppression_notes
 
@@ -15,10 +16,13 @@ COMMANDS = {"critical": "error", "warning": "warning", "info": "notice"}
 
 
 def github_annotations(document: Document) -> str:
-    """One line a finding, after one with the verdict; open checks are counted, ended suppressions said."""
+    """One line a finding, after one with the verdict, and a warning for each fault of gpudiag itself; open checks are
+    counted, ended suppressions said.
+    """
     head, counts = document["headline"], document["headline"]["counts"]
     lines = [_line("notice", f"gpudiag: {document['run']['name']}", head["verdict"])]
     lines += [_finding(verdict) for verdict in document["verdicts"] if verdict["status"] == "FOUND"]
+    lines += [_failed(one) for one in document["errors"]]
     lines += [_line("notice", "gpudiag: suppression", note) for note in suppression_notes(document)]
     if counts["not_assessed"]:
         rules = ", ".join(v["rule"] for v in document["verdicts"] if v["status"] == "NOT_ASSESSED")
@@ -31,6 +35,10 @@ def _finding(verdict: dict[str, Any]) -> str:
     todo = f"\nWhat to do: {verdict['remedy']}" if verdict["remedy"] else ""
     title = f"gpudiag {verdict['rule']}: {verdict['title']}"
     return _line(COMMANDS[verdict["severity"]], title, f"{verdict['summary'] or verdict['title']}{todo}")
+
+
+def _failed(one: dict[str, Any]) -> str:
+    return _line("warning", f"gpudiag ERROR: {one['part']}", fault_sentence(one))
 
 
 def _line(command: str, title: str, message: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpudiag.display.format import percent, plural, quantity, safe
+from gpudiag.display.format import plural, quantity, safe, share
+from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
 from gpudiag.rules.engine import worst_of
+from gpudiag.schema import STATES
 
 LEVELS = ("critical", "warning", "info", "clear", "unknown")
 WENT = {
@@ -25,7 +27,6 @@ UTILIZATION = ("gpu-low-utilization", "gpu-unused")
 """Without a word of one of these nobody can call a run healthy."""
 ENOUGH = 1 / 3
 """Nor with less than this part of the checks that apply."""
-STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 
 
 def headline(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,12 +37,24 @@ def headline(document: Mapping[str, Any]) -> dict[str, Any]:
         "level": level,
         "verdict": _verdict(level, counts),
         "counts": counts,
-        "sentences": [_where_time_went(document), _worst(document, counts), _next(document)],
+        "sentences": [
+            _said("where the time went", lambda: _where_time_went(document)),
+            _said("what is wrong most", lambda: _worst(document, counts)),
+            _said("what to do next", lambda: _next(document)),
+        ],
     }
 
 
+def _said(what: str, make: Callable[[], str]) -> str:
+    """A sentence, or that it could not be made by a fault of gpudiag."""
+    made = attempt(f"headline on {what}", make)
+    return f"{ERROR}: {made}" if isinstance(made, Fault) else made
+
+
 def _counts(document: Mapping[str, Any]) -> dict[str, int]:
-    counts = dict.fromkeys(("critical", "warning", "info", "clear", "not_assessed", "not_applicable", "suppressed"), 0)
+    counts = dict.fromkeys(
+        ("critical", "warning", "info", "clear", "not_assessed", "not_applicable", "suppressed", "error"), 0
+    )
     for verdict in document["verdicts"]:
         found = verdict["status"] == "FOUND"
         counts[verdict["severity"] if found else verdict["status"].lower()] += 1
@@ -52,6 +65,8 @@ def _level(document: Mapping[str, Any], counts: Mapping[str, int]) -> str:
     for severity in ("critical", "warning", "info"):
         if counts[severity]:
             return severity
+    if counts["error"]:
+        return "unknown"
     seen = any(v["rule"] in UTILIZATION and v["status"] == "CLEAR" for v in document["verdicts"])
     enough = counts["clear"] >= ENOUGH * (counts["clear"] + counts["not_assessed"])
     return "clear" if seen and enough else "unknown"
@@ -61,6 +76,8 @@ def _verdict(level: str, counts: Mapping[str, int]) -> str:
     """Part of the data can prove a fault, never health: the unassessed checks are always named."""
     open_checks = counts["not_assessed"]
     unsure = f"; {plural(open_checks, 'check')} could not be assessed" if open_checks else ""
+    if counts["error"]:
+        unsure += f"; {plural(counts['error'], 'check')} failed in gpudiag itself (ERROR)"
     if counts["suppressed"]:
         unsure += f"; {plural(counts['suppressed'], 'finding')} suppressed"
     found = [plural(counts["critical"], "critical finding"), plural(counts["warning"], "warning")]
@@ -69,6 +86,8 @@ def _verdict(level: str, counts: Mapping[str, int]) -> str:
         return f"NOT HEALTHY: {present}{unsure}."
     if level == "warning":
         return f"NEEDS ATTENTION: {present}{unsure}."
+    if level == "unknown" and counts["error"]:
+        return f"NOT FULLY CHECKED: nothing was found in {plural(counts['clear'], 'check')}{unsure}."
     if level == "unknown" and counts["clear"]:
         return f"NOT ENOUGH DATA: nothing was found in {plural(counts['clear'], 'check')}{unsure}."
     if level == "unknown":
@@ -91,7 +110,7 @@ def _where_time_went(document: Mapping[str, Any]) -> str:
     sentence = f"Of {total} on {who}, {', '.join(_shares(held, has_trials=facts['has_trials']))}"
     if facts.get("mean_util_pct") is not None:
         when = "from the first trial to the last" if facts["has_trials"] else "over the whole record"
-        sentence += f"; mean utilization was {percent(facts['mean_util_pct'])} {when}"
+        sentence += f"; mean utilization was {share(facts['mean_util_pct'])} {when}"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 
@@ -103,7 +122,7 @@ def _shares(held: Mapping[str, Any], *, has_trials: bool) -> list[str]:
     pct = {cell: 100 * value / held["total_gpu_s"] for cell, value in seconds.items()}
     order = sorted(pct, key=lambda cell: (cell != "busy", -pct[cell]))
     words = WENT if has_trials else {**WENT, "idle_no_trial": "was idle"}
-    return [f"{percent(pct[cell])} {words[cell]}" for cell in order if pct[cell] >= 0.5]
+    return [f"{share(pct[cell])} {words[cell]}" for cell in order if pct[cell] >= 0.5]
 
 
 def _without_ledger(document: Mapping[str, Any], trials: str) -> str:
@@ -112,7 +131,7 @@ def _without_ledger(document: Mapping[str, Any], trials: str) -> str:
         missing = "Without GPU utilization nobody can say where the GPU time went"
         return f"{missing}; {trials}." if trials else f"{missing}."
     who = "The GPU" if use.get("n_gpus") == 1 else f"The {use.get('n_gpus')} GPUs"
-    sentence = f"{who} averaged {percent(use['mean_pct'])} utilization"
+    sentence = f"{who} averaged {share(use['mean_pct'])} utilization"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 

@@ -77,6 +77,16 @@ def run_notebook(
     return files
 
 
+def errors_of(folder: Path) -> list[dict[str, Any]]:
+    """Faults of gpudiag itself that the report in a folder tells of: those of its diagnosis, sections and figures."""
+    document, notebook = folder / DOCUMENT, folder / "report.ipynb"
+    found = json.loads(document.read_text(encoding="utf-8")).get("errors", []) if document.is_file() else []
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"] if notebook.is_file() else []
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    shown = [output.get("metadata", {}).get("gpudiag", {}).get("error") for output in outputs]
+    return [*found, *(one for one in shown if one)]
+
+
 def _forget_json(notebook: NotebookNode) -> None:
     """Take our own parameter, and the path of the scratch folder in it, out of the executed copy."""
     for cell in notebook.cells:

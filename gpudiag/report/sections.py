@@ -22,6 +22,7 @@ from gpudiag.display.blocks import (
 )
 from gpudiag.display.evidence import pairs
 from gpudiag.display.format import label, length, named, plural, quantity, span, zone
+from gpudiag.faults import REPORT
 from gpudiag.report.advice import advice
 from gpudiag.report.answers import answer, recommended
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
@@ -64,8 +65,8 @@ def verdict(document: Document) -> list[Block]:
     head = document["headline"]
     counts = head["counts"]
     kinds = (("critical", "critical"), ("warning", "warning"), ("info", "info"), ("clear", "clear"),
-             ("unknown", "not_assessed"), ("none", "not_applicable"))  # fmt: skip
-    nouns = {"warning": "warnings", "info": "notes"}
+             ("error", "error"), ("unknown", "not_assessed"), ("none", "not_applicable"))  # fmt: skip
+    nouns = {"warning": "warnings", "info": "notes", "error": "ERRORs"}
     chips = [
         Chip(level, plural(counts[key], NAMES[level], nouns.get(level, NAMES[level])))
         for level, key in kinds
@@ -113,8 +114,10 @@ def checks(document: Document) -> list[Block]:
     if not document["verdicts"]:
         return [Note("No check was run.")]
     found = of_status(document, "FOUND")
-    silenced = of_status(document, "SUPPRESSED")
-    blocks: list[Block] = [table for table in (_results([*found, *silenced]), _open(document)) if table.rows]
+    silenced, failed = of_status(document, "SUPPRESSED"), of_status(document, "ERROR")
+    told = (_results([*found, *failed, *silenced]), _open(document))
+    blocks: list[Block] = [table for table in told if table.rows]
+    blocks += [Note(REPORT, "error")] if failed else []
     blocks += [Note(text) for text in suppression_notes(document)]
     clear, absent = of_status(document, "CLEAR"), of_status(document, "NOT_APPLICABLE")
     if clear or absent:
@@ -160,7 +163,7 @@ def _said(verdict: dict[str, Any]) -> str:
 def _status(verdict: dict[str, Any]) -> Chip:
     if verdict["status"] == "SUPPRESSED":
         return Chip("none", "suppressed")
-    levels = {"CLEAR": "clear", "NOT_APPLICABLE": "none"}
+    levels = {"CLEAR": "clear", "NOT_APPLICABLE": "none", "ERROR": "error"}
     return Chip(levels.get(verdict["status"], verdict["severity"]))
 
 

@@ -7,14 +7,29 @@ import textwrap
 from gpudiag.advice.card import gain
 from gpudiag.display.blocks import MARKS, NAMES
 from gpudiag.display.format import label, named, plural, quantity, safe
+from gpudiag.faults import ERROR, Fault, attempt, fault_sentence
 from gpudiag.report.answers import answer, recommended
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
 from gpudiag.report.document import Document, of_status
 from gpudiag.report.sections import QUESTIONS, unassessed
 from gpudiag.report.suppressed import suppression_notes
 
-_COLORS = {"critical": "1;31", "warning": "33", "info": "36", "clear": "32", "unknown": "35", "none": "2"}
-_LEVELS = {"CLEAR": "clear", "NOT_ASSESSED": "unknown", "NOT_APPLICABLE": "none", "SUPPRESSED": "none"}
+_COLORS = {
+    "critical": "1;31",
+    "warning": "33",
+    "info": "36",
+    "clear": "32",
+    "unknown": "35",
+    "none": "2",
+    "error": "1;31",
+}
+_LEVELS = {
+    "CLEAR": "clear",
+    "NOT_ASSESSED": "unknown",
+    "NOT_APPLICABLE": "none",
+    "SUPPRESSED": "none",
+    "ERROR": "error",
+}
 
 
 def render(document: Document, width: int = 80, color: bool = False) -> str:
@@ -28,6 +43,8 @@ def render(document: Document, width: int = 80, color: bool = False) -> str:
             lines += [*_finding(document, verdict, width, color), ""]
     for note in suppression_notes(document):
         lines += [*_wrap(_plain(note), width, "  "), ""]
+    for one in document["errors"]:
+        lines += [*_wrap(f"{MARKS['error']} {NAMES['error']}: {_plain(fault_sentence(one))}", width, "    "), ""]
     lines += _table(document, width, color)
     return "\n".join(lines) + "\n"
 
@@ -49,7 +66,8 @@ def headline(document: Document, width: int = 80, color: bool = False) -> str:
     verdict = [_paint(line, head["level"], color) for line in _wrap(head["verdict"], width, "  ")]
     lines = [safe(document["run"]["name"]), *verdict, ""]
     said = [*zip(QUESTIONS, head["sentences"], strict=True)]
-    said.insert(1, (QUESTION, bottleneck_sentence(document)))
+    limit = attempt("sentence on what limited the run", lambda: bottleneck_sentence(document))
+    said.insert(1, (QUESTION, f"{ERROR}: {limit}" if isinstance(limit, Fault) else limit))
     for question, sentence in said:
         lines += _wrap(f"{question}: {_plain(sentence)}", width, "  ") if sentence else []
     return "\n".join(lines)
@@ -104,6 +122,8 @@ def _table(document: Document, width: int, color: bool) -> list[str]:
         mark = _paint(f"{MARKS[level]} {'suppressed' if silenced else NAMES[level]:<14}", level, color)
         title = textwrap.shorten(safe(verdict["title"]), max(width - 20, 20), placeholder=" ...")
         lines.append(f"  {mark}  {title}")
+        if level == "error":
+            lines += _wrap(_plain(verdict["reason"]), width, *[" " * 20] * 2)
         if silenced:
             lines += _wrap(_plain(f"{verdict['summary']} Suppressed: {verdict['reason']}"), width, *[" " * 20] * 2)
     for reason, verdicts in unassessed(document).items():

@@ -39,21 +39,22 @@ def test_a_copy_keeps_what_is_made_of_it_and_the_run_itself_nothing() -> None:
     assert [count(pickle.loads(pickle.dumps(copy))), count(deepcopy(copy))] == [7, 8]
 
 
-def test_what_cannot_be_measured_is_kept_and_what_was_interrupted_is_not() -> None:
+def test_what_failed_is_kept_and_what_was_interrupted_is_not() -> None:
     memo, tried = Memo(), []
 
-    def fail(error: Exception) -> None:
+    def fail(error: BaseException) -> None:
         tried.append(error)
         raise error
 
-    gap = NotMeasurable("no load", "record it")
-    for _ in range(2):
-        with pytest.raises(NotMeasurable) as raised:
-            memo.once("gap", lambda: fail(gap))
-        assert raised.value is gap
-        with pytest.raises(RuntimeError):
-            memo.once("interrupted", lambda: fail(RuntimeError("stop")))
-    assert [type(error) for error in tried] == [NotMeasurable, RuntimeError, RuntimeError]
+    for kind in (NotMeasurable, ZeroDivisionError, MemoryError, KeyboardInterrupt):
+        told = []
+        for _ in range(2):
+            with pytest.raises(kind) as raised:
+                memo.once(kind, lambda kind=kind: fail(kind("no")))  # type: ignore[misc]
+            told.append(raised.value)
+        assert (told[0] is told[1]) is issubclass(kind, NotMeasurable | ZeroDivisionError)
+    assert [type(error) for error in memo.errors] == [NotMeasurable, ZeroDivisionError]
+    assert len(tried) == 1 + 1 + 2 + 2
 
 
 def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:

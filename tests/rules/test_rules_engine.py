@@ -17,7 +17,6 @@ from gpudiag.rules.engine import (
     rule,
     worst_of,
 )
-from gpudiag.rules.wording import span
 from gpudiag.run import Run
 
 
@@ -193,13 +192,3 @@ def test_a_cause_is_large_enough_for_half_of_what_its_symptom_lost(load: float, 
 )
 def test_what_is_told_first_is_the_cause_of_the_first_serious_finding(listed: list, place: int | None) -> None:
     assert worst_of(listed) == place
-
-
-def test_spans_in_the_unit_of_a_person() -> None:
-    assert [span(s) for s in (45, 390, 8280, 46 * 3600, 72 * 3600)] == [
-        "45 s",
-        "6.5 min",
-        "2.3 h",
-        "46.0 h",
-        "3.0 days",
-    ]
