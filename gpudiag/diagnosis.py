@@ -11,8 +11,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
+from gpudiag.advice.ranking import Recommendations
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly

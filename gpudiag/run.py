@@ -8,12 +8,11 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.display.blocks import Block
-from gpudiag.display.shown import Shown
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import shown, without_secrets
 from gpudiag.readers.base import no_rows
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,12 +186,6 @@ class Run(Shown):
         from gpudiag.selection import trials_where
 
         return trials_where(self, test, equal)
-
-    def blocks(self) -> list[Block]:
-        """What was read, from when to when, on which GPUs, and what became of the trials."""
-        from gpudiag.display.contents import run_blocks
-
-        return run_blocks(self)
 
     def map_tables(self, change: Callable[[str, pd.DataFrame], pd.DataFrame]) -> Run:
         """A run whose every table is ``change(name, table)``; the rest is unchanged."""

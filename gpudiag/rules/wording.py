@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpudiag.display.format import duration, gpus, hours, plural
 from gpudiag.errors import NotMeasurable
+from gpudiag.report.format import duration, gpus, hours, plural
 
 span, count, gpu_hours = duration, plural, hours
 __all__ = ["count", "gpu_hours", "gpus", "need_fast_samples", "span", "worst_gpu"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpudiag.display.sentence import render
+from gpudiag.report.sentence import render
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Any
 
-from gpudiag.display.format import gpus, listed, named, plural, quantity
+from gpudiag.report.format import gpus, listed, named, plural, quantity
 
 EXACT = "exact"
 
