@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.clock import parse_zone
-from gpudiag.errors import ConfigError, InputError, InputNotFound, UnknownInput
+from gpudiag.errors import ConfigError, InputError, InputNotFound, StudyNotFound, UnknownInput
 from gpudiag.intake import Intake, take, take_trials, try_take
 from gpudiag.manifest import GpuOverride, Manifest, read_manifest
 from gpudiag.naming import name_of
@@ -26,6 +27,8 @@ from gpudiag.schema import STUDIES, TRIALS, conform
 
 MANIFEST = "run.toml"
 MAX_FILES = 20_000
+STORAGES = ("optuna-sqlite", "optuna-journal")
+"""Readers of files that hold studies by name."""
 
 
 def load_run(
@@ -166,9 +169,31 @@ def _search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]
             others.append(name)
     if not any(intake.data is not None for intake in intakes):
         raise _nothing(folder, others, intakes)
+    if options.study:
+        intakes = _of_study(options.study, folder, intakes)
     if not others:
         return intakes, []
     return intakes, [f"{len(others)} other files in the folder are none of the kinds read: {_some(others)}."]
+
+
+def _of_study(study: str, folder: Path, intakes: list[Intake]) -> list[Intake]:
+    """The inputs where one holds the study that was named; then it is no fault of the others that they do not.
+
+    Raises StudyNotFound. A trial table without names of studies takes the name that is given.
+    """
+    without = [intake for intake in intakes if isinstance(intake.error, StudyNotFound)]
+    unread = [str(intake.error) for intake in intakes if intake.error is not None]
+    of_trials = [intake.record for intake in intakes if isinstance(intake.data, Trials)]
+    if without and not any(record.reader in STORAGES for record in of_trials):
+        raise StudyNotFound(" ".join(unread))
+    if not of_trials and not unread:
+        raise StudyNotFound(f"{folder}: has no study '{study}'; it holds no study at all.")
+    return [_left_out(intake) if intake in without else intake for intake in intakes]
+
+
+def _left_out(intake: Intake) -> Intake:
+    note = f"Left out: {intake.record.error}"
+    return replace(intake, record=replace(intake.record, kind="trials", error=None, notes=(note,)), error=None)
 
 
 def _some(names: list[str]) -> str:

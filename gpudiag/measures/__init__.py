@@ -36,6 +36,7 @@ TOPICS = (
     "search",
     "agreement",
     "recorder",
+    "inputs",
 )
 
 MEASURES: tuple[Measure, ...]

@@ -14,6 +14,7 @@ from gpudiag.measures.events import EventsProfile, measure_events
 from gpudiag.measures.failures import FailuresProfile, measure_failures
 from gpudiag.measures.feed import FeedProfile, measure_feed
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
+from gpudiag.measures.inputs import InputsProfile, measure_inputs
 from gpudiag.measures.leak import LeakProfile, measure_leak
 from gpudiag.measures.loader import LoaderProfile, measure_loader
 from gpudiag.measures.memory import MemoryProfile, measure_memory
@@ -93,6 +94,7 @@ FRAMES = {
     "outliers": ["trial", "name", "state", "duration_s", "median_s"],
     "stated": ["what", "stated", "found"],
     "events": ["time", "kind", "xid", "detail"],
+    "unread": ["path", "error"],
 }
 MEASURE_OF: Mapping[type, Callable[[Run], Any]] = {
     UtilizationProfile: measure_utilization, MemoryProfile: measure_memory, PowerProfile: measure_power,
@@ -102,6 +104,7 @@ MEASURE_OF: Mapping[type, Callable[[Run], Any]] = {
     LoaderProfile: measure_loader, LeakProfile: measure_leak, ThrottleProfile: measure_throttle,
     EventsProfile: measure_events, FailuresProfile: measure_failures, SearchProfile: measure_search,
     AgreementProfile: measure_agreement, RecorderProfile: measure_recorder,
+    InputsProfile: measure_inputs,
 }  # fmt: skip
 
 
