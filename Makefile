@@ -39,7 +39,7 @@ lab: $(READY)
 	@$(BIN)/gpudiag lab
 
 samples: $(READY)
-	@$(BIN)/python -m gpudiag.simulation data/samples
+	@$(BIN)/python -m data.make_samples data/samples
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/examples/$(CASE)
 
 docs: $(READY)

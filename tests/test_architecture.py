@@ -11,13 +11,15 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "faults", "schema", "units", "interpreter"),
+    ("errors", "faults", "facts", "schema", "units", "interpreter"),
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
     ("run", "naming", "declared", "selection", "alignment", "intake", "load", "inspection"),
+    ("memo",),
     ("measures", "simulation"),
     ("forecast",),
+    ("analysis",),
     ("rules", "plots", "advice"),
     ("report", "record"),
     ("diagnosis",),

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import Profile
 from gpudiag.run import InputRecord, Run
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class InputsProfile(Profile):
-    """``unread``: path and error of each input that a reader recognised and could not read. ``n_inputs``: all that were
-    recognised. ``n_unread``: of these, those that could not be read.
-    """
+class UnreadInput(Row):
+    """An input that a reader recognised and could not read."""
 
-    unread: pd.DataFrame
-    n_inputs: int
-    n_unread: int
+    path: Column[str] = column("where it lies, as the run names it")
+    error: Column[str] = column("why it could not be read")
+
+
+class InputsProfile(Profile, topic="inputs"):
+    """What the run was read from."""
+
+    unread: Rows = table_of(UnreadInput)
+    n_inputs: Fact[int] = fact("inputs that a reader recognised", label="inputs")
+    n_unread: Fact[int] = fact("inputs that could not be read", label="not read")
 
 
 def measure_inputs(run: Run) -> InputsProfile:
@@ -27,7 +30,9 @@ def measure_inputs(run: Run) -> InputsProfile:
     if not run.info.inputs:
         raise NotMeasurable("The run was built in memory, without inputs.", "Load it with gpudiag.load_run.")
     unread = [(record.path, why) for record in run.info.inputs if (why := _why_unread(record))]
-    return InputsProfile(pd.DataFrame(unread, columns=["path", "error"]), len(run.info.inputs), len(unread))
+    return InputsProfile(
+        unread=pd.DataFrame(unread, columns=["path", "error"]), n_inputs=len(run.info.inputs), n_unread=len(unread)
+    )
 
 
 def _why_unread(record: InputRecord) -> str:

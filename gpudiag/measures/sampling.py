@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures._time.once import made_once
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
 from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import GPU, in_range
 
@@ -30,30 +31,52 @@ MIN_CAP_S = 3.0
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SamplingProfile(Profile):
-    """``per_gpu`` (index gpu): n_samples, start, end, span_s, median_period_s, cap_s, observed_s, unobserved_s,
-    coverage_pct, n_gaps, longest_gap_s (0 without gaps). ``gaps``: one row a gap (gpu, start, end, gap_s,
-    trials_ended: number of trials that ended FAIL within it, share_pct of the GPU's span), from the last stamp before
-    to the first stamp after it. ``coverage_pct`` is the least over GPUs of observed time over the expected span
-    (trials' span where trials exist). ``expected_s`` is that span; ``outside_pct`` the share of telemetry
-    that lies outside it (NaN without trials). Duplicates and steps back in time are counted by the readers.
-    """
+class GpuSampling(Row):
+    """A GPU."""
 
-    per_gpu: pd.DataFrame
-    gaps: pd.DataFrame
-    coverage_pct: float
-    median_period_s: float
-    n_gaps: int
-    longest_gap_s: float
-    expected_s: float
-    outside_pct: float
+    n_samples: Column[int] = column("samples")
+    start: Column[pd.Timestamp] = column("first sample")
+    end: Column[pd.Timestamp] = column("last sample")
+    span_s: Column[float] = column("from the first to the last")
+    median_period_s: Column[float] = column("median step between samples")
+    cap_s: Column[float] = column("longest time that one sample stands for")
+    observed_s: Column[float] = column("observed time")
+    unobserved_s: Column[float] = column("time in gaps")
+    coverage_pct: Column[float] = column("observed time over the expected span")
+    n_gaps: Column[int] = column("gaps", label="gaps")
+    longest_gap_s: Column[float] = column("longest gap, 0 without gaps", label="longest gap")
+
+
+class SamplingGap(Row):
+    """A gap, from the last stamp before to the first stamp after it."""
+
+    gpu: Column[str] = column("GPU")
+    start: Column[pd.Timestamp] = column("last stamp before", label="from")
+    end: Column[pd.Timestamp] = column("first stamp after")
+    gap_s: Column[float] = column("length")
+    trials_ended: Column[int] = column("trials that ended FAIL within it")
+    share_pct: Column[float] = column("share of the GPU's span")
+
+
+class SamplingProfile(Profile, topic="sampling"):
+    """What the telemetry covers. Duplicates and steps back in time are counted by the readers."""
+
+    per_gpu: Rows = table_of(GpuSampling)
+    gaps: Rows = table_of(SamplingGap)
+    coverage_pct: Fact[float] = fact("observed time over the expected span, the least of all GPUs")
+    median_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
+    n_gaps: Fact[int] = fact("gaps of all GPUs")
+    longest_gap_s: Fact[float] = fact("longest gap of any GPU, 0 without gaps")
+    expected_s: Fact[float] = fact("expected span: the trials' where there are any", label="length of the run")
+    outside_pct: Fact[float] = fact(
+        "share of telemetry outside the expected span, NaN without trials", label="observed outside the run"
+    )
 
 
 def measure_sampling(run: Run) -> SamplingProfile:
     """Period, coverage and gaps per GPU. Needs at least two samples of one GPU."""
     need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
-    samples = cells(run.gpu)
+    samples = cells(run)
     window = expected_window(run, samples)
     coverage = coverage_pct(samples, window)
     rows, gaps = {}, []
@@ -106,21 +129,29 @@ def sample_weights(time: pd.Series | np.ndarray) -> np.ndarray:
     """Seconds that each sample of one GPU stands for.
 
     ``time`` holds strictly increasing UTC stamps, or whole microseconds. The borders of the cells
-    are in :func:`cell_borders`; for all GPUs of a table at once use :func:`cells`.
+    are in :func:`cell_borders`; for all GPUs of a table at once use :func:`cells_of`.
     """
     time_us = microseconds(time) if isinstance(time, pd.Series) else np.asarray(time, np.int64)
     left, right = cell_borders(time_us)
     return (right - left) / SECOND_US
 
 
-def cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
+def cells(run: Run, *columns: str) -> pd.DataFrame:
+    """:func:`cells_of` the telemetry of a run."""
+    return _cells(run.gpu, _base_of(run), columns)
+
+
+def cells_of(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """The samples at which the first of ``columns`` is known, each with the stretch of time it stands for.
 
     Columns: gpu, time, start_us, end_us (cell borders, microseconds since 1970), weight_s, then
     ``columns``. Sorted by GPU (0, 1, 2, 10) and time; of two samples of a GPU at one time the last is
     kept. Values outside the schema's physical range count as unknown.
     """
-    base = _base(gpu)
+    return _cells(gpu, _base(gpu), columns)
+
+
+def _cells(gpu: pd.DataFrame, base: _Base, columns: tuple[str, ...]) -> pd.DataFrame:
     known = base.known
     if columns:
         first = gpu[columns[0]]
@@ -158,7 +189,11 @@ class _Base:
     cells: tuple[np.ndarray, np.ndarray, np.ndarray] | None
 
 
-@made_once
+@memoized
+def _base_of(run: Run) -> _Base:
+    return _base(run.gpu)
+
+
 def _base(gpu: pd.DataFrame) -> _Base:
     known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
     code, names = pd.factorize(gpu["gpu"])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = "parameters"
 DEMO = "hpo-aggressive-pruning"
-DEMO_PAIR = "idle-second-gpu"
+DEMO_PAIR = "second-worker"
 FILLED = ("run_path", "baseline_path", "experiment_path", "reports_path")
 SINGLE = {"gpu_report": ("telemetry",), "hpo_report": ("trials", "artifacts")}
 """Notebooks of single inputs, and which of them stand in for the run."""

@@ -30,6 +30,7 @@ from gpudiag.units import unit_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from gpudiag.analysis import Analysis
     from gpudiag.run import Run
 
 MIN_COVERAGE_PCT = 80.0
@@ -246,11 +247,11 @@ def _check_value(r: Rule, name: str, value: float) -> None:
 
 
 def judge_all(
-    rules: Iterable[Rule], profiles: Profiles, thresholds: Mapping[str, Mapping[str, float]]
+    rules: Iterable[Rule], analysis: Analysis, thresholds: Mapping[str, Mapping[str, float]]
 ) -> tuple[Verdict, ...]:
     """One verdict per rule, in the order of the rules; findings that explain each other are linked."""
     rules = tuple(rules)
-    verdicts = [_judge(r, profiles, thresholds[r.id]) for r in rules]
+    verdicts = [_judge(r, analysis, thresholds[r.id]) for r in rules]
     found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
     return tuple(
         replace(v, caused_by=_cause(r, v, found)) if v.rule in found else v
@@ -299,42 +300,9 @@ def _gpus(verdict: Verdict) -> set[str]:
     return {gpu for gpu in str(verdict.where.get("gpu", "")).split(", ") if gpu}
 
 
-@dataclass(eq=False)
-class Profiles:
-    """Profiles of one run, each measured at most once. ``profiles[measure_utilization]``."""
-
-    run: Run
-    _made: dict[Callable[[Run], Any], Any] = field(default_factory=dict)
-
-    def __getitem__(self, measure: Callable[[Run], Any]) -> Any:
-        """The profile; raises NotMeasurable, the same one each time: Failed where the measure itself failed."""
-        if measure not in self._made:
-            try:
-                made = attempt(f"measure {measure.__name__.removeprefix('measure_')}", lambda: measure(self.run))
-                self._made[measure] = Failed(made) if isinstance(made, Fault) else made
-            except NotMeasurable as missing:
-                self._made[measure] = missing
-        made = self._made[measure]
-        if isinstance(made, NotMeasurable):
-            raise made
-        return made
-
-    @property
-    def failed(self) -> tuple[Fault, ...]:
-        """Faults of the measures asked for so far."""
-        return tuple(made.fault for made in self._made.values() if isinstance(made, Failed))
-
-    def get(self, measure: Callable[[Run], Any]) -> Any | None:
-        """The profile, or None where the run lacks the data."""
-        try:
-            return self[measure]
-        except NotMeasurable:
-            return None
-
-
-def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verdict:
+def _judge(r: Rule, analysis: Analysis, thresholds: Mapping[str, float]) -> Verdict:
     blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
-    made = attempt(f"rule {r.id}", lambda: _concluded(r, profiles, thresholds, blank))
+    made = attempt(f"rule {r.id}", lambda: _concluded(r, analysis, thresholds, blank))
     return _error(blank, made) if isinstance(made, Fault) else made
 
 
@@ -342,9 +310,9 @@ def _error(blank: Verdict, fault: Fault) -> Verdict:
     return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=REPORT, fault=fault)
 
 
-def _concluded(r: Rule, profiles: Profiles, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
+def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
     try:
-        profile = profiles[r.measure]
+        profile = analysis[r.measure]
         evidence = r.judge(profile, **thresholds)
     except Failed as failed:
         return _error(blank, failed.fault)
@@ -364,7 +332,7 @@ def _concluded(r: Rule, profiles: Profiles, thresholds: Mapping[str, float], bla
             margin=evidence.margin,
             held_gpu_h=evidence.held_gpu_h,
         )
-    if short := _too_short(profile, profiles):
+    if short := _too_short(profile, analysis):
         return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy="Record for longer.")
     coverage = getattr(profile, "coverage_pct", 100.0)
     if not coverage >= MIN_COVERAGE_PCT:
@@ -379,11 +347,11 @@ def _concluded(r: Rule, profiles: Profiles, thresholds: Mapping[str, float], bla
     return blank
 
 
-def _too_short(profile: Any, profiles: Profiles) -> str:
+def _too_short(profile: Any, analysis: Analysis) -> str:
     """Why a profile of the GPUs holds too little to say that nothing is wrong; empty where it holds enough."""
     from gpudiag.measures.sampling import measure_sampling
 
-    sampling = profiles.get(measure_sampling) if hasattr(profile, "per_gpu") else None
+    sampling = analysis.get(measure_sampling) if hasattr(profile, "per_gpu") else None
     if sampling is None:
         return ""
     seconds, n = sampling.per_gpu.reindex(columns=["observed_s", "n_samples"]).astype(float).max()

@@ -22,11 +22,12 @@ from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.observed import Observed, observe
 from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Progress, Remaining, forecast_parallelism
+from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
-from gpudiag.measures._time.once import sharing
 from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.memo import MemoRun
 from gpudiag.run import Run
 
 if TYPE_CHECKING:
@@ -135,7 +136,6 @@ class Forecast(Shown):
         return tell(self)
 
 
-@sharing()
 def what_if(
     run: Run,
     parallel: Sequence[int | str] | str | None = None,
@@ -166,6 +166,7 @@ def what_if(
         from gpudiag.forecast.pruning.pruner import resolve_pruner
 
         resolve_pruner(pruner)
+    run = MemoRun.of(run)
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     try:
         return _made(run, numbers, pruner, restart_min, asked(progress))
@@ -189,9 +190,12 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     if log is None:
         made = _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
     else:
+        progress("back-test on the second half of the log")
         known = log
         modelled = _attempt("parallelism", gaps, lambda: _modelled(
-            run, forecast_parallelism(known, wanted, remaining, overflow, _peaks(capacity, known), progress)
+            run, forecast_parallelism(
+                recent(run, lambda: progress("")), wanted, remaining, overflow, _peaks(capacity, known), progress
+            )
         ))  # fmt: skip
         made = modelled or _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
     if pruner is not None:
