@@ -36,7 +36,7 @@ class InputNotFound(InputError, FileNotFoundError):
     @classmethod
     def run(cls, path: object) -> InputNotFound:
         """The error for a run that is not there."""
-        return cls(f"{path}: no such file or folder; expected a run folder or a run.toml.")
+        return cls(f"{path}: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.")
 
 
 class UnknownInput(InputError):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.clock import parse_zone
+from gpudiag.folder import walk
 from gpudiag.intake import try_take
-from gpudiag.load import MANIFEST, walk
-from gpudiag.manifest import read_manifest
+from gpudiag.manifest import MANIFEST, read_manifest
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.base import ReadOptions
 from gpudiag.run import InputRecord

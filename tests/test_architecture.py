@@ -15,7 +15,7 @@ LAYERS = (
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "naming", "declared", "selection", "alignment", "intake", "load", "inspection"),
+    ("run", "run_tables", "run_source", "declared", "selection", "alignment", "intake", "folder", "load", "inspection"),
     ("memo",),
     ("measures", "simulation"),
     ("forecast",),

@@ -42,7 +42,10 @@ def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("report", "no-run"), "no-run: no such file or folder; expected a run folder or a run.toml."),
+        (
+            ("report", "no-run"),
+            "no-run: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.",
+        ),
         (("report", ".", "no-run"), "no-run: no such file or folder"),
         (("diagnose", "no-run"), "no-run: no such file or folder"),
         (("export", "no-run"), "no-run: no such file or folder"),

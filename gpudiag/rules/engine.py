@@ -144,7 +144,18 @@ class Verdict(Shown):
 
 
 class Verdicts(Shown, tuple[Verdict, ...]):
-    """Verdicts in their order: a tuple that shows itself as a table."""
+    """Verdicts in their order: a tuple that shows itself as a table, and ``findings["gpu-unused"]`` by rule."""
+
+    def __getitem__(self, key: Any) -> Any:
+        """The verdict at a place or of a rule. Raises KeyError that names the rules there are."""
+        if not isinstance(key, str):
+            found = super().__getitem__(key)
+            return Verdicts(found) if isinstance(key, slice) else found
+        found = next((verdict for verdict in self if verdict.rule == key), None)
+        if found is None:
+            rules = [verdict.rule for verdict in self]
+            raise KeyError(f"no verdict of a rule '{key}' here; {nearest(key, rules) if rules else 'there is none'}")
+        return found
 
     def blocks(self) -> list[Block]:
         """A row a verdict: its level, what was looked for, what the data say."""

@@ -12,6 +12,8 @@ from gpudiag.rules.engine import (
     NotApplicable,
     Severity,
     Status,
+    Verdict,
+    Verdicts,
     check_thresholds,
     judge_all,
     rule,
@@ -192,3 +194,14 @@ def test_a_cause_is_large_enough_for_half_of_what_its_symptom_lost(load: float, 
 )
 def test_what_is_told_first_is_the_cause_of_the_first_serious_finding(listed: list, place: int | None) -> None:
     assert worst_of(listed) == place
+
+
+def test_verdicts_are_found_by_rule_by_place_and_by_slice() -> None:
+    one, other = (Verdict(name, "title", Status.FOUND, Severity.WARNING) for name in ("gpu-idle", "memory-full"))
+    verdicts = Verdicts((one, other))
+    assert verdicts["memory-full"] is other and verdicts[0] is one
+    assert verdicts[1:] == (other,) and isinstance(verdicts[1:], Verdicts)
+    with pytest.raises(KeyError, match="did you mean 'gpu-idle'"):
+        verdicts["gpu-idel"]
+    with pytest.raises(KeyError, match="there is none"):
+        Verdicts(())["gpu-idle"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -138,7 +138,7 @@ class Forecast(Shown):
 
 def what_if(
     run: Run,
-    parallel: Sequence[int | str] | str | None = None,
+    parallel: int | Sequence[int | str] | str | None = None,
     *,
     pruner: Any = None,
     restart_min: float | None = None,
@@ -148,8 +148,8 @@ def what_if(
 
     Args:
         run: a run with trials; for more than bounds also with utilization while they ran.
-        parallel: numbers of trials at once, over all GPUs, or text such as ``"2,3,4"``; default: the present one, one
-            less, one more and half as many again.
+        parallel: a number of trials at once, over all GPUs, several, or text such as ``"2,3,4"``; default: the
+            present one, one less, one more and half as many again.
         pruner: an Optuna pruner or its text, as :func:`gpudiag.replay_pruner` takes it.
         restart_min: minutes without any trial that a change of the number of workers, or a crash, costs; default: 10
             for a change, and for a crash what the gaps after failures show.
@@ -206,11 +206,14 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     )
 
 
-def _numbers(parallel: Sequence[int | str] | str | None) -> list[int] | None:
+def _numbers(parallel: int | Sequence[int | str] | str | None) -> list[int] | None:
     """Numbers of trials at once, from numbers or from text such as '2,3,4'; None where nothing was asked for."""
     if parallel is None:
         return None
-    items = [part.strip() for part in parallel.split(",")] if isinstance(parallel, str) else parallel
+    if isinstance(parallel, str):
+        items: Sequence[int | str] = [part.strip() for part in parallel.split(",")]
+    else:
+        items = parallel if isinstance(parallel, Iterable) else [parallel]
     numbers = []
     for item in items:
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
