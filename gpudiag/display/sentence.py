@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from string import Formatter
 from typing import Any
 
@@ -17,6 +18,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'.
     - ``{n_failed:trial}``: a count with its noun, '3 trials'; ``{n:study|studies}`` for other plurals.
     - ``{rate:=trials/h}``: a unit that the name does not carry.
+    - ``{first}``, a time, to the second and in UTC, which the template says.
     - ``{gpu}``, ``{gpus}``: one or several GPUs, 'GPU 0', 'GPUs 0 and 2'. Other lists are 'a, b and c'.
 
     Text loses its control characters; what is unknown (None, NaN) is a dash.
@@ -40,6 +42,8 @@ def _said(name: str, form: str, value: Any) -> str:
             return gpus([value] if isinstance(value, str) or not isinstance(value, Iterable) else value)
         if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
             return listed(named(name, item, exact=form == EXACT) for item in value)
+        if isinstance(value, datetime):
+            return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
         return named(name, value, exact=form == EXACT)
     if form.startswith("="):
         return quantity(value, form[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gpudiag.display.sentence import render
@@ -25,6 +26,7 @@ from gpudiag.display.sentence import render
         ("{why}", {"why": "a\x1b[31mb\nc"}, "a[31mb c"),
         ("{a_pct}, {b_s}, {c}", {"a_pct": float("nan"), "b_s": None, "c": None}, "–, –, –"),
         ("{flag} {x}", {"flag": True, "x": np.float64(1.234)}, "yes 1.23"),
+        ("{first}", {"first": pd.Timestamp("2025-10-24 19:40:07.6", tz="Asia/Taipei")}, "2025-10-24 11:40:07"),
         ("100 % {{braces}}", {}, "100 % {braces}"),
     ],
 )  # fmt: skip

@@ -90,7 +90,7 @@ def test_startup_dominated(slot: float, gpu: float, status: Status, severity: Se
 def test_startup_says_both_prices() -> None:
     summary = judged(startup_dominated, costs(30, 0.8)).summary
     assert "Trials spent 30 % of their time in start-up (median 40 s, seen in 10 of 200)" in summary
-    assert "with 4.0 on a GPU at once, 0.8 % of the GPU time with a trial held nothing but start-ups" in summary
+    assert "with 4 on a GPU at once, 0.8 % of the GPU time with a trial held nothing but start-ups" in summary
     assert judged(startup_dominated, costs(NAN, NAN, n=2)).status is Status.NOT_ASSESSED
 
 

@@ -63,7 +63,7 @@ def test_failure_rate_boundary(low: float, status: Status) -> None:
 def test_failure_rate_prints_its_interval_and_a_streak() -> None:
     found = verdict(failure_rate_high, failing(15, 196, fail_streak=9, p_fail_streak=1e-6))
     assert found.summary == (
-        "15 of 196 finished trials failed: 7.7 % (95 % interval 4.7 to 12.2 %), 30 min of trial time; "
+        "15 of 196 finished trials failed: 7.7 % (95 % interval 4.7 % to 12 %), 30 min of trial time; "
         "9 of them in a row, which is more than chance."
     )
     assert "in a row" not in verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5)).summary
@@ -223,7 +223,7 @@ def test_gaps_between_trials(gap: float, handover: float, status: Status) -> Non
     found = verdict(trial_gaps, parallel(median_gap_s=gap, handover_pct=handover))
     assert found.status is status
     if status is FOUND:
-        assert "0.40 slot-hours, 10 % of all" in found.summary
+        assert "0.4 slot-h, 10 % of all" in found.summary
 
 
 def test_no_gap_no_question() -> None:

@@ -174,7 +174,7 @@ def test_near_limit(p99: float, status: Status) -> None:
     assert found.status is status
     if status is FOUND:
         assert found.summary == (
-            "GPU 0 used 90.0 % of its 24.0 GiB at the 99th percentile; 1000 MiB were left at the peak."
+            "GPU 0 used 90 % of its 24.0 GiB at the 99th percentile; 1,000 MiB were left at the peak."
         )
         assert found.where == {"gpu": "0", "time": TIMES.isoformat()}
     if status is NOT_ASSESSED:
@@ -186,7 +186,7 @@ def test_headroom(most: float, status: Status) -> None:
     found = verdict(memory_headroom, memory(max_used_pct=most, headroom_mib=12288.0, growth_factor=3.0))
     assert found.status is status
     if status is FOUND:
-        assert found.severity is INFO and "at most 3.0 times as much would fit" in found.summary
+        assert found.severity is INFO and "at most 3 times as much would fit" in found.summary
         assert found.lost_gpu_h is None and "does not make anything faster" in found.remedy
 
 
@@ -238,7 +238,7 @@ def test_coverage(coverage: float, status: Status) -> None:
     found = verdict(sampling_coverage, seen)
     assert found.status is status
     if status is FOUND:
-        assert found.summary == "Telemetry of GPU 1 covers 80 % of the 2 h that it should cover."
+        assert found.summary == "Telemetry of GPU 1 covers 79.9 % of the 2 h that it should cover."
 
 
 @pytest.mark.parametrize(
