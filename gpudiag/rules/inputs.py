@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.measures.inputs import InputsProfile, measure_inputs
 from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import count
+from gpudiag.rules.sentence import Given
 
 MOST_TOLD = 3
 
@@ -13,6 +13,7 @@ MOST_TOLD = 3
     measure=measure_inputs,
     severity="warning",
     title="An input could not be read",
+    says=("{n_unread:input} of {n_inputs} could not be read: {errors}", Given("n_more", "; and {n_more} more"), "."),
     remedy="Mend it, wait until its writer lets go of it, or take it out of the folder: nothing of it is in this "
     "diagnosis. gpudiag inspect RUN says how each input is read.",
     refuted_by="An input that does not belong to this run: name the others in a run.toml.",
@@ -26,11 +27,12 @@ def input_unread(inputs: InputsProfile) -> Evidence | None:
     """
     if inputs.n_unread:
         told = inputs.unread.head(MOST_TOLD)
-        errors = "; ".join(error.rstrip(".") for error in told["error"])
-        more = f"; and {inputs.n_unread - len(told)} more" if inputs.n_unread > len(told) else ""
         return Evidence(
-            f"{count(inputs.n_unread, 'input')} of {inputs.n_inputs} could not be read: {errors}{more}.",
-            {"n_unread": inputs.n_unread, "n_inputs": inputs.n_inputs},
-            {"input": ", ".join(told["path"])},
+            values={"n_unread": inputs.n_unread, "n_inputs": inputs.n_inputs},
+            where={"path": ", ".join(told["path"])},
+            extra={
+                "errors": "; ".join(error.rstrip(".") for error in told["error"]),
+                "n_more": inputs.n_unread - len(told) or None,
+            },
         )
     raise NotApplicable("Every input that was recognised was read.")
