@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.display.blocks import Block, Cell, Named, Note, Number, Remedy, Table
 from gpudiag.display.format import UNKNOWN, hours, label, number, quantity
 from gpudiag.display.shown import Shown
 
 RESOURCES = (
-    ("memory of the fullest GPU", "max_used_pct"),
-    ("mean utilization", "utilization.mean_pct"),
-    ("median trial time", ".median_s"),
+    ("memory of the fullest GPU", MEMORY),
+    ("mean utilization", UTILIZATION),
+    ("median trial time", TRIAL_TIME),
 )
 
 
@@ -96,12 +97,12 @@ def _value(value: Any) -> str:
 
 
 def _predicted(one: Mapping[str, Any]) -> str:
-    known = [(title, after) for title, name in RESOURCES if (after := _after(one, name)) != UNKNOWN]
+    known = [(title, after) for title, names in RESOURCES if (after := _after(one, names)) != UNKNOWN]
     return "; ".join(f"{title} {after}" for title, after in known)
 
 
-def _after(one: Mapping[str, Any], name: str) -> str:
-    found = next((p for p in one["predictions"] if p["measure"].endswith(name)), None)
+def _after(one: Mapping[str, Any], names: Collection[str]) -> str:
+    found = next((p for p in one["predictions"] if p["measure"] in names), None)
     if found is None:
         return UNKNOWN
     low, high = (quantity(found[end], found["unit"]) for end in ("low", "high"))
