@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
+from gpudiag.advice.ranking import Recommendations
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.faults import Failed, Fault

@@ -13,8 +13,8 @@ from planted import FAULTS
 
 import gpudiag
 from gpudiag.analysis import Analysis
-from gpudiag.display.sentence import render
 from gpudiag.errors import NotMeasurable
+from gpudiag.report.sentence import render
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Evidence, NotApplicable, Rule, Verdict, check_thresholds, judge_all, rule
 from gpudiag.rules.sentence import Given, Sentence, parts, template
