@@ -10,11 +10,11 @@ from gpudiag.advice.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_l
 from gpudiag.advice.gains import fill_gain
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, remedy
 from gpudiag.advice.situation import Situation
-from gpudiag.display.format import plural
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
+from gpudiag.report.format import plural
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 START_UP_SHARE_PCT = 10.0

@@ -8,10 +8,10 @@ from dataclasses import replace
 from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, Value, remedy
 from gpudiag.advice.situation import Situation
-from gpudiag.display.format import hours
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.report.format import hours
 
 EARLY = ("pruning-rate-high", "pruned-too-early")
 CONTROL_EVERY = 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpudiag.display.format import plural, quantity, safe, share
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
+from gpudiag.report.format import plural, quantity, safe, share
 from gpudiag.rules.engine import worst_of
 from gpudiag.schema import STATES
 
