@@ -15,11 +15,10 @@ from gpudiag.advice.ranking import Recommendation, rank
 from gpudiag.advice.remedy import Proposal, Remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.analysis import Analysis
-from gpudiag.display.blocks import Block, Note
-from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
 from gpudiag.rules.engine import Verdict, worst_of
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,16 +44,6 @@ class Advice(Shown):
     unanswered: tuple[Verdict, ...]
     bounds: Bounds
     errors: tuple[Fault, ...] = ()
-
-    def blocks(self) -> list[Block]:
-        """The options by safety and what the numbers refute."""
-        from gpudiag.advice.card import options
-        from gpudiag.advice.export import recommendation_entry
-
-        shown: list[Block] = [Note(text) for text in self.corrections]
-        entries = [recommendation_entry(one) for one in self.recommendations]
-        shown += [options(entries)] if entries else [Note("Nothing needs to be changed.")]
-        return shown
 
     def to_frame(self) -> pd.DataFrame:
         """The options ranked by safety, a row each, with what is predicted for memory, utilization and trial time."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.advice.engine import Advice
 from gpudiag.advice.ranking import Recommendation
 from gpudiag.advice.remedy import TIERS, Gain
+from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.measures.base import clean
 from gpudiag.rules.engine import Verdict
 
@@ -98,8 +99,8 @@ def options_frame(advice: Advice) -> pd.DataFrame:
 def _resources(one: Recommendation) -> dict[str, Any]:
     """Predicted memory, utilization and trial time; NaN where nothing is predicted."""
     out: dict[str, Any] = {}
-    for name, marks in (("memory", "max_used_pct"), ("util", "utilization.mean_pct"), ("trial_time", ".median_s")):
-        found = next((p for p in one.proposal.predictions if p.measure.endswith(marks)), None)
+    for name, keys in (("memory", MEMORY), ("util", UTILIZATION), ("trial_time", TRIAL_TIME)):
+        found = next((p for p in one.proposal.predictions if p.measure in keys), None)
         for part, value in (("now", "baseline"), ("low", "low"), ("high", "high")):
             number = getattr(found, value, None)
             out[f"{name}_{part}"] = float("nan") if number is None else number

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice.gains import Bounds, speedup
 from gpudiag.advice.remedy import REVERSIBILITY, Prediction, Proposal, Remedy
-from gpudiag.display.shown import Shown
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from gpudiag.display.blocks import Block
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,19 +28,16 @@ class Recommendation(Shown):
         """The remedy's id."""
         return self.remedy.id
 
-    def blocks(self) -> list[Block]:
-        """Its card."""
-        from gpudiag.advice.card import card
-        from gpudiag.advice.export import recommendation_entry
-
-        return [card(recommendation_entry(self))]
-
     def to_frame(self) -> pd.DataFrame:
         """What is predicted: measure, baseline, low, high, unit, note."""
         import pandas as pd
 
         names = [field.name for field in fields(Prediction)]
         return pd.DataFrame([[getattr(p, name) for name in names] for p in self.proposal.predictions], columns=names)
+
+
+class Recommendations(Shown, tuple[Mapping[str, Any], ...]):
+    """The ``recommendations`` of a document: a tuple of its entries that shows the options."""
 
 
 def rank(

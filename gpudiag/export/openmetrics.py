@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpudiag.display.format import safe
 from gpudiag.report import pages
+from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis

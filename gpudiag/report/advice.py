@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.advice.card import card, gain, options
-from gpudiag.display.blocks import Block, Note
-from gpudiag.display.format import hours
 from gpudiag.faults import fault_sentence
+from gpudiag.report.blocks import Block, Note
 from gpudiag.report.document import Document
+from gpudiag.report.format import hours, times
+from gpudiag.report.kinds.recommendations import card, gain, options
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
 
@@ -39,9 +39,9 @@ def _plan(entry: dict[str, Any]) -> str:
     if not entry["plan"] or combined is None:
         return ""
     ids = ", ".join(f"`{name}`" for name in entry["plan"])
-    clipped = f", clipped at 1/u = x{entry['ceiling']:.2f}" if combined["clipped"] else ""
+    clipped = f", clipped at 1/u = {times(entry['ceiling'])}" if combined["clipped"] else ""
     saved = f" Up to {hours(entry['saved_gpu_h'])} of this run need not be spent again." if entry["saved_gpu_h"] else ""
-    together = gain(combined) if gain(combined) == "no speed-up" else f"between {gain(combined)}"
+    together = gain(combined) if gain(combined) == "no speed-up" else f"a speed-up of {gain(combined)}"
     return (
         f"The plan: {ids}. Together they bring {together}{clipped}, as far as the ledger of this run can tell.{saved}"
     )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.display.format import plural, safe
 from gpudiag.faults import fault_sentence
 from gpudiag.report.document import Document
+from gpudiag.report.format import plural, safe
 from gpudiag.report.suppressed import suppression_notes
 
 COMMANDS = {"critical": "error", "warning": "warning", "info": "notice"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpudiag.display.format import plural, quantity, safe, share
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
+from gpudiag.report.format import plural, quantity, safe, share
 from gpudiag.rules.engine import worst_of
 from gpudiag.schema import STATES
 
@@ -35,7 +35,7 @@ def headline(document: Mapping[str, Any]) -> dict[str, Any]:
     level = _level(document, counts)
     return {
         "level": level,
-        "verdict": _verdict(level, counts),
+        "verdict": _verdict(level, counts, int(_values(document, "inputs").get("n_unread") or 0)),
         "counts": counts,
         "sentences": [
             _said("where the time went", lambda: _where_time_went(document)),
@@ -72,10 +72,12 @@ def _level(document: Mapping[str, Any], counts: Mapping[str, int]) -> str:
     return "clear" if seen and enough else "unknown"
 
 
-def _verdict(level: str, counts: Mapping[str, int]) -> str:
-    """Part of the data can prove a fault, never health: the unassessed checks are always named."""
+def _verdict(level: str, counts: Mapping[str, int], unread: int = 0) -> str:
+    """Part of the data can prove a fault, never health: inputs not read and checks not assessed are always named."""
     open_checks = counts["not_assessed"]
     unsure = f"; {plural(open_checks, 'check')} could not be assessed" if open_checks else ""
+    if unread:
+        unsure = f"; {plural(unread, 'input')} could not be read{unsure}"
     if counts["error"]:
         unsure += f"; {plural(counts['error'], 'check')} failed in gpudiag itself (ERROR)"
     if counts["suppressed"]:

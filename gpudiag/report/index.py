@@ -12,15 +12,15 @@ from typing import Any
 from urllib.parse import quote
 
 from gpudiag import __version__
-from gpudiag.display import fragments
-from gpudiag.display.blocks import Block, Cell, Chip, Number, Table
-from gpudiag.display.format import plural, quantity, safe
-from gpudiag.display.markdown import inline
-from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError
-from gpudiag.report import pages
+from gpudiag.report import fragments, pages
+from gpudiag.report.blocks import Block, Cell, Chip, Number, Table
+from gpudiag.report.format import plural, quantity, safe
 from gpudiag.report.html import TEMPLATES, page_style
+from gpudiag.report.markdown import inline
 from gpudiag.report.notebooks import DOCUMENT
+from gpudiag.report.shown import shown_as
+from gpudiag.shown import Shown
 
 ORDER = ("failed", "critical", "warning", "unknown", "info", "clear")
 WITHOUT_WORK = ("idle_no_trial", "startup_only", "tail_only", "stalled")
@@ -69,14 +69,6 @@ class Index(Shown):
     def level(self) -> str:
         """The worst level of all."""
         return self.rows[0].level if self.rows else "unknown"
-
-    def blocks(self) -> list[Block]:
-        """A table, a row a run."""
-        rows: list[tuple[Cell, ...]] = [
-            (row.name, _chip(row), Number(_hours(row.gpu_h)), Number(_hours(row.lost_gpu_h)), row.error or row.finding)
-            for row in self.rows
-        ]
-        return [Table(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
 
     def markdown(self) -> str:
         """The table with links to the reports."""
@@ -151,6 +143,16 @@ def row_of(document: Mapping[str, Any], folder: str) -> Row:
         lost_gpu_h=lost / 3600 if ledger else None,
         finding=safe(found[0]["title"]) if found else "",
     )
+
+
+@shown_as.register
+def index(shown: Index) -> list[Block]:
+    """A table, a row a run."""
+    rows: list[tuple[Cell, ...]] = [
+        (row.name, _chip(row), Number(_hours(row.gpu_h)), Number(_hours(row.lost_gpu_h)), row.error or row.finding)
+        for row in shown.rows
+    ]
+    return [Table(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
 
 
 def failed(name: str, folder: str, error: str) -> Row:

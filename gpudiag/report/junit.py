@@ -6,8 +6,8 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from gpudiag.display.format import safe
 from gpudiag.report.document import Document
+from gpudiag.report.format import safe
 
 LEVELS = ("critical", "warning", "info")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

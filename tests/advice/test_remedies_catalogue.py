@@ -24,6 +24,7 @@ FRAMEWORK = {
     "plan",
     "ranking",
     "remedy",
+    "resources",
     "situation",
 }
 IDS = [item.id for item in REMEDIES]

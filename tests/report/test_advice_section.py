@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gpudiag.diagnosis import diagnose
-from gpudiag.display.blocks import Note, Number, Remedy, Table
 from gpudiag.load import load_run
 from gpudiag.report.advice import advice, gain
+from gpudiag.report.blocks import Note, Number, Remedy, Table
 from gpudiag.run import Run
 
 
@@ -17,9 +17,9 @@ from gpudiag.run import Run
     ("interval", "text"),
     [
         (None, "–"),
-        ({"low": 1.0, "high": 1.19, "unit": "x"}, "x1.00 and x1.19"),
+        ({"low": 1.0, "high": 1.19, "unit": "x"}, "1–1.2×"),
         ({"low": 1.0, "high": 1.0, "unit": "x"}, "no speed-up"),
-        ({"low": 0.0, "high": 0.13, "unit": "GPU-h"}, "0 GPU-h and 0.13 GPU-h"),
+        ({"low": 0.0, "high": 0.13, "unit": "GPU-h"}, "0–0.13 GPU-h"),
         ({"low": -0.28, "high": 0.0, "unit": "GPU-h"}, "no speed-up, costs up to 0.28 GPU-h"),
         (
             {"low": -43.1, "high": 0.11, "unit": "GPU-h"},
@@ -44,7 +44,7 @@ def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     assert tiers == sorted(tiers)
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
     gain, safety, apply, change = row[1:]
-    assert (gain, safety) == (Number("x1.00 – x1.19"), "safe (tier 1), verify first")
+    assert (gain, safety) == (Number("1–1.2×"), "safe (tier 1), verify first")
     assert (apply, change) == ("next study", "DataLoader num_workers: 2 → 3")
     (card,) = [block for block in blocks if isinstance(block, Remedy) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]

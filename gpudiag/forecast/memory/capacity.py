@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.display.blocks import Block
-from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
@@ -25,6 +23,7 @@ from gpudiag.measures.attribution import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
 from gpudiag.memo import MemoRun, memoized, once
 from gpudiag.run import Run
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,11 +148,6 @@ class MemoryCapacity(Shown):
             "error_pct": clean(self.error_pct),
             "reason": self.reason,
         }
-
-    def blocks(self) -> Sequence[Block]:
-        from gpudiag.forecast.memory.told import tell
-
-        return tell(self)
 
 
 def memory_capacity(

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from gpudiag.display.blocks import Block, Cell, Named, Note, Number, Remedy, Table
-from gpudiag.display.format import UNKNOWN, hours, label, number, quantity
-from gpudiag.display.shown import Shown
+from gpudiag.advice.engine import Advice
+from gpudiag.advice.export import recommendation_entry
+from gpudiag.advice.ranking import Recommendation, Recommendations
+from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
+from gpudiag.report.blocks import Block, Cell, Named, Note, Number, Remedy, Table
+from gpudiag.report.format import UNKNOWN, hours, label, number, quantity
+from gpudiag.report.format import interval as bounds
+from gpudiag.report.shown import shown_as
 
+NOTHING = "Nothing needs to be changed."
 RESOURCES = (
-    ("memory of the fullest GPU", "max_used_pct"),
-    ("mean utilization", "utilization.mean_pct"),
-    ("median trial time", ".median_s"),
+    ("memory of the fullest GPU", MEMORY),
+    ("mean utilization", UTILIZATION),
+    ("median trial time", TRIAL_TIME),
 )
 
 
-class Recommendations(Shown, tuple[Mapping[str, Any], ...]):
-    """The ``recommendations`` of a document: a tuple of its entries that shows the options."""
+@shown_as.register
+def recommendations(several: Recommendations) -> list[Block]:
+    """The options by safety, then the rules' own advice where no remedy applies."""
+    remedies = [one for one in several if "tier" in one]
+    shown: list[Block] = [options(remedies)] if remedies else []
+    shown += [Note(f"{one['title']}: {one['text']}") for one in several if "tier" not in one]
+    return shown or [Note(NOTHING)]
 
-    def blocks(self) -> list[Block]:
-        """The options by safety, then the rules' own advice where no remedy applies."""
-        remedies = [one for one in self if "tier" in one]
-        shown: list[Block] = [options(remedies)] if remedies else []
-        shown += [Note(f"{one['title']}: {one['text']}") for one in self if "tier" not in one]
-        return shown or [Note("Nothing needs to be changed.")]
+
+@shown_as.register
+def recommendation(one: Recommendation) -> list[Block]:
+    """Its card."""
+    return [card(recommendation_entry(one))]
+
+
+@shown_as.register
+def advice(given: Advice) -> list[Block]:
+    """What the numbers refute, and the options by safety."""
+    shown: list[Block] = [Note(text) for text in given.corrections]
+    entries = [recommendation_entry(one) for one in given.recommendations]
+    return [*shown, options(entries) if entries else Note(NOTHING)]
 
 
 def options(remedies: Sequence[Mapping[str, Any]]) -> Table:
@@ -32,7 +50,7 @@ def options(remedies: Sequence[Mapping[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             Named(one["title"], one["id"]),
-            Number(gain(one["gain"]).replace(" and ", " – ")),
+            Number(gain(one["gain"])),
             f"{one['safety']} (tier {one['tier']}){', verify first' if one['verify_first'] else ''}",
             one["apply"],
             _change(one["changes"][0]),
@@ -65,23 +83,21 @@ def card(one: Mapping[str, Any]) -> Remedy:
         ("Predicted for after the change", _predicted(one)),
         ("On the predictions", _limits(one["predictions"])),
     )
-    mark = f"{one['safety']}, {gain(one['gain']).replace(' and ', ' to ')}"
+    mark = f"{one['safety']}, {gain(one['gain'])}"
     code = "\n".join(change["code"] for change in one["changes"])
     return Remedy(one["id"], one["title"], mark, one["why"], code, tuple((name, text) for name, text in notes if text))
 
 
 def gain(interval: Mapping[str, Any] | None) -> str:
-    """'x1.00 and x1.19', '0 and 0.13 GPU-h'; a dash where nobody can tell."""
+    """'1–1.2×', '0–0.13 GPU-h'; a dash where nobody can tell."""
     if interval is None:
         return UNKNOWN
     if interval["unit"] == "x" and interval["low"] == interval["high"] == 1:
         return "no speed-up"
-    if interval["unit"] == "x":
-        return f"x{interval['low']:.2f} and x{interval['high']:.2f}"
     if interval["low"] < 0:
         saves = f", or saves up to {hours(interval['high'])}" if interval["high"] > 0 else ""
         return f"no speed-up, costs up to {hours(-interval['low'])}{saves}"
-    return f"{hours(interval['low'])} and {hours(interval['high'])}"
+    return bounds(interval["low"], interval["high"], interval["unit"])
 
 
 def _change(change: Mapping[str, Any]) -> str:
@@ -96,12 +112,12 @@ def _value(value: Any) -> str:
 
 
 def _predicted(one: Mapping[str, Any]) -> str:
-    known = [(title, after) for title, name in RESOURCES if (after := _after(one, name)) != UNKNOWN]
+    known = [(title, after) for title, names in RESOURCES if (after := _after(one, names)) != UNKNOWN]
     return "; ".join(f"{title} {after}" for title, after in known)
 
 
-def _after(one: Mapping[str, Any], name: str) -> str:
-    found = next((p for p in one["predictions"] if p["measure"].endswith(name)), None)
+def _after(one: Mapping[str, Any], names: Collection[str]) -> str:
+    found = next((p for p in one["predictions"] if p["measure"] in names), None)
     if found is None:
         return UNKNOWN
     low, high = (quantity(found[end], found["unit"]) for end in ("low", "high"))
