@@ -3,6 +3,7 @@
 # make test-slow the slow tests                      make test-oldest, test-newest: both ends of what is supported
 # make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
 # make gallery  every figure from the samples: docs/gallery.md
+# make schemas  regenerate gpudiag/schemas/*.json from the classes of the documents
 # make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done 2>/dev/null)
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 
-.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs gallery accuracy bench clean
+.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench clean
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -45,6 +46,9 @@ samples: $(READY)
 docs: $(READY)
 	@$(BIN)/gpudiag rules list --format md > docs/rules.md
 	@$(BIN)/python -m gpudiag.report.remedies > docs/remedies.md
+
+schemas: $(READY)
+	@$(BIN)/python -m gpudiag.schemas
 
 gallery: $(READY)
 	@$(BIN)/python docs/gallery.py

@@ -11,15 +11,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.advice.card import Recommendations
 from gpudiag.advice.engine import Advice, advise
+from gpudiag.advice.recommendation import Recommendations
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.measures import MEASURES
 from gpudiag.measures._time.once import sharing
+from gpudiag.plain_data import json_text, plain
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
-from gpudiag.report import document as documents
 from gpudiag.report import forecast as forecasts
 from gpudiag.report import pages
+from gpudiag.report.build import build
+from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.report.show import Show
 from gpudiag.rules import RULES
@@ -83,12 +85,12 @@ class Diagnosis:
     @property
     def headline(self) -> str:
         """Three sentences: where the time went, what is wrong most, what to do next."""
-        return " ".join(self._document["headline"]["sentences"])
+        return " ".join(self.document.headline.sentences)
 
     @property
     def recommendations(self) -> Recommendations:
-        """What to do, best first; the same as in the document."""
-        return Recommendations(self.to_dict()["recommendations"])
+        """What to do, best first."""
+        return self.advice.recommendations
 
     @cached_property
     def advice(self) -> Advice:
@@ -118,9 +120,9 @@ class Diagnosis:
         return level != "never" and any(v.severity.rank <= Severity(level).rank for v in self.findings)
 
     @property
-    def show(self) -> Show:
+    def show(self) -> Show[Document]:
         """Sections for a notebook: ``show.findings``, ``show.trials`` ..."""
-        return Show(self._document, self._draw, self._sections, self.left_out)
+        return Show(self.document, self._draw, self._sections, self.left_out)
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -147,7 +149,7 @@ class Diagnosis:
             raise ConfigError(f"there is no section '{name}'; {nearest(name, SECTIONS)}")
         names = names or set(MINIMAL if minimal else SECTIONS)
         shown = replace(self, left_out=frozenset(SECTIONS) - names - {"masthead"})
-        known = {"advice", "forecast", "_document"} & vars(self).keys()
+        known = {"advice", "forecast", "document"} & vars(self).keys()
         vars(shown).update({name: vars(self)[name] for name in known})  # the same for any sections, and slow to make
         return shown
 
@@ -162,13 +164,12 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, schema ``gpudiag.diagnosis/1``."""
-        import copy
-
-        return copy.deepcopy(self._document)
+        made: dict[str, Any] = plain(self.document)
+        return made
 
     def to_json(self) -> str:
         """The document as JSON text."""
-        return documents.to_json(self._document)
+        return json_text(self.document)
 
     def to_markdown(self) -> str:
         """The report as Markdown without its pictures."""
@@ -204,14 +205,15 @@ class Diagnosis:
     def __repr__(self) -> str:
         from gpudiag.report import text
 
-        return text.brief(self._document, min(shutil.get_terminal_size((88, 24)).columns, 120))
+        return text.brief(self.document, min(shutil.get_terminal_size((88, 24)).columns, 120))
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]
 
     @cached_property
-    def _document(self) -> dict[str, Any]:
-        return documents.build(
+    def document(self) -> Document:
+        """All that is said of the run, typed; the same as :meth:`to_dict`."""
+        return build(
             self.run,
             findings=self.findings,
             verdicts=self.verdicts,
@@ -231,7 +233,7 @@ class Diagnosis:
 
     def _notebook(self, *, pictures: bool = True) -> Any:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
-        show = self.show if pictures else Show(self._document, lambda name: None, self._sections)
+        show = self.show if pictures else Show(self.document, lambda name: None, self._sections)
         return pages.filled("run_report", show)
 
 

@@ -15,7 +15,7 @@ from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
 from gpudiag.readers.identify import EXPECTED, identify
-from gpudiag.run import InputRecord
+from gpudiag.run import InputKind, InputRecord, StudyRecord
 from gpudiag.schema import FINISHED
 
 
@@ -83,7 +83,7 @@ def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
     )
 
 
-def _describe_trials(data: Trials, path: str, kind: str, sha256: str) -> InputRecord:
+def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> InputRecord:
     trials = data.trials
     stamps = pd.concat([trials["start"], trials["end"]])
     main = trials if len(trials) else data.events
@@ -102,18 +102,18 @@ def _describe_trials(data: Trials, path: str, kind: str, sha256: str) -> InputRe
     )
 
 
-def _study(row: Mapping[Any, Any], data: Trials) -> dict[str, Any]:
+def _study(row: Mapping[Any, Any], data: Trials) -> StudyRecord:
     name = row["study"]
     trials = data.trials[data.trials["study"] == name]
-    return {
-        "name": name,
-        "directions": [d for d in str(row["directions"]).split(",") if d],
-        "states": {str(state): int(n) for state, n in sorted(trials["state"].value_counts().items())},
-        "reports": int((data.reports["study"] == name).sum()),
-        "start": _iso(trials["start"].min()),
-        "end": _iso(trials["end"].max()),
-        "max_concurrent": _max_concurrent(trials),
-    }
+    return StudyRecord(
+        name=name,
+        directions=tuple(d for d in str(row["directions"]).split(",") if d),
+        states={str(state): int(n) for state, n in sorted(trials["state"].value_counts().items())},
+        reports=int((data.reports["study"] == name).sum()),
+        start=_iso(trials["start"].min()),
+        end=_iso(trials["end"].max()),
+        max_concurrent=_max_concurrent(trials),
+    )
 
 
 def _max_concurrent(trials: pd.DataFrame) -> int | None:

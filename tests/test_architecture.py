@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "schema", "units"),
+    ("errors", "schema", "units", "plain_data"),
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
@@ -22,7 +22,7 @@ LAYERS = (
     ("report", "record"),
     ("diagnosis",),
     ("comparison", "export"),
-    ("cli", "__main__"),
+    ("cli", "schemas", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 NEVER = {

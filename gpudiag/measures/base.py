@@ -8,7 +8,6 @@ of the JSON.
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from gpudiag.display.blocks import Block, Heading
 from gpudiag.display.shown import Shown
 from gpudiag.errors import NotMeasurable
+from gpudiag.plain_data import clean
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -86,24 +86,6 @@ def _fact(name: str, value: Any) -> dict[str, Any]:
     plain = clean(value)
     unit = "" if isinstance(plain, bool | str) else unit_of(name)
     return {"value": plain, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
-
-
-def clean(value: Any) -> Any:
-    """A value that JSON can hold: numpy scalars become Python's, NaN/NaT/infinity become None."""
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or value is pd.NaT or value is pd.NA:
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
-    if isinstance(value, pd.Timedelta):
-        return value.total_seconds()
-    return value
 
 
 def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remedy: str) -> None:

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpudiag.advice.card import card, gain, options
+from gpudiag.advice.remedy import Gain
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.format import hours
-from gpudiag.report.document import Document
+from gpudiag.report.document import AdviceEntry, Document
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
 
 
 def advice(document: Document) -> list[Block]:
     """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
-    given = document["recommendations"]
+    given = document.recommendations
     if not given:
-        return [Note(NOTHING, "clear" if document["verdicts"] else "")]
-    remedies = [one for one in given if "tier" in one]
-    blocks: list[Block] = [
-        Note(text) for text in (_plan(document["advice"]), *document["advice"]["corrections"]) if text
-    ]
-    if remedies:
-        blocks.append(options(remedies))
-    blocks += [card(one) for one in remedies]
-    return [*blocks, *(_plain(one) for one in given if "tier" not in one)]
+        return [Note(NOTHING, "clear" if document.verdicts else "")]
+    said = (_plan(document.advice), *document.advice.corrections)
+    return [*(Note(text) for text in said if text), options(given), *map(card, given)]
 
 
-def _plan(entry: dict[str, Any]) -> str:
-    combined = entry["combined"]
-    if not entry["plan"] or combined is None:
+def _plan(entry: AdviceEntry) -> str:
+    combined = entry.combined
+    if not entry.plan or combined is None:
         return ""
-    ids = ", ".join(f"`{name}`" for name in entry["plan"])
-    clipped = f", clipped at 1/u = x{entry['ceiling']:.2f}" if combined["clipped"] else ""
-    saved = f" Up to {hours(entry['saved_gpu_h'])} of this run need not be spent again." if entry["saved_gpu_h"] else ""
-    together = gain(combined) if gain(combined) == "no speed-up" else f"between {gain(combined)}"
+    ids = ", ".join(f"`{name}`" for name in entry.plan)
+    clipped = f", clipped at 1/u = x{entry.ceiling:.2f}" if combined.clipped else ""
+    saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
+    brought = gain(Gain(combined.low, combined.high))
+    together = brought if brought == "no speed-up" else f"between {brought}"
     return (
         f"The plan: {ids}. Together they bring {together}{clipped}, as far as the ledger of this run can tell.{saved}"
     )
-
-
-def _plain(one: dict[str, Any]) -> Note:
-    return Note(f"{one['title']}: {one['text']}")

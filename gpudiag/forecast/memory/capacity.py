@@ -22,7 +22,8 @@ from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
 from gpudiag.measures._time.once import sharing
 from gpudiag.measures.attribution import known_gpus
-from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.plain_data import clean
 from gpudiag.run import Run
 
 if TYPE_CHECKING:

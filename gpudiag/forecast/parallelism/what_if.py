@@ -25,7 +25,8 @@ from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
 from gpudiag.measures._time.once import sharing
-from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.plain_data import clean
 from gpudiag.run import Run
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from gpudiag.display.blocks import Block
 from gpudiag.display.shown import Shown
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.play import Backtest
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 
 
 @dataclass(frozen=True, eq=False, repr=False)
