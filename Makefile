@@ -25,7 +25,7 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 report: $(READY)
-	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE)
+	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
 test: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow" $(ARGS)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.advice.recommendation import Recommendations
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
+from gpudiag.faults import Failed, Fault
+from gpudiag.faults import strict as strictly
 from gpudiag.measures import MEASURES
 from gpudiag.measures._time.once import sharing
 from gpudiag.plain_data import json_text, plain
@@ -54,6 +56,7 @@ class Diagnosis:
 
     ``verdicts``: one a rule, in the order of the rules. ``profiles``: by topic, those that the run
     allows; ``missing``: by topic, why the others are not. ``thresholds``: those in force, by rule id.
+    ``strict``: faults of gpudiag are raised; None is what :func:`gpudiag.faults.strict` says.
     """
 
     run: Run
@@ -65,6 +68,7 @@ class Diagnosis:
     preset: str = ""
     suppressions: tuple[Applied, ...] = ()
     left_out: frozenset[str] = frozenset()
+    strict: bool | None = None
 
     @property
     def findings(self) -> Verdicts:
@@ -76,6 +80,13 @@ class Diagnosis:
         found = [verdict for verdict in self.verdicts if verdict.status is Status.FOUND]
         ranked = sorted(found, key=_urgency)
         return Verdicts(_symptoms_after_causes(ranked))
+
+    @property
+    def errors(self) -> tuple[Fault, ...]:
+        """Faults of gpudiag itself: measures, rules and remedies that failed, each once."""
+        measures = [gap.fault for gap in self.missing.values() if isinstance(gap, Failed)]
+        rules = [verdict.fault for verdict in self.verdicts if verdict.fault is not None]
+        return tuple(dict.fromkeys((*measures, *rules, *self.advice.errors)))
 
     @property
     def ledger(self) -> Any | None:
@@ -95,7 +106,8 @@ class Diagnosis:
     @cached_property
     def advice(self) -> Advice:
         """The remedies proposed for this run, and what they bring together."""
-        return advise(self.run, self.profiles, self.findings)
+        with strictly(self.strict):
+            return advise(self.run, self.profiles, self.findings)
 
     def plan(self, ids: Iterable[str] | None = None) -> Plan:
         """The plan of these remedies, by default of all that need not be verified first. Raises ConfigError for an
@@ -122,7 +134,7 @@ class Diagnosis:
     @property
     def show(self) -> Show[Document]:
         """Sections for a notebook: ``show.findings``, ``show.trials`` ..."""
-        return Show(self.document, self._draw, self._sections, self.left_out)
+        return Show(self.document, self._draw, self._sections, self.left_out, self.strict)
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -133,7 +145,8 @@ class Diagnosis:
 
         if len(self.run.trials) > MOST_FORECAST:
             raise NotMeasurable(f"With {len(self.run.trials):,} trials a forecast takes long.", "Use gpudiag whatif.")
-        return what_if(self.run)
+        with strictly(self.strict):
+            return what_if(self.run)
 
     @property
     def _sections(self) -> Mapping[str, Section]:
@@ -213,17 +226,19 @@ class Diagnosis:
     @cached_property
     def document(self) -> Document:
         """All that is said of the run, typed; the same as :meth:`to_dict`."""
-        return build(
-            self.run,
-            findings=self.findings,
-            verdicts=self.verdicts,
-            rules=self.rules,
-            profiles=self.profiles,
-            missing=self.missing,
-            advice=self.advice,
-            preset=self.preset,
-            suppressions=self.suppressions,
-        )
+        with strictly(self.strict):
+            return build(
+                self.run,
+                findings=self.findings,
+                verdicts=self.verdicts,
+                rules=self.rules,
+                profiles=self.profiles,
+                missing=self.missing,
+                advice=self.advice,
+                preset=self.preset,
+                suppressions=self.suppressions,
+                errors=self.errors,
+            )
 
     def _draw(self, name: str) -> Picture | None:
         try:
@@ -233,7 +248,7 @@ class Diagnosis:
 
     def _notebook(self, *, pictures: bool = True) -> Any:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
-        show = self.show if pictures else Show(self.document, lambda name: None, self._sections)
+        show = self.show if pictures else Show(self.document, lambda name: None, self._sections, strict=self.strict)
         return pages.filled("run_report", show)
 
 
@@ -292,6 +307,7 @@ def diagnose(
     preset: str = "",
     suppress: str | Path | Iterable[Suppression] = (),
     name: str = "",
+    strict: bool | None = None,
 ) -> Diagnosis:
     """Measure a run and judge it.
 
@@ -304,11 +320,25 @@ def diagnose(
             ``thresholds`` go before them.
         suppress: a gpudiag.toml, or entries like those in it: findings that need not be told.
         name: a title in place of the run's own name.
+        strict: raise an unexpected exception of a measure, rule, remedy, figure or section, in place of telling it as
+            a verdict or note of status ERROR; default: what :func:`gpudiag.faults.strict` says, else False.
 
     Raises:
         ConfigError: a threshold, a preset or a suppression is unknown or out of range; nothing was measured then.
     """
-    rules = tuple(rules)
+    with strictly(strict):
+        return _diagnose(run, tuple(rules), thresholds, preset, suppress, name, strict)
+
+
+def _diagnose(
+    run: Run,
+    rules: tuple[Rule, ...],
+    thresholds: Thresholds | str,
+    preset: str,
+    suppress: str | Path | Iterable[Suppression],
+    name: str,
+    strict: bool | None,
+) -> Diagnosis:
     limits = effective_thresholds(run, rules, thresholds, preset)
     entries = _suppressions(suppress, rules)
     if name:
@@ -323,7 +353,7 @@ def diagnose(
             made[topic] = profiles[measure]
         except NotMeasurable as gap:
             missing[topic] = gap
-    return Diagnosis(run, Verdicts(verdicts), made, missing, limits, rules, preset, applied)
+    return Diagnosis(run, Verdicts(verdicts), made, missing, limits, rules, preset, applied, strict=strict)
 
 
 def _suppressions(given: str | Path | Iterable[Suppression], rules: tuple[Rule, ...]) -> tuple[Suppression, ...]:

@@ -14,8 +14,8 @@ from gpudiag.load import MANIFEST, walk
 from gpudiag.manifest import read_manifest
 from gpudiag.plain_data import plain
 from gpudiag.readers._io.problems import Problem
+from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.base import ReadOptions
-from gpudiag.readers.trials import is_url, show_url
 from gpudiag.run import TIME, InputKind, InputRecord, StudyRecord
 
 
@@ -38,7 +38,7 @@ def inspect(
     given = ReadOptions(parse_zone(timezone), columns, period_s, study)
     for path in paths:
         if is_url(path) or not Path(path).is_dir():
-            progress(show_url(str(path)) if is_url(path) else str(path))
+            progress(shown(path))
             yield try_take(path, given).record
         else:
             options = given if timezone else _as_its_manifest_says(Path(path), given)

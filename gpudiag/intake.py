@@ -34,7 +34,7 @@ def take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | No
     """
     if not isinstance(given, Source) and trial_readers.is_url(given):
         data = trial_readers.read_url(str(given), options)
-        return Intake(_describe_trials(data, trial_readers.show_url(str(given)), "trials", ""), data)
+        return Intake(_describe_trials(data, str(given), "trials", ""), data)
     source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
     if found is None:

@@ -13,8 +13,10 @@ from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError, InputError, InputNotFound, UnknownInput
 from gpudiag.intake import Intake, take, take_trials, try_take
 from gpudiag.manifest import GpuOverride, Manifest, read_manifest
+from gpudiag.naming import name_of
 from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.url import shown
 from gpudiag.readers._shape.merge import merge as merge_telemetry
 from gpudiag.readers._studies.merge import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
@@ -68,7 +70,7 @@ def load_run(
         raise ConfigError(f"got the run {path} and single inputs as well; give one or the other.")
     path = Path(path)
     if not path.exists():
-        raise InputNotFound.run(path)
+        raise InputNotFound.run(shown(path))
     if path.is_file():
         if not _is_manifest(path):
             raise InputError(
@@ -110,8 +112,8 @@ def from_files(
     intakes += [take(p, options) for p in artifacts]
     if not intakes:
         raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
-    first = paths[0] if paths else trials if isinstance(trials, str | Path) else "run"
-    return _assemble(intakes, manifest, name or manifest.name or Path(str(first)).stem, options)
+    named = [*paths, *([] if trials is None else [trials]), *artifacts]
+    return _assemble(intakes, manifest, name or manifest.name or name_of(named, study), options)
 
 
 def _listed(paths: Sequence[str | Path] | str | Path) -> list[str | Path]:

@@ -12,6 +12,7 @@ from gpudiag.display.blocks import Block
 from gpudiag.display.shown import Shown
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
 from gpudiag.readers._io.problems import Problem
+from gpudiag.readers._io.url import shown, without_secrets
 from gpudiag.readers.base import no_rows
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class StudyRecord:
 class InputRecord:
     """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
 
-    ``clock`` says how the stamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``.
+    ``clock`` says how the stamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``. Whatever a record
+    is made from, ``path`` and ``error`` hold no password of a storage URL.
     """
 
     path: str
@@ -58,6 +60,12 @@ class InputRecord:
     notes: tuple[str, ...] = ()
     error: str | None = None
     clock: str = ""
+
+    def __post_init__(self) -> None:
+        path = shown(self.path)
+        if path != self.path and self.error is not None:
+            object.__setattr__(self, "error", without_secrets(self.error.replace(self.path, path), self.path))
+        object.__setattr__(self, "path", path)
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,10 @@ TABLES: dict[str, Table] = {
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 FINISHED = ("COMPLETE", "PRUNED", "FAIL")
+IDLE_PCT = 10.0
+"""At or below this utilization a GPU is idle (SageMaker Debugger, rule LowGPUUtilization, gpu_threshold 10)."""
+BUSY_PCT = 50.0
+"""From here on it is busy (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
 
 
 @cache

@@ -1,6 +1,10 @@
-"""The unit that a name carries."""
+"""The unit that a name carries, and what units are to each other."""
 
 from __future__ import annotations
+
+SECOND_US = 1_000_000
+MIB_PER_GIB = 1024
+BYTES_PER_MIB = 2**20
 
 UNITS = {
     "_pct_h": "%/h", "_pct": "%", "_mib_s": "MiB/s", "_mib": "MiB", "_gib": "GiB", "_w": "W", "_kwh": "kWh", "_c": "°C",

@@ -11,11 +11,11 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "schema", "units", "plain_data"),
+    ("errors", "faults", "facts", "schema", "units", "interpreter", "plain_data"),
     ("display",),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "declared", "selection", "alignment", "intake", "load", "inspection"),
+    ("run", "naming", "declared", "selection", "alignment", "intake", "load", "inspection"),
     ("measures", "simulation"),
     ("forecast",),
     ("rules", "plots", "advice"),

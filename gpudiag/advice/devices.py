@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Gain, Proposal, remedy
 from gpudiag.advice.situation import Situation
-from gpudiag.measures.utilization import IDLE_PCT
+from gpudiag.schema import IDLE_PCT
 
 UNUSED = ("gpu-unused", "gpu-idle-beside-busy")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
@@ -17,6 +18,7 @@ from gpudiag.advice.situation import Situation
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
+from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.once import sharing
 from gpudiag.plain_data import clean
 from gpudiag.rules.engine import Verdict, worst_of
@@ -37,12 +39,14 @@ EXCLUSIVE = (
 class Advice(Shown):
     """``recommendations``: remedies, best first, then what rules advise themselves for findings that no remedy answers.
 
-    ``corrections``: sentences on what the numbers of this run refute.
+    ``corrections``: sentences on what the numbers of this run refute. ``errors``: remedies that failed by a fault of
+    gpudiag.
     """
 
     recommendations: Recommendations
     corrections: tuple[str, ...]
     bounds: Bounds
+    errors: tuple[Fault, ...] = ()
 
     def blocks(self) -> list[Block]:
         """The options by safety and what the numbers refute."""
@@ -79,16 +83,26 @@ def advise(
     """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run."""
     findings = tuple(findings)
     now = Situation.of(run, profiles, findings)
-    found = [one for one in (_recommend(item, now) for item in remedies) if one is not None]
+    bounds = attempt("bounds of gains", lambda: now.bounds)
+    if isinstance(bounds, Fault):
+        return Advice(Recommendations(_own(findings)), (), Bounds(), (bounds,))
+    made = [attempt(f"remedy {item.id}", partial(_recommend, item, now)) for item in remedies]
+    found = [one for one in made if isinstance(one, Recommendation)]
+    refuted = attempt("corrections", lambda: corrections(now) if findings or now.worth_filling else ())
     place = worst_of((v.rule, v.severity.value, v.caused_by) for v in findings)
     answered = {rule for one in found for rule in one.rules}
-    ranked = rank(found, now.bounds, None if place is None else findings[place].rule)
-    own = (Recommendation.own(v) for v in findings if v.rule not in answered and v.remedy)
+    ranked = rank(found, bounds, None if place is None else findings[place].rule)
     return Advice(
-        Recommendations((*ranked, *own)),
-        corrections(now) if findings or now.worth_filling else (),
-        now.bounds,
+        Recommendations((*ranked, *_own(findings, answered))),
+        () if isinstance(refuted, Fault) else refuted,
+        bounds,
+        tuple(one for one in (*made, refuted) if isinstance(one, Fault)),
     )
+
+
+def _own(findings: Iterable[Verdict], answered: Container[str] = ()) -> Iterator[Recommendation]:
+    """What the rules of the other findings advise themselves."""
+    return (Recommendation.own(v) for v in findings if v.rule not in answered and v.remedy)
 
 
 def _recommend(item: Remedy, now: Situation) -> Recommendation | None:

@@ -96,7 +96,7 @@ class Recommendation(Shown):
             text=finding.remedy,
             safety=TIERS[OWN_TIER][0],
             tier=OWN_TIER,
-            safety_reason="nobody has worked out what it changes, so results may",
+            safety_reason="nobody has worked out what it does to this run: take it as if results change",
             effort="not known",
             apply="next study",
             verify_first="It is what the rule advises in general: try it on one trial, or for a few minutes, first.",

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 STEPS_S = (1, 2, 3, 4, 5, 6, 9, 10, 12, 15, 18, 20, 25, 30, 36, 45, 50, 60, 75, 90, 100, 150, 180, 225, 300, 450, 900)
 """Possible grid steps: divisors of 15 minutes, so that every candidate offset is a whole number of steps."""
 MAX_BINS = 1 << 17
-ACTIVE_PCT = 10.0
 EDGE_S = 40.0
 """An edge is the difference of the means of this long before and after. Of 15, 40, 100 and 300 s and of raw levels,
 this found the right offset most often in simulated runs (92 to 100 % by coverage, raw levels 88 to 97 %)."""
@@ -111,7 +111,7 @@ def trial_signals(run: Run, samples: Samples, grid: Grid) -> list[Signal]:
     """
     columns = [
         ("memory", "mem_used_mib", None),
-        ("activity", "util_pct", ACTIVE_PCT),
+        ("activity", "util_pct", IDLE_PCT),
         ("utilization", "util_pct", None),
     ]
     signals = []

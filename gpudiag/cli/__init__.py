@@ -1,4 +1,7 @@
-"""The command line: arguments, one library call, print. Exit 0 fine, 1 --fail-on met, 2 bad input or usage."""
+"""The command line: arguments, one library call, print.
+
+Exit 0 fine, 1 --fail-on met, 2 bad input or usage, 3 a fault of gpudiag itself (in a part of it only with --strict).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import typer
 
 from gpudiag import __version__
 from gpudiag.cli._arguments import expand
+from gpudiag.cli._faults import last_resort
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
@@ -59,7 +63,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="print the ver
 
 
 def main() -> None:
-    """Entry point: every deliberate failure is one sentence on stderr and exit 2."""
+    """Entry point: every deliberate failure is one sentence on stderr and exit 2, any other one sentence and exit 3."""
     try:
         app(expand(sys.argv[1:]))
     except GpudiagError as error:
@@ -72,3 +76,6 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         sys.stderr.write(f"gpudiag: {where}{error.strerror or error}; check the path and the room on the disk.\n")
         sys.exit(2)
+    except Exception as error:  # whatever nobody thought of: with 1 it would look like --fail-on
+        given = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
+        sys.exit(last_resort(error, debug="--debug" in given))

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
+from gpudiag.readers._io.url import shown
 
 MANY = ("--telemetry", "--artifacts")
 
@@ -34,7 +35,7 @@ def check_output(folder: Path) -> None:
 def existing_run(run: Path | None) -> Path | None:
     """The run, for typer; raises InputNotFound at once where there is nothing, before seconds of imports."""
     if run is not None and not run.exists():
-        raise InputNotFound.run(run)
+        raise InputNotFound.run(shown(run))
     return run
 
 

@@ -38,3 +38,5 @@ Suppress = Annotated[
         show_default=False,
     ),
 ]
+Debug = Annotated[bool, typer.Option("--debug", help="print the traceback of a fault of gpudiag itself")]
+Strict = Annotated[bool, typer.Option("--strict", help="exit with 3 where gpudiag itself failed in any part")]

@@ -9,6 +9,8 @@ import typer
 
 from gpudiag.cli._arguments import check_output, existing_run, existing_runs, folder_name, one_of
 from gpudiag.cli._console import console_for, no_color, spinner
+from gpudiag.cli._faults import telling
+from gpudiag.cli._options import Debug, Strict
 
 FORMATS = ("text", "json", "md", "summary")
 LEVELS = ("regression", "invalid", "never")
@@ -38,6 +40,8 @@ def compare(
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="also write HTML, Markdown, notebook and JSON there"),
     ] = None,
+    strict: Strict = False,
+    debug: Debug = False,
 ) -> None:
     """Compare runs: first whether that may be done, then the numbers with their intervals."""
     from gpudiag.comparison.compare import Comparisons
@@ -47,22 +51,23 @@ def compare(
     one_of("--fail-on", fail_on, LEVELS)
     if output is not None:
         check_output(output)
-    with spinner(console_for(stderr=True), "reading the runs"):
-        held = run_comparison(baseline, experiments[0] if len(experiments) == 1 else experiments, plan=plan)
-    typer.echo(_rendered(held, format_))
-    if output is not None:
-        pairs = list(held) if isinstance(held, Comparisons) else [held]
-        for place, (pair, folder) in enumerate(zip(pairs, _folders(pairs, output), strict=True)):
-            parameters: dict[str, Any] = {
-                "baseline_path": baseline,
-                "experiment_path": experiments[place],
-                "plan_path": plan or "",
-            }
-            parameters |= {"among": experiments, "place": place} if len(pairs) > 1 else {}
-            for path in pair.save_report(folder, parameters):
-                typer.echo(f"  {path}", err=True)
-    if held.fails(fail_on):
-        raise typer.Exit(1)
+    with telling(debug=debug, strict=strict):
+        with spinner(console_for(stderr=True), "reading the runs"):
+            held = run_comparison(baseline, experiments[0] if len(experiments) == 1 else experiments, plan=plan)
+        typer.echo(_rendered(held, format_))
+        if output is not None:
+            pairs = list(held) if isinstance(held, Comparisons) else [held]
+            for place, (pair, folder) in enumerate(zip(pairs, _folders(pairs, output), strict=True)):
+                parameters: dict[str, Any] = {
+                    "baseline_path": baseline,
+                    "experiment_path": experiments[place],
+                    "plan_path": plan or "",
+                }
+                parameters |= {"among": experiments, "place": place} if len(pairs) > 1 else {}
+                for path in pair.save_report(folder, parameters):
+                    typer.echo(f"  {path}", err=True)
+        if held.fails(fail_on):
+            raise typer.Exit(1)
 
 
 def _rendered(held: Any, format_: str) -> str:

@@ -9,13 +9,16 @@ import typer
 
 from gpudiag.cli._arguments import check_output, one_of, run_inputs, suppression_file
 from gpudiag.cli._console import console_for, no_color, spinner
+from gpudiag.cli._faults import telling
 from gpudiag.cli._options import (
     Artifacts,
     Columns,
+    Debug,
     Period,
     Preset,
     RunPath,
     SetThreshold,
+    Strict,
     Study,
     Suppress,
     Telemetry,
@@ -46,6 +49,8 @@ def diagnose(
     preset: Preset = "",
     threshold: SetThreshold = None,
     suppress: Suppress = None,
+    strict: Strict = False,
+    debug: Debug = False,
 ) -> None:
     """Print what is wrong with a run and what to do about it."""
     from gpudiag.diagnosis import diagnose as run_diagnosis
@@ -56,18 +61,19 @@ def diagnose(
     inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
     if plan_out is not None:
         check_output(plan_out.parent)
-    with spinner(console_for(stderr=True), "reading the run"):
-        diagnosis = run_diagnosis(
-            load_run(**inputs),
-            thresholds=", ".join(threshold or []),
-            preset=preset,
-            suppress=suppression_file(suppress, run),
-        )
-    typer.echo(_rendered(diagnosis, format_, fail_on), nl=False)
-    if plan_out is not None:
-        typer.echo(f"plan: {diagnosis.save_plan(plan_out)}", err=True)
-    if diagnosis.fails(fail_on):
-        raise typer.Exit(1)
+    with telling(debug=debug, strict=strict):
+        with spinner(console_for(stderr=True), "reading the run"):
+            diagnosis = run_diagnosis(
+                load_run(**inputs),
+                thresholds=", ".join(threshold or []),
+                preset=preset,
+                suppress=suppression_file(suppress, run),
+            )
+        typer.echo(_rendered(diagnosis, format_, fail_on), nl=False)
+        if plan_out is not None:
+            typer.echo(f"plan: {diagnosis.save_plan(plan_out)}", err=True)
+        if diagnosis.fails(fail_on):
+            raise typer.Exit(1)
 
 
 def _rendered(diagnosis: Diagnosis, format_: str, fail_on: str) -> str:

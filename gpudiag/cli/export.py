@@ -9,7 +9,8 @@ import typer
 
 from gpudiag.cli._arguments import check_output, folder_name, one_of, run_inputs
 from gpudiag.cli._console import console_for, spinner
-from gpudiag.cli._options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._faults import telling
+from gpudiag.cli._options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
 
 
 def export(
@@ -21,6 +22,8 @@ def export(
     artifacts: Artifacts = None,
     study: Study = None,
     timezone: Timezone = None,
+    strict: Strict = False,
+    debug: Debug = False,
 ) -> None:
     """Write a trace for ui.perfetto.dev, the tables as Parquet or CSV, or OpenMetrics of the diagnosis."""
     from gpudiag.diagnosis import diagnose
@@ -30,9 +33,10 @@ def export(
 
     one_of("--to", to, tuple(FORMATS))
     inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
-    with spinner(console_for(stderr=True), "reading the run"):
-        diagnosis = diagnose(load_run(**inputs))
-    path = output or Path(folder_name(diagnosis.run.info.name) + FORMATS[to][0])
-    check_output(path.parent)
-    for written in write(diagnosis, to, path):
-        typer.echo(written)
+    with telling(debug=debug, strict=strict):
+        with spinner(console_for(stderr=True), "reading the run"):
+            diagnosis = diagnose(load_run(**inputs))
+        path = output or Path(folder_name(diagnosis.run.info.name) + FORMATS[to][0])
+        check_output(path.parent)
+        for written in write(diagnosis, to, path):
+            typer.echo(written)

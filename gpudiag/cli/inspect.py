@@ -9,6 +9,7 @@ import typer
 from gpudiag.cli._arguments import names, one_of
 from gpudiag.cli._console import console_for, reading
 from gpudiag.cli._options import Columns, Period, Study, Timezone
+from gpudiag.readers._io.url import shown
 
 if TYPE_CHECKING:
     from gpudiag.run import InputRecord
@@ -43,4 +44,5 @@ def inspect(
 
 def _named_failed(paths: list[str], entries: list[InputRecord]) -> bool:
     """True if a path that was named itself, not found in a folder, could not be read."""
-    return any(entry.error is not None and entry.path in paths for entry in entries)
+    named = set(map(shown, paths))
+    return any(entry.error is not None and entry.path in named for entry in entries)

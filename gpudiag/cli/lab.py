@@ -12,6 +12,7 @@ import typer
 
 from gpudiag.cli._arguments import check_output, existing_run
 from gpudiag.errors import ConfigError
+from gpudiag.interpreter import module_command
 
 
 def lab(
@@ -47,5 +48,5 @@ def lab(
     start = [f"--LabApp.default_url=/lab/tree/{first.name}"] if first in made else []
     typer.echo(f"Starting JupyterLab in {output}; Ctrl-C twice ends it.")
     sys.stdout.flush()
-    command = [sys.executable, "-m", "jupyterlab", f"--notebook-dir={output.resolve()}", *start, *given]
+    command = module_command("jupyterlab", [f"--notebook-dir={output.resolve()}", *start, *given])
     os.execv(sys.executable, command)  # JupyterLab takes this process's place: signals and exit code are its own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,11 +19,14 @@ from gpudiag.cli._arguments import (
     suppression_file,
 )
 from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._faults import read_faults, telling
 from gpudiag.cli._options import (
     Artifacts,
+    Debug,
     Parameters,
     Preset,
     SetThreshold,
+    Strict,
     Study,
     Suppress,
     Telemetry,
@@ -54,39 +58,47 @@ def report(
     preset: Preset = "",
     threshold: SetThreshold = None,
     suppress: Suppress = None,
+    strict: Strict = False,
+    debug: Debug = False,
 ) -> None:
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
     check_given(runs, telemetry, trials, artifacts)
     one_of("--fail-on", fail_on, LEVELS)
     from gpudiag.report.batch import left_out, plan_jobs
-    from gpudiag.report.notebooks import find_notebook, has_parameter
+    from gpudiag.report.notebooks import errors_of, find_notebook, has_parameter
 
-    planned = plan_jobs(runs or [])
-    chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
-    options = {name: value for name, value in chosen.items() if value} | assignments(parameter or [])
-    if len(planned) > 1:
-        if telemetry or trials or artifacts:
-            raise ConfigError("got several runs and single inputs as well; give one or the other.")
-        unread = [str(path) for run in runs or [] for path in left_out(run)]
-        if unread:
-            typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
-        given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
-        level = _report_many(planned, output or Path("reports"), notebook, given, jobs)
-    else:
-        run = planned[0].run if planned else None
-        inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
-        options |= {("run_path" if name == "path" else name): value for name, value in inputs.items()}
-        known = suppression_file(suppress, run)
-        if known and (suppress or has_parameter(find_notebook(notebook), "suppress")):
-            options = {"suppress": known} | options
-        level = _report_one(output, notebook, options)
-    if level == "failed":
-        raise typer.Exit(2)
-    if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:
-        raise typer.Exit(1)
+    with telling(debug=debug, strict=strict) as faults:
+        planned = plan_jobs(runs or [])
+        chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
+        options = {name: value for name, value in chosen.items() if value} | assignments(parameter or [])
+        if len(planned) > 1:
+            if telemetry or trials or artifacts:
+                raise ConfigError("got several runs and single inputs as well; give one or the other.")
+            unread = [str(path) for run in runs or [] for path in left_out(run)]
+            if unread:
+                typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
+            given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
+            level = _report_many(planned, output or Path("reports"), notebook, given, jobs)
+            for job in planned:
+                held = read_faults(errors_of((output or Path("reports")) / job.folder))
+                faults += [replace(fault, part=f"{job.folder}: {fault.part}") for fault in held]
+        else:
+            run = planned[0].run if planned else None
+            inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+            options |= {("run_path" if name == "path" else name): value for name, value in inputs.items()}
+            known = suppression_file(suppress, run)
+            if known and (suppress or has_parameter(find_notebook(notebook), "suppress")):
+                options = {"suppress": known} | options
+            folder = output or Path("reports") / _name(options)
+            level = _report_one(folder, notebook, options)
+            faults += read_faults(errors_of(folder))
+        if level == "failed":
+            raise typer.Exit(2)
+        if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:
+            raise typer.Exit(1)
 
 
-def _report_one(output: Path | None, notebook: str, parameters: dict[str, Any]) -> str:
+def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     """Make one report; returns the level of its verdict."""
     from gpudiag.report.document import read_document
     from gpudiag.report.notebooks import DOCUMENT, check_parameters, find_notebook, run_notebook
@@ -94,7 +106,6 @@ def _report_one(output: Path | None, notebook: str, parameters: dict[str, Any]) 
 
     console = console_for(stderr=True)
     check_parameters(find_notebook(notebook), parameters)
-    folder = output or Path("reports") / _name(parameters)
     check_output(folder)
     with spinner(console, "reading the run"):
         files = run_notebook(notebook, folder, parameters)
@@ -110,18 +121,20 @@ def _report_one(output: Path | None, notebook: str, parameters: dict[str, Any]) 
 
 
 def _name(parameters: dict[str, Any]) -> str:
-    """The folder of a report that was given none: as the run is called, else as its first input."""
+    """The folder of a report that was given none: as the run is called."""
     from gpudiag.load import MANIFEST
     from gpudiag.manifest import read_manifest
+    from gpudiag.naming import name_of
 
     path = Path(parameters.get("run_path") or ".")
-    folder = path if path.is_dir() else path.parent
     if parameters.get("run_path"):
+        folder = path if path.is_dir() else path.parent
         manifest = path if path.is_file() else folder / MANIFEST
         named = read_manifest(manifest).name if manifest.is_file() else ""
-        return folder_name(named or folder.resolve().name)
-    first = next((value for name in ("telemetry", "trials", "artifacts") if (value := parameters.get(name))), "run")
-    return folder_name(Path(str(first[0] if isinstance(first, list) else first)).stem)
+        return folder_name(named or name_of([folder]))
+    given = [parameters.get(kind) or [] for kind in ("telemetry", "trials", "artifacts")]
+    inputs = [one for kind in given for one in (kind if isinstance(kind, list) else [kind])]
+    return folder_name(name_of(inputs, parameters.get("study")))
 
 
 def _report_many(planned: list[Any], output: Path, notebook: str, parameters: dict[str, Any], jobs: int) -> str:

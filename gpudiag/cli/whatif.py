@@ -10,7 +10,8 @@ import typer
 
 from gpudiag.cli._arguments import one_of, run_inputs
 from gpudiag.cli._console import console_for, spinner
-from gpudiag.cli._options import Artifacts, RunPath, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._faults import telling
+from gpudiag.cli._options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
 
 
 def whatif(
@@ -31,6 +32,8 @@ def whatif(
     artifacts: Artifacts = None,
     study: Study = None,
     timezone: Timezone = None,
+    strict: Strict = False,
+    debug: Debug = False,
 ) -> None:
     """Forecast what other settings would bring, with intervals and a back-test."""
     from gpudiag.forecast.parallelism.what_if import what_if
@@ -40,7 +43,7 @@ def whatif(
     inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
     with spinner(console_for(stderr=True), "reading the run"):
         loaded = load_run(**inputs)
-    with _steps() as progress:
+    with telling(debug=debug, strict=strict), _steps() as progress:
         forecast = what_if(loaded, parallel or None, pruner=pruner or None, restart_min=restart_min, progress=progress)
     if format_ == "json":
         typer.echo(forecast.to_json())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
+PASS, FAIL, UNKNOWN, ERROR = "pass", "fail", "unknown", "error"
 TITLES = {
     "same-unit": "Same unit and definition",
     "same-workload": "Same workload",
@@ -45,7 +45,10 @@ TELLING = (
 
 @dataclass(frozen=True)
 class Check:
-    """``check`` is the id, ``status`` pass, fail or unknown, ``evidence`` the sentences that say why."""
+    """``check`` is the id, ``status`` pass, fail, unknown or error, ``evidence`` the sentences that say why.
+
+    error: the check itself failed, by a fault of gpudiag.
+    """
 
     check: str
     status: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
@@ -26,6 +26,7 @@ from gpudiag.comparison.side import Side, as_side
 from gpudiag.comparison.work import Consistency, consistency
 from gpudiag.display.format import safe
 from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.faults import Fault, attempt, heard
 from gpudiag.measures._time.once import sharing
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
@@ -37,6 +38,8 @@ from gpudiag.run import Run
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
 
+T = TypeVar("T")
+
 SAME_PARALLEL = 0.1
 WORSE = {"failures": HIGHER, "failure_events": HIGHER}
 
@@ -47,7 +50,8 @@ class Comparison:
 
     ``gate``: the eight checks in order; ``quantities``: numbers with intervals and verdicts; ``ledger``: GPU-hours
     cell by cell; ``differences``: how the two were set up; ``consistency``: statements that the numbers refute or
-    allow; ``plan``: outcomes of the predictions of ``plan_made``; ``plan_note``: what is odd about that plan.
+    allow; ``plan``: outcomes of the predictions of ``plan_made``; ``plan_note``: what is odd about that plan;
+    ``errors``: parts that failed by a fault of gpudiag, and are left out.
     """
 
     baseline: Side
@@ -61,6 +65,7 @@ class Comparison:
     plan_made: Plan | None = None
     plan_note: str = ""
     plan: tuple[Outcome, ...] = ()
+    errors: tuple[Fault, ...] = ()
 
     @property
     def invalid(self) -> bool:
@@ -285,28 +290,52 @@ def compare(
 
 def _pairs(baseline: Side, sides: list[Side], plan: Plan | None) -> tuple[Comparison, ...]:
     matches = [match(baseline, side) for side in sides]
-    gates = [run_gate(baseline, side, matched) for side, matched in zip(sides, matches, strict=True)]
-    found = [quantities(baseline, side, matched) for side, matched in zip(sides, matches, strict=True)]
+    gates, found, failures = [], [], []
+    for side, matched in zip(sides, matches, strict=True):
+        with heard() as faults:
+            gates.append(run_gate(baseline, side, matched))
+            found.append(quantities(baseline, side, matched))
+        failures.append(faults)
     verdicts = judged(found, [is_invalid(gate) for gate in gates], matches)
     out = []
-    for side, matched, gate, numbers in zip(sides, matches, gates, verdicts, strict=True):
-        failed = [check.fault for check in reasons(gate)]
-        time = next((Ratio(q.ratio, q.low, q.high) for q in numbers if q.name == "time_per_item"), Ratio(float("nan")))
-        pair = Comparison(
-            baseline,
-            side,
-            matched,
-            gate,
-            tuple(numbers),
-            tuple(consistency(baseline, side, matched, time, failed)),
-            ledger_difference(baseline, side),
-            differences(baseline, side),
-        )
-        if plan is not None:
-            outcomes = check_plan(plan, baseline, side, numbers, pair.invalid)
-            pair = replace(pair, plan_made=plan, plan_note=made_for(plan, baseline), plan=outcomes)
-        out.append(pair)
+    for side, matched, gate, numbers, faults in zip(sides, matches, gates, verdicts, failures, strict=True):
+        with heard() as more:
+            pair = _pair(baseline, side, matched, gate, tuple(numbers), plan)
+        errors = (*baseline.profiles.failed, *side.profiles.failed, *faults, *more)
+        out.append(replace(pair, errors=tuple(dict.fromkeys(errors))))
     return tuple(out)
+
+
+def _pair(
+    baseline: Side,
+    side: Side,
+    matched: Match,
+    gate: tuple[Check, ...],
+    numbers: tuple[Quantity, ...],
+    plan: Plan | None,
+) -> Comparison:
+    """What follows from gate and quantities, each part by itself; one that fails by a fault of gpudiag is empty."""
+
+    def part(name: str, make: Callable[[], Iterable[T]]) -> tuple[T, ...]:
+        made = attempt(f"comparison's {name}", lambda: tuple(make()))
+        return () if isinstance(made, Fault) else made
+
+    failed = [check.fault for check in reasons(gate)]
+    time = next((Ratio(q.ratio, q.low, q.high) for q in numbers if q.name == "time_per_item"), Ratio(float("nan")))
+    pair = Comparison(
+        baseline,
+        side,
+        matched,
+        gate,
+        numbers,
+        part("consistency", lambda: consistency(baseline, side, matched, time, failed)),
+        part("ledger", lambda: ledger_difference(baseline, side)),
+        part("differences", lambda: differences(baseline, side)),
+    )
+    if plan is None:
+        return pair
+    outcomes = part("plan", lambda: check_plan(plan, baseline, side, list(numbers), pair.invalid))
+    return replace(pair, plan_made=plan, plan_note=made_for(plan, baseline), plan=outcomes)
 
 
 def _told_apart(baseline: Side, sides: list[Side]) -> list[Side]:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures.utilization import IDLE_PCT
 from gpudiag.plain_data import clean
+from gpudiag.schema import IDLE_PCT
 
 PARAMS = "params."
 SAME_PERIOD = 0.1

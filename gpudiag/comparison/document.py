@@ -49,6 +49,7 @@ def build(pair: Comparison) -> dict[str, Any]:
         "differences": [_plain(asdict(one)) for one in pair.differences],
         "plan_of": _plan_of(pair),
         "plan": [_plain(asdict(outcome)) for outcome in pair.plan],
+        "errors": [fault.to_dict() for fault in pair.errors],
     }
     document["headline"] = headline(document)
     return document

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from gpudiag.comparison.applied import parameters_applied
-from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
+from gpudiag.comparison.check import ERROR, FAIL, PASS, UNKNOWN, Check, worst
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
 from gpudiag.comparison.intervals import MIN_UNITS
 from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.work import SAME_WORK, samples_per_item_ratio, steps_per_item
+from gpudiag.faults import Fault, attempt
 
 SAME_STEPS = 0.1
 """Part by which the steps of a COMPLETE trial may differ and the trial is still the same unit."""
@@ -26,16 +28,18 @@ FIRST_SHARE = 0.1
 
 def run_gate(baseline: Side, experiment: Side, matched: Match) -> tuple[Check, ...]:
     """All eight checks in the order of METHODS 7."""
-    return (
-        same_unit(baseline, experiment, matched),
-        same_workload(baseline, experiment, matched),
-        not_a_subset(baseline, experiment, matched),
-        parameters_applied(baseline, experiment),
-        telemetry_covers_job(baseline, experiment),
-        warm_up(baseline, experiment),
-        sample_size(baseline, experiment, matched),
-        equal_success(baseline, experiment, matched),
-    )
+    checks: dict[str, Callable[[], Check]] = {
+        "same-unit": lambda: same_unit(baseline, experiment, matched),
+        "same-workload": lambda: same_workload(baseline, experiment, matched),
+        "not-a-subset": lambda: not_a_subset(baseline, experiment, matched),
+        "parameters-applied": lambda: parameters_applied(baseline, experiment),
+        "telemetry-covers-job": lambda: telemetry_covers_job(baseline, experiment),
+        "warm-up": lambda: warm_up(baseline, experiment),
+        "sample-size": lambda: sample_size(baseline, experiment, matched),
+        "equal-success": lambda: equal_success(baseline, experiment, matched),
+    }
+    made = {name: attempt(f"gate {name}", check) for name, check in checks.items()}
+    return tuple(Check(name, ERROR, str(one)) if isinstance(one, Fault) else one for name, one in made.items())
 
 
 def same_unit(baseline: Side, experiment: Side, matched: Match) -> Check:

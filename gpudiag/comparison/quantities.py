@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,11 @@ from gpudiag.comparison.quantity import (
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import throughput_mean
 from gpudiag.comparison.work import steps_per_item
+from gpudiag.faults import Fault, attempt
 
 
 def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
-    """All that both runs allow, without verdicts."""
+    """All that both runs allow, without verdicts; those that fail by a fault of gpudiag are left out."""
     makers: tuple[Callable[[Side, Side, Match], list[Quantity]], ...] = (
         _durations,
         _per_step,
@@ -56,7 +58,11 @@ def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
         _search,
         _parallelism,
     )
-    return [quantity for maker in makers for quantity in maker(baseline, experiment, matched)]
+    made = [
+        attempt(f"quantities {maker.__name__.strip('_')}", partial(maker, baseline, experiment, matched))
+        for maker in makers
+    ]
+    return [quantity for some in made if not isinstance(some, Fault) for quantity in some]
 
 
 def _complete_s(side: Side) -> np.ndarray:

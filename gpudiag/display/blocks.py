@@ -15,10 +15,11 @@ NAMES = {
     "clear": "clear",
     "unknown": "not assessed",
     "none": "not applicable",
+    "error": "ERROR",
 }
 """Levels and the word that stands for each; a level is never told by its colour alone."""
 
-MARKS = {"critical": "■", "warning": "▲", "info": "●", "clear": "✓", "unknown": "?", "none": "–"}
+MARKS = {"critical": "■", "warning": "▲", "info": "●", "clear": "✓", "unknown": "?", "none": "–", "error": "✗"}
 """A shape for each level."""
 
 SYMPTOMS = "Explained by it:"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpudiag.display.format import interval, label, named, split_unit
-from gpudiag.display.labels import LABELS
+from gpudiag.facts import LABELS
 from gpudiag.units import unit_of
 
 MAX_ITEMS = 8

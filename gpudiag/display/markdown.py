@@ -60,6 +60,8 @@ def _render(block: Block) -> str:
             return _table(block)
         case Tiles(items):
             return "\n".join(f"- **{inline(number)}** {inline(name)}" for name, number in items)
+        case Note(text, "error"):
+            return f"**{_cell(Chip('error'))}:** {inline(text)}"
         case Note(text, level):
             return f"*{inline(text)}*" if level and "`" not in text else inline(text)
         case Heading(text):

@@ -7,6 +7,7 @@ from textwrap import wrap
 
 from gpudiag.display.blocks import (
     MARKS,
+    NAMES,
     SYMPTOMS,
     Banner,
     Block,
@@ -56,6 +57,8 @@ def _lines(block: Block, width: int, whole: bool) -> list[str]:
             return _table(block, width, whole)
         case Tiles(items):
             return _pairs(items, width)
+        case Note(text, "error"):
+            return _wrapped(f"{MARKS['error']} {NAMES['error']}: {text}", width)
         case Note():
             return _wrapped(block.text, width)
         case Heading():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.run import Run
 
@@ -17,21 +17,34 @@ SEED = 0
 MIN_N = 15
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class AgreementProfile(Profile):
-    """``studies``: study, cut_step (the first step at which a trial was pruned), n (COMPLETE trials with a value at
-    that step and a later last one), rho (Spearman's, of the value at cut_step with the last one), rho_low, rho_high
-    (95 % bootstrap over trials; NaN, with rho, below 15 trials). Scalars are those of the study with the most such
-    trials. COMPLETE trials survived the pruner, which overstates rho: a low one is strong evidence, a high one is not.
+class StudyAgreement(Row):
+    """A study."""
+
+    study: Column[str] = column("study")
+    cut_step: Column[float] = column("first step at which a trial was pruned", label="step of the cut")
+    n: Column[int] = column("COMPLETE trials with a value at that step and a later last one")
+    rho: Column[float] = column(
+        "Spearman's, of the value at cut_step with the last one; NaN below 15 trials",
+        label="rank correlation, early to final",
+    )
+    rho_low: Column[float] = column(
+        "lower end of its 95 % interval, by bootstrap over trials", label="rank correlation, at least"
+    )
+    rho_high: Column[float] = column("upper end of it", label="rank correlation, at most")
+
+
+class AgreementProfile(Profile, topic="agreement"):
+    """Whether early values of a trial tell its final one; scalars are those of the study with the most such trials.
+    COMPLETE trials survived the pruner, which overstates rho: a low one is strong evidence, a high one is not.
     """
 
-    studies: pd.DataFrame
-    n_pruned: int
-    cut_step: float
-    n: int
-    rho: float
-    rho_low: float
-    rho_high: float
+    studies: Rows = table_of(StudyAgreement)
+    n_pruned: Fact[int] = fact("PRUNED trials")
+    cut_step: Fact[float] = fact("first step at which a trial was pruned")
+    n: Fact[int] = fact("COMPLETE trials with a value at that step and a later last one")
+    rho: Fact[float] = fact("Spearman's, of the value at cut_step with the last one")
+    rho_low: Fact[float] = fact("lower end of its 95 % interval")
+    rho_high: Fact[float] = fact("upper end of it")
 
 
 def measure_agreement(run: Run) -> AgreementProfile:

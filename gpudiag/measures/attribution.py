@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
 from gpudiag.declared import declared_gpus, gpus_of_events
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.footprint import active_gpus, gpus_by_memory
 from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.timestamps import SECOND_US
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
@@ -19,22 +18,40 @@ from gpudiag.schema import text_dtype
 METHODS = ("declared", "log line", "process", "only GPU", "only active GPU", "memory", "unknown")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class AttributionProfile(Profile):
-    """``trials``: study, trial, gpu (names joined by commas, missing if unknown), n_gpus, method, confidence.
+class TrialGpus(TrialRow):
+    """A trial and where it ran."""
 
-    ``links``: study, trial, gpu: one row a trial and GPU. ``method`` is one of METHODS, best first; ``confidence`` is
-    ``strong`` (stated, or there is no other GPU), ``weak`` (read off the telemetry: state it with any
-    number that rests on it) or ``unknown``. ``open_to``: gpu: where a trial of unknown GPU may have run.
-    """
+    gpu: Column[str] = column("names of its GPUs joined by commas, missing if unknown")
+    n_gpus: Column[int] = column("how many")
+    method: Column[str] = column("one of METHODS, best first")
+    confidence: Column[str] = column(
+        "strong (stated, or there is no other GPU), weak (read off the telemetry: state it with any number that rests "
+        "on it) or unknown"
+    )
 
-    trials: pd.DataFrame
-    links: pd.DataFrame
-    open_to: pd.DataFrame
-    n_trials: int
-    n_attributed: int
-    n_inferred: int
-    attributed_pct: float
+
+class TrialGpu(TrialRow):
+    """A trial on one of its GPUs."""
+
+    gpu: Column[str] = column("GPU")
+
+
+class OpenGpu(Row):
+    """A GPU where a trial of unknown GPU may have run."""
+
+    gpu: Column[str] = column("GPU")
+
+
+class AttributionProfile(Profile, topic="attribution"):
+    """On which GPU each trial ran."""
+
+    trials: Rows = table_of(TrialGpus)
+    links: Rows = table_of(TrialGpu)
+    open_to: Rows = table_of(OpenGpu)
+    n_trials: Fact[int] = fact("trials")
+    n_attributed: Fact[int] = fact("trials whose GPU is known")
+    n_inferred: Fact[int] = fact("trials whose GPU was read off the telemetry")
+    attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
 
 
 @made_once

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures.base import Profile
 from gpudiag.measures.sampling import by_gpu, cells
-from gpudiag.measures.utilization import BUSY_PCT, measure_utilization
+from gpudiag.measures.utilization import measure_utilization
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BalanceProfile(Profile):
-    """``per_gpu`` (index gpu): mean_pct (while trials ran where that is known), busy_s (observed time at
-    utilization >= 50), busy_clock_mhz and busy_power_w (medians of it, NaN unknown), clock_ratio and
-    power_ratio (to the median of the other GPUs with the same board; NaN without one).
-    ``jain``: (sum x)^2 / (n sum x^2) of mean_pct, from 1/n (all on one) to 1 (even); ``gini`` of the same.
-    ``jain_least``: the same of two, the least used GPU and the median of the others, which more GPUs do not hide.
-    ``n_tasks``: trials that began, NaN without trials. ``chance_pct``: probability that so many tasks, placed at
-    random, all land on one GPU.
-    """
+class GpuBalance(Row):
+    """A GPU. Ratios are to the median of the other GPUs with the same board, NaN without one."""
 
-    per_gpu: pd.DataFrame
-    n_gpus: int
-    jain: float
-    jain_least: float
-    gini: float
-    n_tasks: float
-    chance_pct: float
-    coverage_pct: float
+    mean_pct: Column[float] = column("mean utilization, while trials ran where that is known")
+    busy_s: Column[float] = column("observed time at utilization >= 50")
+    busy_clock_mhz: Column[float] = column("median clock of it, NaN unknown", label="clock while busy")
+    busy_power_w: Column[float] = column("median power of it, NaN unknown")
+    clock_ratio: Column[float] = column("clock to the peers'", label="clock to the peers'")
+    power_ratio: Column[float] = column("power to the peers'")
+
+
+class BalanceProfile(Profile, topic="balance"):
+    """How evenly the GPUs were used."""
+
+    per_gpu: Rows = table_of(GpuBalance)
+    n_gpus: Fact[int] = fact("GPUs")
+    jain: Fact[float] = fact(
+        "(sum x)^2 / (n sum x^2) of mean_pct, from 1/n (all on one) to 1 (even)", label="Jain's index (1 is even)"
+    )
+    jain_least: Fact[float] = fact(
+        "the same of two, the least used GPU and the median of the others, which more GPUs do not hide",
+        label="Jain's index, least used GPU against the others",
+    )
+    gini: Fact[float] = fact("Gini coefficient of mean_pct", label="Gini coefficient (0 is even)")
+    n_tasks: Fact[float] = fact("trials that began, NaN without trials")
+    chance_pct: Fact[float] = fact("probability that so many tasks, placed at random, all land on one GPU")
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_balance(run: Run) -> BalanceProfile:
@@ -44,8 +53,8 @@ def measure_balance(run: Run) -> BalanceProfile:
     per_gpu = pd.DataFrame({"mean_pct": table["trial_mean_pct" if in_trials else "mean_pct"]})
     per_gpu = per_gpu.join(_while_busy(run))
     name = gpu_boards(run)["name"].reindex(per_gpu.index)
-    for column, ratio in (("busy_clock_mhz", "clock_ratio"), ("busy_power_w", "power_ratio")):
-        per_gpu[ratio] = _to_peers(per_gpu[column], name)
+    for what, ratio in (("busy_clock_mhz", "clock_ratio"), ("busy_power_w", "power_ratio")):
+        per_gpu[ratio] = _to_peers(per_gpu[what], name)
     mean = np.sort(per_gpu["mean_pct"].dropna().to_numpy())
     began = float(run.trials["start"].notna().sum()) if len(run.trials) else math.nan
     return BalanceProfile(

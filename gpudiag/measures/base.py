@@ -1,8 +1,8 @@
 """What a measure is: a pure function from a run to a small frozen profile.
 
-A profile is a frozen dataclass. Its scalar fields carry their unit in the name; its DataFrames are
-tidy. :func:`facts` turns the scalars, and the rows of ``per_gpu`` and ``by_state``, into the ``measures`` section
-of the JSON.
+A profile is a frozen dataclass whose scalars and tables are declared as :mod:`gpudiag.facts` says; names carry their
+unit, tables are tidy. :func:`facts` turns the scalars, and the rows of ``per_gpu`` and ``by_state``, into the
+``measures`` section of the JSON.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from gpudiag.display.blocks import Block, Heading
 from gpudiag.display.shown import Shown
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import INDEX, Column, Declared, Row, column
 from gpudiag.plain_data import clean
 from gpudiag.units import unit_of
 
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Profile(Shown):
-    """What a measure found: a frozen dataclass that shows its scalars, and the head of its table.
-
-    Scalar fields carry their unit in the name; DataFrames are tidy.
+class Profile(Shown, Declared):
+    """What a measure found: it shows its scalars, and the head of its table. ``class X(Profile, topic="x")`` with
+    declared facts and tables is a frozen dataclass of them.
     """
 
     def to_frame(self) -> pd.DataFrame:
@@ -38,7 +38,7 @@ class Profile(Shown):
         import pandas as pd
 
         for name, frame in self._frames():
-            return frame.reset_index() if name in ("per_gpu", "by_state") else frame
+            return frame.reset_index() if name in INDEX else frame
         rows = [(name, fact["value"], fact["unit"]) for name, fact in facts(self).items()]
         return pd.DataFrame(rows, columns=["name", "value", "unit"])
 
@@ -57,6 +57,13 @@ class Profile(Shown):
         return [(name, value) for name, value in values if isinstance(value, pd.DataFrame)]
 
 
+class TrialRow(Row):
+    """A trial."""
+
+    study: Column[str] = column("study")
+    trial: Column[int] = column("number within the study", label="trial")
+
+
 Measure = Callable[["Run"], Any]
 
 
@@ -71,7 +78,7 @@ def facts(profile: Any) -> dict[str, dict[str, Any]]:
         value = getattr(profile, spec.name)
         if isinstance(value, bool | int | float | str) or value is None:
             out[spec.name] = _fact(spec.name, value)
-    for kind, field in (("gpu", "per_gpu"), ("state", "by_state")):
+    for field, kind in INDEX.items():
         frame = getattr(profile, field, None)
         if frame is not None:
             for row in frame.reset_index(names=kind).to_dict("records"):
@@ -92,9 +99,9 @@ def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remed
     """Raise NotMeasurable unless the frame has rows and a value in each of the columns."""
     if frame.empty:
         raise NotMeasurable(f"There is no {what}.", remedy)
-    for column in columns:
-        if column not in frame or not frame[column].notna().any():
-            raise NotMeasurable(f"The {what} has no {column}.", remedy)
+    for name in columns:
+        if name not in frame or not frame[name].notna().any():
+            raise NotMeasurable(f"The {what} has no {name}.", remedy)
 
 
 RECORD_GPU = (

@@ -8,16 +8,17 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.feed import BUSY_PCT, HOT_PCT, IO_WAIT_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
+from gpudiag.measures.feed import HOT_PCT, IO_WAIT_PCT, SATURATED_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
-from gpudiag.measures.utilization import IDLE_PCT
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 CLASSES = (
     "unused", "startup", "io_wait", "cpu_bound", "launch_bound", "limited", "bandwidth_bound", "compute_bound",
@@ -37,37 +38,42 @@ SMALL_CV = 0.5
 COLUMNS = ("power_w", "sm_active_pct", "mem_util_pct", "mem_used_mib", "throttle_reasons", "sm_clock_mhz")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BottleneckProfile(Profile):
-    """``classes``: class, gpu_s, share_pct: GPU-seconds with a trial (without trials: from first to last activity) by
-    what limited them, in the order of ``CLASSES``; they add up to ``trial_gpu_s``. ``has_trials``: which of the two.
+class BottleneckClass(Row):
+    """A class, in the order of ``CLASSES``; all add up to ``trial_gpu_s``."""
 
-    ``label``: the class that holds at least half of that time and twice as much as the next; '' where none does, so
-    that the shares are the answer. ``undetermined`` is time that shows no signature and is never a label. A scalar
-    ``<class>_pct`` is the share of each class. ``has_host``: CPU per core or I/O wait lay beside the telemetry;
-    ``has_power``: power and its limit did. METHODS 9 has signatures and sources.
+    class_: Column[str] = column("what limited the GPU")
+    gpu_s: Column[float] = column("time limited by it")
+    share_pct: Column[float] = column("its share")
+
+
+class BottleneckProfile(Profile, topic="bottleneck"):
+    """What limited the GPUs while a trial ran (without trials: from first to last activity). METHODS 9 has signatures
+    and sources of the classes; a scalar ``<class>_pct`` is the share of each.
     """
 
-    classes: pd.DataFrame
-    label: str
-    trial_gpu_s: float
-    unused_pct: float
-    startup_pct: float
-    io_wait_pct: float
-    cpu_bound_pct: float
-    launch_bound_pct: float
-    limited_pct: float
-    bandwidth_bound_pct: float
-    compute_bound_pct: float
-    light_pct: float
-    busy_pct: float
-    small_work_pct: float
-    stalled_pct: float
-    undetermined_pct: float
-    has_trials: bool
-    has_host: bool
-    has_power: bool
-    coverage_pct: float
+    classes: Rows = table_of(BottleneckClass)
+    label: Fact[str] = fact(
+        "the class that holds at least half of that time and twice as much as the next; '' where none does, so that "
+        "the shares are the answer"
+    )
+    trial_gpu_s: Fact[float] = fact("time that is shared out")
+    unused_pct: Fact[float] = fact("a GPU that was never used")
+    startup_pct: Fact[float] = fact("start-ups and ends of trials")
+    io_wait_pct: Fact[float] = fact("waiting for storage")
+    cpu_bound_pct: Fact[float] = fact("bound by the CPU")
+    launch_bound_pct: Fact[float] = fact("bound by one thread that launches kernels")
+    limited_pct: Fact[float] = fact("held back by power or heat")
+    bandwidth_bound_pct: Fact[float] = fact("bound by memory bandwidth")
+    compute_bound_pct: Fact[float] = fact("bound by computing")
+    light_pct: Fact[float] = fact("busy with light kernels")
+    busy_pct: Fact[float] = fact("busy, the record does not show with what")
+    small_work_pct: Fact[float] = fact("too little work in a step")
+    stalled_pct: Fact[float] = fact("stalls")
+    undetermined_pct: Fact[float] = fact("shows no signature; never the label")
+    has_trials: Fact[bool] = fact("the time is that of trials")
+    has_host: Fact[bool] = fact("CPU per core or I/O wait lay beside the telemetry")
+    has_power: Fact[bool] = fact("power and its limit did")
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_bottleneck(run: Run) -> BottleneckProfile:
@@ -162,7 +168,7 @@ class _Signs:
 def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
     """For each class the samples that are in it: those of a trial with its signature and none before it."""
     work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
-    idle, full = util <= IDLE_PCT, util >= BUSY_PCT
+    idle, full = util <= IDLE_PCT, util >= SATURATED_PCT
     hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
     within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
     nothing = np.zeros(len(util), bool)
@@ -171,7 +177,7 @@ def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
         "startup": idle & (work.running > 0) & ~work.at_work if work.from_trials else nothing,
         "io_wait": (util < IDLE_PCT) & (signs.io_wait_pct > IO_WAIT_PCT),
         "cpu_bound": (util < SOFT_PCT) & hot,
-        "launch_bound": (util < BUSY_PCT) & hot & low_power,
+        "launch_bound": (util < SATURATED_PCT) & hot & low_power,
         "limited": (util >= SOFT_PCT) & signs.throttled,
         "bandwidth_bound": full & (signs.mem_util_pct >= BANDWIDTH_PCT) & within,
         "compute_bound": full & ((ratio >= COMPUTE_RATIO) | (signs.sm_active_pct >= COMPUTE_SM_PCT)),

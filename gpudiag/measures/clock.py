@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, Profile, need_columns
 from gpudiag.run import Run
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ClockProfile(Profile):
-    """``candidates``: offset_s, fit (correlation of telemetry and trials at that offset), in order of the offset; empty
-    where nothing was compared. Trials + ``offset_s`` = telemetry; ``applied_s`` is what was added to the stamps of
-    the trials. ``confidence``: strong, weak, assumed or undetermined; ``method``: given, utc, correlation, none or
-    not examined; ``evidence`` in words. ``joined`` is False where trials and telemetry share no time. ``parts``: study,
-    first_trial, offset_s where a study changes its clock on the way. ``notes``: note: what else is odd.
-    """
+class ClockCandidate(Row):
+    """An offset that was tried, in order of the offset; none where nothing was compared."""
 
-    candidates: pd.DataFrame
-    parts: pd.DataFrame
-    notes: pd.DataFrame
-    offset_s: float
-    applied_s: float
-    confidence: str
-    method: str
-    evidence: str
-    joined: bool
+    offset_s: Column[float] = column("offset")
+    fit: Column[float] = column("correlation of telemetry and trials at that offset")
+
+
+class ClockPart(Row):
+    """A part of a study that changes its clock on the way."""
+
+    study: Column[str] = column("study")
+    first_trial: Column[int] = column("its first trial")
+    offset_s: Column[float] = column("its offset")
+
+
+class ClockNote(Row):
+    """A remark."""
+
+    note: Column[str] = column("what else is odd")
+
+
+class ClockProfile(Profile, topic="clock"):
+    """How the clocks of trials and telemetry lie to each other: trials + ``offset_s`` = telemetry."""
+
+    candidates: Rows = table_of(ClockCandidate)
+    parts: Rows = table_of(ClockPart)
+    notes: Rows = table_of(ClockNote)
+    offset_s: Fact[float] = fact("offset found", label="offset found")
+    applied_s: Fact[float] = fact("what was added to the stamps of the trials", label="offset applied")
+    confidence: Fact[str] = fact("strong, weak, assumed or undetermined", label="confidence")
+    method: Fact[str] = fact("given, utc, correlation, none or not examined")
+    evidence: Fact[str] = fact("what it rests on, in words")
+    joined: Fact[bool] = fact("trials and telemetry share time")
 
 
 def measure_clock(run: Run) -> ClockProfile:

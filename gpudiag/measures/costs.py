@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.energy import EnergyCurve, energy_curves
 from gpudiag.measures._gpu.footprint import freed_mib
 from gpudiag.measures._gpu.own_process import own_process
@@ -19,7 +18,7 @@ from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
 from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures._time.window import ORPHAN, TimedTrials, samples_by_gpu
 from gpudiag.measures._trials.startup import startups
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 
 OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ORPHAN)
@@ -27,51 +26,105 @@ NO_TRIAL = "no trial"
 GAP = "gap"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CostsProfile(Profile):
-    """What the trials cost. Slot time, GPU time and start-up are three views of one run; none is added to another.
+class TrialCost(TrialRow):
+    """A trial and what it cost."""
 
-    ``trials``: study, trial, outcome (state, ORPHAN for a RUNNING trial that is dead), gpu, method, confidence,
-    duration_s, gpu_s (its GPU time, split evenly with the trials beside it), busy_gpu_s (the same of utilization x
-    time), share_error_pct (median error of its busy_gpu_s), alone_pct (share of its GPU time that it had alone),
-    mean_util_pct and peak_mem_mib (only where it was alone for 90 % of it; a shared device tells nothing of one
-    trial), process_mem_mib and process_busy_gpu_s (greatest memory and SM time of its own process, where processes
-    were recorded), freed_mib (what the memory of its one GPU fell by at its end, where no other trial of the GPU ended
-    nearby; NaN unknown), energy_kwh, startup_s, startup_method ('solo', 'memory', '').
-    ``parameters``: study, trial, params.<name> of the same trials, in the same order.
-    ``slots``: outcome, n_trials, slot_s, share_pct: end - start of the trials, and ``gap`` between those of a slot.
-    ``phases``: phase (startup, after_startup), slot_s, share_pct: start-ups that were not seen count as the
-    median of those that were, or as the trial's whole life if that is shorter.
-    ``outcomes``: outcome, n_trials, gpu_s, share_pct, busy_gpu_s, energy_kwh, cost: all GPU time, with ``no trial``.
-    ``progress``: study, trial, at, gpu_h, best: best value so far against GPU-hours of all trials ended by then.
+    outcome: Column[str] = column("state, ORPHAN for a RUNNING trial that is dead")
+    gpu: Column[str] = column("names of its GPUs joined by commas")
+    method: Column[str] = column("how its GPU is known")
+    confidence: Column[str] = column("strong, weak or unknown")
+    duration_s: Column[float] = column("duration")
+    gpu_s: Column[float] = column("its GPU time, split evenly with the trials beside it")
+    busy_gpu_s: Column[float] = column("the same of utilization x time")
+    share_error_pct: Column[float] = column("median error of its busy_gpu_s")
+    alone_pct: Column[float] = column("share of its GPU time that it had alone")
+    mean_util_pct: Column[float] = column(
+        "mean utilization, only where it was alone for 90 % of its time: a shared device tells nothing of one trial"
+    )
+    peak_mem_mib: Column[float] = column("greatest memory of the device, under the same condition")
+    freed_mib: Column[float] = column(
+        "what the memory of its one GPU fell by at its end, where no other trial of the GPU ended nearby; NaN unknown"
+    )
+    process_mem_mib: Column[float] = column("greatest memory of its own process, where processes were recorded")
+    process_busy_gpu_s: Column[float] = column("SM time of its own process")
+    energy_kwh: Column[float] = column("its energy")
+    startup_s: Column[float] = column("its start-up")
+    startup_method: Column[str] = column("'solo', 'memory' or ''")
 
-    ``startup_share_pct`` is F, the share of slot time spent in start-up. With ``parallel`` trials on a GPU at once
-    (while there is any), starts that fall independently leave it with nothing but start-ups for
-    ``startup_law_pct`` = F^parallel of that time (METHODS 0). ``startup_only_pct`` is what the ledger shows: the share
-    of observed GPU time with a trial that held nothing but start-ups; ``startup_only_gpu_h`` is its length.
+
+class TrialParameters(TrialRow, families=("params.",)):
+    """The parameters (``params.<name>``) of the same trials in the same order."""
+
+
+class SlotCost(Row):
+    """An outcome: end - start of its trials; ``gap`` is the time between the trials of a slot."""
+
+    outcome: Column[str] = column("outcome")
+    n_trials: Column[int] = column("trials")
+    slot_s: Column[float] = column("slot time")
+    share_pct: Column[float] = column("share of the slot time")
+
+
+class PhaseCost(Row):
+    """A phase; start-ups that were not seen count as the median of those that were, or as the trial's whole life if
+    that is shorter.
     """
 
-    trials: pd.DataFrame
-    parameters: pd.DataFrame
-    slots: pd.DataFrame
-    phases: pd.DataFrame
-    outcomes: pd.DataFrame
-    progress: pd.DataFrame
-    total_slot_h: float
-    trial_gpu_h: float
-    total_gpu_h: float
-    energy_kwh: float
-    cost: float
-    currency: str
-    parallel: float
-    n_startups: int
-    startup_median_s: float
-    startup_share_pct: float
-    startup_law_pct: float
-    startup_only_pct: float
-    startup_only_gpu_h: float
-    attributed_pct: float
-    n_shared: int
+    phase: Column[str] = column("startup or after_startup")
+    slot_s: Column[float] = column("slot time")
+    share_pct: Column[float] = column("share of the trials' slot time")
+
+
+class OutcomeCost(Row):
+    """An outcome with its GPU time; ``no trial`` is the rest of it."""
+
+    outcome: Column[str] = column("outcome")
+    n_trials: Column[int] = column("trials")
+    gpu_s: Column[float] = column("GPU time")
+    share_pct: Column[float] = column("share of all GPU time")
+    busy_gpu_s: Column[float] = column("utilization x time")
+    energy_kwh: Column[float] = column("energy")
+    cost: Column[float] = column("money, in the currency")
+
+
+class SearchProgress(TrialRow):
+    """An improvement of the best value."""
+
+    at: Column[pd.Timestamp] = column("end of the trial")
+    gpu_h: Column[float] = column("GPU-hours of all trials ended by then")
+    best: Column[float] = column("best value so far")
+
+
+class CostsProfile(Profile, topic="costs"):
+    """What the trials cost. Slot time, GPU time and start-up are three views of one run; none is added to another.
+    With k trials on a GPU at once, starts that fall independently leave it with nothing but start-ups for F^k of the
+    time (METHODS 0), where F is the share of slot time spent in start-up.
+    """
+
+    trials: Rows = table_of(TrialCost)
+    parameters: Rows = table_of(TrialParameters)
+    slots: Rows = table_of(SlotCost)
+    phases: Rows = table_of(PhaseCost)
+    outcomes: Rows = table_of(OutcomeCost)
+    progress: Rows = table_of(SearchProgress)
+    total_slot_h: Fact[float] = fact("slot time with gaps")
+    trial_gpu_h: Fact[float] = fact("GPU time with a trial")
+    total_gpu_h: Fact[float] = fact("all GPU time")
+    energy_kwh: Fact[float] = fact("energy of all GPUs")
+    cost: Fact[float] = fact("money, in the currency, at the stated price")
+    currency: Fact[str] = fact("of the stated price")
+    parallel: Fact[float] = fact("trials on a GPU at once while there is any", label="trials at once")
+    n_startups: Fact[int] = fact("start-ups seen", label="start-ups seen")
+    startup_median_s: Fact[float] = fact("their median", label="median start-up")
+    startup_share_pct: Fact[float] = fact("F: share of slot time spent in start-up", label="start-up, of slot time")
+    startup_law_pct: Fact[float] = fact("F^k", label="the same if starts were independent (F^k)")
+    startup_only_pct: Fact[float] = fact(
+        "what the ledger shows: share of observed GPU time with a trial that held nothing but start-ups",
+        label="GPU with start-ups alone",
+    )
+    startup_only_gpu_h: Fact[float] = fact("the length of that")
+    attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
+    n_shared: Fact[int] = fact("trials that shared a GPU")
 
     def to_frame(self) -> pd.DataFrame:
         """``outcomes``."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import RECORD_GPU, Profile
 from gpudiag.measures.sampling import cells, coverage_pct, expected_window
 from gpudiag.run import Run
@@ -18,22 +17,25 @@ _WORSE = r"\b(?:uncorrectable|uncorrected|double[- ]bit)\b"
 _ECC = rf"(?i){_WORSE}.*\becc\b|\becc\b.*{_WORSE}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class EventsProfile(Profile):
-    """``events``: time, gpu (if any event names one), kind, xid (NaN where none), detail of events about hardware, each
-    once, in order of time.
+class HardwareEvent(Row):
+    """An event about hardware, each once, in order of time."""
 
-    ``kind`` is gpu_lost, xid or ecc. ``n_lost``, ``n_hardware`` (Xid 48, 63, 64, 74, 79, 94, 95 and ECC errors),
-    ``n_application`` (other Xids, such as 13 and 31, which programs cause). ``has_kernel_log``: some event is a Xid.
-    ``coverage_pct`` is the telemetry's: a log of metrics tells of a lost GPU.
-    """
+    time: Column[pd.Timestamp] = column("instant", label="at")
+    gpu: Column[str] = column("GPU, if any event names one", optional=True)
+    kind: Column[str] = column("gpu_lost, xid or ecc")
+    xid: Column[float] = column("number of the Xid, NaN where none")
+    detail: Column[str] = column("the line", label="log line")
 
-    events: pd.DataFrame
-    n_lost: int
-    n_hardware: int
-    n_application: int
-    has_kernel_log: bool
-    coverage_pct: float
+
+class EventsProfile(Profile, topic="events"):
+    """What logs say about the hardware."""
+
+    events: Rows = table_of(HardwareEvent)
+    n_lost: Fact[int] = fact("losses of a GPU", label="losses")
+    n_hardware: Fact[int] = fact("Xid 48, 63, 64, 74, 79, 94, 95 and ECC errors", label="hardware errors")
+    n_application: Fact[int] = fact("other Xids, such as 13 and 31, which programs cause")
+    has_kernel_log: Fact[bool] = fact("some event is a Xid")
+    coverage_pct: Fact[float] = fact("the telemetry's: a log of metrics tells of a lost GPU")
 
 
 def measure_events(run: Run) -> EventsProfile:

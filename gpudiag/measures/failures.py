@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, lifetimes, trial_names
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -28,33 +28,49 @@ FULL_PCT = 95.0
 MIN_GROUP = 3
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FailuresProfile(Profile):
-    """``failures``: study, trial, name, kind (of CLASSES), duration_s, follows (True for a short FAIL right after
-    another one on the same worker: the same poisoned process), before_pct (greatest memory in use in the 60 s before
-    the end). ``by_kind``: kind, n, n_events (log events of that kind; with those of trials, not beside them).
-    ``n_events``: failures less those that follow. Memory: fail_before_pct and ok_before_pct (medians of before_pct for
-    FAIL that follow none, and for COMPLETE and PRUNED), p_memory (one-sided Mann-Whitney; NaN below 5 of either),
-    full_pct (share of these FAIL at 95 % or more). Durations of FAIL: split_s (between two groups), short_n, long_n,
-    short_s, long_s (geometric means), ashman_d (distance in standard deviations, Ashman 1994).
-    """
+class Failure(TrialRow):
+    """A failed trial."""
 
-    failures: pd.DataFrame
-    by_kind: pd.DataFrame
-    n_finished: int
-    n_fail: int
-    n_events: int
-    n_told: int
-    fail_before_pct: float
-    ok_before_pct: float
-    p_memory: float
-    full_pct: float
-    split_s: float
-    short_n: int
-    long_n: int
-    short_s: float
-    long_s: float
-    ashman_d: float
+    name: Column[str] = column("its own name, else its number", label="name")
+    kind: Column[str] = column("one of CLASSES")
+    duration_s: Column[float] = column("duration", label="lasting")
+    follows: Column[bool] = column("a short FAIL right after another one on the same worker: the same poisoned process")
+    before_pct: Column[float] = column("greatest memory in use in the 60 s before the end")
+
+
+class FailureKind(Row):
+    """A kind of failure."""
+
+    kind: Column[str] = column("kind")
+    n: Column[int] = column("failed trials")
+    n_events: Column[int] = column("log events of that kind; with those of trials, not beside them")
+
+
+class FailuresProfile(Profile, topic="failures"):
+    """Why trials failed. Durations of FAIL may form two groups, told apart by their logarithms."""
+
+    failures: Rows = table_of(Failure)
+    by_kind: Rows = table_of(FailureKind)
+    n_finished: Fact[int] = fact("finished trials")
+    n_fail: Fact[int] = fact("failed trials")
+    n_events: Fact[int] = fact("failures less those that follow another", label="separate events")
+    n_told: Fact[int] = fact("failures whose kind is known")
+    fail_before_pct: Fact[float] = fact(
+        "median of before_pct for FAIL that follow none", label="memory before failures"
+    )
+    ok_before_pct: Fact[float] = fact("the same for COMPLETE and PRUNED", label="memory before other ends")
+    p_memory: Fact[float] = fact(
+        "one-sided Mann-Whitney, NaN below 5 of either", label="chance of this difference by luck (p)"
+    )
+    full_pct: Fact[float] = fact("share of these FAIL at 95 % or more", label="failures at 95 % or more")
+    split_s: Fact[float] = fact("border between the two groups", label="border between")
+    short_n: Fact[int] = fact("failures in the short group", label="fast failures")
+    long_n: Fact[int] = fact("failures in the long group", label="slow failures")
+    short_s: Fact[float] = fact("geometric mean of the short group", label="after about")
+    long_s: Fact[float] = fact("geometric mean of the long group", label="those after about")
+    ashman_d: Fact[float] = fact(
+        "distance in standard deviations (Ashman 1994)", label="distance of the kinds (Ashman's D)"
+    )
 
 
 def measure_failures(run: Run) -> FailuresProfile:

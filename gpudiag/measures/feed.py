@@ -3,46 +3,69 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
-from gpudiag.measures.utilization import IDLE_PCT
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 HOT_PCT = 90.0
 SOFT_PCT = 50.0
 IO_WAIT_PCT = 50.0
-BUSY_PCT = 90.0
+SATURATED_PCT = 90.0
 NEAREST_S = 15.0
 HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FeedProfile(Profile):
-    """``per_gpu`` (index gpu), over samples with a trial (without trials: from first to last
-    activity): work_s, p95_pct and mean_pct (utilization), cv (its standard
-    deviation over its mean), p95_used_pct (memory), power_ratio (mean of (power - idle) / (limit - idle)), busy_s (at
-    90 % or more), busy_power_ratio (the same while at 90 % or more), busy_sm_pct (SM activity then); idle power is the
-    5th percentile of power at 10 % or less, 0 where it was never idle, which makes the ratio an upper limit.
-    With the nearest host sample within 15 s: host_s (observed work with host data), starved_pct and soft_starved_pct
-    (share of it below 10 and below 50 % utilization while a core or process is above 90 %), hot_pct (share with such a
-    core at all), io_starved_pct (below 10 % utilization with I/O wait above 50 %), p95_cpu_pct. NaN is unknown.
+class GpuFeed(Row):
+    """A GPU, over samples with a trial (without trials: from first to last activity). Idle power is the 5th percentile
+    of power at 10 % or less, 0 where it was never idle, which makes a ratio an upper limit. Host columns are of the
+    nearest host sample within 15 s. NaN is unknown.
     """
 
-    per_gpu: pd.DataFrame
-    has_cores: bool
-    has_cpu: bool
-    has_io_wait: bool
-    coverage_pct: float
+    work_s: Column[float] = column("observed time at work")
+    p95_pct: Column[float] = column("95th percentile of utilization")
+    mean_pct: Column[float] = column("mean utilization")
+    cv: Column[float] = column(
+        "standard deviation of utilization over its mean", label="variation (standard deviation / mean)"
+    )
+    p95_used_pct: Column[float] = column("95th percentile of memory in use", label="memory, 95th percentile")
+    power_ratio: Column[float] = column("mean of (power - idle) / (limit - idle)", label="part of the power range")
+    busy_s: Column[float] = column("time at 90 % or more")
+    busy_power_ratio: Column[float] = column("the ratio in it", label="part of the power range while busy")
+    busy_sm_pct: Column[float] = column("SM activity in it", label="SM activity while busy")
+    host_s: Column[float] = column("observed work with host data", label="host observed for")
+    starved_pct: Column[float] = column(
+        "share of it below 10 % utilization while a core or process is above 90 %",
+        label="GPU under 10 % beside a hot core",
+    )
+    soft_starved_pct: Column[float] = column(
+        "the same below 50 % utilization", label="GPU under 50 % beside a hot core"
+    )
+    hot_pct: Column[float] = column("share with such a core at all", label="time with it")
+    io_starved_pct: Column[float] = column(
+        "below 10 % utilization with I/O wait above 50 %", label="GPU under 10 % beside I/O wait"
+    )
+    p95_cpu_pct: Column[float] = column("95th percentile of CPU use", label="CPU, 95th percentile")
+
+
+class FeedProfile(Profile, topic="feed"):
+    """Whether the host kept the GPUs fed."""
+
+    per_gpu: Rows = table_of(GpuFeed)
+    has_cores: Fact[bool] = fact("CPU by core or by process was recorded")
+    has_cpu: Fact[bool] = fact("CPU of the whole machine was recorded")
+    has_io_wait: Fact[bool] = fact("I/O wait was recorded")
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_feed(run: Run) -> FeedProfile:
@@ -85,7 +108,7 @@ def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dic
     spread = math.sqrt(max(weighted_mean((util - mean) ** 2, weight), 0.0)) if len(util) else math.nan
     used, active = columns.get("mem_used_mib"), columns.get("sm_active_pct")
     ratio = power_ratio(work, columns.get("power_w"), board["limit_w"])
-    busy = at & (work.util_pct >= BUSY_PCT)
+    busy = at & (work.util_pct >= SATURATED_PCT)
     return {
         "work_s": float(weight.sum()),
         "p95_pct": p95,

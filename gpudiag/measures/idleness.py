@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.timeline import IDLE_PCT
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 HELD_PCT = 10.0
 HELD_MIB = 1024.0
@@ -24,17 +24,28 @@ LONG_S = 600.0
 ZERO_PCT = 1.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class IdlenessProfile(Profile):
-    """``per_gpu`` (index gpu), GPUs that were active at least once have lead_s and trail_s, others NaN: lead_s (from
-    the first sample to the first activity), trail_s (from the last activity on); lead_mib, trail_mib (mean memory
-    in use meanwhile, NaN unknown), held_mib (what counts as memory held), observed_s, and
-    allocated_idle_s (observed time in unbroken stretches of 10 min or more at 0-1 % utilization with memory held; NaN
-    without memory data), longest_allocated_idle_s.
-    """
+class GpuIdleness(Row):
+    """A GPU; one that was never active has no lead and no trail."""
 
-    per_gpu: pd.DataFrame
-    coverage_pct: float
+    lead_s: Column[float] = column("from the first sample to the first activity")
+    trail_s: Column[float] = column("from the last activity on")
+    lead_mib: Column[float] = column("mean memory in use meanwhile, NaN unknown")
+    trail_mib: Column[float] = column("the same of the trail")
+    held_mib: Column[float] = column("what counts as memory held", label="memory held")
+    observed_s: Column[float] = column("observed time")
+    allocated_idle_s: Column[float] = column(
+        "observed time in unbroken stretches of 10 min or more at 0-1 % utilization with memory held; NaN without "
+        "memory data",
+        label="memory held while idle",
+    )
+    longest_allocated_idle_s: Column[float] = column("longest of them", label="longest at a stretch")
+
+
+class IdlenessProfile(Profile, topic="idleness"):
+    """Time before the first and after the last activity, and memory held idle."""
+
+    per_gpu: Rows = table_of(GpuIdleness)
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_idleness(run: Run) -> IdlenessProfile:

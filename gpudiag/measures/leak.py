@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._trials.abandoned import find_open_trials
@@ -23,20 +23,36 @@ SETTLE_S = 10.0
 MIN_AFTER = 2
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LeakProfile(Profile):
-    """``per_gpu`` (index gpu), of memory in use in the middle 90 % of the samples with trials (of all without):
-    slope_pct_h (Theil-Sen, per cent of the total per hour, of the minima of 20 blocks of samples), p_rise (one-sided
-    Mann-Kendall over these blocks), rise_pct and rise_mib (slope times the time between first and last block),
-    span_s; NaN with too few samples. After the last trial: after_mib (median of memory from 10 s after its end),
-    before_mib (median before the first trial, else the least of the record), residual_mib (their difference), after_s
-    (observed time). ``n_open``: trials without an end, ``ended``: the record goes on after the last trial.
-    """
+class GpuLeak(Row):
+    """A GPU, of memory in use in the middle 90 % of the samples with trials (of all without); NaN with too few."""
 
-    per_gpu: pd.DataFrame
-    n_open: int
-    ended: bool
-    coverage_pct: float
+    slope_pct_h: Column[float] = column(
+        "Theil-Sen slope, per cent of the total per hour, of the minima of 20 blocks of samples",
+        label="growth of the floor",
+    )
+    p_rise: Column[float] = column(
+        "one-sided Mann-Kendall over these blocks", label="chance of such growth by luck (p)"
+    )
+    rise_pct: Column[float] = column("slope times the time between first and last block", label="growth, of the total")
+    rise_mib: Column[float] = column("the same in memory", label="growth")
+    span_s: Column[float] = column("that time")
+    after_mib: Column[float] = column(
+        "median of memory from 10 s after the end of the last trial", label="after the last trial"
+    )
+    before_mib: Column[float] = column(
+        "median before the first trial, else the least of the record", label="before the first trial"
+    )
+    residual_mib: Column[float] = column("their difference", label="left over")
+    after_s: Column[float] = column("observed time after the last trial", label="observed after it")
+
+
+class LeakProfile(Profile, topic="leak"):
+    """Whether memory in use grew, and whether some was left after the last trial."""
+
+    per_gpu: Rows = table_of(GpuLeak)
+    n_open: Fact[int] = fact("trials without an end")
+    ended: Fact[bool] = fact("the record goes on after the last trial")
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_leak(run: Run) -> LeakProfile:

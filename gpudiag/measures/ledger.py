@@ -2,63 +2,121 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
 from gpudiag.display.blocks import Block, Heading, Number, Table, Tiles
 from gpudiag.display.format import quantity, share
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
-from gpudiag.measures._time.timeline import IDLE_PCT, Samples, Window
+from gpudiag.measures._time.timeline import Samples, Window
 from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.run import Run
-from gpudiag.schema import text_dtype
+from gpudiag.schema import IDLE_PCT, text_dtype
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LedgerProfile(Profile):
-    """Where the GPU time went.
+class LedgerCell(Row):
+    """A cell of METHODS 3 of a GPU; all of a GPU add up to its window exactly."""
 
-    ``cells``: gpu, cell, gpu_s, share_pct: the eight cells of METHODS 3 for each GPU; they add up to its window
-    exactly. ``totals``: cell, gpu_s, share_pct over all GPUs. ``compute``: gpu, cell, compute_gpu_s: utilization x
-    time, a second view that is never added to the first. ``waterfall``: step, loss_pct, left_pct: from 100 % of the
-    observed time to the mean utilization. ``bins``: gpu, start, cell, gpu_s, in bins of ``bin_s``. ``spans``: gpu,
-    start, end, cell. ``windows``: start, end of what is accounted for: first start to last end of each study.
-    ``per_gpu`` (index gpu): window_s, observed_s, coverage_pct, mean_util_pct (of the observed time in the window),
-    outside_s and outside_busy_s (telemetry outside the window, and its part above 10 %).
+    gpu: Column[str] = column("GPU")
+    cell: Column[str] = column("cell")
+    gpu_s: Column[float] = column("time in it")
+    share_pct: Column[float] = column("share of the GPU's window", label="share of the time")
 
-    ``has_trials`` is False where there were no trials to tell idle from waiting, or no common clock: then the
-    window is the telemetry's. ``foreign_of_no_trial_pct``: share of foreign load in the time without a trial.
-    ``n_unknown_gpu``: trials that count on several GPUs, because nobody knows on which they ran;
-    ``n_inferred_gpu``: trials whose GPU was read off the telemetry.
-    """
 
-    cells: pd.DataFrame
-    totals: pd.DataFrame
-    compute: pd.DataFrame
-    waterfall: pd.DataFrame
-    bins: pd.DataFrame
-    spans: pd.DataFrame
-    windows: pd.DataFrame
-    per_gpu: pd.DataFrame
-    has_trials: bool
-    n_gpus: int
-    bin_s: float
-    total_gpu_s: float
-    observed_gpu_s: float
-    coverage_pct: float
-    mean_util_pct: float
-    outside_gpu_s: float
-    outside_busy_gpu_s: float
-    foreign_of_no_trial_pct: float
-    n_unknown_gpu: int
-    n_inferred_gpu: int
+class LedgerTotal(Row):
+    """A cell over all GPUs."""
+
+    cell: Column[str] = column("cell")
+    gpu_s: Column[float] = column("time in it")
+    share_pct: Column[float] = column("share of all time")
+
+
+class LedgerCompute(Row):
+    """Utilization x time in a cell, a second view that is never added to the first."""
+
+    gpu: Column[str] = column("GPU")
+    cell: Column[str] = column("cell")
+    compute_gpu_s: Column[float] = column("utilization x time")
+
+
+class WaterfallStep(Row):
+    """A step from 100 % of the observed time to the mean utilization."""
+
+    step: Column[str] = column("what is taken off")
+    loss_pct: Column[float] = column("how much")
+    left_pct: Column[float] = column("what is left")
+
+
+class LedgerBin(Row):
+    """A cell within one bin of ``bin_s``."""
+
+    gpu: Column[str] = column("GPU")
+    start: Column[pd.Timestamp] = column("start of the bin")
+    cell: Column[str] = column("cell")
+    gpu_s: Column[float] = column("time in it")
+
+
+class LedgerSpan(Row):
+    """An unbroken stretch in one cell."""
+
+    gpu: Column[str] = column("GPU")
+    start: Column[pd.Timestamp] = column("start")
+    end: Column[pd.Timestamp] = column("end")
+    cell: Column[str] = column("cell")
+
+
+class LedgerWindow(Row):
+    """A stretch that is accounted for: first start to last end of each study."""
+
+    start: Column[pd.Timestamp] = column("start")
+    end: Column[pd.Timestamp] = column("end")
+
+
+class GpuLedger(Row):
+    """A GPU."""
+
+    window_s: Column[float] = column("time accounted for")
+    observed_s: Column[float] = column("observed part of it")
+    coverage_pct: Column[float] = column("its share")
+    mean_util_pct: Column[float] = column("mean utilization of the observed time in the window")
+    outside_s: Column[float] = column("telemetry outside the window")
+    outside_busy_s: Column[float] = column("its part above 10 %")
+
+
+class LedgerProfile(Profile, topic="ledger"):
+    """Where the GPU time went."""
+
+    cells: Rows = table_of(LedgerCell)
+    totals: Rows = table_of(LedgerTotal)
+    compute: Rows = table_of(LedgerCompute)
+    waterfall: Rows = table_of(WaterfallStep)
+    bins: Rows = table_of(LedgerBin)
+    spans: Rows = table_of(LedgerSpan)
+    windows: Rows = table_of(LedgerWindow)
+    per_gpu: Rows = table_of(GpuLedger)
+    has_trials: Fact[bool] = fact(
+        "False where there were no trials to tell idle from waiting, or no common clock: then the window is the "
+        "telemetry's"
+    )
+    n_gpus: Fact[int] = fact("GPUs")
+    bin_s: Fact[float] = fact("width of a bin")
+    total_gpu_s: Fact[float] = fact("time accounted for")
+    observed_gpu_s: Fact[float] = fact("observed part of it")
+    coverage_pct: Fact[float] = fact("its share")
+    mean_util_pct: Fact[float] = fact("mean utilization of the observed time")
+    outside_gpu_s: Fact[float] = fact("telemetry outside the window")
+    outside_busy_gpu_s: Fact[float] = fact("its part above 10 %")
+    foreign_of_no_trial_pct: Fact[float] = fact(
+        "share of foreign load in the time without a trial", label="part of that time"
+    )
+    n_unknown_gpu: Fact[int] = fact("trials that count on several GPUs, because nobody knows on which they ran")
+    n_inferred_gpu: Fact[int] = fact("trials whose GPU was read off the telemetry")
 
     def to_frame(self) -> pd.DataFrame:
         """``cells``."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Fact, fact
 from gpudiag.measures.base import Profile
 from gpudiag.run import Run
 
@@ -15,24 +15,21 @@ _AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
 _RATE = r"(?i)(\d+(?:\.\d+)?)\s*batch(?:es)?\s*/\s*s"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LoaderProfile(Profile):
-    """``n_lines``: log lines that state a mean wait of the loader; ``avg_ms``: the median of these, ``worst_ms`` their
-    maximum; ``step_ms``: time of a step, from the median of the stated batches per second; ``of_step_pct``: the wait
-    over the step. ``n_workers``: loader workers times trials at once; ``cores``; ``of_cores_pct``: their ratio, as
-    configured and not measured. NaN is unknown.
-    """
+class LoaderProfile(Profile, topic="loader"):
+    """What the training printed about its waits for data, and how many workers were asked for. NaN is unknown."""
 
-    n_lines: int
-    avg_ms: float
-    worst_ms: float
-    step_ms: float
-    of_step_pct: float
-    workers_per_trial: float
-    parallel: float
-    n_workers: float
-    cores: float
-    of_cores_pct: float
+    n_lines: Fact[int] = fact("log lines that state a mean wait of the loader", label="log lines that say so")
+    avg_ms: Fact[float] = fact("median of these", label="wait for the loader")
+    worst_ms: Fact[float] = fact("their maximum", label="longest wait")
+    step_ms: Fact[float] = fact(
+        "time of a step, from the median of the stated batches per second", label="time of a step"
+    )
+    of_step_pct: Fact[float] = fact("the wait over the step", label="wait in a step")
+    workers_per_trial: Fact[float] = fact("loader workers of a trial")
+    parallel: Fact[float] = fact("trials at once")
+    n_workers: Fact[float] = fact("loader workers times trials at once", label="loader workers in all")
+    cores: Fact[float] = fact("CPU cores", label="CPU cores")
+    of_cores_pct: Fact[float] = fact("workers over cores, as configured and not measured", label="workers to cores")
 
 
 def measure_loader(run: Run) -> LoaderProfile:

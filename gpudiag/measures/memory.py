@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
@@ -19,24 +19,52 @@ MOVED_PCT = 1.0
 """Memory that moves by less than this share of the total does not show what the job takes."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MemoryProfile(Profile):
-    """``per_gpu`` (index gpu): mean_mib, p50_mib, p99_mib, max_mib, min_mib, total_mib (NaN unknown),
-    mean_used_pct, p99_used_pct, max_used_pct, headroom_mib (total - max), coverage_pct, max_at (UTC),
-    growth_factor ((total - min) / (max - min): an upper limit of how often the job's memory fits; NaN where the
-    total is unknown or memory moved by less than 1 % of it), n_rejected (readings above the total that the log
-    states, left out of all figures), total_source. A GPU without memory data has a row of NaN.
-    ``series``: gpu, time, mem_used_mib, mean_mib, weight_s, decimated, extremes kept; one row with NaN
-    stands inside each telemetry gap, so that a line drawn through the rows breaks there. ``mean_mib`` is the
-    time-weighted mean of the bin that the row was kept from (mem_used_mib where no row was dropped).
-    Scalars are the fullest GPU's: ``max_used_pct`` its maximum, ``headroom_mib`` the least of all GPUs.
+class GpuMemory(Row):
+    """A GPU; one without memory data is unknown throughout."""
+
+    mean_mib: Column[float] = column("mean memory in use, weighted by time")
+    p50_mib: Column[float] = column("median")
+    p99_mib: Column[float] = column("99th percentile")
+    max_mib: Column[float] = column("greatest")
+    min_mib: Column[float] = column("least")
+    total_mib: Column[float] = column("memory of the device, NaN unknown")
+    mean_used_pct: Column[float] = column("mean, of the total")
+    p99_used_pct: Column[float] = column("99th percentile, of the total", label="memory, 99th percentile")
+    max_used_pct: Column[float] = column("greatest, of the total", label="memory at the peak")
+    headroom_mib: Column[float] = column("total less the greatest", label="left at the peak")
+    coverage_pct: Column[float] = column("observed part of the run")
+    max_at: Column[pd.Timestamp] = column("when it was greatest", label="peak at")
+    growth_factor: Column[float] = column(
+        "(total - min) / (max - min): an upper limit of how often the job's memory fits; NaN where the total is "
+        "unknown or memory moved by less than 1 % of it",
+        label="times as much would fit",
+    )
+    n_rejected: Column[int] = column("readings above the total that the log states, left out of all figures")
+    total_source: Column[str] = column("where the total is from")
+
+
+class MemoryCourse(Row):
+    """A sample, decimated, extremes kept; one row with NaN stands inside each telemetry gap, so that a line drawn
+    through the rows breaks there.
     """
 
-    per_gpu: pd.DataFrame
-    series: pd.DataFrame
-    max_used_pct: float
-    headroom_mib: float
-    coverage_pct: float
+    gpu: Column[str] = column("GPU")
+    time: Column[pd.Timestamp] = column("instant")
+    mem_used_mib: Column[float] = column("memory in use")
+    mean_mib: Column[float] = column(
+        "time-weighted mean of the bin that the row was kept from (mem_used_mib where no row was dropped)"
+    )
+    weight_s: Column[float] = column("time that the row stands for")
+
+
+class MemoryProfile(Profile, topic="memory"):
+    """How full the memory was. Scalars are the fullest GPU's."""
+
+    per_gpu: Rows = table_of(GpuMemory)
+    series: Rows = table_of(MemoryCourse)
+    max_used_pct: Fact[float] = fact("greatest memory in use, of the total")
+    headroom_mib: Fact[float] = fact("total less the greatest, the least of all GPUs")
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_memory(run: Run) -> MemoryProfile:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at, fifo_slots
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, lifetimes
-from gpudiag.measures._trials.abandoned import find_open_trials
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 
 SERIAL_BELOW = 1.2
@@ -21,50 +20,81 @@ SERIAL_BELOW = 1.2
 RECORD_STAMPS = "Record start and end of each trial, as an Optuna storage does by itself."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ParallelismProfile(Profile):
-    """``concurrency``: time, n_closed (trials with a known end), n_all (with open ones until their
-    inferred end), a step function that holds to the next row. ``levels``: level, time_s, share_pct (of the
-    time with at least one trial), from n_all. ``slots``: study, trial, state, start, end (inferred for
-    open ones), slot (0-based, FIFO colouring), open (bool). ``gaps``: slot, start, end, gap_s, before_study,
-    before_trial, after_study, after_trial (none after an open trial). ``open_trials``: study, trial, state,
-    start, last_evidence, horizon, reason, orphan.
-    ``effective`` = time-integral over time with C >= 1, open trials counted to their inferred end, the horizon;
-    ``effective_low`` counts them to their last evidence, ``effective_high`` to the horizon; ``effective_closed``
-    ignores them; ``effective_window`` divides by the whole window. ``above_configured_trials``: trials beyond the
-    configured number at the peak. ``handover_pct``: share of starts after the first end that lie within 2 s after
-    another trial's end. ``coverage_pct``: share of the trials that began whose times are known, or inferred.
-    Everything that compares with ``configured`` is NaN (``serialised`` False) where it is unknown.
+class Concurrency(Row):
+    """A step of a step function that holds to the next row."""
+
+    time: Column[pd.Timestamp] = column("instant")
+    n_closed: Column[int] = column("running trials with a known end")
+    n_all: Column[int] = column("with open ones until their inferred end")
+
+
+class ConcurrencyLevel(Row):
+    """A number of trials at once, open ones until their inferred end."""
+
+    level: Column[int] = column("trials at once")
+    time_s: Column[float] = column("time at that level")
+    share_pct: Column[float] = column("share of the time with at least one trial")
+
+
+class TrialSlot(TrialRow):
+    """A trial in the slot that it ran in."""
+
+    state: Column[str] = column("state")
+    start: Column[pd.Timestamp] = column("start")
+    end: Column[pd.Timestamp] = column("end, inferred for open ones")
+    slot: Column[int] = column("slot from 0, by first-in first-out colouring")
+    open: Column[bool] = column("its end is inferred")
+
+
+class SlotGap(Row):
+    """A gap between two trials of a slot; none after an open trial."""
+
+    slot: Column[int] = column("slot")
+    start: Column[pd.Timestamp] = column("end of the trial before")
+    end: Column[pd.Timestamp] = column("start of the trial after")
+    gap_s: Column[float] = column("length")
+    before_study: Column[str] = column("study of the trial before")
+    before_trial: Column[int] = column("trial before")
+    after_study: Column[str] = column("study of the trial after")
+    after_trial: Column[int] = column("trial after")
+
+
+class ParallelismProfile(Profile, topic="parallelism"):
+    """How many trials ran at once. What compares with ``configured`` is NaN (``serialised`` False) where it is unknown.
+    Numbers at once are integrals over time with at least one trial, open trials counted to their inferred end.
     """
 
-    concurrency: pd.DataFrame
-    levels: pd.DataFrame
-    slots: pd.DataFrame
-    gaps: pd.DataFrame
-    open_trials: pd.DataFrame
-    configured: float
-    effective_closed: float
-    effective: float
-    effective_low: float
-    effective_high: float
-    effective_window: float
-    peak_closed: int
-    peak: int
-    efficiency_pct: float
-    at_configured_pct: float
-    above_configured_s: float
-    above_configured_trials: float
-    n_slots: int
-    median_gap_s: float
-    mean_gap_s: float
-    gap_slot_h: float
-    handover_pct: float
-    serialised: bool
-    window_s: float
-    busy_s: float
-    n_timed: int
-    n_open: int
-    coverage_pct: float
+    concurrency: Rows = table_of(Concurrency)
+    levels: Rows = table_of(ConcurrencyLevel)
+    slots: Rows = table_of(TrialSlot)
+    gaps: Rows = table_of(SlotGap)
+    open_trials: Rows = table_of(OpenTrial)
+    configured: Fact[float] = fact("trials at once that were asked for", label="configured")
+    effective_closed: Fact[float] = fact("trials at once without open ones")
+    effective: Fact[float] = fact("trials at once", label="at once, effectively")
+    effective_low: Fact[float] = fact("with open trials to their last evidence", label="at once, at least")
+    effective_high: Fact[float] = fact("with open trials to the horizon", label="at once, at most")
+    effective_window: Fact[float] = fact("over the whole window, times without a trial too")
+    peak_closed: Fact[int] = fact("most at once, ended trials only", label="at the peak, ended trials only")
+    peak: Fact[int] = fact("most at once", label="at the peak")
+    efficiency_pct: Fact[float] = fact("trials at once, of those configured")
+    at_configured_pct: Fact[float] = fact("share of the time with as many as configured, or more")
+    above_configured_s: Fact[float] = fact("time with more than configured", label="time above")
+    above_configured_trials: Fact[float] = fact("trials beyond the configured number at the peak")
+    n_slots: Fact[int] = fact("slots that the trials fill")
+    median_gap_s: Fact[float] = fact("median gap in a slot", label="median gap")
+    mean_gap_s: Fact[float] = fact("mean gap in a slot", label="mean gap")
+    gap_slot_h: Fact[float] = fact("time in gaps", label="in gaps")
+    handover_pct: Fact[float] = fact(
+        "share of starts after the first end that lie within 2 s after another trial's end",
+        label="hand-overs without a gap",
+    )
+    serialised: Fact[bool] = fact("trials ran one after another though more were configured")
+    window_s: Fact[float] = fact("first start to last end")
+    busy_s: Fact[float] = fact("time with at least one trial", label="busy for")
+    n_timed: Fact[int] = fact("trials with start and end")
+    n_open: Fact[int] = fact("trials without an end")
+    coverage_pct: Fact[float] = fact("share of the trials that began whose times are known, or inferred")
 
 
 def measure_parallelism(run: Run) -> ParallelismProfile:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
@@ -26,28 +26,65 @@ LOAD_BIN_PCT = 5.0
 LOAD_BINS = 20
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PowerProfile(Profile):
-    """``per_gpu`` (index gpu): mean_w and max_w of plausible readings, mean_all_w and max_all_w of
-    all readings, limit_w and limit_source ('log', 'run.toml', 'data sheet' or ''), n_rejected,
-    rejected_pct, energy_kwh (trapezoids within gaps, or the board's own counter where it was recorded: energy_source
-    'counter' or 'power'), mean_temp_c, max_temp_c, board (matched data-sheet name), laptop (bool),
-    averaged_sensor (True for Ampere except GA100 and newer; unknown is NaN), board_note (what was assumed to match it),
-    plausible_w (the greatest plausible reading, NaN without a limit), over_limit_pct (share of observed
-    time above 1.10 x limit among plausible readings of an averaging sensor, else NaN), longest_rejected_s,
-    rejected_capped_pct (share of rejected readings with the software power cap active; NaN unknown), coverage_pct.
-    Readings of 0 W mean an absent sensor and count as unknown.
-    ``rejected``: gpu, time, power_w, limit_w of each implausible reading.
-    ``load``: gpu, util_pct, load_pct, observed_s: time at each utilization and each power as a share of the limit (of
-    the greatest reading where no limit is known), in bins of 5 % given by their middle; plausible readings only.
-    """
+class GpuPower(Row):
+    """A GPU. Readings of 0 W mean an absent sensor and count as unknown."""
 
-    per_gpu: pd.DataFrame
-    rejected: pd.DataFrame
-    load: pd.DataFrame
-    energy_kwh: float
-    n_rejected: int
-    coverage_pct: float
+    mean_w: Column[float] = column("mean of plausible readings", label="mean of the plausible ones")
+    max_w: Column[float] = column("highest of plausible readings")
+    mean_all_w: Column[float] = column("mean of all readings", label="mean of all readings")
+    max_all_w: Column[float] = column("highest of all readings", label="highest reading")
+    n_rejected: Column[int] = column("implausible readings", label="readings set aside")
+    rejected_pct: Column[float] = column("their share", label="part set aside")
+    energy_kwh: Column[float] = column("trapezoids within gaps, or the board's own counter where it was recorded")
+    over_limit_pct: Column[float] = column(
+        "share of observed time above 1.10 x limit among plausible readings of an averaging sensor, else NaN",
+        label="time over the limit",
+    )
+    longest_rejected_s: Column[float] = column("longest stretch of them", label="longest at a stretch")
+    rejected_capped_pct: Column[float] = column(
+        "share of rejected readings with the software power cap active, NaN unknown",
+        label="of these while power was capped",
+    )
+    coverage_pct: Column[float] = column("observed part of the run")
+    mean_temp_c: Column[float] = column("mean temperature")
+    max_temp_c: Column[float] = column("highest temperature", label="highest temperature")
+    energy_source: Column[str] = column("'counter' or 'power'")
+    limit_w: Column[float] = column("power limit", label="limit of the board")
+    limit_source: Column[str] = column("'log', 'run.toml', 'data sheet' or ''")
+    board: Column[str] = column("matched data-sheet name")
+    laptop: Column[bool] = column("it is a board for laptops")
+    averaged_sensor: Column[bool] = column("True for Ampere except GA100 and newer, NaN unknown")
+    board_note: Column[str] = column("what was assumed to match the board")
+    plausible_w: Column[float] = column("greatest plausible reading, NaN without a limit", label="highest plausible")
+
+
+class RejectedPower(Row):
+    """An implausible reading."""
+
+    gpu: Column[str] = column("GPU")
+    time: Column[pd.Timestamp] = column("instant")
+    power_w: Column[float] = column("the reading")
+    limit_w: Column[float] = column("power limit then")
+
+
+class PowerLoad(Row):
+    """A bin of utilization and of power, both in steps of 5 % and given by their middle; plausible readings only."""
+
+    gpu: Column[str] = column("GPU")
+    util_pct: Column[float] = column("utilization")
+    load_pct: Column[float] = column("power as a share of the limit, of the greatest reading where none is known")
+    observed_s: Column[float] = column("time at both")
+
+
+class PowerProfile(Profile, topic="power"):
+    """What power was drawn, and which readings no board of the kind can produce."""
+
+    per_gpu: Rows = table_of(GpuPower)
+    rejected: Rows = table_of(RejectedPower)
+    load: Rows = table_of(PowerLoad)
+    energy_kwh: Fact[float] = fact("energy of all GPUs")
+    n_rejected: Fact[int] = fact("implausible readings of all GPUs")
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def power_cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:

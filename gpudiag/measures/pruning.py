@@ -3,57 +3,75 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PruningProfile(Profile):
-    """Rates are PRUNED over: all trials; finished (COMPLETE + PRUNED + FAIL); decided (COMPLETE +
-    PRUNED). Each has Wilson 95 % bounds ``_low_pct``/``_high_pct``. ``cost_pct`` is the share of
-    slot-seconds that PRUNED trials took, of all trials with a known duration. ``steps``: study, trial, last_step,
-    n_reports of PRUNED trials with reports. ``first_step``: the smallest step at which any trial was pruned;
-    ``at_first_pct``: share of PRUNED trials with reports cut there. ``config_first_report``: earliest report number
-    (1 = first) at which the configured pruner can prune (infinite for nop), NaN unknown; ``before_possible``: PRUNED
-    trials with fewer reports than that, or cut at a step before its first, NaN unknown. ``budget_pct``: sum of steps
-    of PRUNED over n_pruned x max_steps (stated, else the most that any trial of the study did), both over trials with
-    reports. ``pruner``: the configuration stated, empty if unknown. ``n_with_reports``: PRUNED trials with reports.
-    ``curves``: study, trial, state, step, value of every finite report, each trial's in order of its steps.
+class PrunedTrial(TrialRow):
+    """A PRUNED trial with reports."""
+
+    last_step: Column[int] = column("step of its last report")
+    n_reports: Column[int] = column("reports")
+
+
+class LearningCurve(TrialRow):
+    """A finite report, each trial's in order of its steps."""
+
+    state: Column[str] = column("state of the trial")
+    step: Column[int] = column("step")
+    value: Column[float] = column("value")
+
+
+class PruningProfile(Profile, topic="pruning"):
+    """How much was pruned and when. Rates are PRUNED over all trials; over finished ones (COMPLETE + PRUNED + FAIL);
+    over decided ones (COMPLETE + PRUNED); each with Wilson 95 % bounds.
     """
 
-    steps: pd.DataFrame
-    curves: pd.DataFrame
-    n_pruned: int
-    n_decided: int
-    n_with_reports: int
-    of_all_pct: float
-    of_all_low_pct: float
-    of_all_high_pct: float
-    of_finished_pct: float
-    of_finished_low_pct: float
-    of_finished_high_pct: float
-    of_decided_pct: float
-    of_decided_low_pct: float
-    of_decided_high_pct: float
-    cost_pct: float
-    cost_slot_h: float
-    median_step: float
-    first_step: float
-    at_first_pct: float
-    config_first_report: float
-    before_possible: float
-    budget_pct: float
-    pruner: str
+    steps: Rows = table_of(PrunedTrial)
+    curves: Rows = table_of(LearningCurve)
+    n_pruned: Fact[int] = fact("PRUNED trials", label="pruned trials")
+    n_decided: Fact[int] = fact("COMPLETE and PRUNED trials")
+    n_with_reports: Fact[int] = fact("PRUNED trials with reports")
+    of_all_pct: Fact[float] = fact("PRUNED of all trials", label="of all trials")
+    of_all_low_pct: Fact[float] = fact("its lower bound")
+    of_all_high_pct: Fact[float] = fact("its upper bound")
+    of_finished_pct: Fact[float] = fact("PRUNED of finished trials", label="of finished trials")
+    of_finished_low_pct: Fact[float] = fact("its lower bound")
+    of_finished_high_pct: Fact[float] = fact("its upper bound")
+    of_decided_pct: Fact[float] = fact("PRUNED of decided trials", label="of COMPLETE + PRUNED")
+    of_decided_low_pct: Fact[float] = fact("its lower bound", label="of these, at least")
+    of_decided_high_pct: Fact[float] = fact("its upper bound", label="of these, at most")
+    cost_pct: Fact[float] = fact(
+        "share of slot time that PRUNED trials took, of all trials with a known duration", label="of the trial time"
+    )
+    cost_slot_h: Fact[float] = fact("slot time that PRUNED trials took")
+    median_step: Fact[float] = fact("median step at which trials were pruned", label="median step of the cut")
+    first_step: Fact[float] = fact("smallest step at which a trial was pruned", label="earliest cut")
+    at_first_pct: Fact[float] = fact(
+        "share of PRUNED trials with reports that were cut at first_step", label="at the first possible step"
+    )
+    config_first_report: Fact[float] = fact(
+        "earliest report (1 = first) at which the stated pruner can prune, infinite for nop, NaN unknown",
+        label="first possible report",
+    )
+    before_possible: Fact[float] = fact(
+        "PRUNED trials with fewer reports than that, or cut at a step before its first, NaN unknown", label="too early"
+    )
+    budget_pct: Fact[float] = fact(
+        "sum of steps of PRUNED over their number times max_steps (stated, else the most that any trial of the study "
+        "did), of trials with reports"
+    )
+    pruner: Fact[str] = fact("the configuration stated, empty if unknown")
 
 
 def measure_pruning(run: Run) -> PruningProfile:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.timeline import IDLE_PCT
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import by_gpu, cells
-from gpudiag.measures.utilization import BUSY_PCT
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 MIN_SHARE = 0.1
 MIN_SAMPLES = 20
@@ -24,23 +23,46 @@ HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct")
 IDENTITY = ("uuid", "bus_id", "name")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RecorderProfile(Profile):
-    """``per_gpu`` (index gpu): n_samples, idle_period_s and busy_period_s (median steps while utilization is at most
-    10, and at least 50; NaN below 20 steps of either), slow_ratio (busy over idle), stuck_s (longest stretch of one
-    and the same power reading, below 97 % of the limit, in which the GPU was both idle and busy for a tenth each).
-    ``constants``: table, column, gpu (None for the host), value: columns that never moved over 20 samples or more
-    though what they measure did, by GPU; ``n_judged``: how many columns could be judged so,
-    ``n_blind``: how many could not, for want of utilization.
-    ``mixed``: gpu, what: one identity (uuid, bus id) on several GPUs, several on one GPU, or totals of memory that
-    change.
-    """
+class GpuRecorder(Row):
+    """A GPU."""
 
-    per_gpu: pd.DataFrame
-    constants: pd.DataFrame
-    n_judged: int
-    n_blind: int
-    mixed: pd.DataFrame
+    n_samples: Column[float] = column("samples")
+    idle_period_s: Column[float] = column(
+        "median step while utilization is at most 10, NaN below 20 steps", label="period while idle"
+    )
+    busy_period_s: Column[float] = column("the same at 50 or more", label="period while busy")
+    slow_ratio: Column[float] = column("busy over idle", label="slower by")
+    stuck_s: Column[float] = column(
+        "longest stretch of one and the same power reading, below 97 % of the limit, in which the GPU was both idle "
+        "and busy for a tenth each",
+        label="stuck for",
+    )
+
+
+class ConstantColumn(Row):
+    """A column that never moved over 20 samples or more though what it measures did."""
+
+    table: Column[str] = column("table")
+    column_: Column[str] = column("column")
+    gpu: Column[str] = column("GPU, None for the host")
+    value: Column[float] = column("the value")
+
+
+class MixedGpu(Row):
+    """One identity (uuid, bus id) on several GPUs, several on one GPU, or totals of memory that change."""
+
+    gpu: Column[str] = column("GPU", label="GPU")
+    what: Column[str] = column("what is mixed")
+
+
+class RecorderProfile(Profile, topic="recorder"):
+    """Faults of the record itself."""
+
+    per_gpu: Rows = table_of(GpuRecorder)
+    constants: Rows = table_of(ConstantColumn)
+    n_judged: Fact[int] = fact("columns that could be judged for being constant")
+    n_blind: Fact[int] = fact("columns that could not, for want of utilization")
+    mixed: Rows = table_of(MixedGpu)
 
 
 def measure_recorder(run: Run) -> RecorderProfile:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
@@ -30,24 +31,46 @@ MIN_CAP_S = 3.0
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SamplingProfile(Profile):
-    """``per_gpu`` (index gpu): n_samples, start, end, span_s, median_period_s, cap_s, observed_s, unobserved_s,
-    coverage_pct, n_gaps, longest_gap_s (0 without gaps). ``gaps``: one row a gap (gpu, start, end, gap_s,
-    trials_ended: number of trials that ended FAIL within it, share_pct of the GPU's span), from the last stamp before
-    to the first stamp after it. ``coverage_pct`` is the least over GPUs of observed time over the expected span
-    (trials' span where trials exist). ``expected_s`` is that span; ``outside_pct`` the share of telemetry
-    that lies outside it (NaN without trials). Duplicates and steps back in time are counted by the readers.
-    """
+class GpuSampling(Row):
+    """A GPU."""
 
-    per_gpu: pd.DataFrame
-    gaps: pd.DataFrame
-    coverage_pct: float
-    median_period_s: float
-    n_gaps: int
-    longest_gap_s: float
-    expected_s: float
-    outside_pct: float
+    n_samples: Column[int] = column("samples")
+    start: Column[pd.Timestamp] = column("first sample")
+    end: Column[pd.Timestamp] = column("last sample")
+    span_s: Column[float] = column("from the first to the last")
+    median_period_s: Column[float] = column("median step between samples")
+    cap_s: Column[float] = column("longest time that one sample stands for")
+    observed_s: Column[float] = column("observed time")
+    unobserved_s: Column[float] = column("time in gaps")
+    coverage_pct: Column[float] = column("observed time over the expected span")
+    n_gaps: Column[int] = column("gaps", label="gaps")
+    longest_gap_s: Column[float] = column("longest gap, 0 without gaps", label="longest gap")
+
+
+class SamplingGap(Row):
+    """A gap, from the last stamp before to the first stamp after it."""
+
+    gpu: Column[str] = column("GPU")
+    start: Column[pd.Timestamp] = column("last stamp before", label="from")
+    end: Column[pd.Timestamp] = column("first stamp after")
+    gap_s: Column[float] = column("length")
+    trials_ended: Column[int] = column("trials that ended FAIL within it")
+    share_pct: Column[float] = column("share of the GPU's span")
+
+
+class SamplingProfile(Profile, topic="sampling"):
+    """What the telemetry covers. Duplicates and steps back in time are counted by the readers."""
+
+    per_gpu: Rows = table_of(GpuSampling)
+    gaps: Rows = table_of(SamplingGap)
+    coverage_pct: Fact[float] = fact("observed time over the expected span, the least of all GPUs")
+    median_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
+    n_gaps: Fact[int] = fact("gaps of all GPUs")
+    longest_gap_s: Fact[float] = fact("longest gap of any GPU, 0 without gaps")
+    expected_s: Fact[float] = fact("expected span: the trials' where there are any", label="length of the run")
+    outside_pct: Fact[float] = fact(
+        "share of telemetry outside the expected span, NaN without trials", label="observed outside the run"
+    )
 
 
 def measure_sampling(run: Run) -> SamplingProfile:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import lifetimes, trial_names
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 
@@ -24,46 +24,61 @@ MIN_DRIFT = 20
 MIN_GAPS = 20
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SearchProfile(Profile):
-    """``outliers``: study, trial, name, state, duration_s, median_s: COMPLETE or PRUNED trials (10 or more of the
-    state) longer than the third quartile of log durations plus 3 interquartile ranges, and than 3 medians of the state
-    and of COMPLETE (one that was cut late is none); FAIL against all finished trials of the study.
-    ``stated``: what, stated, found.
-    ``n_duplicates``: trials whose parameters equal those of an earlier trial of the study that did not fail;
-    duplicate_slot_h the time they took, n_with_params how many trials have parameters. ``drift_rho``, ``drift_p``
-    (Spearman of start order and duration of COMPLETE trials of a study, 20 or more; p times the number of such
-    studies), ``drift_ratio`` (median of the last third over that of the first), n_drift trials: of the study with the
-    smallest p, ``drift_study`` where there are several; ``gap_rho``, ``gap_p``, ``gap_first_s``, ``gap_last_s`` (gaps
-    between trials of a slot against their order, 20 or more; medians of the first and the last third), gap_slot_h.
-    ``tail_s``: time at the end in which one trial ran alone though more had run at once before; ``tail_pct`` of the
-    time with trials, ``tail_idle_slot_h`` what the other slots lost. ``n_timed``: trials with start and end,
-    trial_slot_h their time.
+class LongTrial(TrialRow):
+    """A COMPLETE or PRUNED trial (10 or more of the state) longer than the third quartile of log durations plus 3
+    interquartile ranges, and than 3 medians of the state and of COMPLETE (one that was cut late is none); FAIL against
+    all finished trials of the study.
     """
 
-    outliers: pd.DataFrame
-    stated: pd.DataFrame
-    n_with_params: int
-    n_duplicates: int
-    duplicate_slot_h: float
-    outlier_slot_h: float
-    drift_rho: float
-    drift_p: float
-    drift_ratio: float
-    n_drift: int
-    drift_study: str
-    gap_rho: float
-    gap_p: float
-    gap_first_s: float
-    gap_last_s: float
-    gap_slot_h: float
-    n_gaps: int
-    tail_s: float
-    tail_pct: float
-    tail_idle_slot_h: float
-    peak: int
-    n_timed: int
-    trial_slot_h: float
+    name: Column[str] = column("its own name, else its number")
+    state: Column[str] = column("state")
+    duration_s: Column[float] = column("duration")
+    median_s: Column[float] = column("median of its like")
+
+
+class Contradiction(Row):
+    """A setting that the data contradict."""
+
+    what: Column[str] = column("setting", label="what changed")
+    stated: Column[object] = column("as written down", label="written down")
+    found: Column[object] = column("as the data show it", label="in the data")
+
+
+class SearchProfile(Profile, topic="search"):
+    """Oddities of the search. Correlations are Spearman's; first and last are medians of the first and last third."""
+
+    outliers: Rows = table_of(LongTrial)
+    stated: Rows = table_of(Contradiction)
+    n_with_params: Fact[int] = fact("trials with parameters")
+    n_duplicates: Fact[int] = fact(
+        "trials whose parameters equal those of an earlier trial of the study that did not fail", label="repeated"
+    )
+    duplicate_slot_h: Fact[float] = fact("the time they took", label="time of the repeats")
+    outlier_slot_h: Fact[float] = fact("the time of the outliers")
+    drift_rho: Fact[float] = fact(
+        "of start order and duration of COMPLETE trials of a study, 20 or more; of the study with the smallest p",
+        label="rank correlation with the order",
+    )
+    drift_p: Fact[float] = fact("its p times the number of such studies", label="chance of such a drift by luck (p)")
+    drift_ratio: Fact[float] = fact("last over first", label="last third to first")
+    n_drift: Fact[int] = fact("trials that it rests on")
+    drift_study: Fact[str] = fact("the study, where there are several")
+    gap_rho: Fact[float] = fact(
+        "of the gaps between trials of a slot and their order, 20 or more", label="rank correlation with the order"
+    )
+    gap_p: Fact[float] = fact("its p")
+    gap_first_s: Fact[float] = fact("gap at first", label="gap at first")
+    gap_last_s: Fact[float] = fact("gap at last", label="gap at last")
+    gap_slot_h: Fact[float] = fact("time in gaps")
+    n_gaps: Fact[int] = fact("gaps")
+    tail_s: Fact[float] = fact(
+        "time at the end in which one trial ran alone though more had run at once before", label="last trial alone"
+    )
+    tail_pct: Fact[float] = fact("its share of the time with trials", label="of the whole study")
+    tail_idle_slot_h: Fact[float] = fact("what the other slots lost", label="slots idle meanwhile")
+    peak: Fact[int] = fact("most trials at once")
+    n_timed: Fact[int] = fact("trials with start and end")
+    trial_slot_h: Fact[float] = fact("their time")
 
 
 def measure_search(run: Run) -> SearchProfile:

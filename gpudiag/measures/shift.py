@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.segments import change_points
 from gpudiag.measures._time.timestamps import SECOND_US, utc
@@ -24,17 +24,39 @@ MIN_BLOCK_SAMPLES = 5
 MIN_SEGMENT = 3
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ShiftProfile(Profile):
-    """``segments``: gpu, start, end, mean_pct, work_s: stretches of one level, from samples at work with the usual
-    number of trials or more, so that a tail with fewer trials is no shift. ``per_gpu`` (index gpu): n_segments,
-    block_s, first_pct and last_pct (levels of the first and the last segment), fall_pct (how far the last lies below
-    the work-weighted mean of those before it; NaN with one segment), fall_s (work in the last segment), before_s.
+class UtilizationSegment(Row):
+    """A stretch of one level, from samples at work with the usual number of trials or more, so that a tail with fewer
+    trials is no shift.
     """
 
-    segments: pd.DataFrame
-    per_gpu: pd.DataFrame
-    coverage_pct: float
+    gpu: Column[str] = column("GPU")
+    start: Column[pd.Timestamp] = column("start")
+    end: Column[pd.Timestamp] = column("end")
+    mean_pct: Column[float] = column("mean utilization")
+    work_s: Column[float] = column("time at work")
+
+
+class GpuShift(Row):
+    """A GPU."""
+
+    n_segments: Column[float] = column("segments", label="levels found")
+    first_pct: Column[float] = column("level of the first", label="utilization before")
+    last_pct: Column[float] = column("level of the last", label="utilization after")
+    fall_pct: Column[float] = column(
+        "how far the last lies below the work-weighted mean of those before it, NaN with one segment",
+        label="fall of utilization",
+    )
+    fall_s: Column[float] = column("work in the last segment", label="time after the fall")
+    before_s: Column[float] = column("work before it")
+    block_s: Column[float] = column("width of the blocks that were averaged over", label="averaged over")
+
+
+class ShiftProfile(Profile, topic="shift"):
+    """Whether utilization changed its level for good."""
+
+    segments: Rows = table_of(UtilizationSegment)
+    per_gpu: Rows = table_of(GpuShift)
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_shift(run: Run) -> ShiftProfile:

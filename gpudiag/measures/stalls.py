@@ -3,39 +3,54 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.periodicity import find_period
-from gpudiag.measures._time.timeline import IDLE_PCT
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import Work, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 LONGEST_S = 600.0
 """Without trials an idle stretch longer than this lies between jobs and is no stall."""
 NEAR = 0.25
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StallsProfile(Profile):
-    """``per_gpu`` (index gpu): work_s (observed time at work), p95_pct (utilization at work),
-    stalled_s, stalled_pct (of work_s, at utilization <= 10), n_stalls, longest_stall_s; and of the period:
-    acf (height of the first peak of the autocorrelation, NaN without one), period_s, n_dips, regular_pct (share of
-    the steps from dip to dip within a quarter of the period), depth_pct (points below the level between dips),
-    width_s (median), lost_pct (share of the work that the dips cost). ``sampling_period_s``:
-    median step between samples, of the GPU sampled least often; what is shorter cannot be seen.
-    """
+class GpuStalls(Row):
+    """A GPU at work."""
 
-    per_gpu: pd.DataFrame
-    coverage_pct: float
-    sampling_period_s: float
+    work_s: Column[float] = column("observed time at work")
+    p95_pct: Column[float] = column("95th percentile of utilization at work")
+    stalled_s: Column[float] = column("time at utilization <= 10", label="stalled for")
+    stalled_pct: Column[float] = column("its share of work_s", label="time stalled")
+    n_stalls: Column[float] = column("stalls", label="stalls")
+    longest_stall_s: Column[float] = column("longest of them", label="longest stall")
+    acf: Column[float] = column(
+        "height of the first peak of the autocorrelation, NaN without one", label="autocorrelation at the period"
+    )
+    period_s: Column[float] = column("where that peak is", label="every")
+    n_dips: Column[float] = column("dips", label="dips seen")
+    regular_pct: Column[float] = column("share of the steps from dip to dip within a quarter of the period")
+    depth_pct: Column[float] = column("points below the level between dips", label="deep by")
+    width_s: Column[float] = column("median width of a dip", label="each lasting")
+    lost_pct: Column[float] = column("share of the work that the dips cost", label="utilization lost")
+
+
+class StallsProfile(Profile, topic="stalls"):
+    """Stalls and regular dips of GPUs at work."""
+
+    per_gpu: Rows = table_of(GpuStalls)
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
+    sampling_period_s: Fact[float] = fact(
+        "median step between samples, of the GPU sampled least often; what is shorter cannot be seen"
+    )
 
 
 def measure_stalls(run: Run) -> StallsProfile:

@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
-from gpudiag.measures.utilization import BUSY_PCT
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT
 
 POWER_BITS = 0x4 | 0x80
 THERMAL_BITS = 0x20 | 0x40
@@ -29,18 +30,34 @@ SLOWDOWN_C = 87.0
 COLUMNS = ("throttle_reasons", "sm_clock_mhz", "temp_c", "power_w")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ThrottleProfile(Profile):
-    """``per_gpu`` (index gpu), shares of busy time (utilization >= 50), NaN where the columns are missing:
-    busy_s, thermal_pct (thermal slow-down bits 0x60), warm_low_pct (clock below 0.85 of the highest seen within 5 °C of
-    87 °C), power_pct (power bits 0x84), capped_low_pct (power bits and a clock below 0.8 of the highest), low_pct
-    (clock below 0.8 of the highest), busy_clock_mhz (median), max_clock_mhz (highest seen), hot_pct (at 87 °C or
-    more, of all time), hot_s, max_temp_c; and frozen_cap_s (longest stretch of implausible power with the power cap
-    bit and clocks below 0.8 of the highest, busy or not; NaN where power, its limit, bits or clocks are unknown).
+class GpuThrottle(Row):
+    """A GPU: shares of busy time (utilization >= 50), NaN where the columns are missing. A low clock is one below 0.8
+    of the highest seen.
     """
 
-    per_gpu: pd.DataFrame
-    coverage_pct: float
+    busy_s: Column[float] = column("busy time")
+    thermal_pct: Column[float] = column("thermal slow-down bits 0x60")
+    warm_low_pct: Column[float] = column("clock below 0.85 of the highest seen within 5 °C of 87 °C")
+    power_pct: Column[float] = column("power bits 0x84")
+    capped_low_pct: Column[float] = column("power bits and a low clock")
+    low_pct: Column[float] = column("low clock", label="busy time at a low clock")
+    busy_clock_mhz: Column[float] = column("median clock")
+    max_clock_mhz: Column[float] = column("highest clock seen", label="highest clock")
+    hot_pct: Column[float] = column("share of all time at 87 °C or more")
+    hot_s: Column[float] = column("that time", label="hot for")
+    max_temp_c: Column[float] = column("highest temperature")
+    frozen_cap_s: Column[float] = column(
+        "longest stretch of implausible power with the power cap bit and low clocks, busy or not; NaN where power, its "
+        "limit, bits or clocks are unknown",
+        label="frozen while capped",
+    )
+
+
+class ThrottleProfile(Profile, topic="throttle"):
+    """Whether heat or power held the clocks back."""
+
+    per_gpu: Rows = table_of(GpuThrottle)
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
 def measure_throttle(run: Run) -> ThrottleProfile:

@@ -3,52 +3,77 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import lifetimes
-from gpudiag.measures._trials.abandoned import find_open_trials
+from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
-from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TrialsProfile(Profile):
-    """``by_state`` (index state, all five, Optuna's order): n, n_timed, share_pct, low_pct, high_pct (Wilson
-    95 % of all), min_s, p25_s, median_s, mean_s, p75_s, max_s, total_slot_s (durations where start and end are
-    known, or stated).
-    ``durations``: study, trial, state, start, end, duration_s of every trial with a known duration.
-    ``best``: study, trial, value, at (UTC), after_s (since the study's first start), over COMPLETE
-    trials of single-objective studies with a known direction; the first of equals.
-    ``fail_streak``/``success_streak``: longest run of FAIL / of not-FAIL among finished trials in
-    order of their end; ``p_fail_streak`` the probability of a FAIL run at least that long by chance
-    (Markov recursion; NaN without FAIL). ``n_running``: RUNNING trials; ``orphans``: those that the data show
-    to be dead; ``open_trials`` says why. ``n_reversed``: trials that end before they start, a clock fault.
-    ``span_s``: first start to last end.
-    """
+class TrialState(Row):
+    """A state, all five in Optuna's order. Durations are of trials whose start and end are known, or stated."""
 
-    by_state: pd.DataFrame
-    durations: pd.DataFrame
-    best: pd.DataFrame
-    open_trials: pd.DataFrame
-    n: int
-    n_finished: int
-    n_fail: int
-    n_running: int
-    n_reversed: int
-    fail_pct: float
-    fail_low_pct: float
-    fail_high_pct: float
-    fail_streak: int
-    success_streak: int
-    p_fail_streak: float
-    span_s: float
-    orphans: int
-    fail_slot_h: float
+    n: Column[int] = column("trials", label="trials")
+    n_timed: Column[int] = column("trials with a known duration")
+    share_pct: Column[float] = column("share of all trials")
+    low_pct: Column[float] = column("lower end of its Wilson 95 % interval")
+    high_pct: Column[float] = column("upper end of its Wilson 95 % interval")
+    min_s: Column[float] = column("shortest")
+    p25_s: Column[float] = column("first quartile")
+    median_s: Column[float] = column("median duration", label="usual")
+    mean_s: Column[float] = column("mean duration")
+    p75_s: Column[float] = column("third quartile")
+    max_s: Column[float] = column("longest")
+    total_slot_s: Column[float] = column("sum of durations")
+
+
+class TrialDuration(TrialRow):
+    """A trial with a known duration."""
+
+    state: Column[str] = column("state")
+    start: Column[pd.Timestamp] = column("start")
+    end: Column[pd.Timestamp] = column("end")
+    duration_s: Column[float] = column("duration")
+
+
+class BestTrial(TrialRow):
+    """A single-objective study with a known direction: the best of its COMPLETE trials, the first of equals."""
+
+    value: Column[float] = column("its value")
+    at: Column[pd.Timestamp] = column("its end")
+    after_s: Column[float] = column("time since the study's first start")
+
+
+class TrialsProfile(Profile, topic="trials"):
+    """What became of the trials. Streaks are among finished trials in order of their end."""
+
+    by_state: Rows = table_of(TrialState)
+    durations: Rows = table_of(TrialDuration)
+    best: Rows = table_of(BestTrial)
+    open_trials: Rows = table_of(OpenTrial)
+    n: Fact[int] = fact("trials")
+    n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
+    n_fail: Fact[int] = fact("FAIL", label="failed trials")
+    n_running: Fact[int] = fact("RUNNING", label="RUNNING")
+    n_reversed: Fact[int] = fact("trials that end before they start, a clock fault")
+    fail_pct: Fact[float] = fact("FAIL of the finished trials", label="failed")
+    fail_low_pct: Fact[float] = fact("lower end of its Wilson 95 % interval", label="failed, at least")
+    fail_high_pct: Fact[float] = fact("upper end of its Wilson 95 % interval", label="failed, at most")
+    fail_streak: Fact[int] = fact("longest run of FAIL", label="longest streak of failures")
+    success_streak: Fact[int] = fact("longest run without FAIL")
+    p_fail_streak: Fact[float] = fact(
+        "probability of a FAIL run at least that long by chance (Markov recursion); NaN without FAIL",
+        label="chance of such a streak by luck (p)",
+    )
+    span_s: Fact[float] = fact("first start to last end")
+    orphans: Fact[int] = fact("RUNNING trials that the data show to be dead", label="dead, at least")
+    fail_slot_h: Fact[float] = fact("sum of durations of FAIL", label="time of failed trials")
 
 
 def measure_trials(run: Run) -> TrialsProfile:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.once import made_once
@@ -27,42 +27,74 @@ from gpudiag.measures.sampling import (
     longest_period_s,
 )
 from gpudiag.run import Run
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
-IDLE_PCT = 10.0
-"""At or below this a GPU is idle (SageMaker LowGPUUtilization, gpu_threshold 10)."""
-BUSY_PCT = 50.0
-"""From here on it is busy (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
 BASELINE_PCT = 5.0
 BASELINE_MIB = 300.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class UtilizationProfile(Profile):
-    """``per_gpu`` (index gpu): mean_pct, p5_pct, p50_pct, p95_pct, max_pct, idle_pct (share of observed
-    time at util <= 10), duty_pct (share of observed time at util > 10), busy_pct (share at util >= 50),
-    coverage_pct, observed_s, n_samples, first_active, last_active (UTC or NaT), idle_gpu_h (observed idle
-    time), mem_at_baseline (True if memory never rose above its minimum + 5 % of total or 300 MiB, whichever
-    is more; NaN unknown); the same while at least one trial ran, where trials and telemetry share a clock
-    and meet, else NaN: trial_mean_pct, trial_p5_pct, trial_p95_pct, trial_idle_gpu_h, trial_s (observed
-    time); the same from the GPU's first to its last activity (above 10 %), within the time of trials where that
-    is known, else NaN: active_mean_pct, active_p5_pct, active_p95_pct, active_idle_gpu_h, active_s. A GPU
-    without util data has a row of NaN.
-    ``series``: gpu, time, util_pct, mean_pct, weight_s, decimated to what a figure needs, extremes kept;
-    one row with NaN stands inside each telemetry gap, so that a line drawn through the rows breaks there.
-    ``mean_pct`` is the time-weighted mean of the bin that the row was kept from (util_pct where no row
-    was dropped): the mean of extremes would show a GPU at 95 % with rare dips to 0 as half idle.
-    Scalars are over all GPUs with util data.
+class GpuUtilization(Row):
+    """A GPU; one without utilization data is unknown throughout. ``trial_``: the same while at least one trial ran,
+    where trials and telemetry share a clock and meet; ``active_``: the same from the GPU's first to its last activity
+    (above 10 %), within the time of trials where that is known. Else NaN.
     """
 
-    per_gpu: pd.DataFrame
-    series: pd.DataFrame
-    mean_pct: float
-    idle_pct: float
-    coverage_pct: float
-    n_gpus: int
-    span_s: float
-    observed_gpu_h: float
-    sampling_period_s: float
+    mean_pct: Column[float] = column("mean utilization, weighted by time", label="mean utilization")
+    p5_pct: Column[float] = column("5th percentile", label="utilization, 5th percentile")
+    p50_pct: Column[float] = column("median")
+    p95_pct: Column[float] = column("95th percentile", label="utilization, 95th percentile")
+    max_pct: Column[float] = column("highest", label="highest utilization")
+    idle_pct: Column[float] = column("share of observed time at 10 % or less", label="time idle")
+    duty_pct: Column[float] = column("share of observed time above 10 %")
+    busy_pct: Column[float] = column("share of observed time at 50 % or more")
+    coverage_pct: Column[float] = column("observed part of the run", label="observed part")
+    observed_s: Column[float] = column("observed time", label="observed for")
+    n_samples: Column[int] = column("samples with a utilization")
+    first_active: Column[pd.Timestamp] = column("first sample above 10 %")
+    last_active: Column[pd.Timestamp] = column("last sample above 10 %")
+    idle_gpu_h: Column[float] = column("observed time at 10 % or less", label="fully idle")
+    trial_mean_pct: Column[float] = column("mean while a trial ran")
+    trial_p5_pct: Column[float] = column("5th percentile while a trial ran")
+    trial_p95_pct: Column[float] = column("95th percentile while a trial ran")
+    trial_idle_gpu_h: Column[float] = column("time at 10 % or less while a trial ran")
+    trial_s: Column[float] = column("observed time while a trial ran")
+    active_mean_pct: Column[float] = column("mean from first to last activity")
+    active_p5_pct: Column[float] = column("5th percentile from first to last activity")
+    active_p95_pct: Column[float] = column("95th percentile from first to last activity")
+    active_idle_gpu_h: Column[float] = column("time at 10 % or less from first to last activity")
+    active_s: Column[float] = column("observed time from first to last activity")
+    mem_at_baseline: Column[bool] = column(
+        "memory never rose above its minimum + 5 % of the total or 300 MiB, whichever is more; NaN unknown"
+    )
+
+
+class UtilizationCourse(Row):
+    """A sample, decimated to what a figure needs, extremes kept; one row with NaN stands inside each telemetry gap, so
+    that a line drawn through the rows breaks there.
+    """
+
+    gpu: Column[str] = column("GPU")
+    time: Column[pd.Timestamp] = column("instant")
+    util_pct: Column[float] = column("utilization of the sample")
+    mean_pct: Column[float] = column(
+        "time-weighted mean of the bin that the row was kept from (util_pct where no row was dropped): the mean of "
+        "extremes would show a GPU at 95 % with rare dips to 0 as half idle"
+    )
+    weight_s: Column[float] = column("time that the row stands for")
+
+
+class UtilizationProfile(Profile, topic="utilization"):
+    """How busy each GPU was. Scalars are over all GPUs with utilization data."""
+
+    per_gpu: Rows = table_of(GpuUtilization)
+    series: Rows = table_of(UtilizationCourse)
+    mean_pct: Fact[float] = fact("mean utilization, weighted by time")
+    idle_pct: Fact[float] = fact("share of observed time at 10 % or less")
+    coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
+    n_gpus: Fact[int] = fact("GPUs with utilization data")
+    span_s: Fact[float] = fact("from the first sample to the end of the last", label="over")
+    observed_gpu_h: Fact[float] = fact("observed time")
+    sampling_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
 
 
 @made_once

@@ -15,13 +15,82 @@ sentences with the numbers seen: the text alternative), ``caption`` (how to read
 ``png(dpi=150) -> bytes``, and shows itself in Jupyter. Bytes are equal for equal profiles; the card is
 opaque white, so it reads on a dark page too.
 
-The functions themselves, ``plot_<name>(profile, ...) -> Figure``, live in the file of their topic, and
-``PLOTS[name].needs`` says which topics one cannot do without. Painters compute nothing but layout, change
-no profile and no global state, and never import pyplot.
+A plot is a constant ``NAME = Plot(paint, alt, caption)`` in the file of its topic; ``PLOTS`` holds those of
+``TOPICS`` by name in the order of a report, and ``PLOTS[name].needs`` says which profiles one cannot do without.
+Painters compute nothing but layout, change no profile and no global state, and never import pyplot.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.plots import (
+    clock,
+    costs,
+    duration_ecdf,
+    learning_curves,
+    ledger,
+    memory,
+    memory_by_trial,
+    parallel_coordinates,
+    parallelism,
+    power,
+    power_use,
+    pruning,
+    timeline,
+    trials,
+    utilization,
+    utilization_map,
+)
 from gpudiag.plots._draw.fit import WIDTH_IN
 from gpudiag.plots._draw.picture import Picture, Plot
-from gpudiag.plots.registry import PLOTS, draw, draw_all
 
 __all__ = ["PLOTS", "WIDTH_IN", "Picture", "Plot", "draw", "draw_all"]
+
+TOPICS = (
+    timeline,
+    ledger,
+    utilization,
+    utilization_map,
+    memory,
+    memory_by_trial,
+    parallelism,
+    trials,
+    duration_ecdf,
+    parallel_coordinates,
+    pruning,
+    learning_curves,
+    power,
+    power_use,
+    costs,
+    clock,
+)
+
+PLOTS: dict[str, Plot] = {
+    name.lower(): plot for topic in TOPICS for name, plot in vars(topic).items() if isinstance(plot, Plot)
+}
+"""Kinds of picture in the order of a report."""
+
+
+def draw(name: str, profiles: Mapping[str, Any], *, timezone: str = "UTC", width_in: float = WIDTH_IN) -> Picture:
+    """The picture of that name from profiles by topic; ``timezone`` is an IANA name for its time axis.
+
+    ``width_in`` is its width in inches: 9 for a page or a slide, 3.4 for one of two columns.
+
+    Raises KeyError for a name that PLOTS does not have, and NotMeasurable if a profile is missing or
+    holds nothing to draw.
+    """
+    return PLOTS[name].picture(name, profiles, timezone=timezone, width_in=width_in)
+
+
+def draw_all(profiles: Mapping[str, Any], *, timezone: str = "UTC") -> dict[str, Picture]:
+    """Every picture that these profiles allow, by name, in the order of a report."""
+    pictures: dict[str, Picture] = {}
+    for name in PLOTS:
+        try:
+            pictures[name] = draw(name, profiles, timezone=timezone)
+        except NotMeasurable:
+            continue
+    return pictures

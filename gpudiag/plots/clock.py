@@ -9,7 +9,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.clock import ClockProfile
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 
 HOUR_S = 3600.0
 
@@ -55,6 +55,14 @@ def alt_clock(clock: ClockProfile) -> str:
         f"Correlation of telemetry with trials at {len(ordered)} offsets: best at {_hours(first / HOUR_S)} with "
         f"{fit:.2f}, next at {_hours(second / HOUR_S)} with {other:.2f}; the offset is {clock.confidence}."
     )
+
+
+CLOCK = Plot(
+    plot_clock,
+    alt_clock,
+    "How well changes of activity and memory fit the starts and ends of the trials if their clock is moved by so "
+    "much. One line that stands out is evidence; several of like height are none.",
+)
 
 
 def _hours(value: float) -> str:

@@ -10,7 +10,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import gpu_color, gpu_dash
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, short
 
 MAX_STUDIES = 4
@@ -48,6 +48,13 @@ def alt_progress(costs: CostsProfile) -> str:
             f"{spent[-1]:.2g}, in {counted(len(best), 'step')}; the trials took {costs.trial_gpu_h:.2g} in all."
         )
     return " ".join(texts)
+
+
+PROGRESS = Plot(
+    plot_progress,
+    alt_progress,
+    "What the search got for its GPU time. Long flat stretches bought no better value.",
+)
 
 
 def _parts(costs: CostsProfile) -> list[tuple[str, np.ndarray, np.ndarray]]:

@@ -12,7 +12,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.plots._draw.axes import duration_scale, legend_above
 from gpudiag.plots._draw.palette import MUTED, STATE_COLORS, Dash
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, duration_text
 from gpudiag.schema import STATES
 
@@ -83,3 +83,11 @@ def alt_duration_ecdf(trials: TrialsProfile) -> str:
         said.append(f"half of {len(seconds)} {state} within {duration_text(middle)}, 95 % within {duration_text(late)}")
     n = sum(len(seconds) for _, seconds in _states(trials.durations))
     return f"Cumulative durations of {counted(n, 'trial')} by state: {'; '.join(said)}."
+
+
+DURATION_ECDF = Plot(
+    plot_duration_ecdf,
+    alt_duration_ecdf,
+    "Share of the trials of a state that took at most so long. A curve that climbs at once at the left is trials "
+    "that end as soon as they begin; a long foot at the top right is a few that hold up the rest.",
+)

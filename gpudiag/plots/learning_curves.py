@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.plots._draw.axes import count_axis, legend_above
 from gpudiag.plots._draw.palette import STATE_COLORS, STATE_MARKERS, darker
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, short
 
 if TYPE_CHECKING:
@@ -120,3 +120,11 @@ def alt_learning_curves(pruning: PruningProfile) -> str:
     text = f"Learning curves of {counted(len(last), 'trial')}{name} up to step {curves['step'].max():g}: {states}."
     cut = last.loc[last["state"] == "PRUNED", "step"].median()
     return text + (f" Half of the pruned trials end by step {cut:g}." if cut == cut else "")
+
+
+LEARNING_CURVES = Plot(
+    plot_learning_curves,
+    alt_learning_curves,
+    "Each line is a trial as it reported; a triangle is where it was pruned, a cross where it failed. Pruned "
+    "curves that were still moving like those of COMPLETE trials speak for a more patient pruner.",
+)

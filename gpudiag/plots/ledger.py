@@ -12,7 +12,7 @@ from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows, legend_above, time_axis
 from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, share_text
 
 if TYPE_CHECKING:
@@ -66,6 +66,14 @@ def alt_ledger(ledger: LedgerProfile) -> str:
     return f"{ledger.total_gpu_s / 3600:.1f} GPU-hours of {counted(ledger.n_gpus, 'GPU')}: {shares}."
 
 
+LEDGER = Plot(
+    plot_ledger,
+    alt_ledger,
+    "Every second of every GPU is in exactly one cell. Stalled: a trial was past its start-up and the GPU idle. "
+    "Start-up or tail only: every trial on the GPU was then starting up or winding down.",
+)
+
+
 @painter
 def plot_waterfall(ledger: LedgerProfile) -> Figure:
     """What each cell takes away from all observed time, down to the mean utilization.
@@ -112,6 +120,14 @@ def alt_waterfall(ledger: LedgerProfile) -> str:
     )
     mean = _pct(ledger.mean_util_pct)
     return f"From all observed time down to a mean utilization of {mean}: {taken or 'nothing'} taken away."
+
+
+WATERFALL = Plot(
+    plot_waterfall,
+    alt_waterfall,
+    "What stood between all observed time and the utilization that was measured. A bar is the part of its cell "
+    "in which no kernel ran.",
+)
 
 
 def _need_time(ledger: LedgerProfile) -> None:

@@ -13,9 +13,10 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import INK, MUTED, RULE
-from gpudiag.plots._draw.picture import painter
-from gpudiag.plots._draw.telemetry import MAX_LINES, MIB_PER_GIB, draw_over_time, row_colors, traces
+from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
 from gpudiag.plots._draw.wording import counted
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,3 +80,11 @@ def alt_memory(memory: MemoryProfile) -> str:
     if np.isfinite(row["total_mib"]):
         text += f" of {row['total_mib'] / MIB_PER_GIB:.1f}"
     return text + f" GiB, {row['mean_mib'] / MIB_PER_GIB:.1f} GiB on average."
+
+
+MEMORY = Plot(
+    plot_memory,
+    alt_memory,
+    "Left: the greatest use of each GPU's memory against its capacity. Frameworks keep memory that they have "
+    "freed, so use can overstate need.",
+)

@@ -16,10 +16,11 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plots._draw.axes import day_numbers, legend_above, time_axis
 from gpudiag.plots._draw.palette import INK, MUTED, RULE, STATE_COLORS, darker
-from gpudiag.plots._draw.picture import painter
-from gpudiag.plots._draw.telemetry import MIB_PER_GIB, Trace, column_edges, extent, reduce, traces
+from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.plots._draw.telemetry import Trace, column_edges, extent, reduce, traces
 from gpudiag.plots._draw.wording import counted, share_text, short
 from gpudiag.schema import STATES
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,3 +162,11 @@ def alt_memory_by_trial(memory: MemoryProfile, parallelism: ParallelismProfile, 
     if np.isfinite(memory.max_used_pct):
         text += f"; the fullest GPU reached {share_text(memory.max_used_pct)} of its memory"
     return text + "."
+
+
+MEMORY_BY_TRIAL = Plot(
+    plot_memory_by_trial,
+    alt_memory_by_trial,
+    "Each block is a trial, as high as the memory that its process took, that it was seen to hold alone, or that "
+    "its end freed. Grey was in use and cannot be told apart. Between line and capacity more trials would fit.",
+)

@@ -13,13 +13,13 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
 from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from gpudiag.forecast.memory.capacity import MemoryCapacity
 
-MIB_PER_GIB = 1024
 MAX_BARS = 14
 MAX_LABEL = 26
 BEYOND = 1.6

@@ -16,8 +16,9 @@ from matplotlib.ticker import MaxNLocator
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.plots._draw.palette import INK, MUTED
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, duration_text, natural_unit, short
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,6 @@ WIDE = 100.0
 """A parameter that spans more than this factor is drawn on a logarithmic axis."""
 PALE = -0.12
 """The colour map begins before the shortest trial: its first tenth is too pale on white."""
-MIB_PER_GIB = 1024.0
 MEMORY = (("process_mem_mib", "own process"), ("peak_mem_mib", "alone"), ("freed_mib", "freed at end"))
 """Columns that hold the memory of a trial, the surest first, and how it is known."""
 
@@ -199,3 +199,11 @@ def alt_parallel_coordinates(costs: CostsProfile) -> str:
         low, high = memory[0].min() / MIB_PER_GIB, memory[0].max() / MIB_PER_GIB
         text += f", memory from {low:.1f} to {high:.1f} GiB"
     return text + "."
+
+
+PARALLEL_COORDINATES = Plot(
+    plot_parallel_coordinates,
+    alt_parallel_coordinates,
+    "Each line is a COMPLETE trial; dark ones took long. A parameter at which dark lines meet in one place is what "
+    "makes trials long.",
+)

@@ -12,7 +12,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plots._draw.axes import count_axis, day_numbers, duration_scale, legend_above, time_axis
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker, gpu_color
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, duration_text, share_text
 
 if TYPE_CHECKING:
@@ -109,6 +109,14 @@ def alt_concurrency(parallelism: ParallelismProfile) -> str:
     return text + "."
 
 
+CONCURRENCY = Plot(
+    plot_concurrency,
+    alt_concurrency,
+    "Left: trials that ran at the same time. Right: how much of the time with at least one trial was spent at "
+    "each level. Steps below the dashed line are slots that stood empty.",
+)
+
+
 @painter
 def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figure:
     """Each gap between two trials of a slot: when, and how long, on a logarithmic axis.
@@ -149,3 +157,11 @@ def alt_gaps(parallelism: ParallelismProfile) -> str:
         text += f"median {duration_text(parallelism.median_gap_s)}, "
     longest = duration_text(parallelism.gaps["gap_s"].max())
     return text + f"longest {longest}, {parallelism.gap_slot_h:.2g} slot-hours in all."
+
+
+GAPS = Plot(
+    plot_gaps,
+    alt_gaps,
+    "Each dot is the wait between the end of a trial and the start of the next in its slot. Dots that climb "
+    "with time point at a sampler or storage that slows down as the study grows.",
+)

@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import PowerProfile
 from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import ACCENT, INK
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import natural, row_colors
 from gpudiag.plots._draw.wording import counted
 
@@ -78,3 +78,11 @@ def alt_power(power: PowerProfile) -> str:
         readings = counted(power.n_rejected, "impossible reading")
         text += f" Set aside: {readings} of up to {power.rejected['power_w'].max():.0f} W."
     return text
+
+
+POWER = Plot(
+    plot_power,
+    alt_power,
+    "Power that each board drew against its limit. Readings that the board cannot produce are crosses beyond "
+    "the scale and count in no figure.",
+)

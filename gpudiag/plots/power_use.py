@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import LOAD_BIN_PCT, LOAD_BINS, PowerProfile
-from gpudiag.measures.utilization import BUSY_PCT
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, CARD, MUTED
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, natural
 from gpudiag.plots._draw.wording import counted, share_text, short
+from gpudiag.schema import BUSY_PCT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,3 +109,12 @@ def alt_power_use(power: PowerProfile) -> str:
     return (
         f"{text}: {share_text(weak)} of the time at {BUSY_PCT:.0f} % or more was spent below half of the power limit."
     )
+
+
+POWER_USE = Plot(
+    plot_power_use,
+    alt_power_use,
+    "Dark is where the time was spent. Lower right is busy but not used well: a kernel always runs and the board "
+    "draws little, as with small batches or waits for memory; the number is its share of the busy time. Upper "
+    "right is work that fills the chip.",
+)

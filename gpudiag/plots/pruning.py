@@ -14,7 +14,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.plots._draw.axes import count_axis, legend_above
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, Dash
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted
 
 if TYPE_CHECKING:
@@ -78,3 +78,11 @@ def alt_prune_steps(pruning: PruningProfile) -> str:
     if math.isfinite(pruning.config_first_report):
         text += f"; the pruner may cut from report {pruning.config_first_report:.0f}"
     return text + "."
+
+
+PRUNE_STEPS = Plot(
+    plot_prune_steps,
+    alt_prune_steps,
+    "How far pruned trials came. A pile at the earliest possible step means that trials are cut as soon as the "
+    "pruner may cut them.",
+)

@@ -18,11 +18,12 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import count_axis, day_numbers, legend_above, time_axis
 from gpudiag.plots._draw.cells import draw_ribbon
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker
-from gpudiag.plots._draw.picture import painter
-from gpudiag.plots._draw.telemetry import MIB_PER_GIB, Trace, draw_lines, extent, traces
+from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.plots._draw.telemetry import Trace, draw_lines, extent, traces
 from gpudiag.plots._draw.wording import counted, duration_text, share_text
 from gpudiag.plots.memory import draw_capacity
 from gpudiag.schema import STATES
+from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,3 +183,11 @@ def alt_timeline(
         worked = share_text(ledger.pct("busy", "busy_low"))
         text += f" A ribbon shows what each GPU did at each instant: it worked for trials for {worked} of the time."
     return text
+
+
+TIMELINE = Plot(
+    plot_timeline,
+    alt_timeline,
+    "Each bar is a trial in the slot that it held; hatched green bars have no recorded end and reach to the "
+    "latest instant that they can have run. Blank stretches of the curves were not observed.",
+)

@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.plots._draw.axes import duration_scale, legend_above
 from gpudiag.plots._draw.palette import INK, MUTED, STATE_COLORS, STATE_MARKERS
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.wording import counted, duration_text
 
 if TYPE_CHECKING:
@@ -94,3 +94,10 @@ def alt_durations(trials: TrialsProfile) -> str:
         f"{state} {duration_text(row['median_s'])} (n = {row['n_timed']:.0f})" for state, row in timed.iterrows()
     )
     return f"Durations of {counted(len(trials.durations), 'trial')} by state, with medians: {medians}."
+
+
+DURATIONS = Plot(
+    plot_durations,
+    alt_durations,
+    "Each dot is a trial; the box holds the middle half of its state and the thick stroke is the median.",
+)

@@ -13,15 +13,15 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
 from gpudiag.plots._draw.wording import counted, share_text
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-IDLE_PCT, BUSY_PCT = 10, 50
 LEGIBLE_PCT = 14
 
 
@@ -66,7 +66,11 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
             )
     ax.set(xlabel="share of observed time [%]", xlim=(0, 100))
     gpu_rows(ax, list(rows.index))
-    names = {"idle_no_trial": f"≤ {IDLE_PCT} %", "busy_low": f"{IDLE_PCT} to {BUSY_PCT} %", "busy": f"≥ {BUSY_PCT} %"}
+    names = {
+        "idle_no_trial": f"≤ {IDLE_PCT:.0f} %",
+        "busy_low": f"{IDLE_PCT:.0f} to {BUSY_PCT:.0f} %",
+        "busy": f"≥ {BUSY_PCT:.0f} %",
+    }
     legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()], 3)
 
 
@@ -104,3 +108,11 @@ def alt_utilization(utilization: UtilizationProfile) -> str:
         low, high = means.idxmin(), means.idxmax()
         text += f" The means run from {means[low]:.0f} % (GPU {low}) to {means[high]:.0f} % (GPU {high})."
     return text
+
+
+UTILIZATION = Plot(
+    plot_utilization,
+    alt_utilization,
+    "Left: share of observed time at or below 10 %, between, and at 50 % or more. Beside it the spread over "
+    "time. A busy GPU had a kernel running; that does not say how much of the chip it used.",
+)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import gpu_rows, rows_inch, time_axis
-from gpudiag.plots._draw.picture import painter
+from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import draw_map, extent, traces
 from gpudiag.plots._draw.wording import counted
 
@@ -45,3 +45,11 @@ def alt_utilization_map(utilization: UtilizationProfile) -> str:
     quiet = int(np.sum(idle >= 90))
     text += f"GPU {idle.idxmax()} was idle most, for {idle.max():.0f} % of its observed time"
     return text + (f"; {counted(quiet, 'GPU')} for 90 % or more." if quiet else ".")
+
+
+UTILIZATION_MAP = Plot(
+    plot_utilization_map,
+    alt_utilization_map,
+    "A row is a GPU: dark was idle, bright was busy, white was not observed. Look for rows that stay dark and for "
+    "columns in which all GPUs wait at once.",
+)

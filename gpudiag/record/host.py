@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 
 from gpudiag.record.readings import Values
+from gpudiag.units import BYTES_PER_MIB
 
-MIB = 1024 * 1024
 SCAN_SHARE = 0.002
 """Share of one core that looking through all processes may cost; on a host with many it is done less often."""
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
@@ -43,7 +43,10 @@ class Host:
 
     def _memory(self) -> Values:
         memory = self._source.virtual_memory()
-        return {"ram_used_mib": (memory.total - memory.available) / MIB, "ram_total_mib": memory.total / MIB}
+        return {
+            "ram_used_mib": (memory.total - memory.available) / BYTES_PER_MIB,
+            "ram_total_mib": memory.total / BYTES_PER_MIB,
+        }
 
     def _processors(self) -> Values:
         """Busy means neither idle nor waiting for input or output."""
@@ -67,7 +70,7 @@ class Host:
         self._read_at, self._read_bytes = now, counters.read_bytes if counters else None
         if before is None or self._read_bytes is None or now <= since or self._read_bytes < before:
             return {}
-        return {"read_mib_s": (self._read_bytes - before) / MIB / (now - since)}
+        return {"read_mib_s": (self._read_bytes - before) / BYTES_PER_MIB / (now - since)}
 
     def _busiest_process(self) -> Values:
         """Processor time of every process since the last look through them; 100 % is one core."""

@@ -9,15 +9,15 @@ from typing import Any
 import pynvml
 
 from gpudiag.record.readings import Device, DriverGone, GpuLost, NoDriver, Values
+from gpudiag.units import BYTES_PER_MIB
 
-MIB = 1024 * 1024
 LOST = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
 GONE = (
     pynvml.NVML_ERROR_UNINITIALIZED,
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED,
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
 )
-NEVER = (
+LASTING = (
     pynvml.NVML_ERROR_NOT_SUPPORTED,
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
     pynvml.NVML_ERROR_NO_PERMISSION,
@@ -61,7 +61,7 @@ class Nvml:
             for process in self._try(read, device.handle) or ():
                 values = found.setdefault(process.pid, {"pid": process.pid})
                 if process.usedGpuMemory is not None:  # the same memory in both lists
-                    values["mem_used_mib"] = process.usedGpuMemory / MIB
+                    values["mem_used_mib"] = process.usedGpuMemory / BYTES_PER_MIB
         if found:
             self._add_share(device, found)
         return list(found.values())
@@ -99,7 +99,7 @@ class Nvml:
         try:
             return read(self._api, device.handle)
         except pynvml.NVMLError as error:
-            if error.value in NEVER:
+            if error.value in LASTING:
                 self._plan[device.uuid].remove(read)
             _raise_if_gone(error)
             return {}  # a timeout or a hiccup: absent this once
@@ -148,7 +148,7 @@ def _either(new: Callable[[], Any], old: Callable[[], Any]) -> Any:
     try:
         return new()
     except pynvml.NVMLError as error:
-        if error.value not in NEVER:
+        if error.value not in LASTING:
             raise
         return old()
 
@@ -163,8 +163,8 @@ def _memory(api: Any, handle: Any) -> Values:
     info = _either(
         lambda: api.nvmlDeviceGetMemoryInfo(handle, pynvml.nvmlMemory_v2), lambda: api.nvmlDeviceGetMemoryInfo(handle)
     )
-    values: Values = {"mem_used_mib": info.used / MIB, "mem_total_mib": info.total / MIB}
-    return values | ({"mem_reserved_mib": info.reserved / MIB} if hasattr(info, "reserved") else {})
+    values: Values = {"mem_used_mib": info.used / BYTES_PER_MIB, "mem_total_mib": info.total / BYTES_PER_MIB}
+    return values | ({"mem_reserved_mib": info.reserved / BYTES_PER_MIB} if hasattr(info, "reserved") else {})
 
 
 def _power_limit(api: Any, handle: Any) -> Values:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpudiag.record.readings import Row, Values
+from gpudiag.units import MIB_PER_GIB
 
 LOW_PCT = 30.0
 """Mean utilization below which a training GPU is told to be starved."""
@@ -14,7 +15,6 @@ WATCH_S = 60.0
 """Over how long a mean is taken before it is called low: validation and checkpoints are shorter."""
 AGAIN_S = 600.0
 """A warning is repeated after this at the earliest."""
-_GIB = 1024
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Board:
             low = 100 * seen.n_low / seen.util.n
             parts.append(f"GPU mean {seen.util.mean:.0f}% (below {LOW_PCT:.0f}% in {low:.0f}% of samples)")
         if seen.memory_mib.n:
-            parts.append(f"VRAM peak {seen.memory_mib.largest / _GIB:.1f}GB")
+            parts.append(f"VRAM peak {seen.memory_mib.largest / MIB_PER_GIB:.1f}GB")
         if seen.power_w.mean is not None:
             parts.append(f"power mean {seen.power_w.mean:.0f}W")
         if seen.cpu.mean is not None:
@@ -152,7 +152,7 @@ class Board:
         """A sentence on a GPU that is in use and mostly idle; empty if there is nothing to say, or too soon."""
         seen = self._watch
         mean, used = seen.util.mean, seen.memory_mib.largest
-        if mean is None or not mean < LOW_PCT or used < _GIB:  # nobody trains in less than a GiB
+        if mean is None or not mean < LOW_PCT or used < MIB_PER_GIB:  # nobody trains in less than a GiB
             return ""
         if self._warned_s is not None and seen.ended_s - self._warned_s < AGAIN_S:
             return ""
@@ -188,5 +188,5 @@ def _of(used: float | None, total: float | None) -> str:
     if used is None:
         return "n/a"
     if not total:
-        return f"{used / _GIB:.1f}GB"
-    return f"{used / _GIB:.1f}/{total / _GIB:.1f}GB({100 * used / total:.1f}%)"
+        return f"{used / MIB_PER_GIB:.1f}GB"
+    return f"{used / MIB_PER_GIB:.1f}/{total / MIB_PER_GIB:.1f}GB({100 * used / total:.1f}%)"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import ConfigError
+from gpudiag.interpreter import module_command
 from gpudiag.record.host import Host
 from gpudiag.record.nvml import Nvml
 from gpudiag.record.readings import Adapter, NoDriver, Row
@@ -109,7 +110,7 @@ class ProcessWorker:
         asked = {"file": str(file.absolute()), "wanted": dict(wanted), "parent": os.getpid()}
         asked["options"] = {"interval_s": options.interval_s, "gpus": options.gpus, "processes": options.processes}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gpudiag.record.process", json.dumps(asked)],
+            module_command("gpudiag.record.process", [json.dumps(asked)]),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

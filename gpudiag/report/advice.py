@@ -13,11 +13,16 @@ NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time
 
 def advice(document: Document) -> list[Block]:
     """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
-    given = document.recommendations
+    given, failed = document.recommendations, failures(document)
     if not given:
-        return [Note(NOTHING, "clear" if document.verdicts else "")]
+        return failed or [Note(NOTHING, "clear" if document.verdicts else "")]
     said = (_plan(document.advice), *document.advice.corrections)
-    return [*(Note(text) for text in said if text), options(given), *map(card, given)]
+    return [*(Note(text) for text in said if text), options(given), *map(card, given), *failed]
+
+
+def failures(document: Document) -> list[Block]:
+    """A note for each part of the advice that failed by a fault of gpudiag; checks say so themselves."""
+    return [Note(str(one), "error") for one in document.errors if not one.part.startswith(("measure ", "rule "))]
 
 
 def _plan(entry: AdviceEntry) -> str:

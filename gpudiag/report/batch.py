@@ -6,7 +6,6 @@ A process of its own, because a run that exhausts the memory or kills its kernel
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -14,13 +13,12 @@ from itertools import count
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputError
+from gpudiag.interpreter import module_command
 from gpudiag.load import MANIFEST
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
 from gpudiag.report.index import Index, Row, failed, read_row
 from gpudiag.report.notebooks import DOCUMENT
-
-FAILED = 2
 
 
 @dataclass(frozen=True)
@@ -134,9 +132,9 @@ def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: in
 def _report(job: Job, output: Path, options: Sequence[str]) -> Row:
     folder = output / job.folder
     (folder / DOCUMENT).unlink(missing_ok=True)  # what an earlier batch left is not this run's
-    command = [sys.executable, "-m", "gpudiag", "report", str(job.run), "-o", str(folder), *options]
+    command = module_command("gpudiag", ["report", str(job.run), "-o", str(folder), *options])
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if (folder / DOCUMENT).is_file() and done.returncode != FAILED:
+    if (folder / DOCUMENT).is_file() and done.returncode == 0:
         return read_row(folder, job.folder)
     said = done.stderr.strip().splitlines()
     reason = said[-1].removeprefix("gpudiag: ") if said else f"its process ended with {done.returncode}"

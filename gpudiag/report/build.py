@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpudiag import __version__
 from gpudiag.advice.engine import Advice
 from gpudiag.errors import NotMeasurable
+from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.window import ORPHAN
 from gpudiag.measures.base import facts
 from gpudiag.plain_data import clean, plain
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from gpudiag.run import Run
 
 PACKAGES = ("numpy", "pandas", "polars", "scipy", "matplotlib", "optuna", "papermill", "nbconvert")
+NO_ADVICE = AdviceEntry(None, None, (), None, None, ())
+
+T = TypeVar("T")
 
 
 def build(
@@ -58,10 +62,22 @@ def build(
     advice: Advice,
     preset: str = "",
     suppressions: Sequence[Applied] = (),
+    errors: Sequence[Fault] = (),
 ) -> Document:
     """The document of one diagnosis: findings first, in their order, then the other verdicts in theirs."""
     by_id = {rule.id: rule for rule in rules}
     others = [v for v in verdicts if v.status is not Status.FOUND]
+    failed = list(errors)
+
+    def part(name: str, make: Callable[[], T], otherwise: T) -> T:
+        """A part of the document; ``otherwise`` where it fails by a fault of gpudiag."""
+        made = attempt(f"document's {name}", make)
+        if isinstance(made, Fault):
+            failed.append(made)
+            return otherwise
+        return made
+
+    measured = {topic: part(f"measure {topic}", partial(_measured, p), None) for topic, p in profiles.items()}
     document = Document(
         schema="gpudiag.diagnosis/1",
         version=__version__,
@@ -69,15 +85,16 @@ def build(
         headline=Headline(),
         inputs=run.info.inputs,
         clock=_clock(run),
-        measures={topic: _measured(profile) for topic, profile in profiles.items()},
+        measures={topic: values for topic, values in measured.items() if values is not None},
         not_measured={topic: NotMeasured(gap.reason, gap.remedy) for topic, gap in missing.items()},
-        ledger=_ledger(profiles.get("ledger")),
-        costs=_costs(profiles.get("costs")),
+        ledger=part("ledger", lambda: _ledger(profiles.get("ledger")), None),
+        costs=part("costs", lambda: _costs(profiles.get("costs")), None),
         preset=preset or None,
         verdicts=tuple(_verdict(v, by_id[v.rule]) for v in (*findings, *others)),
         suppressions=tuple(_suppression(one) for one in suppressions),
         recommendations=advice.recommendations,
-        advice=_advice(advice),
+        advice=part("advice", lambda: _advice(advice), NO_ADVICE),
+        errors=tuple(failed),
         environment=environment(),
     )
     return replace(document, headline=headline(document))

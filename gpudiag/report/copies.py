@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.errors import ConfigError, InputError, InputNotFound
 from gpudiag.load import MANIFEST, locate, walk
 from gpudiag.manifest import Manifest, read_manifest
+from gpudiag.readers._io.url import shown
 from gpudiag.readers.identify import identify
-from gpudiag.readers.trials import is_url, show_url
 from gpudiag.report import pages
 from gpudiag.report.locate import find_notebook, shipped_notebooks
 from gpudiag.report.notebooks import check_parameters
@@ -136,7 +136,7 @@ def _about(run: Path) -> dict[str, Any]:
 def _inputs(run: Path) -> dict[str, Any]:
     """The files of a run by kind, as run.toml names them or as their content says; none is read."""
     if not run.exists():
-        raise InputNotFound.run(run)
+        raise InputNotFound.run(shown(run))
     folder, path = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
     manifest = read_manifest(path) if path.is_file() else Manifest()
     trials = [manifest.trials] if manifest.trials else []
@@ -153,7 +153,7 @@ def _inputs(run: Path) -> dict[str, Any]:
     study = next(iter(found["trials"]), "")
     return {
         **found,
-        "trials": "" if is_url(study) and show_url(study) != study else study,
+        "trials": study if shown(study) == study else "",
         **named,
     }  # a password is not copied
 

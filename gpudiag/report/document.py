@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from gpudiag import __version__
 from gpudiag.advice.recommendation import Recommendation
 from gpudiag.errors import InputError
+from gpudiag.faults import Fault
 from gpudiag.rules.engine import Severity, Status
 from gpudiag.rules.suppression import SuppressionState
 from gpudiag.run import TIME, Confidence, InputRecord
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 Level = Literal["critical", "warning", "info", "clear", "unknown"]
 Scalar = bool | int | float | str | None
 
-COUNT = {"ge": 0}
+COUNT: dict[str, Any] = {"ge": 0}
 
 
-def _meaning(text: str) -> dict[str, str]:
+def _meaning(text: str) -> dict[str, Any]:
     """What a field means, for the schema."""
     return {"description": text}
 
@@ -76,6 +77,7 @@ class Counts:
     not_assessed: int = field(default=0, metadata=COUNT)
     not_applicable: int = field(default=0, metadata=COUNT)
     suppressed: int = field(default=0, metadata=COUNT)
+    error: int = field(default=0, metadata=COUNT | _meaning("checks that failed by a fault of gpudiag itself"))
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,9 @@ class CostsEntry:
 
 @dataclass(frozen=True)
 class VerdictEntry:
-    """What one rule concluded. ``reason``: why nothing could be said, or why a finding is suppressed."""
+    """What one rule concluded. ``reason``: why nothing could be said, why a finding is suppressed, or of a check that
+    is ERROR the exception's type and place.
+    """
 
     rule: str = field(metadata={"pattern": "^[a-z0-9-]+$"})
     topic: str
@@ -251,6 +255,9 @@ class Document:
         metadata=_meaning("remedies best first; then the rules' own advice for findings that no remedy answers")
     )
     advice: AdviceEntry
+    errors: tuple[Fault, ...] = field(
+        metadata=_meaning("faults of gpudiag itself: measures, rules and remedies that failed while all else stands")
+    )
     environment: Environment
 
     def of_status(self, status: Status) -> list[VerdictEntry]:

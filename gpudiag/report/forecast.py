@@ -82,11 +82,11 @@ class ForecastShow:
     def __getattr__(self, name: str) -> Display:
         if name not in SECTIONS:
             raise AttributeError(f"there is no section '{name}'; sections are {', '.join(SECTIONS)}")
-        if self.forecast is not None:
-            blocks = SECTIONS[name](self.forecast)
-        else:
-            blocks = [Masthead(f"Capacity of {self.run}", ()) if name == "masthead" else Note(self.gap, "unknown")]
-        return Display(tuple(blocks), self._draw)
+        made = self.forecast
+        if made is not None:
+            return Display.of(name, lambda: SECTIONS[name](made), self._draw)
+        blank = Masthead(f"Capacity of {self.run}", ()) if name == "masthead" else Note(self.gap, "unknown")
+        return Display((blank,), self._draw)
 
     def __dir__(self) -> list[str]:
         return list(SECTIONS)

@@ -6,6 +6,7 @@ Format and escapes: docs.github.com, "Workflow commands for GitHub Actions".
 from __future__ import annotations
 
 from gpudiag.display.format import plural, safe
+from gpudiag.faults import Fault
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.suppressed import suppression_notes
 from gpudiag.rules.engine import Status
@@ -14,10 +15,13 @@ COMMANDS = {"critical": "error", "warning": "warning", "info": "notice"}
 
 
 def github_annotations(document: Document) -> str:
-    """One line a finding, after one with the verdict; open checks are counted, ended suppressions said."""
+    """One line a finding, after one with the verdict, and a warning for each fault of gpudiag itself; open checks are
+    counted, ended suppressions said.
+    """
     head, counts = document.headline, document.headline.counts
     lines = [_line("notice", f"gpudiag: {document.run.name}", head.verdict)]
     lines += [_finding(verdict) for verdict in document.findings]
+    lines += [_failed(one) for one in document.errors]
     lines += [_line("notice", "gpudiag: suppression", note) for note in suppression_notes(document)]
     if counts.not_assessed:
         rules = ", ".join(v.rule for v in document.of_status(Status.NOT_ASSESSED))
@@ -30,6 +34,10 @@ def _finding(verdict: VerdictEntry) -> str:
     todo = f"\nWhat to do: {verdict.remedy}" if verdict.remedy else ""
     title = f"gpudiag {verdict.rule}: {verdict.title}"
     return _line(COMMANDS[verdict.severity.value], title, f"{verdict.summary or verdict.title}{todo}")
+
+
+def _failed(one: Fault) -> str:
+    return _line("warning", f"gpudiag ERROR: {one.part}", str(one))
 
 
 def _line(command: str, title: str, message: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gpudiag.display.format import percent, plural, quantity, safe
+from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
 from gpudiag.report.document import Counts, Document, Headline, LedgerEntry, Level, VerdictEntry
@@ -32,8 +33,18 @@ def headline(document: Document) -> Headline:
     """What the rest of the document comes to."""
     counts = _counts(document)
     level = _level(document, counts)
-    sentences = _where_time_went(document), _worst(document, counts), _next(document)
+    sentences = (
+        _said("where the time went", lambda: _where_time_went(document)),
+        _said("what is wrong most", lambda: _worst(document, counts)),
+        _said("what to do next", lambda: _next(document)),
+    )
     return Headline(level, _verdict(level, counts), counts, sentences)
+
+
+def _said(what: str, make: Callable[[], str]) -> str:
+    """A sentence, or that it could not be made by a fault of gpudiag."""
+    made = attempt(f"headline on {what}", make)
+    return f"{ERROR}: {made}" if isinstance(made, Fault) else made
 
 
 def _counts(document: Document) -> Counts:
@@ -47,12 +58,15 @@ def _counts(document: Document) -> Counts:
         not_assessed=others[Status.NOT_ASSESSED],
         not_applicable=others[Status.NOT_APPLICABLE],
         suppressed=others[Status.SUPPRESSED],
+        error=others[Status.ERROR],
     )
 
 
 def _level(document: Document, counts: Counts) -> Level:
     if found := document.findings:
         return min((v.severity for v in found), key=lambda severity: severity.rank).value
+    if counts.error:
+        return "unknown"
     seen = any(v.rule in UTILIZATION for v in document.of_status(Status.CLEAR))
     enough = counts.clear >= ENOUGH * (counts.clear + counts.not_assessed)
     return "clear" if seen and enough else "unknown"
@@ -62,6 +76,8 @@ def _verdict(level: Level, counts: Counts) -> str:
     """Part of the data can prove a fault, never health: the unassessed checks are always named."""
     open_checks = counts.not_assessed
     unsure = f"; {plural(open_checks, 'check')} could not be assessed" if open_checks else ""
+    if counts.error:
+        unsure += f"; {plural(counts.error, 'check')} failed in gpudiag itself (ERROR)"
     if counts.suppressed:
         unsure += f"; {plural(counts.suppressed, 'finding')} suppressed"
     found = [plural(counts.critical, "critical finding"), plural(counts.warning, "warning")]
@@ -70,6 +86,8 @@ def _verdict(level: Level, counts: Counts) -> str:
         return f"NOT HEALTHY: {present}{unsure}."
     if level == "warning":
         return f"NEEDS ATTENTION: {present}{unsure}."
+    if level == "unknown" and counts.error:
+        return f"NOT FULLY CHECKED: nothing was found in {plural(counts.clear, 'check')}{unsure}."
     if level == "unknown" and counts.clear:
         return f"NOT ENOUGH DATA: nothing was found in {plural(counts.clear, 'check')}{unsure}."
     if level == "unknown":

@@ -17,14 +17,14 @@ def junit_xml(document: Document, fail_on: str = "never") -> str:
     """A suite of the run's name with a test case a rule, in the document's order.
 
     A finding is a failure, of ``type`` its severity; with a level in ``fail_on`` only from that level on, and lesser
-    ones go into the case's output. What could not be assessed, does not apply or is suppressed is skipped with the
-    reason.
+    ones go into the case's output. A check that failed by a fault of gpudiag is an error. What could not be assessed,
+    does not apply or is suppressed is skipped with the reason.
     """
     cases = [_case(verdict, fail_on) for verdict in document.verdicts]
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": "0",
+        "errors": str(sum(case.find("error") is not None for case in cases)),
         "skipped": str(sum(case.find("skipped") is not None for case in cases)),
         "time": "0",
     }
@@ -56,6 +56,9 @@ def _case(verdict: VerdictEntry, fail_on: str) -> ElementTree.Element:
             ElementTree.SubElement(case, "failure", failure).text = words
         else:
             ElementTree.SubElement(case, "system-out").text = f"{level}: {words}"
+    elif verdict.status is Status.ERROR:
+        said = _text(f"{verdict.reason} {verdict.remedy}")
+        ElementTree.SubElement(case, "error", {"message": said, "type": "gpudiag"}).text = said
     elif verdict.status is not Status.CLEAR:
         said = verdict.status.value.lower().replace("_", " ")
         remedy = f" {verdict.remedy}" if verdict.status is Status.NOT_ASSESSED else ""

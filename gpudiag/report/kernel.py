@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpudiag.interpreter import module_command
+
 if TYPE_CHECKING:
     from jupyter_client.manager import KernelManager
 
@@ -13,13 +15,20 @@ MAX_SOCKET_FOLDER = 80
 """A path of a Unix socket holds about 100 characters."""
 
 
-def kernel_manager(scratch: Path) -> type[KernelManager]:
-    """A kernel manager class for nbclient; its files are kept under ``scratch``."""
+def kernel_manager(scratch: Path, *, own_modules: bool) -> type[KernelManager]:
+    """A kernel manager class for nbclient; its files are kept under ``scratch``.
+
+    Args:
+        scratch: a private folder.
+        own_modules: whether the notebook may import what lies in the working folder, as in JupyterLab: right for a
+            notebook that somebody wrote there, never for ours, which people run inside the folder of their data.
+    """
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
+    careful = [] if own_modules else ["--InteractiveShellApp.ignore_cwd=True"]
     spec = KernelSpec(
-        argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        argv=module_command("ipykernel_launcher", ["-f", "{connection_file}", *careful]),
         display_name="gpudiag",
         language="python",
         env={"IPYTHONDIR": str(scratch / "ipython"), "JUPYTER_RUNTIME_DIR": str(scratch)},

@@ -28,3 +28,8 @@ def find_notebook(name_or_path: str | Path) -> Path:
     if name not in shipped:
         raise ConfigError(f"there is no notebook '{name_or_path}'; {nearest(name, shipped)}")
     return shipped[name]
+
+
+def is_shipped(notebook: Path) -> bool:
+    """Whether this very file comes with the package."""
+    return notebook.resolve().parent in FOLDERS

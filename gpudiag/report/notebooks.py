@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gpudiag import errors
 from gpudiag.errors import ConfigError, InputError, ReportError, nearest
 from gpudiag.report import pages
-from gpudiag.report.locate import find_notebook
+from gpudiag.report.locate import find_notebook, is_shipped
 from gpudiag.report.redact import redacted
 
 __all__ = ["ReportFiles", "check_parameters", "find_notebook", "run_notebook"]
@@ -75,6 +75,16 @@ def run_notebook(
     elif JSON_PARAMETER not in given:
         beside.unlink(missing_ok=True)  # an earlier report's, about another run perhaps
     return files
+
+
+def errors_of(folder: Path) -> list[dict[str, Any]]:
+    """Faults of gpudiag itself that the report in a folder tells of: those of its diagnosis, sections and figures."""
+    document, notebook = folder / DOCUMENT, folder / "report.ipynb"
+    found = json.loads(document.read_text(encoding="utf-8")).get("errors", []) if document.is_file() else []
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"] if notebook.is_file() else []
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    shown = [output.get("metadata", {}).get("gpudiag", {}).get("error") for output in outputs]
+    return [*found, *(one for one in shown if one)]
 
 
 def _forget_json(notebook: NotebookNode) -> None:
@@ -182,7 +192,7 @@ def _execute(
             parameters,
             kernel_name="python3",
             progress_bar=progress,
-            kernel_manager_class=kernel_manager(scratch),
+            kernel_manager_class=kernel_manager(scratch, own_modules=not is_shipped(notebook)),
             shutdown_kernel="immediate",
             on_notebook_start=watch.started,
             on_cell_execute=watch.entered,

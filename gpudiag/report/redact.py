@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpudiag.readers._studies.url import is_url, secrets_of, show_url
+from gpudiag.readers._io.url import HIDDEN, is_url, secrets_of, show_url
 
 _IN_TEXT = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@|([?&][^=&\s]*(?:pass|pwd|secret)[^=&\s]*=)[^&\s'\"<\\]+", re.I)
 LEAST_LETTERS = 4
-"""A shorter password is taken out of the URL only: elsewhere its letters stand for something else."""
+"""A shorter password is taken out where it stands as in a URL, ``:abc@``: elsewhere its letters mean something else."""
 
 
 def redacted(node: Any, parameters: Any) -> Any:
@@ -23,9 +23,9 @@ def redacted(node: Any, parameters: Any) -> Any:
     swaps: dict[str, str] = {}
     for url in _urls(parameters):
         swaps |= {said: show_url(url) for said in _spellings(url)}
-        swaps |= {
-            said: "***" for secret in secrets_of(url) if len(secret) >= LEAST_LETTERS for said in _spellings(secret)
-        }
+        for secret in secrets_of(url):
+            around = ("", "") if len(secret) >= LEAST_LETTERS else (":", "@")
+            swaps |= {said: HIDDEN.join(around) for said in _spellings(secret.join(around))}
     return _changed(node, swaps)
 
 

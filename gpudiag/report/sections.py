@@ -21,6 +21,7 @@ from gpudiag.display.blocks import (
 )
 from gpudiag.display.evidence import pairs
 from gpudiag.display.format import label, length, named, plural, quantity, span, zone
+from gpudiag.faults import REPORT
 from gpudiag.report.advice import advice
 from gpudiag.report.answers import answer, recommended
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
@@ -64,8 +65,9 @@ def verdict(document: Document) -> list[Block]:
     head = document.headline
     counts = head.counts
     kinds = (("critical", counts.critical), ("warning", counts.warning), ("info", counts.info),
-             ("clear", counts.clear), ("unknown", counts.not_assessed), ("none", counts.not_applicable))  # fmt: skip
-    nouns = {"warning": "warnings", "info": "notes"}
+             ("clear", counts.clear), ("error", counts.error), ("unknown", counts.not_assessed),
+             ("none", counts.not_applicable))  # fmt: skip
+    nouns = {"warning": "warnings", "info": "notes", "error": "ERRORs"}
     chips = [Chip(level, plural(n, NAMES[level], nouns.get(level, NAMES[level]))) for level, n in kinds if n]
     if counts.suppressed:
         chips.append(Chip("none", f"{counts.suppressed} suppressed"))
@@ -109,8 +111,10 @@ def checks(document: Document) -> list[Block]:
     if not document.verdicts:
         return [Note("No check was run.")]
     found = document.findings
-    silenced = document.of_status(Status.SUPPRESSED)
-    blocks: list[Block] = [table for table in (_results([*found, *silenced]), _open(document)) if table.rows]
+    silenced, failed = document.of_status(Status.SUPPRESSED), document.of_status(Status.ERROR)
+    told = (_results([*found, *failed, *silenced]), _open(document))
+    blocks: list[Block] = [table for table in told if table.rows]
+    blocks += [Note(REPORT, "error")] if failed else []
     blocks += [Note(text) for text in suppression_notes(document)]
     clear, absent = document.of_status(Status.CLEAR), document.of_status(Status.NOT_APPLICABLE)
     if clear or absent:
@@ -156,7 +160,7 @@ def _said(verdict: VerdictEntry) -> str:
 def _status(verdict: VerdictEntry) -> Chip:
     if verdict.status is Status.SUPPRESSED:
         return Chip("none", "suppressed")
-    levels = {Status.CLEAR: "clear", Status.NOT_APPLICABLE: "none"}
+    levels = {Status.CLEAR: "clear", Status.NOT_APPLICABLE: "none", Status.ERROR: "error"}
     return Chip(levels.get(verdict.status, verdict.severity.value))
 
 

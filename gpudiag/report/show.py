@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gpudiag.display import fragments, markdown
 from gpudiag.display.blocks import Block, Figure, Note
+from gpudiag.faults import Fault, attempt
+from gpudiag.faults import strict as strictly
 
 if TYPE_CHECKING:
     from gpudiag.plots import Picture
@@ -25,17 +27,23 @@ Output = tuple[dict[str, str], dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Show(Generic[D]):
-    """One attribute a section; ``dir()`` lists them in the order of a report. What is left out shows nothing."""
+    """One attribute a section; ``dir()`` lists them in the order of a report. What is left out shows nothing.
+
+    A section that fails by a fault of gpudiag is a note that says so; with ``strict`` it raises.
+    """
 
     document: D = field(repr=False)
     draw: Draw = field(repr=False)
     sections: Mapping[str, Callable[[D], list[Block]]] = field(repr=False)
     left_out: frozenset[str] = field(default=frozenset(), repr=False)
+    strict: bool | None = field(default=None, repr=False)
 
     def __getattr__(self, name: str) -> Display:
         if name not in self.sections:
             raise AttributeError(f"there is no section '{name}'; sections are {', '.join(self.sections)}")
-        return Display(() if name in self.left_out else tuple(self.sections[name](self.document)), self.draw)
+        if name in self.left_out:
+            return Display((), self.draw)
+        return Display.of(name, lambda: self.sections[name](self.document), self.draw, self.strict)
 
     def __dir__(self) -> list[str]:
         return list(self.sections)
@@ -47,6 +55,17 @@ class Display:
 
     blocks: tuple[Block, ...]
     draw: Draw
+    strict: bool | None = None
+    failed: Fault | None = None
+
+    @classmethod
+    def of(cls, name: str, make: Callable[[], Iterable[Block]], draw: Draw, strict: bool | None = None) -> Display:
+        """The section of that name; where it fails by a fault of gpudiag, a note."""
+        with strictly(strict):
+            made = attempt(f"section {name}", lambda: tuple(make()))
+        if isinstance(made, Fault):
+            return cls((Note(str(made), "error"),), draw, strict, made)
+        return cls(made, draw, strict)
 
     def outputs(self) -> Iterator[Output]:
         """Runs of blocks and the pictures between them, in order; a picture without data is left out."""
@@ -54,13 +73,31 @@ class Display:
         for block in self.blocks:
             if not isinstance(block, Figure):
                 run.append(block)
-            elif picture := self.draw(block.name):
+            elif picture := self._picture(block.name):
                 if run:
-                    yield words(tuple(run))
+                    yield self._words(run)
                 run = []
-                yield image(picture)
+                yield picture
         if run:
-            yield words(tuple(run))
+            yield self._words(run)
+
+    def _picture(self, name: str) -> Output | None:
+        """The picture of that name, None where its data are missing; a note where it fails by a fault of gpudiag."""
+
+        def make() -> Output | None:
+            picture = self.draw(name)
+            return image(picture) if picture else None
+
+        with strictly(self.strict):
+            made = attempt(f"figure {name}", make)
+        return _failure(made) if isinstance(made, Fault) else made
+
+    def _words(self, run: list[Block]) -> Output:
+        if self.failed is not None:
+            return _failure(self.failed)
+        with strictly(self.strict):
+            made = attempt("rendering of a section", lambda: words(tuple(run)))
+        return _failure(made) if isinstance(made, Fault) else made
 
     def _ipython_display_(self) -> None:
         from IPython.display import display
@@ -84,6 +121,12 @@ def words(blocks: tuple[Block, ...]) -> Output:
     empty = len(blocks) == 1 and isinstance(blocks[0], Note) and blocks[0].level == "unknown"
     data = {"text/html": fragments.standalone(blocks), "text/markdown": text, "text/plain": text}
     return data, {"gpudiag": {"empty": True}} if empty else {}
+
+
+def _failure(fault: Fault) -> Output:
+    """A note on what failed, as the output of a cell; the notebook keeps its type, place and trace."""
+    data, _ = words((Note(str(fault), "error"),))
+    return data, {"gpudiag": {"error": fault.to_dict()}}
 
 
 def image(picture: Picture) -> Output:

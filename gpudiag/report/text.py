@@ -7,6 +7,7 @@ import textwrap
 from gpudiag.advice.card import gain
 from gpudiag.display.blocks import MARKS, NAMES
 from gpudiag.display.format import label, named, plural, quantity, safe
+from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.report.answers import answer, recommended
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
 from gpudiag.report.document import Document, VerdictEntry
@@ -14,12 +15,21 @@ from gpudiag.report.sections import QUESTIONS, unassessed
 from gpudiag.report.suppressed import suppression_notes
 from gpudiag.rules.engine import Status
 
-_COLORS = {"critical": "1;31", "warning": "33", "info": "36", "clear": "32", "unknown": "35", "none": "2"}
+_COLORS = {
+    "critical": "1;31",
+    "warning": "33",
+    "info": "36",
+    "clear": "32",
+    "unknown": "35",
+    "none": "2",
+    "error": "1;31",
+}
 _LEVELS = {
     Status.CLEAR: "clear",
     Status.NOT_ASSESSED: "unknown",
     Status.NOT_APPLICABLE: "none",
     Status.SUPPRESSED: "none",
+    Status.ERROR: "error",
 }
 
 
@@ -33,6 +43,8 @@ def render(document: Document, width: int = 80, color: bool = False) -> str:
         lines += [*_finding(document, verdict, width, color), ""]
     for note in suppression_notes(document):
         lines += [*_wrap(_plain(note), width, "  "), ""]
+    for one in document.errors:
+        lines += [*_wrap(f"{MARKS['error']} {NAMES['error']}: {_plain(str(one))}", width, "    "), ""]
     lines += _table(document, width, color)
     return "\n".join(lines) + "\n"
 
@@ -54,7 +66,8 @@ def headline(document: Document, width: int = 80, color: bool = False) -> str:
     verdict = [_paint(line, head.level, color) for line in _wrap(head.verdict, width, "  ")]
     lines = [safe(document.run.name), *verdict, ""]
     said = [*zip(QUESTIONS, head.sentences, strict=True)]
-    said.insert(1, (QUESTION, bottleneck_sentence(document)))
+    limit = attempt("sentence on what limited the run", lambda: bottleneck_sentence(document))
+    said.insert(1, (QUESTION, f"{ERROR}: {limit}" if isinstance(limit, Fault) else limit))
     for question, sentence in said:
         lines += _wrap(f"{question}: {_plain(sentence)}", width, "  ") if sentence else []
     return "\n".join(lines)
@@ -109,6 +122,8 @@ def _table(document: Document, width: int, color: bool) -> list[str]:
         mark = _paint(f"{MARKS[level]} {'suppressed' if silenced else NAMES[level]:<14}", level, color)
         title = textwrap.shorten(safe(verdict.title), max(width - 20, 20), placeholder=" ...")
         lines.append(f"  {mark}  {title}")
+        if level == "error":
+            lines += _wrap(_plain(verdict.reason), width, *[" " * 20] * 2)
         if silenced:
             lines += _wrap(_plain(f"{verdict.summary} Suppressed: {verdict.reason}"), width, *[" " * 20] * 2)
     for reason, verdicts in unassessed(document).items():

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from gpudiag.rules import (
+    _names,
     agreement,
     balance,
     clock,
@@ -33,6 +34,8 @@ from gpudiag.rules import (
 )
 from gpudiag.rules.engine import Rule
 
+EVIDENCE = _names.EvidenceNames
+"""Names of evidence beside those that the profiles declare."""
 TOPICS = (
     clock,
     utilization,

@@ -24,6 +24,7 @@ from gpudiag.display.evidence import pairs
 from gpudiag.display.format import named, quantity
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
+from gpudiag.faults import REPORT, Failed, Fault, attempt
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Status(str, Enum):
     NOT_APPLICABLE = "NOT_APPLICABLE"
     SUPPRESSED = "SUPPRESSED"
     """Found, and known: an entry of gpudiag.toml says why it need not be told."""
+    ERROR = "ERROR"
+    """The check itself failed, by a fault of gpudiag: nothing is known."""
 
 
 class Severity(str, Enum):
@@ -93,7 +96,8 @@ class Verdict(Shown):
     """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR; of a finding that
     is SUPPRESSED it is the reason given in gpudiag.toml.
 
-    ``caused_by``: id of another finding of the same run of which this one is a symptom.
+    ``caused_by``: id of another finding of the same run of which this one is a symptom. ``fault``: of a verdict that
+    is ERROR.
     """
 
     rule: str
@@ -110,10 +114,13 @@ class Verdict(Shown):
     margin: float | None = None
     held_gpu_h: float | None = None
     caused_by: str | None = None
+    fault: Fault | None = None
 
     def blocks(self) -> list[Block]:
         """A finding as a card; any other verdict as its status with the reason."""
         if self.status is not Status.FOUND:
+            if self.fault is not None:
+                return [Note(f"{self.title}: {self.fault}", "error")]
             words = self.status.value.lower().replace("_", " ")
             return [Note(f"{self.title}: {words}. {self.reason} {self.remedy}".strip())]
         cost = f"cost {quantity(self.lost_gpu_h, 'GPU-h')}" if self.lost_gpu_h else ""
@@ -157,7 +164,12 @@ def _plain_value(value: Any) -> Any:
 
 
 def _chip(verdict: Verdict) -> Chip:
-    levels = {Status.CLEAR: "clear", Status.NOT_ASSESSED: "unknown", Status.NOT_APPLICABLE: "none"}
+    levels = {
+        Status.CLEAR: "clear",
+        Status.NOT_ASSESSED: "unknown",
+        Status.NOT_APPLICABLE: "none",
+        Status.ERROR: "error",
+    }
     if verdict.status is Status.SUPPRESSED:
         return Chip("none", "suppressed")
     return Chip(levels.get(verdict.status, verdict.severity.value))
@@ -295,16 +307,22 @@ class Profiles:
     _made: dict[Callable[[Run], Any], Any] = field(default_factory=dict)
 
     def __getitem__(self, measure: Callable[[Run], Any]) -> Any:
-        """The profile; raises NotMeasurable, the same one each time."""
+        """The profile; raises NotMeasurable, the same one each time: Failed where the measure itself failed."""
         if measure not in self._made:
             try:
-                self._made[measure] = measure(self.run)
+                made = attempt(f"measure {measure.__name__.removeprefix('measure_')}", lambda: measure(self.run))
+                self._made[measure] = Failed(made) if isinstance(made, Fault) else made
             except NotMeasurable as missing:
                 self._made[measure] = missing
         made = self._made[measure]
         if isinstance(made, NotMeasurable):
             raise made
         return made
+
+    @property
+    def failed(self) -> tuple[Fault, ...]:
+        """Faults of the measures asked for so far."""
+        return tuple(made.fault for made in self._made.values() if isinstance(made, Failed))
 
     def get(self, measure: Callable[[Run], Any]) -> Any | None:
         """The profile, or None where the run lacks the data."""
@@ -316,9 +334,20 @@ class Profiles:
 
 def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verdict:
     blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
+    made = attempt(f"rule {r.id}", lambda: _concluded(r, profiles, thresholds, blank))
+    return _error(blank, made) if isinstance(made, Fault) else made
+
+
+def _error(blank: Verdict, fault: Fault) -> Verdict:
+    return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=REPORT, fault=fault)
+
+
+def _concluded(r: Rule, profiles: Profiles, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
     try:
         profile = profiles[r.measure]
         evidence = r.judge(profile, **thresholds)
+    except Failed as failed:
+        return _error(blank, failed.fault)
     except NotMeasurable as missing:
         return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
     except NotApplicable as why:

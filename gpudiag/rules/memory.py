@@ -8,8 +8,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
 from gpudiag.rules.engine import Evidence, rule
 from gpudiag.rules.wording import gpus
-
-MIB_PER_GIB = 1024
+from gpudiag.units import MIB_PER_GIB
 
 
 @rule(

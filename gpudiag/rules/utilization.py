@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.utilization import IDLE_PCT, UtilizationProfile, measure_utilization
+from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
 from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
 from gpudiag.rules.wording import gpu_hours, gpus, need_fast_samples, span, worst_gpu
+from gpudiag.schema import IDLE_PCT
 
 UNUSED_PCT = 1.0
 MIN_PERIODS = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,8 @@ import pandas as pd
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.spec import Spec
 from gpudiag.simulation.tables import origin_of, place_of, settings_of
-
-if TYPE_CHECKING:
-    from gpudiag.simulation.simulator import Simulated
+from gpudiag.simulation.truth import Truth
+from gpudiag.simulation.world import History
 
 HEADER = (
     "timestamp, index, name, utilization.gpu [%], utilization.memory [%], memory.used [MiB], memory.total [MiB], "
@@ -23,22 +22,29 @@ HEADER = (
 )
 
 
-def write_folder(simulated: Simulated, folder: Path, artifacts: Sequence[str] = ()) -> Path:
+def write_folder(
+    folder: Path,
+    spec: Spec,
+    history: History,
+    samples: pd.DataFrame,
+    truth: Truth,
+    artifacts: Sequence[str] = (),
+) -> Path:
     """Write all files of a run; existing ones of the same name are replaced.
 
     ``artifacts`` are files that somebody else writes there and that run.toml shall name.
     """
-    from gpudiag.simulation.study_file import write_study
+    from gpudiag.simulation.study_file import write_study  # brings Optuna
 
-    spec, lives = simulated.spec, sorted(simulated.history.lives, key=lambda life: life.number)
+    lives = sorted(history.lives, key=lambda life: life.number)
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "gpu.csv", csv_lines(spec, simulated.samples))
+    write_text(folder / "gpu.csv", csv_lines(spec, samples))
     if spec.record == "optuna":
         write_study(folder / "optuna.db", spec, lives)
     elif spec.record == "tasks":
         write_text(folder / "tasks.jsonl", (json.dumps(row) for row in task_rows(spec, lives)))
     write_text(folder / "run.toml", toml_lines(manifest(spec, artifacts)))
-    write_text(folder / "truth.json", json_lines(simulated.truth.to_dict()))
+    write_text(folder / "truth.json", json_lines(truth.to_dict()))
     return folder
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.run import Run
+from gpudiag.simulation.files import write_folder
 from gpudiag.simulation.sampler import sample
 from gpudiag.simulation.spec import Spec, check, override
 from gpudiag.simulation.tables import build_run, origin_of
@@ -37,9 +38,7 @@ class Simulated:
 
         The same seed gives the same bytes. ``artifacts`` are files of the caller that run.toml shall name.
         """
-        from gpudiag.simulation.files import write_folder
-
-        return write_folder(self, Path(folder), artifacts)
+        return write_folder(Path(folder), self.spec, self.history, self.samples, self.truth, artifacts)
 
 
 def simulate(spec: Spec | None = None, *, seed: int = 0, **overrides: Any) -> Simulated:

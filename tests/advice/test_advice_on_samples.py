@@ -75,6 +75,9 @@ def test_checks_and_predictions_name_numbers_of_the_document(name: str) -> None:
     for one in advised(name).values():
         for stated in (*one["verify"], *one["predictions"]):
             topic, _, fact = stated["measure"].partition(".")
+            if topic == "findings":  # of a rule's own advice: that the rule finds nothing any more
+                assert fact == one["rule"] and one["id"] == f"remedy-{fact}"
+                continue
             assert measures[topic][fact]["unit"] == stated["unit"], stated
         for predicted in one["predictions"]:
             topic, _, fact = predicted["measure"].partition(".")

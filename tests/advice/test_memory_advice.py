@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.whatif.memoryruns import mixed_run
 
 import gpudiag as gd
 from gpudiag.simulation import Gpu
+from tests.forecast.memoryruns import mixed_run
 
 
 def advised(run: gd.Run, name: str) -> list[dict[str, object]]:

@@ -12,7 +12,6 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from tests.whatif.memoryruns import mixed_run
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
@@ -20,6 +19,7 @@ from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.constraint import constraint, share_code
 from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
+from tests.forecast.memoryruns import mixed_run
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.whatif.memoryruns import mixed_run
 
 from gpudiag.forecast.memory.overflow import Room, overflow_chances, overflow_table, study_risk_pct
 from gpudiag.forecast.memory.peaks import trial_peaks
+from tests.forecast.memoryruns import mixed_run
 
 PEAKS = np.array([2000.0, 5000.0, 9000.0, 12000.0])
 WEIGHT = np.array([4.0, 3.0, 2.0, 1.0])

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tests.whatif.memoryruns import mixed_run
 
 from gpudiag.forecast.memory.peaks import ELSEWHERE, FLAT, SHARED, Peaks, trial_peaks
 from gpudiag.forecast.memory.signal import Growth, Memory, drops, segments, told_growth
 from gpudiag.schema import PROCESSES, TRIALS, conform
 from gpudiag.simulation import Gpu, Simulated
+from tests.forecast.memoryruns import mixed_run
 
 
 def peaks_of(made: Simulated, seed: int = 0) -> Peaks:

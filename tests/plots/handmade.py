@@ -6,13 +6,14 @@ A toy search: ``slots`` workers take trials one after the other, GPUs are busy w
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Declared
 from gpudiag.measures.clock import ClockProfile
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import measure_ledger
@@ -48,9 +49,14 @@ def stamps(seconds: np.ndarray) -> pd.Series:
     return pd.Series(START + pd.to_timedelta(seconds, unit="s")).dt.as_unit("us")
 
 
-def build(kind: type, **known: Any) -> Any:
-    """A profile with the fields given; every other scalar is 0."""
-    return kind(**{spec.name: known.get(spec.name, 0) for spec in fields(kind)})
+def build(kind: type[Declared], **known: Any) -> Any:
+    """A profile with the fields given; every other scalar is 0, and every other column of a table unknown."""
+    tables = {name: (known.pop(name, pd.DataFrame()), row) for name, row in kind.tables().items()}
+    full = {
+        name: frame.reindex(columns=list(dict.fromkeys((*frame, *row.declared()))))
+        for name, (frame, row) in tables.items()
+    }
+    return kind(**{**dict.fromkeys(kind.facts(), 0), **known, **full})
 
 
 def toy_slots(size: Size, rng: np.random.Generator) -> pd.DataFrame:

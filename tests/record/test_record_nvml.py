@@ -13,7 +13,7 @@ import pytest
 
 from gpudiag import schema
 from gpudiag.record import nvml
-from gpudiag.record.nvml import FIELDS, NEVER, Nvml
+from gpudiag.record.nvml import FIELDS, LASTING, Nvml
 from gpudiag.record.readings import DriverGone, GpuLost, NoDriver
 
 PACKAGE = Path(nvml.__file__).parent
@@ -145,7 +145,7 @@ def test_what_a_gpu_is() -> None:
     assert (gpu.mem_total_mib, gpu.power_limit_w, gpu.mig) == (1024, 700, False)
 
 
-@pytest.mark.parametrize("code", NEVER)
+@pytest.mark.parametrize("code", LASTING)
 def test_what_is_not_supported_is_absent_and_not_asked_again(code: int) -> None:
     api = Api(nvmlDeviceGetUtilizationRates=code)
     adapter = Nvml(api)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from small_profiles import profile
 
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.measures.clock import ClockProfile, measure_clock
@@ -24,15 +24,9 @@ from gpudiag.simulation import Foreign, simulate
 NAN = float("nan")
 
 
-def build(kind: type, **stated: Any) -> Any:
-    """A profile with the fields given; numbers are NaN, tables empty, the rest nothing."""
-    empty = {"float": NAN, "int": 0, "bool": False, "str": "", "pd.DataFrame": pd.DataFrame()}
-    return kind(**{f.name: stated.get(f.name, empty[str(f.type)]) for f in dataclasses.fields(kind)})
-
-
-def judged(rule: Rule, profile: Any) -> Verdict:
+def judged(rule: Rule, found: Any) -> Verdict:
     profiles = Profiles(Run())
-    profiles._made[rule.measure] = profile
+    profiles._made[rule.measure] = found
     return judge_all((rule,), profiles, check_thresholds((rule,), {}))[0]
 
 
@@ -42,7 +36,9 @@ def on(rule: Rule, run: Run) -> Verdict:
 
 def ledger(foreign_s: float, pct: float, **stated: Any) -> LedgerProfile:
     cells = pd.DataFrame({"gpu": ["0", "1"], "cell": ["foreign", "foreign"], "gpu_s": [foreign_s, 0.0]})
-    return build(LedgerProfile, cells=cells, foreign_of_no_trial_pct=pct, has_trials=True, coverage_pct=100.0, **stated)
+    return profile(
+        LedgerProfile, cells=cells, foreign_of_no_trial_pct=pct, has_trials=True, coverage_pct=100.0, **stated
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +53,7 @@ def test_foreign_load(seconds: float, pct: float, found: bool) -> None:
 
 
 def test_foreign_load_needs_trials_on_known_gpus() -> None:
-    assert judged(foreign_load, build(LedgerProfile)).status is Status.NOT_APPLICABLE
+    assert judged(foreign_load, profile(LedgerProfile)).status is Status.NOT_APPLICABLE
     assert judged(foreign_load, ledger(600, 50, n_unknown_gpu=1)).status is Status.NOT_APPLICABLE
     assert judged(foreign_load, replace(ledger(0, 0), coverage_pct=70.0)).status is Status.NOT_ASSESSED
 
@@ -71,7 +67,7 @@ def test_foreign_load_that_was_planted_is_found_and_its_length_told() -> None:
 
 
 def costs(slot: float, gpu: float, n: int = 10) -> CostsProfile:
-    return build(
+    return profile(
         CostsProfile, startup_share_pct=slot, startup_only_pct=gpu, startup_law_pct=0.1, parallel=4.0, n_startups=n,
         startup_median_s=40.0, startup_only_gpu_h=0.2, trials=pd.DataFrame(index=range(200)),
     )  # fmt: skip
@@ -108,7 +104,9 @@ def test_the_same_start_up_costs_the_gpu_less_when_trials_overlap(workers: int, 
 
 
 def clock(**stated: Any) -> ClockProfile:
-    return build(ClockProfile, **{"joined": True, "offset_s": 0.0, "applied_s": 0.0, "confidence": "strong", **stated})
+    return profile(
+        ClockProfile, **{"joined": True, "offset_s": 0.0, "applied_s": 0.0, "confidence": "strong", **stated}
+    )
 
 
 def test_clocks_apart() -> None:

@@ -196,7 +196,8 @@ def test_headroom_without_a_bound_claims_none() -> None:
 
 
 def power(**gpu: Any) -> PowerProfile:
-    usual = {"limit_w": 140.0, "plausible_w": 182.0, "limit_source": "data sheet", "board": "RTX 4050 Laptop"}
+    usual = {"limit_w": 140.0, "plausible_w": 182.0, "limit_source": "data sheet", "board": "RTX 4050 Laptop",
+             "n_rejected": 0}  # fmt: skip
     return profile(PowerProfile, {"0": {**usual, **gpu}})
 
 

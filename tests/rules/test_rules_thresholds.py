@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from small_profiles import NAN, PER_GPU, TIMES, profile, verdict
+from small_profiles import NAN, TIMES, profile, verdict
 
 from gpudiag.measures.agreement import AgreementProfile
 from gpudiag.measures.balance import BalanceProfile
@@ -296,9 +296,10 @@ def made(rule: str, changed: dict[str, Any] | None = None) -> Any:
     """The faulty profile of that rule with changes."""
     kind, values, _ = FAULTS[rule]
     values = {**values, **(changed or {})}
-    columns = {name: value for name, value in values.items() if name in PER_GPU.get(kind, {})}
-    fields = {name: value for name, value in values.items() if name not in columns}
-    return profile(kind, {"0": columns}, **fields) if kind in PER_GPU else profile(kind, **fields)
+    row = kind.tables().get("per_gpu")
+    columns = {name: value for name, value in values.items() if row and name in row.declared()}
+    fields = {name: value for name, value in values.items() if name not in columns or name in kind.facts()}
+    return profile(kind, {"0": columns}, **fields)
 
 
 @pytest.mark.parametrize("rule", FAULTS)

@@ -20,13 +20,13 @@ from gpudiag.measures._time.window import samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
 from gpudiag.run import Run
+from gpudiag.schema import FINISHED
 
 N_BLOCKS = 24
 """Pieces of the log that are resampled whole: longer than a trial, so that neighbours' dependence stays inside."""
 MIN_SEEN = 3
 MIN_TRIALS = 5
 MAX_UNKNOWN_PCT = 10.0
-FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 
 
 @dataclass(frozen=True, eq=False)

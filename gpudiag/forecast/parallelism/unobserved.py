@@ -6,12 +6,13 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.bounds import bounded_rate, measured_rate
 from gpudiag.forecast.parallelism.handover import handovers
-from gpudiag.forecast.parallelism.observed import FINISHED, MIN_TRIALS
+from gpudiag.forecast.parallelism.observed import MIN_TRIALS
 from gpudiag.forecast.parallelism.outlook import Overflow, Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.measures._time.window import timed_trials
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.run import Run
+from gpudiag.schema import FINISHED
 
 
 def usual_workers(run: Run) -> int:

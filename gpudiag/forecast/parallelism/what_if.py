@@ -14,6 +14,7 @@ from gpudiag.display.blocks import Block
 from gpudiag.display.format import plural
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.faults import ERROR, Fault, Passing, asked, attempt
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.capacity import MOST_AT_ONCE, MemoryCapacity, memory_capacity
 from gpudiag.forecast.parallelism.backtest import Backtest
@@ -159,7 +160,7 @@ def what_if(
         ConfigError: ``parallel`` or ``restart_min`` is out of range, or the pruner is not understood.
         NotMeasurable: fewer than five trials have finished, or their times are unknown.
     """
-    asked = _numbers(parallel)
+    numbers = _numbers(parallel)
     if restart_min is not None and not (np.isfinite(restart_min) and restart_min >= 0):
         raise ConfigError(f"restart_min must be a number of minutes of 0 or more, but got {restart_min!r}.")
     if pruner is not None:
@@ -167,10 +168,18 @@ def what_if(
 
         resolve_pruner(pruner)
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    try:
+        return _made(run, numbers, pruner, restart_min, asked(progress))
+    except Passing as passing:
+        raise passing.error from None
+
+
+def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float | None, progress: Progress) -> Forecast:
+    """The forecast, each part by itself: one that fails leaves the others."""
     gaps: dict[str, str] = {}
     progress("utilization by number of trials")
     log = _attempt("parallelism", gaps, lambda: observe(run))
-    wanted = _wanted(asked, log.handover.usual if log else usual_workers(run))
+    wanted = _wanted(numbers, log.handover.usual if log else usual_workers(run))
     gpus = max(1, len(log.gpus) if log else len(run.gpus))
     capacity = _attempt("memory", gaps, lambda: _capacity(run, _per_gpu(wanted, gpus), restart_min, progress))
     if capacity is not None and (beyond := [k for k in wanted if -(-k // gpus) > MOST_AT_ONCE]):
@@ -181,8 +190,11 @@ def what_if(
     if log is None:
         made = _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
     else:
-        peaks = _peaks(capacity, log)
-        made = _modelled(run, forecast_parallelism(log, wanted, remaining, overflow, peaks, progress))
+        known = log
+        modelled = _attempt("parallelism", gaps, lambda: _modelled(
+            run, forecast_parallelism(known, wanted, remaining, overflow, _peaks(capacity, known), progress)
+        ))  # fmt: skip
+        made = modelled or _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
     if pruner is not None:
         progress("replay of the pruner")
         made = replace(made, pruner=_attempt("pruner", gaps, lambda: _replay(run, pruner, progress)))
@@ -250,12 +262,16 @@ def _remaining(run: Run, restart_min: float) -> Remaining:
 
 
 def _attempt(topic: str, gaps: dict[str, str], make: Callable[[], T]) -> T | None:
-    """What ``make`` gives, or None where it cannot be measured; ``gaps`` then says why."""
+    """What ``make`` gives, or None where it cannot be measured or fails; ``gaps`` then says why."""
     try:
-        return make()
+        made = attempt(f"forecast of {topic}", make)
     except NotMeasurable as gap:
         gaps[topic] = str(gap)
         return None
+    if isinstance(made, Fault):
+        gaps[topic] = f"{ERROR}: {made}"
+        return None
+    return made
 
 
 def _per_gpu(wanted: Sequence[int], gpus: int) -> list[int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.forecast.pruning.play import NEVER
+from gpudiag.forecast.pruning.play import NOT_CUT
 from gpudiag.forecast.pruning.record import Array, Recorded
 
 OPEN = ("PRUNED", "RUNNING")
@@ -31,28 +31,28 @@ class Fates:
 
 
 def fates_of(record: Recorded, cut: Array) -> Fates:
-    """``cut``: position of the report at which each trial is pruned, maybe beyond its record; NEVER where it is not."""
+    """``cut``: position of the report at which each trial is pruned, maybe beyond its record; else NOT_CUT."""
     length = np.array([len(part) for part in record.steps])
-    within = (cut != NEVER) & (cut < length)
+    within = (cut != NOT_CUT) & (cut < length)
     open_ended = np.isin(record.state, OPEN) & (record.max_steps > record.done) & (length > 0)
     used = record.done.copy()
     for i in np.flatnonzero(within):
         used[i] = max(record.steps[i][: cut[i] + 1]) - record.counts_from + 1
     censored = ~within & open_ended
-    assumed = np.where(cut == NEVER, record.max_steps, record.done + cut - length + 1)
+    assumed = np.where(cut == NOT_CUT, record.max_steps, record.done + cut - length + 1)
     return Fates(
         within=within,
         censored=censored,
         low=used,
         high=np.where(censored, record.max_steps, used),
         point=np.where(censored, np.minimum(assumed, record.max_steps), used),
-        pruned=cut != NEVER,
+        pruned=cut != NOT_CUT,
     )
 
 
 def longest(record: Recorded) -> Fates:
     """Nothing is pruned and what was cut off goes to the end: no pruner can take more."""
-    return fates_of(record, np.full(len(record), NEVER))
+    return fates_of(record, np.full(len(record), NOT_CUT))
 
 
 def seconds(record: Recorded, steps: Array) -> Array:

@@ -16,7 +16,7 @@ Progress = Callable[[int, int], None]
 
 EVERY = 2000
 JITTER = 0.1
-NEVER = -1
+NOT_CUT = -1
 START = -1
 Event = tuple[int, int]
 """Trial, and the position of its report; START; or past its last report: the end."""
@@ -67,7 +67,7 @@ def as_recorded(record: Recorded) -> Script:
 
 
 def carried_on(record: Recorded, cut: Array) -> Script:
-    """Trials that the log pruned and the candidate did not (``cut`` NEVER) hold their last value to the end.
+    """Trials that the log pruned and the candidate did not (``cut`` NOT_CUT) hold their last value to the end.
 
     They go on at their own pace to the longest length of the study and end COMPLETE. Nobody knows what they would
     have reported: this is the other extreme to leaving.
@@ -76,7 +76,7 @@ def carried_on(record: Recorded, cut: Array) -> Script:
     steps, values, times, state = plain.steps.copy(), plain.values.copy(), plain.times_s.copy(), plain.state.copy()
     ends = plain.end_s.copy()
     last_step = record.max_steps + record.counts_from - 1
-    for i in np.flatnonzero(cut == NEVER):
+    for i in np.flatnonzero(cut == NOT_CUT):
         if record.state[i] not in ("PRUNED", "RUNNING") or not record.steps[i]:
             continue
         more = range(max(record.steps[i]) + 1, last_step + 1)
@@ -160,15 +160,15 @@ class Retimed:
 
 
 def play(script: Script, judge: Judge, events: Iterable[Event], progress: Progress | None = None) -> Array:
-    """Position of the report at which the judge prunes each trial, NEVER where it does not."""
+    """Position of the report at which the judge prunes each trial, NOT_CUT where it does not."""
     record = script.record
-    cut = np.full(len(record), NEVER)
+    cut = np.full(len(record), NOT_CUT)
     place = [0] * len(record)
     started = 0
     for done, (i, position) in enumerate(events):
         if progress and done % EVERY == 0:
             progress(done, script.events)
-        if cut[i] != NEVER:
+        if cut[i] != NOT_CUT:
             continue
         if position == START:
             place[i], started = started, started + 1

@@ -12,7 +12,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.bounds import Fates, longest, seconds
-from gpudiag.forecast.pruning.play import NEVER, Backtest
+from gpudiag.forecast.pruning.play import NOT_CUT, Backtest
 from gpudiag.forecast.pruning.rank import rank_agreement
 from gpudiag.forecast.pruning.record import Array, Recorded
 from gpudiag.forecast.pruning.result import PrunerReplay
@@ -259,7 +259,7 @@ def _trials(p: Plays) -> pd.DataFrame:
     censored = np.array([f.censored for f in p.fates]).any(axis=0)
     outcome = np.select([censored, within.all(axis=0), ~within.any(axis=0)], ["unknown", "pruned", "kept"], "unknown")
     cut = p.cuts[0]
-    step = [steps[c] if NEVER < c < len(steps) else math.nan for c, steps in zip(cut, record.steps, strict=True)]
+    step = [steps[c] if NOT_CUT < c < len(steps) else math.nan for c, steps in zip(cut, record.steps, strict=True)]
     frame = pd.DataFrame(
         {
             "study": record.study,
@@ -290,7 +290,9 @@ def _reports(record: Recorded) -> pd.DataFrame:
 
 def _early_steps(plays: Sequence[Plays]) -> list[int]:
     """The first step at which the candidate cuts a trial, and 1, 3, 9 ... from the first step reported."""
-    steps = [part[c] for p in plays for c, part in zip(p.cuts[0], p.record.steps, strict=True) if NEVER < c < len(part)]
+    steps = [
+        part[c] for p in plays for c, part in zip(p.cuts[0], p.record.steps, strict=True) if NOT_CUT < c < len(part)
+    ]
     first = min(r.counts_from for r in (p.record for p in plays))
     longest = max(p.record.max_steps for p in plays)
     grid = [first + 3**k - 1 for k in range(8) if 3**k < longest]

@@ -11,8 +11,7 @@ from gpudiag.manifest import GpuOverride
 from gpudiag.measures._time.once import made_once
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.run import Run
-
-MIB_PER_GIB = 1024
+from gpudiag.units import MIB_PER_GIB
 
 
 def gpu_boards(run: Run) -> pd.DataFrame:

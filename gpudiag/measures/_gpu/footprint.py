@@ -9,8 +9,8 @@ from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
-IDLE_PCT = 10.0
 MIN_STEP_MIB = 200.0
 """Less than a CUDA context (300-600 MiB, METHODS 6): a smaller step of memory is no trial."""
 MIN_RATIO = 3.0

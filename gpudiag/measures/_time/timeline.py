@@ -7,19 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.timestamps import LONG_AGO, NEVER, SECOND_US
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 CELLS = ("unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "stalled", "busy_low", "busy")
 """The cells of the ledger, in the order in which the first that applies wins."""
 UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL, STALLED, BUSY_LOW, BUSY = range(len(CELLS))
-IDLE_PCT = 10.0
-"""At or below this a GPU is idle (SageMaker Debugger's gpu_threshold)."""
-BUSY_PCT = 50.0
-"""From here on a GPU is busy (PyTorch profiler; ICSE'24 study of low GPU utilization)."""
 RESPONSE_US = SECOND_US
 """utilization.gpu looks back up to a second (nvml.h): in the first second after a trial it still shows the trial."""
-NEVER = np.iinfo(np.int64).max
-LONG_AGO = np.iinfo(np.int64).min
 
 Window = tuple[int, int]
 """Start and end in microseconds since 1970."""

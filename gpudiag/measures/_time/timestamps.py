@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag import units
 from gpudiag.schema import dtype
 
-SECOND_US = 1_000_000
+SECOND_US = units.SECOND_US
+NEVER = np.iinfo(np.int64).max
+"""Microseconds since 1970 of what does not come; LONG_AGO of what was before everything."""
+LONG_AGO = np.iinfo(np.int64).min
 
 
 def microseconds(time: pd.Series) -> np.ndarray:

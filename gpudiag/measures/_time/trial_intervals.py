@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
+from gpudiag.measures._time.timestamps import NEVER, SECOND_US, microseconds, utc
 from gpudiag.run import Run
-from gpudiag.schema import dtype
+from gpudiag.schema import IDLE_PCT, dtype
 
 STALE_FACTOR = 5
 """Optuna takes a RUNNING trial for alive while it is younger than 5 x the longest finished one
 (optuna/visualization/_timeline.py)."""
-NEVER = np.iinfo(np.int64).max
 HANDOVER_US = 2 * SECOND_US
-ACTIVE_PCT = 10.0
 IDLE_S = 600.0
 VANISHED_S = 60.0
 SIGNS = {
@@ -143,7 +141,7 @@ def _idle_since(run: Run) -> int:
     """When the last GPU went idle, if the telemetry then goes on for IDLE_S or more; else NEVER."""
     if not run.info.clock.joined or "util_pct" not in run.gpu:
         return NEVER
-    active = run.gpu.loc[run.gpu["util_pct"] > ACTIVE_PCT, "time"].max()
+    active = run.gpu.loc[run.gpu["util_pct"] > IDLE_PCT, "time"].max()
     known = run.gpu.loc[run.gpu["util_pct"].notna(), "time"].max()
     if pd.isna(active) or (known - active).total_seconds() < IDLE_S:
         return NEVER

@@ -8,10 +8,11 @@ import numpy as np
 
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.once import made_once
-from gpudiag.measures._time.timeline import FOREIGN, IDLE_PCT, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
+from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures.sampling import trials_window
 from gpudiag.run import Run
+from gpudiag.schema import IDLE_PCT
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.facts import Column, column
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures._time.trial_intervals import lifetimes, open_trials
+from gpudiag.measures.base import TrialRow
 from gpudiag.run import Run
+
+
+class OpenTrial(TrialRow):
+    """A trial that began and has no end."""
+
+    name: Column[str] = column("its own name, where it has one")
+    state: Column[str] = column("state")
+    start: Column[pd.Timestamp] = column("start")
+    last_evidence: Column[pd.Timestamp] = column("last sign of life")
+    horizon: Column[pd.Timestamp] = column("latest end that the data allow")
+    reason: Column[str] = column("why it is taken for dead, or for alive")
+    orphan: Column[bool] = column("the data show that it is dead")
+
 
 CROWDED = "more trials would have run at once than were configured"
 

@@ -9,9 +9,10 @@ import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from gpudiag.measures._time.timeline import BUSY_PCT, CELLS, IDLE_PCT
+from gpudiag.measures._time.timeline import CELLS
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, darker
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 if TYPE_CHECKING:
     import pandas as pd

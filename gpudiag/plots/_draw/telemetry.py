@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MAX_LINES = 4
 MAX_POINTS = 700
 COLUMNS = 400
-MIB_PER_GIB = 1024.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ import numpy as np
 
 from gpudiag.readers._delimited.cell_words import CellWords, are_digits
 from gpudiag.readers._shape.timestamps import FIRST_YEAR, LAST_YEAR
+from gpudiag.units import SECOND_US
 
 _BYTES = 23
 _DAY_BYTES = 11
 _MOST_DAYS = 400
 _COLONS = np.uint64(int.from_bytes(b"00:00:00", "little"))
 _POINT_DIGITS = np.uint32(int.from_bytes(b".000", "little"))
-_SECOND_US = 1_000_000
 
 
 def to_stamps(cells: CellWords, column: int, day_format: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -35,7 +35,7 @@ def to_stamps(cells: CellWords, column: int, day_format: str) -> tuple[np.ndarra
     hour, minute, second = (_digit(clock, at) * 10 + _digit(clock, at + 1) for at in (0, 3, 6))
     valid &= (hour < 24) & (minute < 60) & (second < 60)
     fraction = (_digit(milli, 1) * 10 + _digit(milli, 2)) * 10 + _digit(milli, 3)
-    stamps = day + ((hour * 60 + minute) * 60 + second) * _SECOND_US + fraction * 1000
+    stamps = day + ((hour * 60 + minute) * 60 + second) * SECOND_US + fraction * 1000
     return stamps.view("datetime64[us]"), valid
 
 
@@ -62,6 +62,4 @@ def _day(text: bytes, day_format: str) -> int | None:
         day = datetime.strptime(text.decode("ascii"), day_format)
     except ValueError:
         return None
-    return (
-        int((day - datetime(1970, 1, 1)).total_seconds()) * _SECOND_US if FIRST_YEAR <= day.year < LAST_YEAR else None
-    )
+    return int((day - datetime(1970, 1, 1)).total_seconds()) * SECOND_US if FIRST_YEAR <= day.year < LAST_YEAR else None

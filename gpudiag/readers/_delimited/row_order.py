@@ -10,13 +10,13 @@ import pandas as pd
 
 from gpudiag.readers._shape.moments import Moment
 from gpudiag.readers._shape.ticks import DEFAULT_PERIOD_S, moment_column
+from gpudiag.units import SECOND_US
 
 _REGULAR = 0.9
 """Share of blocks (or ticks) with the same number of rows from which that number is the number of GPUs."""
 _TICK_US = 10_000
 """nvidia-smi asks all GPUs of a tick within a few milliseconds."""
 _MOST_GPUS = 16
-_SECOND_US = 1_000_000
 
 
 def blocks(lines: np.ndarray, breaks: np.ndarray) -> np.ndarray:
@@ -86,6 +86,6 @@ def stamps_from_lines(
     above = np.searchsorted(at, lines) - 1
     stated = pd.Series(moment_column([moment for _, moment in moments], zone))
     turn = place_in(above + code.astype(np.int64) * (len(at) + 1))
-    later = pd.to_timedelta(turn * round((period_s or DEFAULT_PERIOD_S) * _SECOND_US), unit="us")
+    later = pd.to_timedelta(turn * round((period_s or DEFAULT_PERIOD_S) * SECOND_US), unit="us")
     stamps = stated.iloc[np.maximum(above, 0)].reset_index(drop=True) + later
     return stamps.mask(above < 0)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gpudiag.units import BYTES_PER_MIB
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -30,7 +32,7 @@ FB_FREE = "fb_free_mib"
 XID = "xid"
 """Not a column of the schema: the last XID error becomes an event."""
 
-_MIB = 1 / 2**20
+_MIB = 1 / BYTES_PER_MIB
 _FIELDS: tuple[tuple[int, str, str, Metric, tuple[str, ...]], ...] = (
     (100, "SMCLK", "sm_clock", Metric("sm_clock_mhz"), ("DEV_SM_CLOCK",)),
     (101, "MMCLK", "memory_clock", Metric("mem_clock_mhz"), ("DEV_MEM_CLOCK",)),

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, Metric
 from gpudiag.readers._shape.snapshots import Snapshots
+from gpudiag.units import BYTES_PER_MIB
 
-_MIB = 1 / 2**20
+_MIB = 1 / BYTES_PER_MIB
 _SMI = {
     "utilization_gpu_ratio": Metric("util_pct", 100),
     "utilization_memory_ratio": Metric("mem_util_pct", 100),

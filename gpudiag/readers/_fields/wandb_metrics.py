@@ -15,11 +15,12 @@ from typing import TypeGuard
 import numpy as np
 import pandas as pd
 
+from gpudiag.units import BYTES_PER_MIB
+
 NOTE = (
     "W&B writes one value an interval (10 to 30 s), up to version 0.17 the mean of several readings: "
     "peaks within an interval do not show."
 )
-MIB = 2**20
 
 _GPU_KEY = re.compile(r"gpu\.(\d+)\.(\w+)")
 _CORE_KEY = re.compile(r"cpu\.\d+\.cpu_percent")
@@ -110,7 +111,7 @@ def _derived(raw: pd.DataFrame, out: pd.DataFrame) -> list[str]:
     """Memory in MiB; sizes and limits, which W&B only tells as percentages of them."""
     notes = []
     if "memoryAllocatedBytes" in raw:
-        out["mem_used_mib"] = raw["memoryAllocatedBytes"] / MIB
+        out["mem_used_mib"] = raw["memoryAllocatedBytes"] / BYTES_PER_MIB
         if "memoryAllocated" in raw:
             out["mem_total_mib"] = whole_of(out["gpu"], out["mem_used_mib"], raw["memoryAllocated"])
             notes.append("Memory size of each GPU was derived from its use in bytes and in percent.")

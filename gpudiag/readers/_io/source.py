@@ -22,6 +22,7 @@ import numpy as np
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.readers._io.freed_memory import keep_freed_memory
 from gpudiag.readers._io.own_descriptor import open_bytes
+from gpudiag.readers._io.url import shown
 
 HEAD_BYTES = 256 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
@@ -71,7 +72,7 @@ class Source:
         """Look at a path. Raises InputNotFound, or InputError where it cannot be opened."""
         path = Path(path)
         if not path.exists():
-            raise InputNotFound(f"{path}: no such file or folder; check the path.")
+            raise InputNotFound(f"{shown(path)}: no such file or folder; check the path.")
         if path.is_dir():
             return cls(path, b"", is_dir=True)
         if not path.is_file():

@@ -11,8 +11,8 @@ import pandas as pd
 
 from gpudiag.readers._shape.moments import Moment
 from gpudiag.readers._shape.timestamps import FIRST_YEAR, LAST_YEAR
+from gpudiag.units import SECOND_US
 
-_SECOND_US = 1_000_000
 _FIRST_EPOCH_S, _LAST_EPOCH_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (FIRST_YEAR, LAST_YEAR))
 _DAY, _HALF_DAY = np.timedelta64(1, "D"), np.timedelta64(12, "h")
 DEFAULT_PERIOD_S = 1.0
@@ -58,7 +58,7 @@ def spread(stamps: Sequence[Moment | None]) -> np.ndarray:
         while high < len(stamps) and first is not None and _same(stamps[high], first):
             high += 1
         if first is not None and first.stamp.microsecond == 0:
-            extra[low:high] = (np.arange(high - low) * _SECOND_US // (high - low)).astype("timedelta64[us]")
+            extra[low:high] = (np.arange(high - low) * SECOND_US // (high - low)).astype("timedelta64[us]")
         low = high
     return extra
 
@@ -79,7 +79,7 @@ def apart(stamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> t
         columns: what was measured.
     """
     plain = np.asarray(pd.Series(stamps, copy=False).to_numpy(dtype="datetime64[us]")).view(np.int64)
-    if len(plain) < 2 or (plain[:_TRIED] % _SECOND_US).any() or (plain % _SECOND_US).any():
+    if len(plain) < 2 or (plain[:_TRIED] % SECOND_US).any() or (plain % SECOND_US).any():
         return stamps, []
     starts = np.flatnonzero(np.append(True, (plain[1:] != plain[:-1]) | (code[1:] != code[:-1])))
     sizes = np.diff(starts, append=len(plain))
@@ -91,8 +91,8 @@ def apart(stamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> t
     changes[starts] = False
     if 2 * np.logical_or.reduceat(changes, starts)[sizes > 1].sum() < (sizes > 1).sum():
         return stamps, []
-    minutes = not (plain % (60 * _SECOND_US)).any() and len(starts) > 1
-    unit, name = (60 * _SECOND_US, "minute") if minutes else (_SECOND_US, "second")
+    minutes = not (plain % (60 * SECOND_US)).any() and len(starts) > 1
+    unit, name = (60 * SECOND_US, "minute") if minutes else (SECOND_US, "second")
     place = np.arange(len(plain)) - np.repeat(starts, sizes)
     extra = (place * unit // np.repeat(sizes, sizes)).astype("timedelta64[us]")
     return stamps + extra, [f"Several samples share each {name}; they were spread over it evenly."]
@@ -100,7 +100,7 @@ def apart(stamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> t
 
 def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:
     """Stamps of samples without any time: tick number x period, counted from 1970."""
-    step = round((period_s or DEFAULT_PERIOD_S) * _SECOND_US)
+    step = round((period_s or DEFAULT_PERIOD_S) * SECOND_US)
     return (tick.astype("int64") * step).astype("datetime64[us]")
 
 

@@ -9,6 +9,8 @@ from datetime import datetime
 
 import polars as pl
 
+from gpudiag.units import SECOND_US
+
 _DATE = r"(?P<date>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{8})"
 _CLOCK = r"(?P<clock>\d{1,2}:\d{2}(?P<seconds>:\d{2}(?P<fraction>[.,]\d+)?)?)(?P<half> ?[AaPp][Mm])?"
 _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
@@ -18,8 +20,7 @@ STAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
 FIRST_YEAR, LAST_YEAR = 1990, 2200
 """Stamps outside are no stamps: GPU logs start with CUDA, and a torn '026/02/15' is the year 26."""
 
-_SECOND_US = 1_000_000
-_SCALES_US = {"s": _SECOND_US, "ms": 1000, "us": 1, "ns": 0.001}
+_SCALES_US = {"s": SECOND_US, "ms": 1000, "us": 1, "ns": 0.001}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class StampForm:
         rest = cell.str.slice(19)
         if self.zone:
             rest = pl.when(rest.str.ends_with(self.zone)).then(rest.str.strip_suffix(self.zone))
-        fraction_us = (rest.cast(pl.Float64, strict=False) * _SECOND_US).round().cast(pl.Int64, strict=False)
+        fraction_us = (rest.cast(pl.Float64, strict=False) * SECOND_US).round().cast(pl.Int64, strict=False)
         return (second.cast(pl.Int64) + fraction_us).cast(pl.Datetime("us"))
 
     def _any(self, cell: pl.Expr) -> pl.Expr:
@@ -149,7 +150,7 @@ def _number_form(numbers: list[float], unit: str, elapsed: bool) -> StampForm:
 
 
 def _epoch_us(year: int) -> float:
-    return (datetime(year, 1, 1) - datetime(1970, 1, 1)).total_seconds() * _SECOND_US
+    return (datetime(year, 1, 1) - datetime(1970, 1, 1)).total_seconds() * SECOND_US
 
 
 def _text_form(matches: list[re.Match[str]]) -> StampForm:

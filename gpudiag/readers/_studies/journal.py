@@ -19,10 +19,10 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.journal_cut import Piece, take_apart
 from gpudiag.readers._studies.journal_steps import Steps
 
-STATES = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
+STATE_BY_CODE = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """By number, as a journal writes them."""
 DIRECTIONS = {1: "MINIMIZE", 2: "MAXIMIZE"}
-NEVER = 2**63 - 1
+NOT_FINISHED = 2**63 - 1
 AHEAD = 2
 """So many blocks are taken apart beside the one that is replayed; more of them wait for each other."""
 BLOCKS_IN_USE = AHEAD + 1
@@ -45,7 +45,7 @@ class Entry:
     end: str | None
     worker: str
     begun_line: int
-    finished_line: int = NEVER
+    finished_line: int = NOT_FINISHED
     values: list[Any] = field(default_factory=list)
 
 
@@ -91,7 +91,7 @@ class Replay:
         if study not in self.studies:
             return
         at, number = len(self.trials), self._count.get(study, 0)
-        state = STATES[op.get("state") or 0]
+        state = STATE_BY_CODE[op.get("state") or 0]
         trial = Entry(
             study, number, state, op.get("datetime_start"), op.get("datetime_complete"), op["worker_id"], line
         )
@@ -116,7 +116,7 @@ class Replay:
     def _open(self, op: Operation) -> int | None:
         """Place of the trial concerned, None if it does not exist or has finished."""
         at = op["trial_id"]
-        return at if 0 <= at < len(self.trials) and self.trials[at].finished_line == NEVER else None
+        return at if 0 <= at < len(self.trials) and self.trials[at].finished_line == NOT_FINISHED else None
 
     def _set_param(self, op: Operation, line: int) -> None:
         at = self._open(op)
@@ -129,7 +129,7 @@ class Replay:
             self.steps.report(line, at, op["step"], op["intermediate_value"])
 
     def _set_state(self, op: Operation, line: int) -> None:
-        at, state = self._open(op), STATES[op["state"]]
+        at, state = self._open(op), STATE_BY_CODE[op["state"]]
         if at is None or state == self.trials[at].state == "RUNNING":
             return
         trial = self.trials[at]

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpudiag.readers import telemetry, trials
+from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
     hydra_multirun,
     lightning_csv,
@@ -14,7 +20,7 @@ from gpudiag.readers.artifacts import (
 )
 from gpudiag.readers.base import Reader, Trials
 
-READERS: tuple[Reader[Trials], ...] = (
+_FORMATS: tuple[Reader[Trials], ...] = (
     task_jsonl.READER,
     task_csv.READER,
     slurm_sacct.READER,
@@ -22,5 +28,16 @@ READERS: tuple[Reader[Trials], ...] = (
     ray_tune.READER,
     wandb_run.READER,
     hydra_multirun.READER,
-    training_log.READER,
 )
+
+
+def _no_format_of_any_kind(source: Source) -> bool:
+    """True for a training log that no reader of any registry knows as its own: logs of tools quote errors too."""
+    formats: tuple[Sequence[Reader[Any]], ...] = (telemetry.READERS, trials.READERS, _FORMATS)
+    return training_log.READER.recognises(source) and not any(
+        reader.recognises(source) for readers in formats for reader in readers
+    )
+
+
+READERS = (*_FORMATS, replace(training_log.READER, recognises=_no_format_of_any_kind))
+"""Formats first; a training log is what no other reader knows."""

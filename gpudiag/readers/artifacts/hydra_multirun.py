@@ -11,11 +11,11 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._batches.line_stamps import line_stamp
 from gpudiag.readers._batches.log_lines import FAILURES, kind_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers.artifacts.training_log import line_stamp
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "hydra-multirun"

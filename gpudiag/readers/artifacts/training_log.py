@@ -4,38 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
+from gpudiag.readers._batches.line_stamps import line_stamp
 from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._shape.moments import read_moment
-from gpudiag.readers._shape.timestamps import STAMP
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import EVENTS, conform, empty, text_dtype
 
 NAME = "training-log"
 
-_STAMP_WITHIN = 60
-"""Characters from the beginning of a line in which its own stamp stands; later ones belong to its text."""
 _DETAIL_CHARACTERS = 300
 _ENOUGH_PROGRESS = 3
-_NAMED_STAMP = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d (?:[A-Z]{2,5} )?\d{4}")
 _NO_LOG = re.compile(r'\s*(?:[{<]|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|from|def|class) \w)')
 """JSON, XML, a script, Markdown, Python: they may quote an error, but nothing of it happened."""
 
 
 def recognises(source: Source) -> bool:
-    """True if the head tells of an event or of three stamped steps of a training, and no other reader claims it."""
+    """True if the head tells of an event or of three stamped steps of a training; other formats quote such lines."""
     if source.is_binary or not source.head or _NO_LOG.match(source.text):
         return False
-    told = any(kind_of(line) for line in source.lines) or _trains(source)
-    return told and not _claimed(source)
+    return any(kind_of(line) for line in source.lines) or _trains(source)
 
 
 def _trains(source: Source) -> bool:
@@ -45,14 +38,6 @@ def _trains(source: Source) -> bool:
         if steps == _ENOUGH_PROGRESS:
             return True
     return False
-
-
-def _claimed(source: Source) -> bool:
-    """True if a reader of any registry knows the format: logs of tools and result files quote errors too."""
-    from gpudiag.readers import artifacts, telemetry, trials
-
-    registries: tuple[Sequence[Reader[Any]], ...] = (telemetry.READERS, trials.READERS, artifacts.READERS)
-    return any(reader.recognises(source) for readers in registries for reader in readers if reader is not READER)
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
@@ -90,21 +75,6 @@ def read(source: Source, options: ReadOptions) -> Trials:
         notes=tuple(notes),
         reader=NAME,
     )
-
-
-def line_stamp(line: str) -> str:
-    """The stamp at the beginning of a line as ISO 8601 text, empty if there is none."""
-    head = line[:_STAMP_WITHIN]
-    if match := STAMP.search(head):
-        date = match["date"]
-        if not match["seconds"] or match["half"] or len(re.split(r"\D", date)[0]) != 4:
-            return ""
-        clock = match["clock"].replace(",", ".")
-        return f"{re.sub(r'[/.]', '-', date)}T{clock}{(match['zone'] or '').strip()}"
-    if match := _NAMED_STAMP.search(head):
-        moment = read_moment(match[0])
-        return "" if moment is None else moment.stamp.isoformat() + ("+00:00" if moment.utc else "")
-    return ""
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

@@ -17,10 +17,11 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.units import BYTES_PER_MIB
 
 NAME = "rocm-smi"
 
-_MIB = 1 / 2**20
+_MIB = 1 / BYTES_PER_MIB
 _COLUMNS: dict[str, tuple[tuple[str, float], ...]] = {
     "util_pct": (("GPU use (%)", 1), ("GPU%", 1)),
     "mem_util_pct": (("GPU Memory Read/Write Activity (%)", 1), ("GPU memory use (%)", 1)),

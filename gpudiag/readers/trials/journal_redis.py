@@ -8,11 +8,11 @@ from urllib.parse import parse_qsl, urlencode
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.url import show_url, without_secrets
 from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.journal import no_collection, replay
 from gpudiag.readers._studies.journal_tables import to_stored
 from gpudiag.readers._studies.stored import pick_study
-from gpudiag.readers._studies.url import show_url, without_secrets
 from gpudiag.readers.base import ReadOptions, Trials
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def read_redis(url: str, options: ReadOptions) -> Trials:
     try:
         plain = address + (f"?{urlencode(asked)}" if asked else "")
         with redis.Redis.from_url(plain, socket_connect_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S) as server:
+            _connect(server)
             chosen = _prefix(server, prefix, shown)
             state = replay(_blocks(server, chosen), problems, "journal entry that is missing or damaged", first_line=0)
     except (redis.RedisError, OSError, ValueError) as error:
@@ -52,6 +53,14 @@ def read_redis(url: str, options: ReadOptions) -> Trials:
     pick_study(options.study, (name for name, _ in state.studies.values()), shown)
     stored = to_stored(state, options.timezone, options.study, problems)
     return assemble(stored, options.timezone, shown, NAME, problems)
+
+
+def _connect(server: Redis) -> None:
+    """The first command to the server. The client says by a TypeError that it lacks an option of the URL."""
+    try:
+        server.ping()
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def _prefix(server: Redis, prefix: str | None, shown: str) -> str:

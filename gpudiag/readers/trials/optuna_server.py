@@ -9,17 +9,17 @@ from functools import cache
 from importlib.util import find_spec
 
 import pandas as pd
-from sqlalchemy import URL, Connection, create_engine, inspect, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, inspect, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.url import scheme_of, show_url, without_secrets
 from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.mysql_columns import as_points
 from gpudiag.readers._studies.optuna_rdb import Database, Fields, read_rdb, select_sql
 from gpudiag.readers._studies.postgres_columns import as_arrays
 from gpudiag.readers._studies.server_columns import DIALECTS, joined
-from gpudiag.readers._studies.url import scheme_of, show_url, without_secrets
 from gpudiag.readers.base import ReadOptions, Trials
 
 NAME = "optuna-server"
@@ -88,7 +88,7 @@ def _connect(url: URL) -> Iterator[Connection]:
     given = {"connect_timeout": CONNECT_TIMEOUT_S} | _CONNECT.get(server, {}) if server in _SNAPSHOT else {}
     engine = create_engine(url, connect_args=given, hide_parameters=True, isolation_level="AUTOCOMMIT")
     try:
-        with engine.connect() as connection:
+        with _opened(engine) as connection:
             begin = _SNAPSHOT.get(server, ())
             for sql in begin:
                 connection.exec_driver_sql(sql)
@@ -97,6 +97,14 @@ def _connect(url: URL) -> Iterator[Connection]:
                 connection.exec_driver_sql("ROLLBACK")
     finally:
         engine.dispose()
+
+
+def _opened(engine: Engine) -> Connection:
+    """A connection. Some drivers say by a TypeError that they lack an option of the URL."""
+    try:
+        return engine.connect()
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 class ServerDatabase:

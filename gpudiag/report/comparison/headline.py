@@ -101,7 +101,7 @@ def _what_may_be_said(document: Document) -> str:
     numbers = both(held, " against ")
     doubts = [
         f"{word}: {'; '.join(c['title'].lower() for c in document['gate'] if c['status'] == status)}"
-        for status, word in (("fail", "Failed"), ("unknown", "Not known"))
+        for status, word in (("fail", "Failed"), ("unknown", "Not known"), ("error", "Ended in an ERROR of gpudiag"))
         if any(c["status"] == status for c in document["gate"])
     ]
     doubt = "".join(f" {one}." for one in doubts) or " All eight checks passed."

@@ -7,10 +7,11 @@ from typing import Any
 
 from gpudiag.display.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
 from gpudiag.display.format import UNKNOWN, duration, number, plural, quantity, safe, share, span, zone
+from gpudiag.faults import fault_sentence
 from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document, amount, plan_counts
 from gpudiag.report.ledger import CELLS
 
-GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown"}
+GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown", "error": "error"}
 
 
 def masthead(document: Document) -> list[Block]:
@@ -31,14 +32,16 @@ def _run(side: Mapping[str, Any]) -> str:
 def verdict(document: Document) -> list[Block]:
     """The verdict, and how the checks of the gate came out."""
     head = document["headline"]
-    counts = [(GATE_LEVELS[word], word) for word in ("fail", "unknown", "pass")]
+    counts = [(GATE_LEVELS[word], word) for word in ("fail", "error", "unknown", "pass")]
     statuses = [check["status"] for check in document["gate"]]
     chips = tuple(
         Chip(level, f"{statuses.count(word)} of {len(statuses)} checks: {word}")
         for level, word in counts
         if word in statuses
     )
-    return [Banner(head["level"], head["verdict"], tuple(zip(QUESTIONS, head["sentences"], strict=True)), chips)]
+    said = tuple(zip(QUESTIONS, head["sentences"], strict=True))
+    failed = [Note(fault_sentence(one), "error") for one in document["errors"]]
+    return [Banner(head["level"], head["verdict"], said, chips), *failed]
 
 
 def gate(document: Document) -> list[Block]:

@@ -9,6 +9,7 @@ from typing import Any
 from gpudiag.display.blocks import MARKS
 from gpudiag.display.format import UNKNOWN
 from gpudiag.display.markdown import inline
+from gpudiag.faults import fault_sentence
 from gpudiag.report.comparison.headline import Document, amount, leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
 
@@ -30,6 +31,7 @@ def summary(document: Document) -> str:
     lines += [] if document["verdict"] == "invalid" else [inline(head["sentences"][0]), ""]
     open_checks = [c["title"].lower() for c in document["gate"] if c["status"] == "unknown"]
     lines += [f"- {MARKS['critical']} {inline(c['title'])}: {inline(_short(c['evidence']))}" for c in failed]
+    lines += [f"- {MARKS['error']} ERROR: {inline(fault_sentence(one))}" for one in document["errors"]]
     lines += [f"- {MARKS['unknown']} unknown: {inline(', '.join(open_checks))}"] if open_checks else []
     lines += [
         f"- {MARKS['warning']} {inline(_short(c['text']))}"

@@ -5,14 +5,23 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from gpudiag.display.blocks import MARKS, Cell, Number
+from gpudiag.display.blocks import MARKS, NAMES, Cell, Number
 from gpudiag.display.format import percent, plural, safe, share
+from gpudiag.faults import fault_sentence
 from gpudiag.report.comparison.headline import OUTCOME_LEVELS, QUESTIONS, Document, both
 from gpudiag.report.comparison.sections import GATE_LEVELS, hours, outcome_row, said, signed, value
 from gpudiag.report.comparison.summary import short_ratio
 from gpudiag.report.ledger import CELLS
 
-_COLORS = {"critical": "1;31", "warning": "33", "info": "36", "clear": "32", "unknown": "35", "none": "2"}
+_COLORS = {
+    "critical": "1;31",
+    "warning": "33",
+    "info": "36",
+    "clear": "32",
+    "unknown": "35",
+    "none": "2",
+    "error": "1;31",
+}
 
 
 def text(document: Document, width: int = 80, color: bool = False) -> str:
@@ -24,6 +33,8 @@ def text(document: Document, width: int = 80, color: bool = False) -> str:
     lines.append("")
     for question, answer in zip(QUESTIONS, head["sentences"], strict=True):
         lines += _wrap(f"{question}: {answer}", width, "  ")
+    for one in document["errors"]:
+        lines += _wrap(f"{MARKS['error']} {NAMES['error']}: {fault_sentence(one)}", width, "    ")
     lines += ["", "The gate (a fail of 1 to 4 makes the comparison invalid)"]
     for place, check in enumerate(document["gate"], 1):
         level = GATE_LEVELS[check["status"]]

@@ -10,7 +10,7 @@ import pytest
 from gpudiag.clock import parse_zone
 from gpudiag.readers._batches.log_lines import KINDS, kind_of
 from gpudiag.readers._io.source import Source
-from gpudiag.readers.artifacts import training_log
+from gpudiag.readers.artifacts import READERS, training_log
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
 
@@ -166,8 +166,10 @@ def test_a_log_of_another_tool_stays_its_own(tmp_path: Path) -> None:
         "Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost\n"
     )
     for file in (path, gpu):
-        assert not training_log.recognises(Source.open(file))
-        assert identify(Source.open(file)) is not None
+        found = identify(Source.open(file))
+        assert found is not None and found[1].name != training_log.NAME
+        claims = [reader.name for reader in READERS if reader.recognises(Source.open(file))]
+        assert training_log.NAME not in claims
 
 
 def test_a_log_of_megabytes_in_utf_16(tmp_path: Path) -> None:

@@ -39,7 +39,22 @@ class Sample:
     """False where rows carry no time of their own, so that the file twice over is no duplicate."""
     lost_by_cut: int = 1
     """Most rows that one cut in the middle of the text may cost or change (snapshot of several GPUs: their number)."""
+    first: str = ""
+    last: str = ""
+    """The first and the last row of ``table`` as ``content`` says them, written down by hand and not by the reader:
+    ``2025-03-01T10:00:00Z gpu=0 util_pct=35 mem_used_mib=4096``. Time in UTC, then every column with a value, in the
+    units of the schema. Names contain no blanks. Without stamps the time counts from 1970."""
+
+    @property
+    def ends(self) -> list[dict[str, str]]:
+        """The two rows as text by column."""
+        return [_row(text) for text in (self.first, self.last)]
 
     @property
     def id(self) -> str:
         return f"{self.reader}:{self.name}"
+
+
+def _row(text: str) -> dict[str, str]:
+    time, *pairs = text.split()
+    return {"time": time, **dict(pair.split("=", 1) for pair in pairs)}

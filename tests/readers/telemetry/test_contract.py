@@ -134,6 +134,22 @@ def test_all_rows_are_read_sorted_and_unique(sample: Sample, tmp_path: Path) -> 
 
 
 @over(SAMPLES)
+def test_values_are_what_the_content_says(sample: Sample, tmp_path: Path) -> None:
+    assert sample.first and sample.last, (
+        f"{sample.id}: give first= and last=, the first and last row as the content says them, e.g. "
+        "first='2025-03-01T10:00:00Z gpu=0 util_pct=35 mem_used_mib=4096'"
+    )
+    frame = rows(read(sample, sample.content, tmp_path), sample)
+    for expected, row in zip(sample.ends, (frame.iloc[0], frame.iloc[-1]), strict=True):
+        given = {name: value for name, value in row.items() if pd.notna(value)}
+        assert set(given) == set(expected), sample.id
+        assert given.pop("time") == pd.Timestamp(expected["time"]), sample.id
+        for name, value in given.items():
+            same_value = value == expected[name] if isinstance(value, str) else float(value) == float(expected[name])
+            assert same_value or value == pytest.approx(float(expected[name]), rel=1e-9), (sample.id, name, value)
+
+
+@over(SAMPLES)
 def test_reading_twice_gives_the_same(sample: Sample, tmp_path: Path) -> None:
     first, second = read(sample, sample.content, tmp_path), read(sample, sample.content, tmp_path)
     for name in ("gpu", "gpus", "processes", "host", "events"):

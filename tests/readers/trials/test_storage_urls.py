@@ -9,7 +9,7 @@ import pytest
 from handmade_studies import frozen, sqlite_study
 
 from gpudiag.errors import InputError, InputNotFound
-from gpudiag.readers._studies.url import sqlite_path, without_secrets
+from gpudiag.readers._io.url import sqlite_path, without_secrets
 from gpudiag.readers.trials import is_url, read_trials, show_url
 
 

@@ -42,7 +42,31 @@ def monitor(ticks: int, gpus: int, *, comma: bool = False) -> str:
 
 
 SAMPLES = (
-    Sample("amd-smi", "metric-csv", metric(8, 2), 16, ("0", "1")),
-    Sample("amd-smi", "monitor-text", monitor(8, 2), 16, ("0", "1")),
-    Sample("amd-smi", "monitor-csv", monitor(8, 1, comma=True), 8, ("0",)),
+    Sample(
+        "amd-smi",
+        "metric-csv",
+        metric(8, 2),
+        16,
+        ("0", "1"),
+        first="2026-08-12T16:57:32Z gpu=0 util_pct=0 mem_util_pct=3 power_w=239 temp_c=42 mem_temp_c=24 sm_clock_mhz=95 mem_clock_mhz=2000",
+        last="2026-08-12T16:57:39Z gpu=1 util_pct=49 mem_util_pct=3 power_w=239 temp_c=42 mem_temp_c=24 sm_clock_mhz=95 mem_clock_mhz=2000",
+    ),
+    Sample(
+        "amd-smi",
+        "monitor-text",
+        monitor(8, 2),
+        16,
+        ("0", "1"),
+        first="2026-08-12T16:57:32Z gpu=0 util_pct=0 mem_util_pct=3 mem_used_mib=16 mem_total_mib=30679 power_w=8 temp_c=28 mem_temp_c=32 sm_clock_mhz=900 mem_clock_mhz=96",
+        last="2026-08-12T16:57:39Z gpu=1 util_pct=7 mem_util_pct=3 mem_used_mib=16 mem_total_mib=30679 power_w=8 temp_c=28 mem_temp_c=32 sm_clock_mhz=900 mem_clock_mhz=96",
+    ),
+    Sample(
+        "amd-smi",
+        "monitor-csv",
+        monitor(8, 1, comma=True),
+        8,
+        ("0",),
+        first="2026-08-12T16:57:32Z gpu=0 util_pct=0 mem_util_pct=3 mem_used_mib=16 mem_total_mib=30679 power_w=8 temp_c=28 mem_temp_c=32 sm_clock_mhz=900 mem_clock_mhz=96",
+        last="2026-08-12T16:57:39Z gpu=0 util_pct=7 mem_util_pct=3 mem_used_mib=16 mem_total_mib=30679 power_w=8 temp_c=28 mem_temp_c=32 sm_clock_mhz=900 mem_clock_mhz=96",
+    ),
 )

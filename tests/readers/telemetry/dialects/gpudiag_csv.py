@@ -56,8 +56,41 @@ def as_parquet(text: str) -> bytes:
 
 EVERYTHING = recorded(6, 2, sessions=2, processes=True, host=True)
 SAMPLES = (
-    Sample(READER, "one-gpu", recorded(20, 1), 20, ("0",)),
-    Sample(READER, "everything-and-two-sessions", EVERYTHING, 24, ("0", "1")),
-    Sample(READER, "host-alone", recorded(12, 0, host=True), 12, (), table="host"),
-    Sample("gpudiag-record-parquet", "everything-and-two-sessions", as_parquet(EVERYTHING), 24, ("0", "1")),
+    Sample(
+        READER,
+        "one-gpu",
+        recorded(20, 1),
+        20,
+        ("0",),
+        first="2026-03-01T10:00:00Z gpu=0 util_pct=0 mem_used_mib=1000.125 power_w=71.25",
+        last="2026-03-01T10:00:19Z gpu=0 util_pct=32 mem_used_mib=1000.125 power_w=71.25",
+    ),
+    Sample(
+        READER,
+        "everything-and-two-sessions",
+        EVERYTHING,
+        24,
+        ("0", "1"),
+        first="2026-03-01T10:00:00Z gpu=0 util_pct=0 mem_used_mib=1000.125 power_w=71.25",
+        last="2026-03-01T10:00:11.001Z gpu=1 util_pct=78 mem_used_mib=1000.125 power_w=71.25",
+    ),
+    Sample(
+        READER,
+        "host-alone",
+        recorded(12, 0, host=True),
+        12,
+        (),
+        table="host",
+        first="2026-03-01T10:00:00.01Z cpu_pct=12.5 ram_used_mib=900",
+        last="2026-03-01T10:00:11.01Z cpu_pct=12.5 ram_used_mib=900",
+    ),
+    Sample(
+        "gpudiag-record-parquet",
+        "everything-and-two-sessions",
+        as_parquet(EVERYTHING),
+        24,
+        ("0", "1"),
+        first="2026-03-01T10:00:00Z gpu=0 util_pct=0 mem_used_mib=1000.125 power_w=71.25",
+        last="2026-03-01T10:00:11.001Z gpu=1 util_pct=78 mem_used_mib=1000.125 power_w=71.25",
+    ),
 )

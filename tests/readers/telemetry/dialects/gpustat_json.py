@@ -27,6 +27,23 @@ def document(tick: int, gpus: int) -> dict[str, Any]:
 INDENTED = "\n".join(json.dumps(document(tick, 2), indent=4) for tick in range(5)) + "\n"
 ONE_A_LINE = "".join(json.dumps(document(tick, 1)) + "\n" for tick in range(8))
 SAMPLES = (
-    Sample("gpustat JSON", "indented-two-gpus", INDENTED, 10, ("0", "1"), by_line=False),
-    Sample("gpustat JSON", "one-a-line", ONE_A_LINE, 8, ("0",)),
+    Sample(
+        "gpustat JSON",
+        "indented-two-gpus",
+        INDENTED,
+        10,
+        ("0", "1"),
+        by_line=False,
+        first="2019-08-23T11:28:42.900873Z gpu=0 util_pct=0 mem_used_mib=3219 mem_total_mib=7606 power_w=32 power_limit_w=75 temp_c=67",
+        last="2019-08-23T11:28:46.900873Z gpu=1 util_pct=41 mem_used_mib=3223 mem_total_mib=7606 power_w=32 power_limit_w=75 temp_c=67",
+    ),
+    Sample(
+        "gpustat JSON",
+        "one-a-line",
+        ONE_A_LINE,
+        8,
+        ("0",),
+        first="2019-08-23T11:28:42.900873Z gpu=0 util_pct=0 mem_used_mib=3219 mem_total_mib=7606 power_w=32 power_limit_w=75 temp_c=67",
+        last="2019-08-23T11:28:49.900873Z gpu=0 util_pct=49 mem_used_mib=3226 mem_total_mib=7606 power_w=32 power_limit_w=75 temp_c=67",
+    ),
 )

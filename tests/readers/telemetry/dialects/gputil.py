@@ -35,7 +35,33 @@ def everything(ticks: int) -> str:
 
 
 SAMPLES = (
-    Sample("GPUtil", "short-two-gpus", short(12, 2), 24, ("0", "1"), stamped=False),
-    Sample("GPUtil", "with-dates", short(12, 1, dates=True), 12, ("0",)),
-    Sample("GPUtil", "all-columns", everything(12), 12, ("0",), stamped=False),
+    Sample(
+        "GPUtil",
+        "short-two-gpus",
+        short(12, 2),
+        24,
+        ("0", "1"),
+        stamped=False,
+        first="1970-01-01T00:00:00Z gpu=0 util_pct=0",
+        last="1970-01-01T00:00:11Z gpu=1 util_pct=90",
+    ),
+    Sample(
+        "GPUtil",
+        "with-dates",
+        short(12, 1, dates=True),
+        12,
+        ("0",),
+        first="2023-03-07T14:37:23Z gpu=0 util_pct=0",
+        last="2023-03-07T14:38:18Z gpu=0 util_pct=77",
+    ),
+    Sample(
+        "GPUtil",
+        "all-columns",
+        everything(12),
+        12,
+        ("0",),
+        stamped=False,
+        first="1970-01-01T00:00:00Z gpu=0 util_pct=10 mem_used_mib=390 mem_total_mib=4096 temp_c=42",
+        last="1970-01-01T00:00:11Z gpu=0 util_pct=21 mem_used_mib=401 mem_total_mib=4096 temp_c=42",
+    ),
 )

@@ -24,7 +24,33 @@ def lines(*objects: dict[str, object]) -> str:
 
 
 SAMPLES = (
-    Sample(READER, "flat-lines", lines(*map(flat, range(20))), 20, ("0", "1")),
-    Sample(READER, "a-list-of-gpus-a-line", lines(*map(nested, range(10))), 20, ("0", "1"), lost_by_cut=2),
-    Sample(READER, "one-array", json.dumps([nested(k) for k in range(10)], indent=1), 20, ("0", "1"), by_line=False),
+    Sample(
+        READER,
+        "flat-lines",
+        lines(*map(flat, range(20))),
+        20,
+        ("0", "1"),
+        first="2025-01-06T22:45:08Z gpu=0 util_pct=0 mem_used_mib=100",
+        last="2025-01-06T22:45:27Z gpu=1 util_pct=19 mem_used_mib=119",
+    ),
+    Sample(
+        READER,
+        "a-list-of-gpus-a-line",
+        lines(*map(nested, range(10))),
+        20,
+        ("0", "1"),
+        lost_by_cut=2,
+        first="2025-01-01T00:00:00.5Z gpu=0 util_pct=0 mem_used_mib=0",
+        last="2025-01-01T00:00:09.5Z gpu=1 util_pct=10 mem_used_mib=45",
+    ),
+    Sample(
+        READER,
+        "one-array",
+        json.dumps([nested(k) for k in range(10)], indent=1),
+        20,
+        ("0", "1"),
+        by_line=False,
+        first="2025-01-01T00:00:00.5Z gpu=0 util_pct=0 mem_used_mib=0",
+        last="2025-01-01T00:00:09.5Z gpu=1 util_pct=10 mem_used_mib=45",
+    ),
 )

@@ -47,6 +47,24 @@ def database(ticks: int) -> bytes:
 
 
 SAMPLES = (
-    Sample("MLflow metrics", "run-folder", folder(12), 24, ("0", "1")),
-    Sample("MLflow database", "two-gpus", database(12), 24, ("0", "1"), lost_by_cut=24, stamped=False),
+    Sample(
+        "MLflow metrics",
+        "run-folder",
+        folder(12),
+        24,
+        ("0", "1"),
+        first="2023-11-14T22:13:20Z gpu=0 util_pct=80 mem_used_mib=8191.9670105 mem_total_mib=13446.6515213 power_w=150 power_limit_w=264",
+        last="2023-11-14T22:15:10Z gpu=1 util_pct=21",
+    ),
+    Sample(
+        "MLflow database",
+        "two-gpus",
+        database(12),
+        24,
+        ("0", "1"),
+        lost_by_cut=24,
+        stamped=False,
+        first="2023-11-14T22:13:20Z gpu=0 util_pct=80 mem_used_mib=8191.9670105 mem_total_mib=13446.6515213 power_w=150 power_limit_w=264",
+        last="2023-11-14T22:15:10Z gpu=1 util_pct=21",
+    ),
 )

@@ -37,7 +37,7 @@ def pmon(ticks: int, columns: str = "sm mem enc dec", *, stamp: bool = False, co
 
 MEMORY = pmon(10, "sm mem enc dec jpg ofa fb ccpm", stamp=True)
 SAMPLES = (
-    Sample("nvidia-smi pmon", "default-columns", pmon(8), 24, (), stamped=False, table="processes"),
-    Sample("nvidia-smi pmon", "memory-date-and-time", MEMORY, 30, (), table="processes"),
-    Sample("nvidia-smi pmon", "csv", pmon(10, "fb sm mem enc dec", stamp=True, comma=True), 30, (), table="processes"),
+    Sample("nvidia-smi pmon", "default-columns", pmon(8), 24, (), stamped=False, table="processes", first="1970-01-01T00:00:00Z gpu=0 pid=4711 name=python3.9 sm_pct=30", last="1970-01-01T00:00:07Z gpu=2 pid=4713 name=gpu_burn",),
+    Sample("nvidia-smi pmon", "memory-date-and-time", MEMORY, 30, (), table="processes", first="2025-03-01T10:00:00Z gpu=0 pid=4711 name=python3.9 mem_used_mib=30 sm_pct=30", last="2025-03-01T10:00:09Z gpu=2 pid=4713 name=gpu_burn",),
+    Sample("nvidia-smi pmon", "csv", pmon(10, "fb sm mem enc dec", stamp=True, comma=True), 30, (), table="processes", first="2025-03-01T10:00:00Z gpu=0 pid=4711 name=python3.9 mem_used_mib=30 sm_pct=30", last="2025-03-01T10:00:09Z gpu=2 pid=4713 name=gpu_burn",),
 )  # fmt: skip

@@ -55,8 +55,44 @@ def log(ticks: int, gpus: int, *, new: bool = False, mig: bool = False) -> str:
 
 
 SAMPLES = (
-    Sample("nvidia-smi XML", "one-document", log(1, 1), 1, ("0",), by_line=False),
-    Sample("nvidia-smi XML", "loop-two-gpus", log(5, 2), 10, ("0", "1"), by_line=False),
-    Sample("nvidia-smi XML", "renamed-elements", log(5, 1, new=True), 5, ("0",), by_line=False),
-    Sample("nvidia-smi XML", "mig", log(3, 1, mig=True), 3, ("0",), by_line=False),
+    Sample(
+        "nvidia-smi XML",
+        "one-document",
+        log(1, 1),
+        1,
+        ("0",),
+        by_line=False,
+        first="2024-10-29T19:00:23Z gpu=0 util_pct=0 mem_util_pct=0 mem_used_mib=4000 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+        last="2024-10-29T19:00:23Z gpu=0 util_pct=0 mem_util_pct=0 mem_used_mib=4000 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+    ),
+    Sample(
+        "nvidia-smi XML",
+        "loop-two-gpus",
+        log(5, 2),
+        10,
+        ("0", "1"),
+        by_line=False,
+        first="2024-10-29T19:00:23Z gpu=0 util_pct=0 mem_util_pct=0 mem_used_mib=4000 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+        last="2024-10-29T19:00:43Z gpu=1 util_pct=41 mem_util_pct=41 mem_used_mib=4004 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+    ),
+    Sample(
+        "nvidia-smi XML",
+        "renamed-elements",
+        log(5, 1, new=True),
+        5,
+        ("0",),
+        by_line=False,
+        first="2024-10-29T19:00:23Z gpu=0 util_pct=0 mem_util_pct=0 mem_used_mib=4000 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+        last="2024-10-29T19:00:43Z gpu=0 util_pct=28 mem_util_pct=28 mem_used_mib=4004 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+    ),
+    Sample(
+        "nvidia-smi XML",
+        "mig",
+        log(3, 1, mig=True),
+        3,
+        ("0",),
+        by_line=False,
+        first="2024-10-29T19:00:23Z gpu=0 mem_used_mib=4000 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+        last="2024-10-29T19:00:33Z gpu=0 mem_used_mib=4002 mem_total_mib=40960 mem_reserved_mib=605 power_w=66.92 power_limit_w=400 temp_c=36 mem_temp_c=44 sm_clock_mhz=1410 mem_clock_mhz=1215 throttle_reasons=4 pstate=0 pcie_rx_mib_s=1 pcie_tx_mib_s=2",
+    ),
 )

@@ -21,6 +21,23 @@ def log(ticks: int, devices: tuple[str, ...], *, index: bool = False) -> str:
 
 
 SAMPLES = (
-    Sample("nvitop CSV", "cuda-order", log(8, ("cuda:0 (gpu:3)", "cuda:1 (gpu:2)")), 16, ("2", "3"), lost_by_cut=2),
-    Sample("nvitop CSV", "index-column", log(8, ("gpu:0",), index=True), 8, ("0",)),
+    Sample(
+        "nvitop CSV",
+        "cuda-order",
+        log(8, ("cuda:0 (gpu:3)", "cuda:1 (gpu:2)")),
+        16,
+        ("2", "3"),
+        lost_by_cut=2,
+        first="2022-06-22T14:51:06.998188Z gpu=2 util_pct=20.5 mem_used_mib=20.5 mem_total_mib=20.5 power_w=20.5 temp_c=20.5",
+        last="2022-06-22T14:51:41.998188Z gpu=3 util_pct=27.5 mem_used_mib=27.5 mem_total_mib=27.5 power_w=27.5 temp_c=27.5",
+    ),
+    Sample(
+        "nvitop CSV",
+        "index-column",
+        log(8, ("gpu:0",), index=True),
+        8,
+        ("0",),
+        first="2022-06-22T14:51:06.998188Z gpu=0 util_pct=20.5 mem_used_mib=20.5 mem_total_mib=20.5 power_w=20.5 temp_c=20.5",
+        last="2022-06-22T14:51:41.998188Z gpu=0 util_pct=27.5 mem_used_mib=27.5 mem_total_mib=27.5 power_w=27.5 temp_c=27.5",
+    ),
 )

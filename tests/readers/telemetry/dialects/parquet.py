@@ -25,4 +25,14 @@ def converted() -> bytes:
         return out.read_bytes()
 
 
-SAMPLES = (Sample(READER, "two-gpus", converted(), 20, ("0", "1")),)
+SAMPLES = (
+    Sample(
+        READER,
+        "two-gpus",
+        converted(),
+        20,
+        ("0", "1"),
+        first="2026-03-01T10:00:00Z gpu=0 util_pct=0 mem_used_mib=900 mem_total_mib=143771",
+        last="2026-03-01T10:00:09.001Z gpu=1 util_pct=63 mem_used_mib=909 mem_total_mib=143771",
+    ),
+)

@@ -34,7 +34,16 @@ BOTH = answer(
 )
 LINES = [answer(series(name, 0, 10)) for name in ("DEV_GPU_UTIL", "DEV_FB_USED", "DEV_FB_FREE", "DEV_POWER_USAGE")]
 SAMPLES = (
-    Sample("Prometheus JSON", "one-range", json.dumps(BOTH, indent=1), 20, ("0", "1"), by_line=False),
+    Sample(
+        "Prometheus JSON",
+        "one-range",
+        json.dumps(BOTH, indent=1),
+        20,
+        ("0", "1"),
+        by_line=False,
+        first="2025-03-01T10:00:00Z gpu=0 util_pct=0 sm_active_pct=0",
+        last="2025-03-01T10:02:15Z gpu=1 util_pct=19 sm_active_pct=19",
+    ),
     Sample(
         "Prometheus JSON",
         "one-metric-a-line",
@@ -42,5 +51,7 @@ SAMPLES = (
         10,
         ("0",),
         by_line=False,
+        first="2025-03-01T10:00:00Z gpu=0 util_pct=0 mem_used_mib=0 mem_total_mib=0 power_w=0",
+        last="2025-03-01T10:02:15Z gpu=0 util_pct=9 mem_used_mib=9 mem_total_mib=18 power_w=9",
     ),
 )

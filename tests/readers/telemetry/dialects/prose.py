@@ -29,8 +29,41 @@ def bare(k: int) -> str:
 FIRST = "[2025-10-15 16:12:00] GPU 0: NVIDIA GeForce RTX 3090 - Memory: 8595MB/ 24576MB - Utilization: 45%\n"
 
 SAMPLES = (
-    Sample(READER, "pairs", "".join(map(pairs, range(20))), 20, ("2",)),
-    Sample(READER, "ratios", "".join(map(ratios, range(20))), 20, ("0",)),
-    Sample(READER, "blocks-under-a-stamp", "".join(map(block, range(8))), 16, ("0", "1"), lost_by_cut=2),
-    Sample(READER, "bare-rows-under-sentences", FIRST + "".join(map(bare, range(1, 20))), 20, ("0",)),
+    Sample(
+        READER,
+        "pairs",
+        "".join(map(pairs, range(20))),
+        20,
+        ("2",),
+        first="2023-04-05T17:32:00.451Z gpu=2 power_w=20.43",
+        last="2023-04-05T17:32:19.451Z gpu=2 power_w=39.43",
+    ),
+    Sample(
+        READER,
+        "ratios",
+        "".join(map(ratios, range(20))),
+        20,
+        ("0",),
+        first="2021-03-04T13:32:00Z gpu=0 util_pct=0 mem_used_mib=0 mem_total_mib=11019 power_w=0 power_limit_w=250 temp_c=50",
+        last="2021-03-04T13:32:19Z gpu=0 util_pct=19 mem_used_mib=19 mem_total_mib=11019 power_w=19 power_limit_w=250 temp_c=69",
+    ),
+    Sample(
+        READER,
+        "blocks-under-a-stamp",
+        "".join(map(block, range(8))),
+        16,
+        ("0", "1"),
+        lost_by_cut=2,
+        first="2024-11-19T19:40:00.286596Z gpu=0 mem_used_mib=80950 mem_total_mib=81050",
+        last="2024-11-19T19:40:07.286596Z gpu=1 mem_used_mib=80949 mem_total_mib=81050",
+    ),
+    Sample(
+        READER,
+        "bare-rows-under-sentences",
+        FIRST + "".join(map(bare, range(1, 20))),
+        20,
+        ("0",),
+        first="2025-10-15T16:12:00Z gpu=0 util_pct=45 mem_used_mib=8595 mem_total_mib=24576",
+        last="2025-10-15T16:12:19Z gpu=0 util_pct=19 mem_used_mib=8461 mem_total_mib=24576 temp_c=49",
+    ),
 )

@@ -59,10 +59,42 @@ def events(ticks: int) -> str:
 
 
 SAMPLES = (
-    Sample("W&B run file", "one-record-a-tick", one_record(24, 2), 48, ("0", "1"), lost_by_cut=2),
-    Sample("W&B run file", "several-records-a-tick", several_records(24), 24, ("0",)),
     Sample(
-        "W&B run file", "no-gpu", run_file([stats(START_S + 30 * n, host(n)) for n in range(9)]), 9, (), table="host"
+        "W&B run file",
+        "one-record-a-tick",
+        one_record(24, 2),
+        48,
+        ("0", "1"),
+        lost_by_cut=2,
+        first="2024-11-23T06:40:56.548438Z gpu=0 util_pct=60.5 mem_util_pct=30 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
+        last="2024-11-23T06:52:26.548438Z gpu=1 util_pct=84.5 mem_util_pct=53 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
     ),
-    Sample("W&B events", "one-gpu", events(20), 20, ("0",)),
+    Sample(
+        "W&B run file",
+        "several-records-a-tick",
+        several_records(24),
+        24,
+        ("0",),
+        first="2024-11-23T06:40:56.548438Z gpu=0 util_pct=60.5 mem_util_pct=30 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
+        last="2024-11-23T06:44:46.548438Z gpu=0 util_pct=83.5 mem_util_pct=53 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
+    ),
+    Sample(
+        "W&B run file",
+        "no-gpu",
+        run_file([stats(START_S + 30 * n, host(n)) for n in range(9)]),
+        9,
+        (),
+        table="host",
+        first="2024-11-23T06:40:56.548438Z cpu_pct=35 cpu_max_core_pct=70 process_cpu_max_pct=100 ram_used_mib=25600 ram_total_mib=64000",
+        last="2024-11-23T06:44:56.548438Z cpu_pct=43 cpu_max_core_pct=78 process_cpu_max_pct=100 ram_used_mib=25600 ram_total_mib=64000",
+    ),
+    Sample(
+        "W&B events",
+        "one-gpu",
+        events(20),
+        20,
+        ("0",),
+        first="2020-02-19T00:09:01Z gpu=0 util_pct=60.5 mem_util_pct=30 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
+        last="2020-02-19T00:18:31Z gpu=0 util_pct=79.5 mem_util_pct=49 mem_used_mib=6144 mem_total_mib=24576 power_w=210.5 power_limit_w=300 temp_c=61",
+    ),
 )

@@ -1,0 +1,114 @@
+"""Storage URLs: which kind, which file, and how to show one without its password."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from gpudiag.errors import InputError
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_NEARLY = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+:/+)(.*)", re.DOTALL)
+"""A URL, or what a path library or a slip of the finger made of one."""
+_SECRET_OPTION = re.compile(r"([?&;][^=&;]*(?:pass|pwd|secret|token|key|auth|cred)[^=&;]*=)[^&]*", re.IGNORECASE)
+_DATABASES = ("postgresql", "postgres", "mysql", "mariadb", "sqlite", "oracle", "mssql")
+"""Schemes whose user without a password is a name, and no key."""
+HIDDEN = "***"
+
+
+def is_url(source: object) -> bool:
+    """True for a storage URL such as ``sqlite:///optuna.db`` or ``postgresql://...``."""
+    return isinstance(source, str) and bool(_URL.match(source))
+
+
+def scheme_of(url: str) -> str:
+    """``postgresql`` of ``postgresql+psycopg://...``."""
+    return url.partition("://")[0].partition("+")[0].lower()
+
+
+def shown(given: object) -> str:
+    """An input as it may be printed, kept or used as a name: a URL without its password, anything else as it is."""
+    text = str(given)
+    if is_url(text):
+        return show_url(text)
+    found = _NEARLY.fullmatch(text)
+    return found[1] + _shown_place(found[2], found[1].partition(":")[0]) if found else text
+
+
+def show_url(url: str) -> str:
+    """The URL as it may be shown: without its password."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{_shown_place(rest, scheme_of(url))}"
+
+
+def _shown_place(rest: str, scheme: str) -> str:
+    """What follows ``scheme://``, without secrets; wherever it can be read in two ways, nothing of it."""
+    if rest.startswith("/") and "@" not in rest.partition("?")[0]:  # a file, or a database on a local socket
+        return _SECRET_OPTION.sub(rf"\1{HIDDEN}", rest)
+    credentials, at, place = rest.rpartition("@")
+    if at and _SECRET_OPTION.search(credentials):
+        # An @ behind a secret option is part of its value, unless the option is part of a password.
+        authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+        plain = "@" not in authority and re.fullmatch(r"[^:]*(:\d*)?", authority)
+        return _SECRET_OPTION.sub(rf"\1{HIDDEN}", rest) if plain and "/" in rest.partition("?")[0] else HIDDEN
+    place = _SECRET_OPTION.sub(rf"\1{HIDDEN}", place)
+    if not at:
+        authority = re.split(r"[/?#]", place, maxsplit=1)[0]
+        odd = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(:\d*)?", authority) is None  # no port: a password without a host
+        return HIDDEN if odd else place
+    user, colon, _ = re.sub("%3a", ":", credentials, flags=re.IGNORECASE).partition(":")
+    if colon:
+        return f"{user}:{HIDDEN}@{place}"
+    return f"{user if scheme.lower() in _DATABASES else HIDDEN}@{place}"
+
+
+def name_of_url(url: str, study: str = "") -> str:
+    """A name for what lies at a URL: of its file or database, else the study's, else kind and host; never a user's."""
+    scheme, _, rest = show_url(url).partition("://")
+    address, _, path = rest.rpartition("@")[2].partition("?")[0].partition("/")
+    database = Path(unquote(path)).stem
+    if database and not database.isdigit() and HIDDEN not in database:
+        return database
+    host = re.sub(r":\d*$", "", address).strip("[]")
+    kind = scheme.partition("+")[0].lower()
+    return study or "-".join(part for part in (kind, host) if part and HIDDEN not in part)
+
+
+def secrets_of(url: str) -> set[str]:
+    """Every password of the URL, in any spelling."""
+    rest = url.partition("://")[2]
+    credentials, at, _ = rest.rpartition("@")
+    user, colon, secret = re.sub("%3a", ":", credentials if at else rest, flags=re.IGNORECASE).partition(":")
+    if at and not colon and scheme_of(url) not in _DATABASES:
+        secret = user
+    if show_url(url) == _SECRET_OPTION.sub(rf"\1{HIDDEN}", url):
+        secret = ""  # a port, or an @ in the value of an option
+    whole = [secret, *(found[0].partition("=")[2] for found in _SECRET_OPTION.finditer(url))]
+    # A password with a bare @ or # is cut there by whoever parses the URL.
+    secrets = [*whole, *(part for one in whole for part in re.split(r"[@/?#]", one) if len(part) > 1)]
+    return {said for one in secrets for said in (one, unquote(one), quote(unquote(one), safe=""))} - {""}
+
+
+def without_secrets(text: str, url: str) -> str:
+    """``text`` in one line, with every password of the URL, in any spelling, taken out."""
+    for secret in sorted(secrets_of(url), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return " ".join(text.split())
+
+
+def sqlite_path(url: str) -> Path:
+    """The file of a ``sqlite:///relative.db`` or ``sqlite:////absolute.db`` URL.
+
+    Raises InputError for a database in memory, which no other process can read.
+    """
+    path = url.partition("://")[2].partition("?")[0].removeprefix("/").removeprefix("file:")
+    if not url.partition("://")[2].startswith("/") and path and ":memory:" not in path:
+        raise InputError(
+            f"{show_url(url)}: is no URL of an SQLite file; expected sqlite:///relative.db or sqlite:////absolute.db."
+        )
+    if path in ("", ":memory:"):
+        raise InputError(
+            f"{show_url(url)}: is a database in memory, which nobody else can read; pass the Study object instead."
+        )
+    return Path(path)

@@ -1,0 +1,32 @@
+"""Numbers and places of evidence that are no column and no scalar of a profile: a rule makes them of several."""
+
+from __future__ import annotations
+
+from gpudiag.facts import Column, Row, column
+
+
+class EvidenceNames(Row):
+    """What only evidence holds."""
+
+    # where
+    trials_failed_within: Column[int] = column(
+        "trials that ended FAIL within the gap", label="trials that failed meanwhile"
+    )
+    columns_: Column[object] = column("columns that never moved, by GPU", label="columns")
+    # utilization and the ledger
+    busiest_mean_pct: Column[float] = column(
+        "mean utilization of the busiest of the other GPUs", label="mean of the busiest GPU"
+    )
+    busiest_max_pct: Column[float] = column("its highest utilization", label="highest of the busiest GPU")
+    max_util_pct: Column[float] = column("highest utilization of a GPU called unused", label="highest utilization")
+    least_pct: Column[float] = column("mean utilization of the least busy GPU", label="least busy GPU")
+    most_pct: Column[float] = column("mean utilization of the busiest GPU", label="busiest GPU")
+    foreign_s: Column[float] = column("time above 10 % without a trial", label="busy without a trial")
+    # events, failures, search
+    xids: Column[object] = column("numbers of the Xids", label="Xid codes")
+    followers: Column[int] = column("failures right after another on the same worker", label="followed another")
+    n_outliers: Column[int] = column("trials far longer than their like", label="trials")
+    longest_s: Column[float] = column("the longest of them", label="the longest")
+    # the record
+    gap_pct: Column[float] = column("share of the time in gaps", label="time in gaps")
+    conflicts: Column[object] = column("settings that the data contradict", label="contradictions")

@@ -1,0 +1,364 @@
+"""One fault stays one fault: an exception planted into one part ends that part alone, and every output tells of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import pickle
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import nbformat
+import pytest
+from toyrun import renamed, toy_run
+
+import gpudiag as gd
+from gpudiag import advice, faults
+from gpudiag.advice.engine import advise
+from gpudiag.cli import main
+from gpudiag.comparison import compare as comparing
+from gpudiag.comparison import quantities
+from gpudiag.errors import NotMeasurable
+from gpudiag.faults import Failed, Fault, attempt, heard
+from gpudiag.forecast.parallelism import what_if as forecast
+from gpudiag.measures import power
+from gpudiag.plots import PLOTS
+from gpudiag.report.github import github_annotations
+from gpudiag.report.junit import junit_xml
+from gpudiag.report.locate import find_notebook
+from gpudiag.report.sections import SECTIONS
+from gpudiag.report.text import render
+from gpudiag.rules import RULES
+from gpudiag.rules.engine import Rule, Status
+from gpudiag.schemas import schema
+
+SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
+SAMPLE = SAMPLES / "tiny-batch-laptop"
+STUDY = SAMPLES / "healthy"
+
+
+class Planted(Exception):
+    """What nobody raises on purpose."""
+
+
+def broken(like: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the same name and parameters that fails; its text quotes data that no document may hold."""
+
+    @functools.wraps(like)
+    def fails(*args: object, **kwargs: object) -> Any:
+        raise Planted("s3cret-of-the-run")
+
+    return fails
+
+
+@pytest.fixture(autouse=True)
+def kept() -> Iterator[None]:
+    """As users run it: faults are kept."""
+    with faults.strict(False):
+        yield
+
+
+@pytest.fixture
+def no_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power, "_one_gpu", broken(power._one_gpu))
+
+
+OF_POWER = {rule.id for rule in RULES if rule.topic == "power"}
+
+
+def statuses(found: gd.Diagnosis) -> dict[str, str]:
+    return {verdict.rule: verdict.status.value for verdict in found.verdicts}
+
+
+def test_a_measure_that_fails_is_missing_and_its_rules_are_error(no_power: None) -> None:
+    with pytest.MonkeyPatch.context() as undo:
+        undo.setattr(power, "_one_gpu", power._one_gpu.__wrapped__)
+        whole = statuses(gd.diagnose(toy_run()))
+    found = gd.diagnose(toy_run())
+    hit = {rule for rule, status in statuses(found).items() if status == "ERROR"}
+    assert hit == OF_POWER
+    assert {rule: s for rule, s in statuses(found).items() if rule not in hit} == {
+        rule: s for rule, s in whole.items() if rule not in hit
+    }
+    gap = found.missing["power"]
+    assert "power" not in found.profiles and isinstance(gap, Failed) and "Planted" in gap.reason
+    (fault,) = found.errors
+    assert (fault.part, fault.type) == ("measure power", "Planted")
+    assert re.fullmatch(r"test_faults\.py:\d+, called at gpudiag/measures/power\.py:\d+", fault.place)
+    assert "Planted: s3cret-of-the-run" in fault.traceback
+
+
+def test_a_place_is_a_line_of_gpudiag_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault in its own code, or in a library it called, is told as the line of gpudiag."""
+    monkeypatch.setattr(power, "LIMITS", None, raising=False)
+    monkeypatch.setattr(power, "cells", lambda *args: None)
+    (fault,) = gd.diagnose(toy_run()).errors[:1]
+    file, line = fault.place.split(":")
+    source = Path(gd.__file__).parent.parent / file
+    assert file.startswith("gpudiag/") and source.read_text().splitlines()[int(line) - 1].strip()
+
+
+def failing_rule() -> tuple[Rule, ...]:
+    return tuple(
+        replace(rule, judge=broken(rule.judge)) if rule.id == "gpu-low-utilization" else rule for rule in RULES
+    )
+
+
+def test_a_rule_that_fails_is_error_and_alone() -> None:
+    whole, found = gd.diagnose(toy_run()), gd.diagnose(toy_run(), rules=failing_rule())
+    changed = {rule for rule, status in statuses(found).items() if status != statuses(whole)[rule]}
+    assert changed == {"gpu-low-utilization"}
+    (verdict,) = [v for v in found.verdicts if v.status is Status.ERROR]
+    assert "Planted" in verdict.reason and "gpudiag/rules/engine.py:" in verdict.reason and "--debug" in verdict.remedy
+    assert "ERROR" in repr(verdict) and "ERROR" in repr(found.verdicts)
+
+
+def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path) -> None:
+    found = gd.diagnose(toy_run())
+    document = found.to_dict()
+    jsonschema.validate(document, schema("diagnosis-1"), cls=jsonschema.Draft202012Validator)
+    assert [one["part"] for one in document["errors"]] == ["measure power"]
+    assert document["headline"]["counts"]["error"] == len(OF_POWER)
+    assert f"{len(OF_POWER)} check failed in gpudiag itself (ERROR)" in document["headline"]["verdict"]
+    root = ElementTree.fromstring(junit_xml(document).encode())
+    assert {
+        case.attrib["name"].split(":")[0] for case in root.iter("testcase") if case.find("error") is not None
+    } == OF_POWER
+    assert root.attrib["errors"] == root[0].attrib["errors"] == str(len(OF_POWER))
+    (line,) = [one for one in github_annotations(document).splitlines() if "ERROR" in one and "measure power" in one]
+    assert line.startswith("::warning ")
+    metrics = [*gd_export(found, "openmetrics", tmp_path)]
+    (metric,) = [one for one in metrics if one.startswith("gpudiag_checks{") and '"ERROR"' in one]
+    assert float(metric.rpartition(" ")[2]) == len(OF_POWER)
+    for suffix in (".html", ".md", ".json"):
+        text = found.save(tmp_path / f"x{suffix}").read_text()
+        assert "Planted" in text and "ERROR" in text and "s3cret" not in text, suffix
+        assert str(Path(__file__).parent) not in text, suffix
+    for text in (render(document), repr(found), found.to_markdown(), found._repr_html_()):
+        assert "ERROR" in text and "s3cret" not in text
+    assert not found.fails("info") or found.findings
+
+
+def gd_export(found: gd.Diagnosis, to: str, folder: Path) -> list[str]:
+    from gpudiag.export import export
+
+    return [line for path in export(found, to, folder / "metrics.txt") for line in path.read_text().splitlines()]
+
+
+def test_a_run_is_never_healthy_because_its_checks_failed() -> None:
+    quiet = tuple(rule for rule in RULES if statuses(gd.diagnose(toy_run()))[rule.id] == "CLEAR")
+    head = gd.diagnose(toy_run(), rules=quiet).to_dict()["headline"]
+    assert head["level"] in ("clear", "unknown") and "ERROR" not in head["verdict"]
+    hit = (replace(quiet[0], judge=broken(quiet[0].judge)), *quiet[1:])
+    head = gd.diagnose(toy_run(), rules=hit).to_dict()["headline"]
+    assert head["level"] == "unknown" and head["verdict"].startswith("NOT FULLY CHECKED: ")
+    assert "1 check failed in gpudiag itself (ERROR)" in head["verdict"]
+
+
+def test_a_remedy_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = gd.load_run(SAMPLE)
+    whole = gd.diagnose(run)
+    first = whole.advice.recommendations[0].id
+    hit = [replace(r, propose=broken(r.propose)) if r.id == first else r for r in advice.REMEDIES]
+    monkeypatch.setattr("gpudiag.diagnosis.advise", lambda *given: advise(*given, hit))
+    found = gd.diagnose(run)
+    left = [one.id for one in whole.advice.recommendations if one.id != first]
+    assert sorted(one.id for one in found.advice.recommendations) == sorted(left)
+    assert [one["part"] for one in found.to_dict()["errors"]] == [f"remedy {first}"]
+    assert f"Remedy {first} failed with Planted" in found.to_markdown()
+
+
+def test_a_plot_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(PLOTS, "utilization", replace(PLOTS["utilization"], paint=broken(PLOTS["utilization"].paint)))
+    found = gd.diagnose(toy_run())
+    text = found.save(tmp_path / "x.html").read_text()
+    assert "Figure utilization failed with Planted" in text and 'id="figure-memory"' in text
+    assert 'id="figure-utilization"' not in text
+    with pytest.raises(Planted):
+        found.plot.utilization()  # who asks for it alone is told
+
+
+def test_a_section_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SECTIONS, "memory", broken(SECTIONS["memory"]))
+    found = gd.diagnose(toy_run())
+    assert "Section memory failed with Planted" in found.show.memory._repr_html_()
+    text = found.to_markdown()
+    assert text.count("failed with Planted") == 1 and "## Utilization" in text
+
+
+def test_a_headline_sentence_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpudiag.report import headline
+
+    whole = gd.diagnose(toy_run()).to_dict()["headline"]["sentences"]
+    monkeypatch.setattr(headline, "_worst", broken(headline._worst))
+    told = gd.diagnose(toy_run()).to_dict()["headline"]["sentences"]
+    assert (told[0], told[2]) == (whole[0], whole[2]) and told[1].startswith("ERROR: Headline")
+
+
+def test_a_part_of_a_forecast_that_fails_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = gd.load_run(STUDY)
+    monkeypatch.setattr(forecast, "memory_capacity", broken(forecast.memory_capacity))
+    made = gd.what_if(run)
+    assert made.capacity is None and "ERROR: Forecast of memory failed with Planted" in dict(made.gaps)["memory"]
+    assert made.to_dict()["parallel"] and "ERROR" in made.to_markdown()
+    monkeypatch.setattr(forecast, "forecast_parallelism", broken(forecast.forecast_parallelism))
+    bounded = gd.what_if(run)
+    assert all(scenario.bounds_only for scenario in bounded.parallel)
+
+
+def test_who_shows_progress_may_still_cancel() -> None:
+    def cancel(what: str) -> None:
+        raise Planted(what)
+
+    with pytest.raises(Planted):
+        gd.what_if(gd.load_run(STUDY), progress=cancel)
+
+
+def test_a_forecast_that_fails_leaves_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forecast, "observe", broken(forecast.observe))
+    monkeypatch.setattr(forecast, "bounded_scenarios", broken(forecast.bounded_scenarios))
+    text = gd.diagnose(toy_run()).to_markdown()
+    assert "Section forecast failed with Planted" in text and "## Findings" in text
+
+
+@pytest.mark.parametrize("part", ["_totals", "_outcomes"])
+def test_a_quantity_of_a_comparison_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    a, b = toy_run("a"), renamed(toy_run("b"), "b")
+    whole = {q.name for q in gd.compare(a, b).quantities}
+    monkeypatch.setattr(quantities, part, broken(getattr(quantities, part)))
+    pair = gd.compare(a, b)
+    left = {q.name for q in pair.quantities}
+    assert left < whole
+    document = pair.to_dict()
+    jsonschema.validate(document, comparing.documents.schema(), cls=jsonschema.Draft202012Validator)
+    assert [one["part"] for one in document["errors"]] == [f"quantities {part[1:]}"]
+    for text in (pair.to_markdown(), pair.summary()):
+        assert "ERROR" in text and f"Quantities {part[1:]} failed with Planted" in text
+
+
+def test_a_check_of_the_gate_that_fails_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpudiag.comparison import gate
+
+    monkeypatch.setattr(gate, "warm_up", broken(gate.warm_up))
+    document = gd.compare(toy_run("a"), toy_run("b")).to_dict()
+    jsonschema.validate(document, comparing.documents.schema(), cls=jsonschema.Draft202012Validator)
+    assert [c["check"] for c in document["gate"] if c["status"] == "error"] == ["warm-up"]
+    assert "ERROR" in gd.compare(toy_run("a"), toy_run("b")).to_markdown()
+
+
+def test_strict_raises_and_deliberate_errors_keep_their_meaning(no_power: None) -> None:
+    with pytest.raises(Planted):
+        gd.diagnose(toy_run(), strict=True)
+    with faults.strict(), pytest.raises(Planted):
+        gd.diagnose(toy_run())
+    with faults.strict():
+        assert gd.diagnose(toy_run(), strict=False).errors
+    strictly = gd.diagnose(toy_run(), rules=[r for r in RULES if r.topic == "clock"], strict=False)
+    assert strictly.errors  # every measure is made for the profiles
+    for error in (NotMeasurable("no"), MemoryError(), KeyboardInterrupt(), SystemExit(2)):
+
+        def fails(error: BaseException = error) -> None:
+            raise error
+
+        with pytest.raises(type(error)):
+            attempt("part", fails)
+
+
+def test_faults_are_heard_once_and_travel() -> None:
+    with heard() as outer:
+        with heard() as inner:
+            made = [attempt("part", broken(len)) for _ in range(2)]
+        assert isinstance(made[0], Fault) and inner == outer == [made[0]]
+    again = pickle.loads(pickle.dumps(Failed(made[0])))
+    assert again.fault == made[0] and again.reason == Failed(made[0]).reason
+
+
+@pytest.fixture
+def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """Run the command line in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "md", "junit", "github"])
+def test_the_terminal_says_it_in_a_line_and_the_exit_code_stays(gpudiag: Any, no_power: None, format_: str) -> None:
+    code, out, err = gpudiag("diagnose", SAMPLE, "--format", format_)
+    lines = [line for line in err.splitlines() if "ERROR" in line]
+    assert code == 0 and len(lines) == 1 and lines[0].startswith("gpudiag: ERROR: Measure power failed with Planted")
+    assert "--debug" in lines[0] and "Traceback" not in err and "ERROR" in out
+    code, _, err = gpudiag("diagnose", SAMPLE, "--format", format_, "--strict", "--debug", "--fail-on", "info")
+    assert code == 3 and "Traceback" in err and "s3cret-of-the-run" in err
+
+
+def test_other_commands_stand_too(gpudiag: Any, no_power: None, tmp_path: Path) -> None:
+    for command in (["export", SAMPLE, "--to", "openmetrics", "-o", "m.txt"], ["compare", SAMPLE, SAMPLE]):
+        code, _, err = gpudiag(*command)
+        assert code == 0 and err.count("ERROR: Measure power") == 1, command
+        assert gpudiag(*command, "--strict")[0] == 3
+    with pytest.MonkeyPatch.context() as plant:
+        plant.setattr(forecast, "memory_capacity", broken(forecast.memory_capacity))
+        code, out, err = gpudiag("whatif", STUDY)
+        assert code == 0 and "ERROR" in out and "ERROR: Forecast of memory" in err
+
+
+def test_what_nobody_thought_of_is_one_sentence_and_not_exit_1(gpudiag: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpudiag.load._assemble", broken(lambda *given: None))
+    code, out, err = gpudiag("diagnose", SAMPLE)
+    assert code == 3 and not out and len(err.splitlines()) == 1
+    assert "Planted" in err and "gpudiag/load.py:" in err and "report" in err and "s3cret" not in err
+    code, _, err = gpudiag("diagnose", SAMPLE, "--debug")
+    assert code == 3 and "Traceback" in err
+
+
+def test_a_report_stands_and_says_what_failed(gpudiag: Any, tmp_path: Path) -> None:
+    """Planted inside the kernel: a rule, a section and a figure."""
+    notebook = nbformat.read(find_notebook("run_report"), as_version=4)
+    plant = """
+import functools
+from dataclasses import replace
+from gpudiag.measures import power
+from gpudiag.plots import PLOTS
+from gpudiag.report.sections import SECTIONS
+from gpudiag.schemas import schema
+def broken(like):
+    @functools.wraps(like)
+    def fails(*given, **named):
+        raise LookupError("s3" + "cret")
+    return fails
+power._one_gpu = broken(power._one_gpu)
+SECTIONS["ledger"] = broken(SECTIONS["ledger"])
+PLOTS["memory"] = replace(PLOTS["memory"], paint=broken(PLOTS["memory"].paint))
+"""
+    at = next(i for i, cell in enumerate(notebook.cells) if "parameters" in cell.metadata.get("tags", []))
+    notebook.cells.insert(at + 1, nbformat.v4.new_code_cell(plant))
+    nbformat.write(notebook, tmp_path / "planted.ipynb")
+    code, _, err = gpudiag(
+        "report", SAMPLE, "--notebook", tmp_path / "planted.ipynb", "-o", tmp_path / "out", "--debug"
+    )
+    parts = re.findall(r"gpudiag: ERROR: (.+?) failed with LookupError", err)
+    assert code == 0 and parts == ["Measure power", "Section ledger", "Figure memory"]
+    assert "gpudiag/report/show.py:" in err
+    text = (tmp_path / "out" / "report.html").read_text()
+    assert "Section ledger failed with LookupError" in text and "Figure memory failed" in text and "s3cret" not in text
+    document = json.loads((tmp_path / "out" / "diagnosis.json").read_text())
+    assert {v["rule"] for v in document["verdicts"] if v["status"] == "ERROR"} == OF_POWER
+    assert (
+        gpudiag("report", SAMPLE, "--notebook", tmp_path / "planted.ipynb", "-o", tmp_path / "out", "--strict")[0] == 3
+    )
