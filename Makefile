@@ -5,6 +5,7 @@
 # make gallery  every figure from the samples: docs/gallery.md
 # make schemas  regenerate gpudiag/schemas/*.json from the classes of the documents
 # make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
+# make mutants  how many planted faults the tests notice (by hand: an hour)
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done 2>/dev/null)
 CASE ?= hpo-aggressive-pruning
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 
-.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench clean
+.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants clean
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -40,7 +41,7 @@ lab: $(READY)
 	@$(BIN)/gpudiag lab
 
 samples: $(READY)
-	@$(BIN)/python -m gpudiag.simulation data/samples
+	@$(BIN)/python -m data.make_samples data/samples
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/examples/$(CASE)
 
 docs: $(READY)
@@ -76,6 +77,10 @@ bench: $(READY)
 	@$(BIN)/python benchmarks/record.py
 	@$(BIN)/python benchmarks/inspect_folder.py
 	@$(BIN)/python benchmarks/ledger_speed.py
+
+mutants: $(READY)
+	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray>=8.7'
+	@$(BIN)/python benchmarks/mutants.py $(ARGS)
 
 ci:
 	@bash .ci/run

@@ -36,7 +36,7 @@ import gpudiag
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.measures._time.once import sharing
+from gpudiag.memo import MemoRun
 from gpudiag.readers.telemetry import read_telemetry
 from gpudiag.readers.trials import read_trials
 from gpudiag.run import Run, RunInfo
@@ -49,9 +49,9 @@ read = read_trials(trials_csv, timezone="Europe/Berlin"); mark()
 run = Run(gpu=telemetry.gpu, gpus=telemetry.gpus, trials=conform(read.trials, TRIALS),
           studies=conform(read.studies, STUDIES), info=RunInfo(timezone="Europe/Berlin"))
 run = apply_clock(run, establish_clock(run)); mark()
-with sharing():  # as a diagnosis does
-    ledger = measure_ledger(run); mark()
-    costs = measure_costs(run); mark()
+run = MemoRun.of(run)  # as a diagnosis does
+ledger = measure_ledger(run); mark()
+costs = measure_costs(run); mark()
 mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 1024 ** 2)
 wall, cpu = ([b[k] - a[k] for a, b in zip(marks, marks[1:])] for k in (0, 1))
 print(json.dumps({"wall": wall, "cpu": cpu, "mib": mib, "samples": len(run.gpu), "trials": len(run.trials),

@@ -5,18 +5,23 @@
     python benchmarks/read_trials.py --storage postgresql mysql journal
     python benchmarks/read_trials.py --alone --size 5000 50000 500000 --params 4 --reports 6
                                                                 gpudiag alone: how its cost grows
+    python benchmarks/read_trials.py --ways --storage postgresql mysql journal --rounds 3
+                                                                what reading by columns buys over simpler ways
 
 Both read everything, after their imports: Optuna through ``load_study().trials_dataframe()`` and the intermediate
 values of every trial, gpudiag through ``read_trials()``. A side that passes the time limit is printed as such;
-nothing is extrapolated.
+nothing is extrapolated. ``--ways`` reads with what gpudiag falls back on in place of its columns: lines of a journal
+through ``json`` (and ``orjson``, where that is installed), rows of a server one by one or joined to CSV by the server.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
+from importlib.util import find_spec
 
 from large_study import PARAMS, REPORTS, STORAGES, Shape, filled
 
@@ -63,6 +68,34 @@ cells = int(frame.filter(like="params_").notna().to_numpy().sum())
 """,
 }
 SIDES = {"Optuna": OPTUNA, "gpudiag": OURS}
+_LINES = "from gpudiag.readers._studies import journal, journal_cut\njournal_cut.BULK_BYTES = 1 << 62\n"
+JOURNAL_WAYS = {"line by line, json": _LINES}
+if find_spec("orjson"):
+    # Optuna writes NaN and Infinity, which orjson refuses.
+    JOURNAL_WAYS["line by line, orjson"] = (
+        _LINES
+        + """
+import json, orjson, types
+def loads(text):
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)
+journal.json = types.SimpleNamespace(loads=loads)
+"""
+    )
+SERVER_WAYS = {
+    "rows through SQLAlchemy": "optuna_server.DIALECTS = ()\n",
+    "rows through the driver": """
+import pandas as pd
+from gpudiag.readers._studies.optuna_rdb import select_sql
+def select(self, what, table, where="", *, few=False):
+    cursor = self._connection.connection.cursor()
+    cursor.execute(select_sql(what, table, where))
+    return pd.DataFrame.from_records(cursor.fetchall(), columns=list(what))
+optuna_server.ServerDatabase.select = select
+""",
+}
 
 
 def measure(side: dict[str, str], where: str, limit_s: float) -> list[float] | None:
@@ -101,6 +134,24 @@ def compare(kind: str, shape: Shape, sides: tuple[str, ...], rounds: int, limit_
         print("| ratio | {:.0f} | {:.0f} | {:.1f} |".format(*ratios), flush=True)
 
 
+def compare_ways(kind: str, shape: Shape, rounds: int, limit_s: float) -> None:
+    """Print one line per way of reading the same study: medians of ``rounds`` alternating runs."""
+    simpler = JOURNAL_WAYS if kind == "journal" else SERVER_WAYS
+    sides = {"gpudiag": OURS} | {name: OURS | {"imports": OURS["imports"] + code} for name, code in simpler.items()}
+    with filled(kind, shape) as (where, size_mib):
+        runs: dict[str, list[list[float]]] = {name: [] for name in sides}
+        for _ in range(rounds):
+            for name, side in sides.items():
+                runs[name] += [measure(side, where, limit_s) or [float("nan")] * 7]
+    print(f"\n{kind}: {shape.trials:,} trials, {size_mib:.0f} MiB; medians of {rounds}\n")
+    print("| | seconds | CPU seconds | peak MiB |\n|---|--:|--:|--:|")
+    for name, found in runs.items():
+        seconds, cpu, mib = (statistics.median(run[i] for run in found) for i in range(3))
+        print(f"| {name} | {seconds:.2f} | {cpu:.2f} | {mib:.0f} |", flush=True)
+    if len({tuple(run[3:6]) for found in runs.values() for run in found}) > 1:
+        raise SystemExit("the ways read different things")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, nargs="+", default=[5000], help="trials of the study, one after the other")
@@ -108,11 +159,15 @@ def main() -> None:
     parser.add_argument("--params", type=int, default=PARAMS, help="parameters of a trial")
     parser.add_argument("--reports", type=int, default=REPORTS, help="intermediate values of a trial")
     parser.add_argument("--alone", action="store_true", help="gpudiag without Optuna beside it")
+    parser.add_argument("--ways", action="store_true", help="gpudiag's columns against simpler ways of reading")
     parser.add_argument("--rounds", type=int, default=2, help="runs of each side; the fastest counts")
     parser.add_argument("--limit-s", type=float, default=600, help="time limit of one run")
     given = parser.parse_args()
     for kind in given.storage:
         for trials in given.size:
+            if given.ways:
+                compare_ways(kind, Shape(trials, given.params, given.reports), given.rounds, given.limit_s)
+                continue
             compare(
                 kind,
                 Shape(trials, given.params, given.reports),

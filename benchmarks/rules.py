@@ -17,8 +17,9 @@ from planted.base import Gives
 from planted.healthy import healthy_run
 from planted.simulated import faulty_run
 
+from gpudiag.analysis import Analysis
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Rule, Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 RUNS = 200
@@ -28,13 +29,13 @@ MAX_RULE_PCT, MAX_LOUD_PCT = 2.0, 10.0
 
 def judged(run: Run) -> dict[str, Verdict]:
     """Verdict by rule."""
-    return {v.rule: v for v in judge_all(RULES, Profiles(run), check_thresholds(RULES, {}))}
+    return {v.rule: v for v in judge_all(RULES, Analysis(run), check_thresholds(RULES, {}))}
 
 
 def judged_by(run: Run, name: str) -> Verdict:
     """The verdict of one rule."""
     (rule,) = (rule for rule in RULES if rule.id == name)
-    (one,) = judge_all((rule,), Profiles(run), check_thresholds((rule,), {}))
+    (one,) = judge_all((rule,), Analysis(run), check_thresholds((rule,), {}))
     return one
 
 
@@ -80,7 +81,7 @@ def edges_right(rule: Rule) -> tuple[int, int]:
         limit = {} if edge.limit is None else {name: edge.limit}
         thresholds = check_thresholds((rule,), {rule.id: limit})
         for knobs, wanted in ((edge.short, edge.short_gives), (edge.past, edge.past_gives)):
-            (one,) = judge_all((rule,), Profiles(FAULTS[rule.id].make(**knobs)), thresholds)
+            (one,) = judge_all((rule,), Analysis(FAULTS[rule.id].make(**knobs)), thresholds)
             right += gives(one, wanted)
             total += 1
     return right, total

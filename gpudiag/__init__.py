@@ -28,9 +28,15 @@ _HOME = {
     "what_if": "gpudiag.forecast.parallelism.what_if",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+_MODULES = ("measures", "readers", "rules")
+"""Where people add their own: a measure, a reader, a rule."""
+
+__all__ = ["__version__", *sorted([*_HOME, *_MODULES])]
 
 if TYPE_CHECKING:
+    from gpudiag import measures as measures
+    from gpudiag import readers as readers
+    from gpudiag import rules as rules
     from gpudiag.comparison.compare import compare as compare
     from gpudiag.diagnosis import diagnose as diagnose
     from gpudiag.errors import ConfigError as ConfigError
@@ -53,6 +59,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that ``import gpudiag`` loads nothing heavy."""
+    if name in _MODULES:
+        return importlib.import_module(f"gpudiag.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'gpudiag' has no attribute '{name}'")
     value = getattr(importlib.import_module(_HOME[name]), name)

@@ -7,7 +7,7 @@ import re
 import pandas as pd
 
 from gpudiag.readers._batches.log_lines import FAILURES
-from gpudiag.run import Run
+from gpudiag.run_tables import Tables
 
 VISIBLE = frozenset({"cuda_visible_devices", "nvidia_visible_devices", "hip_visible_devices", "visible_devices"})
 NAMED = frozenset(
@@ -21,7 +21,7 @@ _INDEX = re.compile(r"(?:(?:cuda|gpu|gpus|hip|nvidia)[\s:#_-]*)?(\d+)(?:\.0+)?",
 _EVENT = r"(?i)\btrial\s*#?\s*(?P<trial>\d+)\b.*?\b(?:gpu|cuda)\s*[:#]?\s*(?P<gpu>\d+)\b"
 
 
-def declared_gpus(run: Run) -> dict[int, tuple[str, ...]]:
+def declared_gpus(run: Tables) -> dict[int, tuple[str, ...]]:
     """GPUs by row of ``run.trials``, for the trials whose record names some that can be told.
 
     The column ``gpu`` comes first, then attributes and parameters called gpu_id, device, CUDA_VISIBLE_DEVICES
@@ -43,7 +43,7 @@ def declared_gpus(run: Run) -> dict[int, tuple[str, ...]]:
     return found if not known or any(gpu in known for gpus in found.values() for gpu in gpus) else {}
 
 
-def gpus_of_events(run: Run) -> dict[tuple[str, int], tuple[str, ...]]:
+def gpus_of_events(run: Tables) -> dict[tuple[str, int], tuple[str, ...]]:
     """GPUs by study and trial from log lines such as "Trial 3 using GPU 3", where only one study has that trial.
 
     The text of a failure says nothing: an error message counts GPUs within its process.
@@ -75,7 +75,7 @@ class Names:
         self._buses = buses
 
     @classmethod
-    def of(cls, run: Run) -> Names:
+    def of(cls, run: Tables) -> Names:
         return cls(_lookup(run.gpus, "uuid"), _lookup(run.gpus, "bus_id"))
 
     def parse(self, value: object) -> tuple[str, ...]:

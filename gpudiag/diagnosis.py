@@ -11,13 +11,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpudiag.advice import REMEDIES
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.advice.recommendation import Recommendations
+from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly
 from gpudiag.measures import MEASURES
-from gpudiag.measures._time.once import sharing
 from gpudiag.plain_data import json_text, plain
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
 from gpudiag.report import forecast as forecasts
@@ -27,7 +28,7 @@ from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.report.show import Show
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, Verdicts, check_thresholds, judge_all
+from gpudiag.rules.engine import Rule, Severity, Status, Verdict, Verdicts, check_thresholds, judge_all, worst_of
 from gpudiag.rules.presets import preset as preset_thresholds
 from gpudiag.rules.suppression import (
     Applied,
@@ -52,14 +53,14 @@ MOST_FORECAST = 5000
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What the rules concluded about a run, and what it was measured from.
+    """What the rules concluded about a run, and what it was measured from, which ``analysis`` keeps.
 
     ``verdicts``: one a rule, in the order of the rules. ``profiles``: by topic, those that the run
     allows; ``missing``: by topic, why the others are not. ``thresholds``: those in force, by rule id.
     ``strict``: faults of gpudiag are raised; None is what :func:`gpudiag.faults.strict` says.
     """
 
-    run: Run
+    analysis: Analysis
     verdicts: Verdicts
     profiles: Mapping[str, Any]
     missing: Mapping[str, NotMeasurable]
@@ -69,6 +70,11 @@ class Diagnosis:
     suppressions: tuple[Applied, ...] = ()
     left_out: frozenset[str] = frozenset()
     strict: bool | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run that was diagnosed."""
+        return self.analysis.given
 
     @property
     def findings(self) -> Verdicts:
@@ -84,19 +90,32 @@ class Diagnosis:
     @property
     def errors(self) -> tuple[Fault, ...]:
         """Faults of gpudiag itself: measures, rules and remedies that failed, each once."""
+        return self._errors(self.advice)
+
+    def _errors(self, advice: Advice) -> tuple[Fault, ...]:
         measures = [gap.fault for gap in self.missing.values() if isinstance(gap, Failed)]
         rules = [verdict.fault for verdict in self.verdicts if verdict.fault is not None]
-        return tuple(dict.fromkeys((*measures, *rules, *self.advice.errors)))
+        return tuple(dict.fromkeys((*measures, *rules, *advice.errors)))
 
     @property
     def ledger(self) -> Any | None:
         """The profile of the GPU-time ledger, None where it was not measured."""
         return self.profiles.get("ledger")
 
-    @property
+    @cached_property
     def headline(self) -> str:
         """Three sentences: where the time went, what is wrong most, what to do next."""
-        return " ".join(self.document.headline.sentences)
+        document = self.document if "document" in vars(self) else self._built(self._next_advice())
+        return " ".join(document.headline.sentences)
+
+    def _next_advice(self) -> Advice:
+        """The advice on the finding to tell first, which is all that a headline says of it."""
+        known = [verdict for verdict in self.findings if verdict.remedy]
+        place = worst_of((v.rule, v.severity.value, v.caused_by) for v in known)
+        rule = None if place is None else known[place].rule
+        remedies = [one for one in REMEDIES if rule in one.answers]
+        with strictly(self.strict):
+            return advise(self.analysis, self.profiles, self.findings, remedies)
 
     @property
     def recommendations(self) -> Recommendations:
@@ -107,7 +126,7 @@ class Diagnosis:
     def advice(self) -> Advice:
         """The remedies proposed for this run, and what they bring together."""
         with strictly(self.strict):
-            return advise(self.run, self.profiles, self.findings)
+            return advise(self.analysis, self.profiles, self.findings)
 
     def plan(self, ids: Iterable[str] | None = None) -> Plan:
         """The plan of these remedies, by default of all that need not be verified first. Raises ConfigError for an
@@ -136,17 +155,15 @@ class Diagnosis:
         """Sections for a notebook: ``show.findings``, ``show.trials`` ..."""
         return Show(self.document, self._draw, self._sections, self.left_out, self.strict)
 
-    @cached_property
+    @property
     def forecast(self) -> Forecast:
         """What other numbers of trials at once would bring. Raises NotMeasurable where nothing can be said, and for
         studies of so many trials that it takes long: ask for it with :func:`gpudiag.what_if`.
         """
-        from gpudiag.forecast.parallelism.what_if import what_if
-
         if len(self.run.trials) > MOST_FORECAST:
             raise NotMeasurable(f"With {len(self.run.trials):,} trials a forecast takes long.", "Use gpudiag whatif.")
         with strictly(self.strict):
-            return what_if(self.run)
+            return self.analysis.forecast()
 
     @property
     def _sections(self) -> Mapping[str, Section]:
@@ -162,7 +179,7 @@ class Diagnosis:
             raise ConfigError(f"there is no section '{name}'; {nearest(name, SECTIONS)}")
         names = names or set(MINIMAL if minimal else SECTIONS)
         shown = replace(self, left_out=frozenset(SECTIONS) - names - {"masthead"})
-        known = {"advice", "forecast", "document"} & vars(self).keys()
+        known = {"advice", "headline", "document"} & vars(self).keys()
         vars(shown).update({name: vars(self)[name] for name in known})  # the same for any sections, and slow to make
         return shown
 
@@ -226,6 +243,9 @@ class Diagnosis:
     @cached_property
     def document(self) -> Document:
         """All that is said of the run, typed; the same as :meth:`to_dict`."""
+        return self._built(self.advice)
+
+    def _built(self, advice: Advice) -> Document:
         with strictly(self.strict):
             return build(
                 self.run,
@@ -234,10 +254,10 @@ class Diagnosis:
                 rules=self.rules,
                 profiles=self.profiles,
                 missing=self.missing,
-                advice=self.advice,
+                advice=advice,
                 preset=self.preset,
                 suppressions=self.suppressions,
-                errors=self.errors,
+                errors=self._errors(advice),
             )
 
     def _draw(self, name: str) -> Picture | None:
@@ -298,7 +318,6 @@ class Plotter:
         return self.diagnosis.picture(name, width_in=width_in).figure
 
 
-@sharing()
 def diagnose(
     run: Run,
     *,
@@ -343,17 +362,10 @@ def _diagnose(
     entries = _suppressions(suppress, rules)
     if name:
         run = replace(run, info=replace(run.info, name=name))
-    profiles = Profiles(run)
-    verdicts, applied = apply_suppressions(judge_all(rules, profiles, limits), entries, run.info.name, date.today())
-    made: dict[str, Any] = {}
-    missing: dict[str, NotMeasurable] = {}
-    for measure in dict.fromkeys((*MEASURES, *(rule.measure for rule in rules))):
-        topic = measure.__name__.removeprefix("measure_")
-        try:
-            made[topic] = profiles[measure]
-        except NotMeasurable as gap:
-            missing[topic] = gap
-    return Diagnosis(run, Verdicts(verdicts), made, missing, limits, rules, preset, applied, strict=strict)
+    analysis = Analysis(run)
+    verdicts, applied = apply_suppressions(judge_all(rules, analysis, limits), entries, run.info.name, date.today())
+    made, missing = analysis.profiles(dict.fromkeys((*MEASURES, *(rule.measure for rule in rules))))
+    return Diagnosis(analysis, Verdicts(verdicts), made, missing, limits, rules, preset, applied, strict=strict)
 
 
 def _suppressions(given: str | Path | Iterable[Suppression], rules: tuple[Rule, ...]) -> tuple[Suppression, ...]:

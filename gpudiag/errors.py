@@ -15,8 +15,10 @@ The command line prints it and exits with 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import importlib
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 
 class GpudiagError(Exception):
@@ -36,7 +38,7 @@ class InputNotFound(InputError, FileNotFoundError):
     @classmethod
     def run(cls, path: object) -> InputNotFound:
         """The error for a run that is not there."""
-        return cls(f"{path}: no such file or folder; expected a run folder or a run.toml.")
+        return cls(f"{path}: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.")
 
 
 class UnknownInput(InputError):
@@ -55,17 +57,41 @@ class NotMeasurable(GpudiagError):
     """The run lacks what a measure needs.
 
     ``reason`` says what is missing; ``remedy`` says what would have collected it. Rules turn this
-    into a NOT_ASSESSED verdict, so both are written for the person who reads the report.
+    into a NOT_ASSESSED verdict, so both are written for the person who reads the report. Numbers are given as values
+    by name, and both texts are then templates over them:
+    ``NotMeasurable("Only {observed_s} were observed.", "Record for longer.", observed_s=42.0)``.
     """
 
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason if not remedy else f"{reason} {remedy}")
-        self.reason = reason
-        self.remedy = remedy
+    def __init__(self, reason: str, remedy: str = "", /, **values: Any) -> None:
+        super().__init__(reason, remedy)
+        self.values = values
+
+    @property
+    def reason(self) -> str:
+        """What is missing, in words."""
+        return in_words(self.args[0], self.values)
+
+    @property
+    def remedy(self) -> str:
+        """What would have collected it, in words; may be empty."""
+        return in_words(self.args[1], self.values)
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.remedy}".rstrip()
 
 
 class ReportError(GpudiagError, RuntimeError):
     """A notebook cell failed while a report was made."""
+
+
+def in_words(template: str, values: Mapping[str, Any]) -> str:
+    """A template with its values as people read them; without values the text itself.
+
+    Words are made far above this layer, which therefore asks for them by name.
+    """
+    if not values:
+        return template
+    return str(importlib.import_module("gpudiag.display.sentence").render(template, values))
 
 
 def nearest(name: str, legal: Iterable[str]) -> str:

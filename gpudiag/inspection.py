@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.clock import parse_zone
+from gpudiag.folder import walk
 from gpudiag.intake import try_take
-from gpudiag.load import MANIFEST, walk
-from gpudiag.manifest import read_manifest
+from gpudiag.manifest import MANIFEST, read_manifest
 from gpudiag.plain_data import plain
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.base import ReadOptions
-from gpudiag.run import TIME, InputKind, InputRecord, StudyRecord
+from gpudiag.run_tables import TIME, InputKind, InputRecord, StudyRecord
 
 
 def inspect(

@@ -13,9 +13,11 @@ import pandas as pd
 from gpudiag.errors import InputError
 from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.url import is_url
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
+from gpudiag.readers.frames import read_frame
 from gpudiag.readers.identify import EXPECTED, identify
-from gpudiag.run import InputKind, InputRecord, StudyRecord
+from gpudiag.run_tables import InputKind, InputRecord, StudyRecord
 from gpudiag.schema import FINISHED
 
 
@@ -27,32 +29,33 @@ class Intake:
     data: Telemetry | Trials | None
 
 
-def take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
-    """Read one file, folder-shaped input or storage URL with the reader that recognises it.
+def take(given: object, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
+    """Read one input with the reader that recognises it: a file, a folder that is one input, a storage URL, a study
+    in memory or a DataFrame.
 
     Raises InputError (UnknownInput if no reader recognises it) with one sentence.
     """
-    if not isinstance(given, Source) and trial_readers.is_url(given):
-        data = trial_readers.read_url(str(given), options)
-        return Intake(_describe_trials(data, str(given), "trials", ""), data)
+    if isinstance(given, str) and is_url(given):
+        return _described(trial_readers.read_url(given, options), given, "trials", "")
+    if not isinstance(given, str | Path | Source):
+        data = read_frame(given, options) if isinstance(given, pd.DataFrame) else _of_study(given, options)
+        return _described(data, f"<{type(given).__name__}>", "trials", "")
     source = given if isinstance(given, Source) else Source.open(given)
     found = identify(source)
     if found is None:
         raise refuse(source, EXPECTED)
     kind, reader = found
-    data = reader.read(source, options)
-    name = shown_as or str(source.path)
+    return _described(reader.read(source, options), shown_as or str(source.path), kind, source.sha256())
+
+
+def _of_study(given: Any, options: ReadOptions) -> Trials:
+    return trial_readers.read_trials(given, study=options.study, timezone=options.timezone)
+
+
+def _described(data: Telemetry | Trials, path: str, kind: InputKind, sha256: str) -> Intake:
     if isinstance(data, Telemetry):
-        return Intake(_describe_telemetry(data, name, source.sha256()), data)
-    return Intake(_describe_trials(data, name, kind, source.sha256()), data)
-
-
-def take_trials(trials: object, options: ReadOptions) -> Intake:
-    """Read trials from a file, a storage URL, or an Optuna study held in memory."""
-    if isinstance(trials, str | Path):
-        return take(trials, options)
-    data = trial_readers.read_trials(trials, study=options.study, timezone=options.timezone)
-    return Intake(_describe_trials(data, f"<{type(trials).__name__}>", "trials", ""), data)
+        return Intake(_describe_telemetry(data, path, sha256), data)
+    return Intake(_describe_trials(data, path, kind, sha256), data)
 
 
 def try_take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | None = None) -> Intake:

@@ -32,6 +32,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
 
+MANIFEST = "run.toml"
+
 
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value

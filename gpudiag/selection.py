@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudiag.clock import parse_zone
 from gpudiag.declared import declared_gpus
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
-from gpudiag.run import Run
+from gpudiag.run_tables import Tables
 from gpudiag.schema import STATES, text_dtype
 
 if TYPE_CHECKING:
     import pandas as pd
 
+R = TypeVar("R", bound=Tables)
+"""A run, whatever its class: what is selected of it is one again."""
 TIMED = ("gpu", "processes", "host", "events")
 
 
-def between(run: Run, start: str | datetime | None, end: str | datetime | None) -> Run:
+def between(run: R, start: str | datetime | None, end: str | datetime | None) -> R:
     """The run from ``start`` (included) to ``end`` (left out); see :meth:`gpudiag.run.Run.between`."""
     low, high = _moment(run, start, "start"), _moment(run, end, "end")
     if low is not None and high is not None and low >= high:
@@ -56,7 +58,7 @@ def between(run: Run, start: str | datetime | None, end: str | datetime | None) 
     return _changed(run, chosen, f"Selected: {said} ({run.info.timezone}).", between=both)
 
 
-def gpus_only(run: Run, names: Sequence[str | int]) -> Run:
+def gpus_only(run: R, names: Sequence[str | int]) -> R:
     """The run on these GPUs only; see :meth:`gpudiag.run.Run.gpus_only`."""
     known = _gpu_names(run)
     wanted = []
@@ -84,7 +86,7 @@ def gpus_only(run: Run, names: Sequence[str | int]) -> Run:
     return _changed(run, chosen, f"Selected: GPU {', '.join(dict.fromkeys(wanted))} only.", left_out_gpus=others)
 
 
-def study(run: Run, name: str) -> Run:
+def study(run: R, name: str) -> R:
     """The run with one study's trials only; see :meth:`gpudiag.run.Run.study`."""
     legal = [str(known) for known in run.studies["study"]] or [str(known) for known in run.trials["study"].unique()]
     if name not in legal:
@@ -99,7 +101,7 @@ def study(run: Run, name: str) -> Run:
     return _changed(run, chosen, note if len(legal) > 1 else "")
 
 
-def trials_where(run: Run, test: Callable[[pd.DataFrame], Any] | None, equal: dict[str, Any]) -> Run:
+def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict[str, Any]) -> R:
     """The run with some of its trials; see :meth:`gpudiag.run.Run.trials_where`."""
     import pandas as pd
 
@@ -133,7 +135,7 @@ def trials_where(run: Run, test: Callable[[pd.DataFrame], Any] | None, equal: di
     return _changed(run, chosen, note if len(trials) < len(run.trials) else "")
 
 
-def _changed(run: Run, tables: dict[str, pd.DataFrame], note: str, **info: Any) -> Run:
+def _changed(run: R, tables: dict[str, pd.DataFrame], note: str, **info: Any) -> R:
     notes = (*run.info.notes, note) if note else run.info.notes
     return replace(run, **tables, info=replace(run.info, notes=notes, **info))
 
@@ -142,7 +144,7 @@ def _rows(table: pd.DataFrame, keep: pd.Series) -> pd.DataFrame:
     return table[keep].reset_index(drop=True)
 
 
-def _moment(run: Run, moment: str | datetime | None, which: str) -> pd.Timestamp | None:
+def _moment(run: Tables, moment: str | datetime | None, which: str) -> pd.Timestamp | None:
     """A moment in UTC; without a zone it is in the run's."""
     import pandas as pd
 
@@ -184,13 +186,13 @@ def _tighter(new: Any, old: Any, choose: Callable[..., Any]) -> Any:
     return choose(new, old) if new is not None and old is not None else (new if new is not None else old)
 
 
-def _extent(run: Run) -> str:
+def _extent(run: Tables) -> str:
     stamps = [run.gpu["time"], run.trials["start"], run.trials["end"]]
     known = [stamp for column in stamps for stamp in (column.min(), column.max()) if stamp == stamp]
     return f"{min(known)} to {max(known)}" if known else "nowhere: it has no stamps"
 
 
-def _gpu_names(run: Run) -> dict[str, str]:
+def _gpu_names(run: Tables) -> dict[str, str]:
     """Index by index, uuid and bus id."""
     names = {str(gpu): str(gpu) for gpu in run.gpu["gpu"].dropna().unique()}
     names |= {str(gpu): str(gpu) for gpu in run.gpus["gpu"].dropna()}
@@ -201,11 +203,11 @@ def _gpu_names(run: Run) -> dict[str, str]:
     return names
 
 
-def _with_gpu(run: Run, *tables: str) -> list[tuple[str, pd.DataFrame]]:
+def _with_gpu(run: Tables, *tables: str) -> list[tuple[str, pd.DataFrame]]:
     return [(name, getattr(run, name)) for name in tables if "gpu" in getattr(run, name)]
 
 
-def _of_gpus(run: Run, wanted: set[str], left_out: set[str]) -> pd.DataFrame:
+def _of_gpus(run: Tables, wanted: set[str], left_out: set[str]) -> pd.DataFrame:
     """Trials without those whose record names GPUs, and only such as are left out.
 
     The column ``gpu`` names them by index then: uuids of GPUs that are left out mean nothing any more.

@@ -42,7 +42,10 @@ def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("report", "no-run"), "no-run: no such file or folder; expected a run folder or a run.toml."),
+        (
+            ("report", "no-run"),
+            "no-run: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.",
+        ),
         (("report", ".", "no-run"), "no-run: no such file or folder"),
         (("diagnose", "no-run"), "no-run: no such file or folder"),
         (("export", "no-run"), "no-run: no such file or folder"),
@@ -216,11 +219,11 @@ def test_rules_list_and_explain(gpudiag) -> None:
 
 def test_demo_writes_a_run_that_can_be_diagnosed(gpudiag, tmp_path: Path) -> None:
     code, out, _ = gpudiag("demo", "--list")
-    assert code == 0 and "healthy" in out.split()
-    code, out, _ = gpudiag("demo", "--case", "tiny-batch-laptop", "-o", tmp_path / "t")
+    assert code == 0 and out.split() == ["hpo-aggressive-pruning", "healthy", "second-worker"]
+    code, out, _ = gpudiag("demo", "--case", "healthy", "-o", tmp_path / "t")
     assert code == 0 and (tmp_path / "t" / "run.toml").exists()
     code, out, _ = gpudiag("diagnose", tmp_path / "t")
-    assert code == 0 and "590" in out
+    assert code == 0 and "24 trials" in out
     code, _, err = gpudiag("demo", "--case", "helthy")
     assert code == 2 and "did you mean 'healthy'?" in err
 

@@ -115,8 +115,8 @@ def test_fewer_sections_are_of_the_same_advice(toy: Diagnosis) -> None:
 
 
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
-    assert toy.headline.startswith("Of 1.99 GPU-h on 2 GPUs, 49.3 % ran at 50 % utilization or more")
-    assert "7 cracks were seen. It cost at least 0.50 GPU-h. Mend" in toy.headline
+    assert toy.headline.startswith("Of 2 GPU-h on 2 GPUs, 49 % ran at 50 % utilization or more")
+    assert "7 cracks were seen. It cost at least 0.5 GPU-h. Mend" in toy.headline
     assert [toy.fails(level) for level in ("critical", "warning", "info", "never")] == [True, True, True, False]
     mild = diagnose(toy_run(), rules=TOY_RULES[1:])
     assert [mild.fails(level) for level in ("critical", "warning", "info", "never")] == [False, False, True, False]
@@ -183,7 +183,7 @@ def test_save(toy: Diagnosis, tmp_path: Path) -> None:
 def test_it_shows_itself(toy: Diagnosis) -> None:
     shown = repr(toy).splitlines()
     assert shown[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
-    assert shown[-2:] == ["  ■ critical: The toy is broken (0.50 GPU-h)", "  ● note: The toy is dear (2.00 GPU-h)"]
+    assert shown[-2:] == ["  ■ critical: The toy is broken (0.5 GPU-h)", "  ● note: The toy is dear (2 GPU-h)"]
     assert "The toy is broken" in toy._repr_html_() and toy._repr_html_().count("<article") == 2
     assert toy._repr_markdown_().startswith("# toy")
     assert toy.to_markdown().count("## ") >= 10 and "![" not in toy.to_markdown()

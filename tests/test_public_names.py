@@ -36,3 +36,20 @@ def test_public_names_have_docstrings() -> None:
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
         _ = gpudiag.no_such_name
+
+
+EXTENSION_POINTS = {
+    "rules": {"RULES", "Evidence", "NotApplicable", "Rule", "Severity", "Status", "Verdict", "catalogue", "rule"},
+    "measures": {"MEASURES", "PROFILES", "Measure", "Profile", "measure_memory", "measure_trials"},
+    "readers": {"Reader", "ReadOptions", "Telemetry", "Trials"},
+}
+
+
+@pytest.mark.parametrize("module", EXTENSION_POINTS)
+def test_what_people_extend_is_public_by_name(module: str) -> None:
+    public = getattr(gpudiag, module)
+    assert EXTENSION_POINTS[module] <= set(public.__all__)
+    for name in public.__all__:
+        assert getattr(public, name) is not None, name
+    with pytest.raises(AttributeError):
+        _ = public.no_such_name

@@ -19,9 +19,9 @@ import pytest
 import gpudiag as gd
 from gpudiag.cli import main
 from gpudiag.inspection import inspect
-from gpudiag.naming import name_of
 from gpudiag.readers._io.url import shown
 from gpudiag.run import InputRecord
+from gpudiag.run_source import name_of
 
 PASSWORDS = ("Plain9secret", "Pl@in9secret", "Plain:9secret", "Plain/9secret", "Plain#9secret", "Plain?9secret")
 ENCODED = (

@@ -15,14 +15,13 @@ from gpudiag.advice.ranking import rank
 from gpudiag.advice.recommendation import Recommendation, Recommendations
 from gpudiag.advice.remedy import Proposal, Remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.analysis import Analysis
 from gpudiag.display.blocks import Block, Note
 from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
-from gpudiag.measures._time.once import sharing
 from gpudiag.plain_data import clean
 from gpudiag.rules.engine import Verdict, worst_of
-from gpudiag.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,13 +75,12 @@ class Advice(Shown):
         return combine([one.gain for one in chosen], self.bounds)
 
 
-@sharing()
 def advise(
-    run: Run, profiles: Mapping[str, Any], findings: Iterable[Verdict], remedies: Iterable[Remedy] = REMEDIES
+    analysis: Analysis, profiles: Mapping[str, Any], findings: Iterable[Verdict], remedies: Iterable[Remedy] = REMEDIES
 ) -> Advice:
     """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run."""
     findings = tuple(findings)
-    now = Situation.of(run, profiles, findings)
+    now = Situation.of(analysis, profiles, findings)
     bounds = attempt("bounds of gains", lambda: now.bounds)
     if isinstance(bounds, Fault):
         return Advice(Recommendations(_own(findings)), (), Bounds(), (bounds,))

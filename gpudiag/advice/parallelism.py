@@ -10,7 +10,7 @@ from gpudiag.advice.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_l
 from gpudiag.advice.gains import fill_gain
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, remedy
 from gpudiag.advice.situation import Situation
-from gpudiag.rules.wording import count
+from gpudiag.display.format import plural
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 START_UP_SHARE_PCT = 10.0
@@ -217,7 +217,7 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
     fits, chance = bool(row["hard_fit"].iloc[0]), capacity.overflow(each)
     told = "fit" if fits else "do not fit"
     return fits, (
-        f"The largest {count(each, 'trial')} {told} together; at a moment {each} at once exceed the memory in at most "
+        f"The largest {plural(each, 'trial')} {told} together; at a moment {each} at once exceed the memory in at most "
         f"{chance.high:.1f} % of cases."
     )
 

@@ -103,8 +103,8 @@ class Plan(Shown):
 
     def _predicted(self) -> list[Block]:
         rows = tuple(
-            (p.measure, Number(quantity(p.baseline, p.unit)), Number(quantity(p.low, p.unit)),
-             Number(quantity(p.high, p.unit)), one.id)
+            (p.measure, Number(quantity(p.baseline, p.unit, exact=True)), Number(quantity(p.low, p.unit, exact=True)),
+             Number(quantity(p.high, p.unit, exact=True)), one.id)
             for one in self.remedies for p in one.predictions
         )  # fmt: skip
         return [Table(("Measure", "Now", "At least", "At most", "After"), rows, "What is predicted.")] if rows else []

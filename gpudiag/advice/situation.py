@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.advice.capacity import FULL_PCT
 from gpudiag.advice.gains import Bounds, bounds_of
 from gpudiag.advice.remedy import Check, Prediction
+from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures.base import facts
 from gpudiag.rules.engine import Status, Verdict
-from gpudiag.run import Run
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -40,13 +40,14 @@ class Situation:
     dataloader: DataLoader
     profiles: Mapping[str, Any]
     found: Mapping[str, Verdict]
-    run: Run
+    analysis: Analysis
 
     @classmethod
-    def of(cls, run: Run, profiles: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Situation:
+    def of(cls, analysis: Analysis, profiles: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Situation:
         """The situation after a diagnosis."""
         found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
-        return cls(run.info.settings, run.info.dataloader, profiles, found, run)
+        info = analysis.run.info
+        return cls(info.settings, info.dataloader, profiles, found, analysis)
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -56,38 +57,37 @@ class Situation:
     @cached_property
     def capacity(self) -> MemoryCapacity | None:
         """How many trials fit into memory; None where nobody can tell the memory of single trials."""
-        from gpudiag.forecast.memory.capacity import memory_capacity
-
-        if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
+        if not self._forecast_soon:
             return None
         try:
-            made = memory_capacity(self.run)
+            made = self.analysis.capacity
         except NotMeasurable:
             return None
         return None if made.reason else made
 
     def forecast(self, k: int) -> Scenario | None:
         """What k trials at once would bring; None where nothing is known of their throughput."""
-        from gpudiag.forecast.parallelism.what_if import what_if
-
-        if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
+        if not self._forecast_soon:
             return None
         try:
-            made = what_if(self.run, parallel=[k])
+            made = self.analysis.forecast(k)
         except NotMeasurable:
             return None
         return next((one for one in made.parallel if one.k == k), None)
 
     def replay(self, pruner: PrunerSpec) -> PrunerReplay | None:
         """What another pruner would have done with the recorded curves; None where none were recorded."""
-        from gpudiag.forecast.pruning.replay import replay_pruner
-
-        if not 0 < len(self.run.trials) <= MAX_FORECAST_TRIALS:
+        if not self._forecast_soon:
             return None
         try:
-            return replay_pruner(self.run, pruner)
+            return self.analysis.replay(pruner)
         except (NotMeasurable, ConfigError):
             return None
+
+    @property
+    def _forecast_soon(self) -> bool:
+        """True if a forecast takes no longer than the diagnosis did."""
+        return 0 < len(self.analysis.run.trials) <= MAX_FORECAST_TRIALS
 
     @cached_property
     def _facts(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.alignment.scan import REACH_S, Scan
-from gpudiag.run import Confidence
+from gpudiag.run_tables import Confidence
 
 QUARTER_S = 900.0
 """Every zone of the world is a multiple of 15 minutes from UTC."""

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
-from gpudiag.readers._io.url import shown
+from gpudiag.readers._io.url import is_url, shown
 
 MANY = ("--telemetry", "--artifacts")
 
@@ -32,14 +32,14 @@ def check_output(folder: Path) -> None:
         raise ConfigError(f"{folder}: cannot be written to, because {there} {why}; choose another -o.") from error
 
 
-def existing_run(run: Path | None) -> Path | None:
+def existing_run(run: str | None) -> str | None:
     """The run, for typer; raises InputNotFound at once where there is nothing, before seconds of imports."""
-    if run is not None and not run.exists():
+    if run is not None and not is_url(run) and not Path(run).exists():
         raise InputNotFound.run(shown(run))
     return run
 
 
-def existing_runs(runs: list[Path] | None) -> list[Path]:
+def existing_runs(runs: list[str] | None) -> list[str]:
     """The runs, as :func:`existing_run`; never None, which some versions of typer do not take back."""
     for run in runs or []:
         existing_run(run)
@@ -49,11 +49,14 @@ def existing_runs(runs: list[Path] | None) -> list[Path]:
 def check_given(*inputs: object) -> None:
     """Raise ConfigError where none of the inputs was given."""
     if not any(inputs):
-        raise ConfigError("no run given; expected a run folder, a run.toml, or --telemetry FILE and --trials FILE.")
+        raise ConfigError(
+            "no run given; expected a run folder, a run.toml, files or a storage URL, "
+            "or --telemetry FILE and --trials FILE."
+        )
 
 
 def run_inputs(
-    run: Path | None,
+    run: list[str] | None,
     telemetry: list[str] | None,
     trials: str | None,
     artifacts: list[str] | None,
@@ -62,19 +65,36 @@ def run_inputs(
     columns: str = "",
     period_s: float | None = None,
 ) -> dict[str, Any]:
-    """The choice of inputs as arguments of load_run."""
+    """The choice of inputs as arguments of load_run. Raises ConfigError where none was given."""
     check_given(run, telemetry, trials, artifacts)
+    return named_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period_s)
+
+
+def named_inputs(
+    run: list[str] | None,
+    telemetry: list[str] | None,
+    trials: str | None,
+    artifacts: list[str] | None,
+    study: str | None,
+    timezone: str | None,
+    columns: str = "",
+    period_s: float | None = None,
+) -> dict[str, Any]:
+    """What was given of these, as arguments of load_run."""
     given = {"telemetry": telemetry, "trials": trials, "artifacts": artifacts, "study": study, "timezone": timezone}
     told: dict[str, Any] = {"columns": list(names(columns)), "period_s": period_s}
-    return {"path": str(run or ""), **{name: value for name, value in {**given, **told}.items() if value}}
+    named = {"source": run if run and len(run) > 1 else "".join(run or [])}
+    return named | {name: value for name, value in {**given, **told}.items() if value}
 
 
-def suppression_file(given: Path | None, run: Path | None) -> str:
-    """The gpudiag.toml in force: the one given, else beside run.toml, else in the working folder; '' for none."""
+def suppression_file(given: Path | None, run: list[str] | None) -> str:
+    """The gpudiag.toml in force: the one given, else beside run.toml or the files, else here; '' for none."""
     if given is not None:
         return str(given)
-    beside = [run if run.is_dir() else run.parent] if run is not None else []
-    found = (folder / "gpudiag.toml" for folder in (*beside, Path()))
+    paths = [Path(one) for one in run or [] if not is_url(one)]
+    found = (
+        folder / "gpudiag.toml" for folder in (*(path if path.is_dir() else path.parent for path in paths), Path())
+    )
     return next((str(path) for path in found if path.is_file()), "")
 
 

@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._arguments import existing_run
+from gpudiag.cli._arguments import existing_runs
 
 Parameters = Annotated[
     list[str] | None, typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="notebook parameter; repeatable")
 ]
 RunPath = Annotated[
-    Path | None,
-    typer.Argument(metavar="RUN", help="run folder or run.toml", show_default=False, callback=existing_run),
+    list[str] | None,
+    typer.Argument(
+        metavar="RUN",
+        help="a run folder, a run.toml, or files and storage URLs of one run",
+        show_default=False,
+        callback=existing_runs,
+    ),
 ]
 Telemetry = Annotated[list[str] | None, typer.Option("--telemetry", metavar="FILE...", help="logs of GPU metrics")]
 Trials = Annotated[str | None, typer.Option("--trials", metavar="URL|FILE", help="study or trial table")]

@@ -18,10 +18,11 @@ LEVELS = ("regression", "invalid", "never")
 
 def compare(
     baseline: Annotated[
-        Path, typer.Argument(metavar="A", help="baseline: run folder or run.toml", callback=existing_run)
+        str,
+        typer.Argument(metavar="A", help="baseline: run folder, run.toml, file or storage URL", callback=existing_run),
     ],
     experiments: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="B [C ...]", help="experiments against that baseline", callback=existing_runs),
     ],
     plan: Annotated[

@@ -16,7 +16,9 @@ from gpudiag.interpreter import module_command
 
 
 def lab(
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="run folder or run.toml", show_default=False)] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="folder, run.toml, file or URL", show_default=False)
+    ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="where the copies are kept, and found again next time")
     ] = Path("gpudiag-lab"),
@@ -34,7 +36,7 @@ def lab(
     if find_spec("jupyterlab") is None:
         raise ConfigError("JupyterLab is not installed; install it with: pip install 'gpudiag[lab]'")
     check_output(output)
-    chosen = existing_run(Path(run) if run is not None else None)
+    chosen = existing_run(run)
     from gpudiag.report.copies import copy_all, kept_about_others
 
     made = copy_all(output, chosen)

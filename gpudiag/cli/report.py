@@ -14,8 +14,8 @@ from gpudiag.cli._arguments import (
     check_output,
     existing_runs,
     folder_name,
+    named_inputs,
     one_of,
-    run_inputs,
     suppression_file,
 )
 from gpudiag.cli._console import console_for, spinner
@@ -36,13 +36,17 @@ from gpudiag.cli._options import (
 from gpudiag.errors import ConfigError
 
 LEVELS = ("critical", "warning", "info", "never")
+INPUTS = ("run_path", "telemetry", "trials", "artifacts")
+"""Parameters of notebooks by which ``-p`` names inputs."""
 
 
 def report(
     runs: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
-            metavar="RUN...", help="run folders or run.toml; a folder of runs is all of them", callback=existing_runs
+            metavar="RUN...",
+            help="run folders or run.toml, each a run, a folder of runs all of them; or files and URLs of one run",
+            callback=existing_runs,
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: reports/NAME")] = None,
@@ -62,19 +66,22 @@ def report(
     debug: Debug = False,
 ) -> None:
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
-    check_given(runs, telemetry, trials, artifacts)
+    parameters = assignments(parameter or [])
+    check_given(runs, telemetry, trials, artifacts, *(parameters.get(name) for name in INPUTS))
     one_of("--fail-on", fail_on, LEVELS)
     from gpudiag.report.batch import left_out, plan_jobs
     from gpudiag.report.notebooks import errors_of, find_notebook, has_parameter
+    from gpudiag.run_source import as_runs, is_whole
 
     with telling(debug=debug, strict=strict) as faults:
-        planned = plan_jobs(runs or [])
+        whole = [Path(str(one[0])) for one in as_runs(runs or []) if is_whole(one[0])]
+        planned = plan_jobs(whole)
         chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
-        options = {name: value for name, value in chosen.items() if value} | assignments(parameter or [])
+        options = {name: value for name, value in chosen.items() if value} | parameters
         if len(planned) > 1:
             if telemetry or trials or artifacts:
                 raise ConfigError("got several runs and single inputs as well; give one or the other.")
-            unread = [str(path) for run in runs or [] for path in left_out(run)]
+            unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
                 typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
             given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
@@ -83,9 +90,10 @@ def report(
                 held = read_faults(errors_of((output or Path("reports")) / job.folder))
                 faults += [replace(fault, part=f"{job.folder}: {fault.part}") for fault in held]
         else:
-            run = planned[0].run if planned else None
-            inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
-            options |= {("run_path" if name == "path" else name): value for name, value in inputs.items()}
+            run = [str(planned[0].run)] if planned else runs or []
+            inputs = named_inputs(run, telemetry, trials, artifacts, study, timezone)
+            options = {"run_path": ""} | options if has_parameter(find_notebook(notebook), "run_path") else options
+            options |= _as_parameters(inputs, find_notebook(notebook))
             known = suppression_file(suppress, run)
             if known and (suppress or has_parameter(find_notebook(notebook), "suppress")):
                 options = {"suppress": known} | options
@@ -120,20 +128,37 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     return level
 
 
+def _as_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
+    """The inputs as parameters of the notebook: one without ``run_path`` gets those files of the run that it names."""
+    from gpudiag.report.copies import inputs_by_kind
+    from gpudiag.report.notebooks import has_parameter
+
+    source = inputs.pop("source")
+    if not source:
+        return inputs
+    if has_parameter(notebook, "run_path"):
+        return {"run_path": source} | inputs
+    if inputs.keys() & {"telemetry", "trials", "artifacts"}:
+        raise ConfigError("got a run and single inputs as well; give one or the other.")
+    kept = {name: value for name, value in inputs_by_kind(source).items() if value and has_parameter(notebook, name)}
+    if not kept.keys() & set(INPUTS):
+        raise ConfigError(f"the run holds nothing that notebook {notebook.stem} takes; give it with -p NAME=VALUE.")
+    return kept | inputs
+
+
 def _name(parameters: dict[str, Any]) -> str:
     """The folder of a report that was given none: as the run is called."""
-    from gpudiag.load import MANIFEST
-    from gpudiag.manifest import read_manifest
-    from gpudiag.naming import name_of
+    from gpudiag.manifest import MANIFEST, read_manifest
+    from gpudiag.run_source import is_whole, name_of
 
-    path = Path(parameters.get("run_path") or ".")
-    if parameters.get("run_path"):
-        folder = path if path.is_dir() else path.parent
-        manifest = path if path.is_file() else folder / MANIFEST
+    run = parameters.get("run_path") or ""
+    if is_whole(run):
+        folder = Path(run) if Path(run).is_dir() else Path(run).parent
+        manifest = Path(run) if Path(run).is_file() else folder / MANIFEST
         named = read_manifest(manifest).name if manifest.is_file() else ""
         return folder_name(named or name_of([folder]))
-    given = [parameters.get(kind) or [] for kind in ("telemetry", "trials", "artifacts")]
-    inputs = [one for kind in given for one in (kind if isinstance(kind, list) else [kind])]
+    given = [run, *(parameters.get(kind) or [] for kind in ("telemetry", "trials", "artifacts"))]
+    inputs = [one for kind in given for one in (kind if isinstance(kind, list) else [kind]) if one]
     return folder_name(name_of(inputs, parameters.get("study")))
 
 

@@ -27,7 +27,6 @@ from gpudiag.comparison.work import Consistency, consistency
 from gpudiag.display.format import safe
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.faults import Fault, attempt, heard
-from gpudiag.measures._time.once import sharing
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import comparison as reports
@@ -254,7 +253,6 @@ class Comparisons(Sequence[Comparison]):
         return f"<Comparisons: {', '.join(f'{pair.experiment.name} {pair.verdict}' for pair in self.pairs)}>"
 
 
-@sharing()
 def compare(
     baseline: Run | Diagnosis | str | Path,
     experiment: Run | Diagnosis | str | Path | Sequence[Run | Diagnosis | str | Path],
@@ -301,7 +299,7 @@ def _pairs(baseline: Side, sides: list[Side], plan: Plan | None) -> tuple[Compar
     for side, matched, gate, numbers, faults in zip(sides, matches, gates, verdicts, failures, strict=True):
         with heard() as more:
             pair = _pair(baseline, side, matched, gate, tuple(numbers), plan)
-        errors = (*baseline.profiles.failed, *side.profiles.failed, *faults, *more)
+        errors = (*baseline.analysis.failed, *side.analysis.failed, *faults, *more)
         out.append(replace(pair, errors=tuple(dict.fromkeys(errors))))
     return tuple(out)
 
@@ -347,8 +345,7 @@ def _told_apart(baseline: Side, sides: list[Side]) -> list[Side]:
         if name in taken:
             suffix = "experiment" if len(sides) == 1 else f"experiment {place + 1}"
             name = f"{name} ({suffix})"
-            run = replace(side.run, info=replace(side.run.info, name=name))
-            side = Side(run, side.profiles)
+            side = Side(side.analysis, name)
         taken.add(name)
         out.append(side)
     return out

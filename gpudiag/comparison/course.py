@@ -22,7 +22,7 @@ def _course(side: Side, column: str) -> pd.DataFrame:
     run = side.run
     if column not in run.gpu or not run.gpu[column].notna().any():
         return pd.DataFrame({"gpu": [], "time": [], "value": [], "weight_s": [], "start_us": []})
-    samples = power_cells(run.gpu) if column == "power_w" else cells(run.gpu, column)
+    samples = power_cells(run) if column == "power_w" else cells(run, column)
     if column == "power_w" and (power := side.get("power")) is not None:
         limit = of_its_gpu(samples, power.per_gpu["plausible_w"])
         samples = samples[~(samples[column] > limit)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import pandas as pd
 
 from gpudiag.advice.recommendation import FINDINGS
+from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import effective_thresholds
 from gpudiag.errors import InputError
 from gpudiag.measures import MEASURES
@@ -18,7 +19,7 @@ from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Status, judge_all
+from gpudiag.rules.engine import Status, judge_all
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
@@ -33,10 +34,10 @@ LEAST_UNIQUE = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A run and what was measured of it, each at most once and only when asked for."""
+    """A run, by the name that sentences give it, and what was measured of it."""
 
-    run: Run
-    profiles: Profiles
+    analysis: Analysis
+    name: str
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: str, make: Callable[[], T]) -> T:
@@ -46,12 +47,12 @@ class Side:
         return cast(T, self.kept[key])
 
     @property
-    def name(self) -> str:
-        return self.run.info.name
+    def run(self) -> Run:
+        return self.analysis.run
 
     def get(self, topic: str) -> Any | None:
         """The profile of a topic, None where the run lacks the data."""
-        return self.profiles.get(_measure(topic))
+        return self.analysis.get(_measure(topic))
 
     def facts(self, topic: str) -> Mapping[str, Mapping[str, Any]]:
         """The measures of a topic as the document of a diagnosis holds them; empty where not measured.
@@ -67,7 +68,7 @@ class Side:
 
     @cached_property
     def _findings(self) -> Mapping[str, Mapping[str, Any]]:
-        verdicts = judge_all(RULES, self.profiles, effective_thresholds(self.run, RULES, ""))
+        verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES, ""))
         told = {Status.FOUND: 1, Status.CLEAR: 0}
         return {v.rule: {"value": told.get(v.status), "unit": "1"} for v in verdicts}
 
@@ -123,12 +124,12 @@ def as_side(given: Run | Diagnosis | str | Path, role: str) -> Side:
 
         given = load_run(given)
     if isinstance(given, Run):
-        side = Side(given, Profiles(given))
-    elif hasattr(given, "run") and hasattr(given, "profiles"):
-        made = {measure: given.profiles[topic] for topic, measure in _topics().items() if topic in given.profiles}
-        side = Side(given.run, Profiles(given.run, {**made}))
+        analysis = Analysis(given)
+    elif hasattr(given, "analysis"):
+        analysis = given.analysis
     else:
         raise InputError(f"the {role} must be a run, a diagnosis or the path of a run, but got {given!r}.")
+    side = Side(analysis, analysis.run.info.name)
     if side.run.trials.empty and side.run.gpu.empty:
         raise InputError(
             f"the {role} '{side.name}' holds neither trials nor GPU telemetry, so there is nothing to compare; "

@@ -45,4 +45,4 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, list):
         shown = ", ".join(_value(name, item) for item in value[:MAX_ITEMS])
         return f"{shown} and {len(value) - MAX_ITEMS} more" if len(value) > MAX_ITEMS else shown or "none"
-    return named(name, value)
+    return named(name, value, exact=True)

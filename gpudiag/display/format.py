@@ -1,16 +1,22 @@
-"""How numbers are written: one place, so that every output says the same thing the same way."""
+"""How numbers are written: the one place for it, so that every output says the same thing the same way.
+
+A share, a number of GPU-hours and an energy have two forms: as read in a sentence (``97 %``), and, with
+``exact``, as checked in a table or beside a threshold (``97.4 %``). All others have one.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, tzinfo
-from typing import Any
+from typing import Any, TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpudiag.units import UNITS, unit_of
 
 UNKNOWN = "–"
+MIB_PER_GIB = 1024
 _WORDS = {"gpu": "GPU", "cpu": "CPU", "ram": "RAM", "util": "utilization", "mem": "memory", "temp": "temperature"}
 # C0/C1 controls (a terminal would obey them) and the marks that reorder text on screen.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -21,32 +27,38 @@ def safe(text: object) -> str:
     return _UNSAFE.sub("", str(text).replace("\n", " ").replace("\t", " "))
 
 
-def quantity(value: Any, unit: str = "1") -> str:
+def quantity(value: Any, unit: str = "1", *, exact: bool = False) -> str:
     """A value with its unit, at a precision that a reader can use; unknown is a dash."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return UNKNOWN
+    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if not isinstance(value, int | float):
+    if value is not None and not isinstance(value, int | float):
         return safe(value)
+    if not _known(value):
+        return UNKNOWN
     if unit == "%":
-        return percent(value)
-    if unit == "s":
-        return duration(value)
-    if unit == "h" and abs(value) < 1e9:
-        return duration(value * 3600)
-    if unit in ("GPU-h", "slot-h"):
-        return hours(value, unit)
-    if unit in ("GPU-s", "slot-s"):
-        return hours(value / 3600, unit.replace("-s", "-h"))
+        return share(value, exact=exact)
+    if unit in _SECONDS:
+        return duration(value * _SECONDS[unit])
+    if unit in ("GPU-h", "slot-h", "GPU-s", "slot-s"):
+        kind, _, size = unit.partition("-")
+        return hours(value / (3600 if size == "s" else 1), f"{kind}-h", exact=exact)
     if unit in ("MiB", "GiB"):
-        return memory(value * (1024 if unit == "GiB" else 1))
+        return memory(value * (MIB_PER_GIB if unit == "GiB" else 1))
+    if unit in _KWH:
+        return energy(value * _KWH[unit], exact=exact)
+    if unit in ("x", "×"):
+        return times(value, exact=exact)
     return number(value) if unit == "1" else f"{number(value)} {unit}"
 
 
-def named(name: str, value: Any) -> str:
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+_KWH = {"J": 1 / 3.6e6, "Wh": 1e-3, "kWh": 1.0}
+
+
+def named(name: str, value: Any, *, exact: bool = False) -> str:
     """A value whose unit is in its name: ``named("mean_power_w", 212.4)`` is '212 W'."""
-    return quantity(value, unit_of(name))
+    return quantity(value, unit_of(name), exact=exact)
 
 
 def label(name: str) -> str:
@@ -65,42 +77,60 @@ def split_unit(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def number(value: float) -> str:
+def number(value: float | None) -> str:
     """Three significant digits, thousands set apart; whole numbers whole."""
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
+    if not _known(value):
+        return UNKNOWN
     if abs(value) >= 1e15:
         return f"{value:.2e}"
-    if abs(value) >= 100:
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    if abs(value) >= 99.95:
         return f"{value:,.0f}"
     digits = 2 - math.floor(math.log10(abs(value)))
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".") if digits <= 6 else f"{value:.2e}"
+    return _bare(value, digits) if digits <= 6 else f"{value:.2e}"
 
 
-def percent(value: float) -> str:
-    """One decimal where it says something: 86.5 %, 84 %, below 0.1 %."""
-    if 0 < abs(value) < 0.1:
-        return "under 0.1 %" if value > 0 else "over -0.1 %"
-    if 99.9 < value < 100:
-        return "over 99.9 %"
-    return f"{value:.1f}".removesuffix(".0") + " %"
+def share(pct: float | None, *, exact: bool = False) -> str:
+    """'97 %', one decimal below ten: '8.6 %'; exact '97.4 %'. What is not 0 or 100 % never reads so."""
+    if not _known(pct):
+        return UNKNOWN
+    if pct < 0:
+        return f"{_least(-pct, '>')}-{_bare(max(-pct, 0.1), _share_digits(-pct, exact))} %"
+    digits = _share_digits(pct, exact)
+    most = 100 - 10**-digits
+    if most + 0.5 * 10**-digits <= pct < 100:
+        return f"> {most:.{digits}f} %"
+    return f"{_least(pct, '<')}{_bare(max(pct, 0.1) if pct else 0, digits)} %"
 
 
-def share(value: Any) -> str:
-    """A percentage for a column of percentages: always one decimal."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.1f} %"
+def _share_digits(pct: float, exact: bool) -> int:
+    return 1 if pct < 9.95 or (exact and pct < 999.95) else 0
 
 
-def duration(seconds: float) -> str:
-    """Two units at most: 0.7 s, 41 s, 9 min 11 s, 2 h 05 min, 3 d 4 h."""
+def _least(pct: float, sign: str) -> str:
+    return f"{sign} " if 0 < pct < 0.1 else ""
+
+
+def points(difference: float | None) -> str:
+    """A difference of two shares, or a change in percent, with its sign: '+4.5 %', '-12 %'."""
+    return _signed(difference, share)
+
+
+def duration(seconds: float | None) -> str:
+    """Two units at most: 0.7 ms, 41 s, 9 min 11 s, 2 h 05 min, 3 d 4 h."""
+    if not _known(seconds):
+        return UNKNOWN
     if seconds < 0:
         return "-" + duration(-seconds)
     if seconds > 1e12:
         return f"{seconds:.2e} s"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms" if seconds else "0 s"
+    if 0 < seconds < 1e-6:
+        return "< 0.001 ms"
+    if 0 < seconds < 0.9995:
+        return f"{number(seconds * 1000)} ms"
     if seconds < 9.95:
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
+        return f"{_bare(seconds, 1)} s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -114,34 +144,166 @@ def duration(seconds: float) -> str:
 def _two(value: int, base: int, big: str, small: str) -> str:
     high, low = divmod(value, base)
     width = 2 if base == 60 else 1
-    return f"{high} {big} {low:0{width}d} {small}" if low else f"{high} {big}"
+    return f"{high:,} {big} {low:0{width}d} {small}" if low else f"{high:,} {big}"
 
 
-def hours(value: float, unit: str = "GPU-h") -> str:
-    """Hours of a GPU or of a slot; seconds below a hundredth of an hour."""
+def shift(seconds: float | None) -> str:
+    """A difference of two clocks, to the second and with its sign: '+8 h', '-3 h 30 min', '+5 h 45 s', '0 h'."""
+    if not _known(seconds):
+        return UNKNOWN
+    whole, rest = divmod(round(abs(seconds)), 3600)
+    minutes, left = divmod(rest, 60)
+    parts = [f"{value} {unit}" for value, unit in ((whole, "h"), (minutes, "min"), (left, "s")) if value]
+    return ("+" if seconds > 0 else "-") + " ".join(parts) if parts else "0 h"
+
+
+def hours(value: float | None, unit: str = "GPU-h", *, exact: bool = False) -> str:
+    """'0.13 GPU-h', '47 GPU-h'; below a hundredth of an hour '23 GPU-s'; exact '47.3 GPU-h'."""
+    if not _known(value):
+        return UNKNOWN
     if 0 < abs(value) < 0.01:
-        return f"{value * 3600:.0f} {unit.replace('-h', '-s')}"
-    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
-    return f"{value:,.{decimals}f} {unit}" if value else f"0 {unit}"
+        return f"{_few(value * 3600)} {unit.replace('-h', '-s')}"
+    return f"{_few(value, exact=exact)} {unit}"
 
 
-def memory(mib: float) -> str:
-    """MiB, from one GiB on in GiB."""
-    return f"{mib:.0f} MiB" if abs(mib) < 1024 else f"{mib / 1024:.1f} GiB"
+def energy(kwh: float | None, *, exact: bool = False) -> str:
+    """'0.11 Wh', '1.4 kWh'."""
+    if not _known(kwh):
+        return UNKNOWN
+    return f"{_few(kwh * 1000, exact=exact)} Wh" if abs(kwh) < 0.9995 else f"{_few(kwh, exact=exact)} kWh"
 
 
-def interval(low: Any, high: Any, unit: str = "1") -> str:
-    """'81.1–90.6 %'; a dash where a bound is unknown."""
-    if any(v is None or not math.isfinite(v) for v in (low, high)):
+def _few(value: float, *, exact: bool = False) -> str:
+    """Two decimals below 1, one below 10, none above; exact has one digit more below 1,000."""
+    if 0 < abs(value) < 0.01:
+        return f"{'< ' if value > 0 else '> -'}0.01"
+    more = 1 if exact and abs(value) < 999.95 else 0
+    size = abs(value)
+    digits = 2 if size < 0.995 else 1 + more if size < 9.95 else more
+    return _bare(value, digits)
+
+
+def memory(mib: float | None) -> str:
+    """'640 MiB', from one GiB on '23.1 GiB'."""
+    if not _known(mib):
+        return UNKNOWN
+    if 0 < abs(mib) < 0.05:
+        return f"{'< ' if mib > 0 else '> -'}0.1 MiB"
+    if abs(mib) < 1023.5:
+        return f"{_bare(mib, 1 if abs(mib) < 9.95 else 0)} MiB"
+    gib = mib / MIB_PER_GIB
+    return f"{gib:,.{1 if abs(gib) < 999.95 else 0}f} GiB"
+
+
+def times(factor: float | None, *, exact: bool = False) -> str:
+    """A ratio: '1.3×', near or below 1 with two decimals, '0.87×'; exact always with two, '1.27×'."""
+    if not _known(factor):
+        return UNKNOWN
+    if 0 < factor < 0.01:
+        return "< 0.01×"
+    digits = 2 if exact or factor < 1.095 else 1 if factor < 9.95 else 0
+    return f"{factor:,.{digits}f}×" if exact else f"{_bare(factor, digits)}×"
+
+
+def precise(value: float | None, unit: str = "1") -> str:
+    """At least three significant digits: for two values that stand beside their ratio."""
+    if not _known(value) or value <= 0:
+        return quantity(value, unit)
+    if unit in ("GPU-h", "GPU-s"):
+        seconds = value * (3600 if unit == "GPU-h" else 1)
+        return f"{number(seconds)} GPU-s" if seconds < 36 else f"{number(seconds / 3600)} GPU-h"
+    if unit == "MiB":
+        return f"{number(value)} MiB" if value < 1023.5 else f"{number(value / MIB_PER_GIB)} GiB"
+    if unit in _KWH:
+        kwh = value * _KWH[unit]
+        return f"{number(kwh)} kWh" if kwh >= 0.9995 else f"{number(kwh * 1000)} Wh"
+    if unit in _SECONDS and 1 <= value * _SECONDS[unit] < 60:
+        return f"{number(value * _SECONDS[unit])} s"
+    return f"{number(value)} %" if unit == "%" and 0.1 <= value < 99.95 else quantity(value, unit, exact=True)
+
+
+def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """A ratio, index or correlation as a bare number, two decimals always: '0.87', '1.27 (1.19–1.35)'."""
+    text = UNKNOWN if not _known(value) else f"{value + 0.0:,.2f}"
+    return f"{text} ({ratio(low)}–{ratio(high)})" if _known(low) and _known(high) else text
+
+
+def gain(factor: float | None, low: float | None, high: float | None) -> str:
+    """'1.3× faster (1.2–1.5×)'."""
+    if not _known(factor):
+        return UNKNOWN
+    bounds = f" ({interval(low, high, '×')})" if _known(low) and _known(high) else ""
+    return f"{times(factor)} {'faster' if factor >= 1 else 'as fast'}{bounds}"
+
+
+def p_value(p: float | None) -> str:
+    """A probability under chance: '0.03', '0.0004', '< 0.0001'."""
+    if not _known(p):
+        return UNKNOWN
+    if p < 1e-4:
+        return "< 0.0001"
+    return f"{p:.2f}" if p >= 0.01 else f"{p:.1g}"
+
+
+def money(value: float | None, currency: str) -> str:
+    """'1,204.50 USD'."""
+    return UNKNOWN if not _known(value) else f"{value:,.2f} {safe(currency)}"
+
+
+def interval(low: float | None, high: float | None, unit: str = "1") -> str:
+    """'92–98 %', '1.2–1.5×', '40 s – 1 min 10 s'; a dash where a bound is unknown."""
+    if not (_known(low) and _known(high)):
         return UNKNOWN
     if unit == "%":
-        return f"{low:.1f}–{high:.1f} %"
-    return f"{quantity(low, unit)} – {quantity(high, unit)}"
+        if share(low) == share(high):
+            return share(high)
+        fine = high - low < 2
+        return f"{_bound(low, fine)}–{_bound(high, fine)} %"
+    first, last = quantity(low, unit), quantity(high, unit)
+    if first == last:
+        return first
+    number_a, _, unit_a = first.partition(" ")
+    number_b, _, unit_b = last.partition(" ")
+    if first.endswith("×"):
+        return f"{first.removesuffix('×')}–{last}"
+    if unit_a == unit_b and low >= 0 and "<" not in number_a:
+        return f"{number_a}–{number_b} {unit_b}".rstrip()
+    return f"{first} – {last}"
 
 
-def plural(count: int, noun: str, nouns: str = "") -> str:
+def _bound(pct: float, fine: bool) -> str:
+    return _bare(pct, 1 if fine or abs(pct) < 9.95 or 99 < pct < 100 else 0)
+
+
+def estimate(value: float | None, low: float | None, high: float | None, unit: str = "1") -> str:
+    """A value with its 95 % interval: '95.6 % (92–98 %)'; the interval alone where only it is known."""
+    bounds = interval(low, high, unit)
+    if not _known(value):
+        return bounds
+    text = quantity(value, unit, exact=True)
+    return text if bounds == UNKNOWN else f"{text} ({bounds})"
+
+
+def count(n: float | None) -> str:
+    """'4,758'."""
+    return UNKNOWN if not _known(n) else f"{round(n):,}"
+
+
+def plural(n: float | None, noun: str, nouns: str = "") -> str:
     """'1 finding', '3 findings'."""
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+    return f"{count(n)} {noun if _known(n) and round(n) == 1 else nouns or noun + 's'}"
+
+
+def listed(items: Iterable[object], last: str = "and") -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    *head, tail = [safe(item) for item in items] or [UNKNOWN]
+    return f"{', '.join(head)} {last} {tail}" if head else tail
+
+
+def gpus(names: Iterable[object]) -> str:
+    """'GPU 0', 'GPUs 0 and 2'."""
+    several = list(names)
+    return f"GPU{'s' if len(several) > 1 else ''} {listed(several)}"
 
 
 def zone(name: str) -> tzinfo:
@@ -173,3 +335,18 @@ def length(start: str | None, end: str | None) -> str:
         return UNKNOWN
     lasted: timedelta = datetime.fromisoformat(end) - datetime.fromisoformat(start)
     return duration(lasted.total_seconds())
+
+
+def _known(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
+
+
+def _signed(value: float | None, form: Callable[[float], str]) -> str:
+    return UNKNOWN if not _known(value) else f"{'+' if value > 0 else ''}{form(value)}"
+
+
+def _bare(value: float, digits: int) -> str:
+    """That many decimals at most, none of them a trailing zero; thousands set apart."""
+    text = f"{value:,.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text

@@ -30,7 +30,9 @@ def table(frame: pd.DataFrame, *, noun: str = "row", max_rows: int = MAX_ROWS, c
 def pairs(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """What is known of these values as (label, value); the unit is in the name."""
     known = {name: value for name, value in values.items() if value is not None and value != ""}
-    return tuple(zip(labels(list(known)), (named(name, value) for name, value in known.items()), strict=True))
+    return tuple(
+        zip(labels(list(known)), (named(name, value, exact=True) for name, value in known.items()), strict=True)
+    )
 
 
 def summary(items: Sequence[tuple[str, str]]) -> list[Block]:
@@ -62,11 +64,11 @@ def _cell(name: str, value: Any) -> Cell:
     if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d %H:%M:%S}"
     if isinstance(value, pd.Timedelta):
-        return Number(named("_s", value.total_seconds()))
+        return Number(named("_s", value.total_seconds(), exact=True))
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return Number(named(name, value))
+        return Number(named(name, value, exact=True))
     return safe(value)

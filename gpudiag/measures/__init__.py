@@ -44,9 +44,14 @@ TOPICS = (
 MEASURES: tuple[Measure, ...]
 PROFILES: dict[str, type[Profile]]
 
+__all__ = ["MEASURES", "PROFILES", "TOPICS", "Measure", "Profile", "fact_named", *(f"measure_{t}" for t in TOPICS)]
+
 
 def __getattr__(name: str) -> Any:
-    """Import the measures when they are first asked for."""
+    """Import measures when they are first asked for: all of them, or one as ``measure_<topic>``."""
+    topic = name.removeprefix("measure_")
+    if name != topic and topic in TOPICS:
+        return getattr(importlib.import_module(f"gpudiag.measures.{topic}"), name)
     if name not in ("MEASURES", "PROFILES"):
         raise AttributeError(f"module 'gpudiag.measures' has no attribute '{name}'")
     modules = [importlib.import_module(f"gpudiag.measures.{topic}") for topic in TOPICS]

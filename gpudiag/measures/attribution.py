@@ -8,10 +8,10 @@ import pandas as pd
 from gpudiag.declared import declared_gpus, gpus_of_events
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.footprint import active_gpus, gpus_by_memory
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import gpu_order
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
@@ -54,7 +54,7 @@ class AttributionProfile(Profile, topic="attribution"):
     attributed_pct: Fact[float] = fact("share of the trials whose GPU is known")
 
 
-@made_once
+@memoized
 def measure_attribution(run: Run) -> AttributionProfile:
     """The GPU of each trial. Needs trials.
 

@@ -73,7 +73,7 @@ def _while_busy(run: Run) -> pd.DataFrame:
     names = {"sm_clock_mhz": "busy_clock_mhz", "power_w": "busy_power_w"}
     have = [name for name in names if name in run.gpu]
     rows = {}
-    for gpu, part in by_gpu(cells(run.gpu, "util_pct", *have)):
+    for gpu, part in by_gpu(cells(run, "util_pct", *have)):
         busy = part[part["util_pct"] >= BUSY_PCT]
         medians = {names[name]: float(busy[name].median()) for name in have}
         rows[gpu] = {"busy_s": float(busy["weight_s"].sum()), **dict.fromkeys(names.values(), math.nan), **medians}

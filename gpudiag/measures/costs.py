@@ -13,12 +13,12 @@ from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
 from gpudiag.measures._time.concurrency import fifo_slots
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
 from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures._time.window import ORPHAN, TimedTrials, samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ORPHAN)
@@ -131,7 +131,7 @@ class CostsProfile(Profile, topic="costs"):
         return self.outcomes
 
 
-@made_once
+@memoized
 def measure_costs(run: Run) -> CostsProfile:
     """Slots, GPU time, energy and money by trial and outcome. Needs trials with times; the rest as far as recorded."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)

@@ -84,5 +84,5 @@ def _each_once(events: pd.DataFrame) -> pd.DataFrame:
 def _coverage(run: Run) -> float:
     if not run.gpu["time"].notna().any():
         return float("nan")
-    samples = cells(run.gpu)
+    samples = cells(run)
     return float(min(coverage_pct(samples, expected_window(run, samples)).values()))

@@ -145,7 +145,7 @@ def _before(run: Run, lives: pd.DataFrame) -> np.ndarray:
     own = measure_attribution(run).trials["gpu"].astype(object).to_numpy()[ended]
     end = microseconds(lives["end"][ended])
     found = np.full(int(ended.sum()), math.nan)
-    for gpu, part in by_gpu(cells(run.gpu, "mem_used_mib")):
+    for gpu, part in by_gpu(cells(run, "mem_used_mib")):
         used = np.append(100 * part["mem_used_mib"].to_numpy(float) / totals[gpu], -np.inf)
         time = microseconds(part["time"])
         low, high = (np.searchsorted(time, end - lag) for lag in (int(BEFORE_S * SECOND_US), 0))

@@ -52,7 +52,7 @@ def measure_idleness(run: Run) -> IdlenessProfile:
     """Idle ends and idle allocations of each GPU. Needs gpu.util_pct."""
     need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
     has_memory = "mem_used_mib" in run.gpu
-    samples = cells(run.gpu, "util_pct", *(["mem_used_mib"] if has_memory else []))
+    samples = cells(run, "util_pct", *(["mem_used_mib"] if has_memory else []))
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     totals = gpu_boards(run)["total_mib"]

@@ -58,7 +58,7 @@ class LeakProfile(Profile, topic="leak"):
 def measure_leak(run: Run) -> LeakProfile:
     """Growth and remains of memory on each GPU. Needs gpu.mem_used_mib."""
     need_columns(run.gpu, ("mem_used_mib",), "GPU telemetry", RECORD_GPU)
-    samples = cells(run.gpu, "mem_used_mib")
+    samples = cells(run, "mem_used_mib")
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
     window = trials_window(run)

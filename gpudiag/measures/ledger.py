@@ -128,8 +128,8 @@ class LedgerProfile(Profile, topic="ledger"):
             (
                 str(row["cell"]),
                 str(row["gpu"]),
-                Number(quantity(row["gpu_s"], "GPU-s")),
-                Number(share(row["share_pct"])),
+                Number(quantity(row["gpu_s"], "GPU-s", exact=True)),
+                Number(share(row["share_pct"], exact=True)),
             )
             for row in self.cells.to_dict("records")
             if row["gpu_s"] > 0

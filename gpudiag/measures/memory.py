@@ -12,7 +12,16 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order, of_its_gpu
+from gpudiag.measures.sampling import (
+    RECORD_LONGER,
+    by_gpu,
+    cells,
+    cells_of,
+    coverage_pct,
+    expected_window,
+    gpu_order,
+    of_its_gpu,
+)
 from gpudiag.run import Run
 
 MOVED_PCT = 1.0
@@ -73,7 +82,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     """
     need_columns(run.gpu, ("mem_used_mib",), "GPU telemetry", RECORD_GPU)
     boards = gpu_boards(run)
-    samples, rejected = _possible(cells(run.gpu, "mem_used_mib"), run)
+    samples, rejected = _possible(cells(run, "mem_used_mib"), run)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
     coverage = coverage_pct(samples, expected_window(run, samples))
@@ -98,12 +107,12 @@ def _possible(samples: pd.DataFrame, run: Run) -> tuple[pd.DataFrame, pd.Series]
     """The samples without those above the total that the same log states, and how many those are per GPU."""
     if "mem_total_mib" not in run.gpu:
         return samples, pd.Series(dtype="int64")
-    totals = {gpu: part["mem_total_mib"].max() for gpu, part in by_gpu(cells(run.gpu, "mem_total_mib"))}
+    totals = {gpu: part["mem_total_mib"].max() for gpu, part in by_gpu(cells(run, "mem_total_mib"))}
     above = samples["mem_used_mib"] > of_its_gpu(samples, pd.Series(totals, dtype=float))
     counts = above.groupby(samples["gpu"]).sum().astype("int64")
     if not above.any():
         return samples, counts
-    return cells(samples.loc[~above, ["gpu", "time", "mem_used_mib"]], "mem_used_mib"), counts
+    return cells_of(samples.loc[~above, ["gpu", "time", "mem_used_mib"]], "mem_used_mib"), counts
 
 
 def _one_gpu(part: pd.DataFrame, total_mib: float) -> dict[str, object]:

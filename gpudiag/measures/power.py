@@ -12,7 +12,16 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, gpu_order, of_its_gpu
+from gpudiag.measures.sampling import (
+    RECORD_LONGER,
+    by_gpu,
+    cells,
+    cells_of,
+    coverage_pct,
+    expected_window,
+    gpu_order,
+    of_its_gpu,
+)
 from gpudiag.run import Run
 
 AVERAGED_LIMIT = 1.3
@@ -87,17 +96,17 @@ class PowerProfile(Profile, topic="power"):
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
-def power_cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
+def power_cells(run: Run, *columns: str) -> pd.DataFrame:
     """:func:`cells` of the readings of power above 0 W, with ``columns``: 0 W is a sensor without a value."""
-    above = gpu["power_w"] > 0
-    return cells(gpu if above.all() else gpu[above], "power_w", *columns)
+    above = run.gpu["power_w"] > 0
+    return cells(run, "power_w", *columns) if above.all() else cells_of(run.gpu[above], "power_w", *columns)
 
 
 def measure_power(run: Run) -> PowerProfile:
     """Power, energy and temperature per GPU. Needs gpu.power_w."""
     need_columns(run.gpu, ("power_w",), "GPU telemetry", RECORD_GPU)
     optional = [name for name in ("throttle_reasons", "util_pct") if name in run.gpu]
-    samples = power_cells(run.gpu, *optional)
+    samples = power_cells(run, *optional)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("No GPU has two or more readings of its power above 0 W.", RECORD_LONGER)
     boards = gpu_boards(run)
@@ -156,7 +165,7 @@ def _load(samples: pd.DataFrame, limit_w: pd.Series) -> pd.DataFrame:
 def _one_gpu(part: pd.DataFrame, board: pd.Series) -> dict[str, object]:
     power, weight, bad = (part[name].to_numpy() for name in ("power_w", "weight_s", "rejected"))
     good = part.loc[~bad, ["gpu", "time", "power_w"]]
-    kept = cells(good, "power_w") if bad.any() else part
+    kept = cells_of(good, "power_w") if bad.any() else part
     kept_power, kept_weight = kept["power_w"].to_numpy(), kept["weight_s"].to_numpy()
     over = kept_power > SUSTAINED_LIMIT * board["limit_w"]
     judged = board["averaged_sensor"] == True and board["limit_w"] > 0  # noqa: E712 - NaN is unknown
@@ -201,7 +210,7 @@ def _energy_counted(run: Run) -> pd.DataFrame:
     """counter_kwh per GPU: the increases of the board's own counter, which starts anew when the driver is loaded."""
     if "energy_j" not in run.gpu:
         return pd.DataFrame({"counter_kwh": pd.Series(dtype=float)})
-    known = cells(run.gpu, "energy_j")
+    known = cells(run, "energy_j")
     rise = known.groupby("gpu", sort=False)["energy_j"].diff().clip(lower=0)
     joules = rise.groupby(known["gpu"], sort=False).sum(min_count=1)
     return (joules / JOULES_PER_KWH).rename("counter_kwh").to_frame()
@@ -212,6 +221,6 @@ def _temperature(run: Run) -> pd.DataFrame:
     names = ["mean_temp_c", "max_temp_c"]
     if "temp_c" not in run.gpu:
         return pd.DataFrame(columns=names, dtype=float)
-    known = cells(run.gpu[(run.gpu["temp_c"] > 0) & (run.gpu["temp_c"] <= 110)], "temp_c")
+    known = cells_of(run.gpu[(run.gpu["temp_c"] > 0) & (run.gpu["temp_c"] <= 110)], "temp_c")
     rows = {gpu: (weighted_mean(part["temp_c"], part["weight_s"]), part["temp_c"].max()) for gpu, part in by_gpu(known)}
     return pd.DataFrame.from_dict(rows, orient="index", columns=names)

@@ -69,7 +69,7 @@ def measure_recorder(run: Run) -> RecorderProfile:
     """Faults of the record. Needs GPU telemetry."""
     need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
     known = [name for name in ("power_w", "power_limit_w") if name in run.gpu]
-    samples = cells(run.gpu, *(["util_pct"] if "util_pct" in run.gpu else []), *known)
+    samples = cells(run, *(["util_pct"] if "util_pct" in run.gpu else []), *known)
     rows = {gpu: _one_gpu(part) for gpu, part in by_gpu(samples)}
     constants, n_judged = _constants(run)
     blind = "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any()
@@ -116,7 +116,7 @@ def _constants(run: Run) -> tuple[pd.DataFrame, int]:
     """The columns that stood still, and how many were looked at."""
     rows: list[tuple[str, str, str | None, pd.Series]] = []
     if "util_pct" in run.gpu:
-        known = cells(run.gpu, "util_pct", *(name for name in MOVING if name in run.gpu))
+        known = cells(run, "util_pct", *(name for name in MOVING if name in run.gpu))
         for gpu, part in by_gpu(known):
             both = min((part["util_pct"] <= IDLE_PCT).mean(), (part["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
             rows += [("gpu", name, gpu, part[name]) for name in MOVING if name in part and both]

@@ -18,11 +18,11 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
 from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import GPU, in_range
 
@@ -76,7 +76,7 @@ class SamplingProfile(Profile, topic="sampling"):
 def measure_sampling(run: Run) -> SamplingProfile:
     """Period, coverage and gaps per GPU. Needs at least two samples of one GPU."""
     need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
-    samples = cells(run.gpu)
+    samples = cells(run)
     window = expected_window(run, samples)
     coverage = coverage_pct(samples, window)
     rows, gaps = {}, []
@@ -129,21 +129,29 @@ def sample_weights(time: pd.Series | np.ndarray) -> np.ndarray:
     """Seconds that each sample of one GPU stands for.
 
     ``time`` holds strictly increasing UTC stamps, or whole microseconds. The borders of the cells
-    are in :func:`cell_borders`; for all GPUs of a table at once use :func:`cells`.
+    are in :func:`cell_borders`; for all GPUs of a table at once use :func:`cells_of`.
     """
     time_us = microseconds(time) if isinstance(time, pd.Series) else np.asarray(time, np.int64)
     left, right = cell_borders(time_us)
     return (right - left) / SECOND_US
 
 
-def cells(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
+def cells(run: Run, *columns: str) -> pd.DataFrame:
+    """:func:`cells_of` the telemetry of a run."""
+    return _cells(run.gpu, _base_of(run), columns)
+
+
+def cells_of(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """The samples at which the first of ``columns`` is known, each with the stretch of time it stands for.
 
     Columns: gpu, time, start_us, end_us (cell borders, microseconds since 1970), weight_s, then
     ``columns``. Sorted by GPU (0, 1, 2, 10) and time; of two samples of a GPU at one time the last is
     kept. Values outside the schema's physical range count as unknown.
     """
-    base = _base(gpu)
+    return _cells(gpu, _base(gpu), columns)
+
+
+def _cells(gpu: pd.DataFrame, base: _Base, columns: tuple[str, ...]) -> pd.DataFrame:
     known = base.known
     if columns:
         first = gpu[columns[0]]
@@ -181,7 +189,11 @@ class _Base:
     cells: tuple[np.ndarray, np.ndarray, np.ndarray] | None
 
 
-@made_once
+@memoized
+def _base_of(run: Run) -> _Base:
+    return _base(run.gpu)
+
+
 def _base(gpu: pd.DataFrame) -> _Base:
     known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
     code, names = pd.factorize(gpu["gpu"])

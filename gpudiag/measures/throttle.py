@@ -66,7 +66,7 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     have = [name for name in COLUMNS if name in run.gpu]
     if not set(have) & {"throttle_reasons", "sm_clock_mhz", "temp_c"}:
         raise NotMeasurable("The telemetry has neither clocks nor temperature nor clocks-event reasons.", RECORD_CLOCKS)
-    samples = cells(run.gpu, "util_pct", *have)
+    samples = cells(run, "util_pct", *have)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     boards = gpu_boards(run)

@@ -11,7 +11,6 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures._time.trial_intervals import lifetimes, open_trials
@@ -26,6 +25,7 @@ from gpudiag.measures.sampling import (
     gpu_order,
     longest_period_s,
 )
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
@@ -97,7 +97,7 @@ class UtilizationProfile(Profile, topic="utilization"):
     sampling_period_s: Fact[float] = fact("median step between samples, of the GPU sampled least often")
 
 
-@made_once
+@memoized
 def measure_utilization(run: Run) -> UtilizationProfile:
     """Busyness of each GPU over the run. Needs gpu.util_pct."""
     need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
@@ -105,7 +105,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
         raise NotMeasurable(
             "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).", RECORD_GPU
         )
-    samples = cells(run.gpu, "util_pct")
+    samples = cells(run, "util_pct")
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
     window = expected_window(run, samples)
@@ -209,7 +209,7 @@ def _memory_at_baseline(run: Run) -> dict[str, bool]:
     """Whether the memory of each GPU stayed where it was at its lowest; GPUs without memory data are absent."""
     if "mem_used_mib" not in run.gpu:
         return {}
-    parts = by_gpu(cells(run.gpu, "mem_used_mib"))
+    parts = by_gpu(cells(run, "mem_used_mib"))
     moved = pd.Series({gpu: float(np.ptp(part["mem_used_mib"].to_numpy())) for gpu, part in parts}, dtype=float)
     total = gpu_boards(run)["total_mib"].reindex(moved.index)
     allowed = (total * BASELINE_PCT / 100).fillna(0).clip(lower=BASELINE_MIB)

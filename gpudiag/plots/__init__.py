@@ -17,7 +17,8 @@ opaque white, so it reads on a dark page too.
 
 A plot is a constant ``NAME = Plot(paint, alt, caption)`` in the file of its topic; ``PLOTS`` holds those of
 ``TOPICS`` by name in the order of a report, and ``PLOTS[name].needs`` says which profiles one cannot do without.
-Painters compute nothing but layout, change no profile and no global state, and never import pyplot.
+Painters compute nothing but layout, change no profile and no global state, and draw without pyplot (which seaborn
+imports).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.interpreter import module_command
-from gpudiag.load import MANIFEST
+from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
 from gpudiag.report.index import Index, Row, failed, read_row

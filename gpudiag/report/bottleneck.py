@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.display.blocks import Block, Heading, Note, Number, Table
-from gpudiag.display.format import named, percent, share
+from gpudiag.display.format import named, share
 from gpudiag.report.document import Document
 
 QUESTION = "What limited it"
@@ -50,15 +50,15 @@ def bottleneck_sentence(document: Document) -> str:
     label = facts["label"]
     if label:
         name, signature, _ = CLASSES[label]
-        return f"{percent(facts[f'{label}_pct'])} of {_time(facts)} was {name}: {signature}."
+        return f"{share(facts[f'{label}_pct'])} of {_time(facts)} was {name}: {signature}."
     held = sorted(_shares(facts), key=lambda pair: -pair[1])
-    known = ", ".join(f"{percent(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
+    known = ", ".join(f"{share(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
     unknown = dict(held).get("undetermined", 0.0)
     if unknown >= 50:
         rest = f"; the rest was {known}" if known else ""
-        return f"The data do not tell: {percent(unknown)} of {_time(facts)} {_why_unknown(facts)}{rest}."
+        return f"The data do not tell: {share(unknown)} of {_time(facts)} {_why_unknown(facts)}{rest}."
     said = f"No single limit holds half of {_time(facts)} and twice the next: {known}"
-    return f"{said}; {percent(unknown)} {_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
+    return f"{said}; {share(unknown)} {_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
 
 
 def bottleneck(document: Document) -> list[Block]:
@@ -67,7 +67,8 @@ def bottleneck(document: Document) -> list[Block]:
     if not facts:
         return []
     rows = tuple(
-        (CLASSES[name][0], Number(share(value)), Number(named("gpu_s", value / 100 * facts["trial_gpu_s"])),
+        (CLASSES[name][0], Number(share(value, exact=True)),
+         Number(named("gpu_s", value / 100 * facts["trial_gpu_s"], exact=True)),
          CLASSES[name][1], CLASSES[name][2])
         for name, value in _shares(facts)
     )  # fmt: skip

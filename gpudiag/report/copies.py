@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import ConfigError, InputError, InputNotFound
-from gpudiag.load import MANIFEST, locate, walk
-from gpudiag.manifest import Manifest, read_manifest
-from gpudiag.readers._io.url import shown
+from gpudiag.folder import walk
+from gpudiag.load import locate
+from gpudiag.manifest import MANIFEST, Manifest, read_manifest
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.identify import identify
 from gpudiag.report import pages
 from gpudiag.report.locate import find_notebook, shipped_notebooks
 from gpudiag.report.notebooks import check_parameters
+from gpudiag.run_source import is_whole, name_of
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 PARAMETERS = "parameters"
 DEMO = "hpo-aggressive-pruning"
-DEMO_PAIR = "idle-second-gpu"
+DEMO_PAIR = "second-worker"
 FILLED = ("run_path", "baseline_path", "experiment_path", "reports_path")
 SINGLE = {"gpu_report": ("telemetry",), "hpo_report": ("trials", "artifacts")}
 """Notebooks of single inputs, and which of them stand in for the run."""
@@ -73,7 +76,7 @@ def copy_notebook(name: str, path: str | Path, parameters: Mapping[str, Any] | N
     return path
 
 
-def copy_all(folder: Path, run: Path | None) -> list[Path]:
+def copy_all(folder: Path, run: str | Path | None) -> list[Path]:
     """Every shipped notebook that is not in ``folder`` yet and that the run has data for, with the run filled in.
 
     Without a run, a folder that has notebooks is left as it is; in another one, simulated runs are written beside the
@@ -90,8 +93,10 @@ def copy_all(folder: Path, run: Path | None) -> list[Path]:
         return []
     values = _demo(folder) if run is None else _about(run)
     values["reports_path"] = str((folder / "reports").resolve())
-    home = Path(values["run_path"]) if Path(values["run_path"]).is_dir() else Path(values["run_path"]).parent
-    values["diagnosis_json"] = str(folder.resolve() / "reports" / home.name / "diagnosis.json")
+    run_path = Path(values["run_path"])
+    whole = (run_path if run_path.is_dir() else run_path.parent).name if is_whole(values["run_path"]) else ""
+    called = whole or re.sub(r"[^\w.-]+", "-", name_of([values["run_path"]]))
+    values["diagnosis_json"] = str(folder.resolve() / "reports" / called / "diagnosis.json")
     made = []
     for shipped in list_notebooks():
         path = folder / f"{shipped.name}.ipynb"
@@ -104,9 +109,9 @@ def copy_all(folder: Path, run: Path | None) -> list[Path]:
     return made
 
 
-def kept_about_others(folder: Path, run: Path) -> list[Path]:
+def kept_about_others(folder: Path, run: str | Path) -> list[Path]:
     """Notebooks in ``folder`` that have a ``run_path``, and it is not this run's: copied earlier, or changed since."""
-    this = json.dumps(str(run.resolve()), ensure_ascii=False)[1:-1]
+    this = json.dumps(_absolute(run), ensure_ascii=False)[1:-1]
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(folder.glob("*.ipynb"))}
     return [
         path
@@ -127,35 +132,55 @@ def _demo(folder: Path) -> dict[str, Any]:
     return _about(folder / "data" / DEMO) | compared
 
 
-def _about(run: Path) -> dict[str, Any]:
-    """Values for every parameter that names inputs: a run stands beside itself until another one is filled in."""
-    path = str(run.resolve())
-    return {"run_path": path, "baseline_path": path, "experiment_path": path, **_inputs(run)}
+def _about(run: str | Path) -> dict[str, Any]:
+    """Values for every parameter that names inputs: a run stands beside itself until another one is filled in.
+
+    Raises ConfigError for a URL with a password, which is not copied into notebooks.
+    """
+    if shown(run) != str(run):
+        raise ConfigError(
+            f"{shown(run)}: notebooks do not keep passwords; give a folder with a run.toml, or a URL without."
+        )
+    path = _absolute(run)
+    return {"run_path": path, "baseline_path": path, "experiment_path": path, **inputs_by_kind(path)}
 
 
-def _inputs(run: Path) -> dict[str, Any]:
-    """The files of a run by kind, as run.toml names them or as their content says; none is read."""
+def _absolute(run: str | Path) -> str:
+    """The run as a notebook in another folder names it."""
+    return str(locate(str(run), Path.cwd())) if is_url(run) else str(Path(run).resolve())
+
+
+def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> dict[str, Any]:
+    """The inputs of a run by kind, as run.toml names them or as their content says; no table is read."""
+    single = [source] if isinstance(source, str | Path) else list(source)
+    if not is_whole(single[0]):
+        return _sorted_out(single, {"study": "", "timezone": ""})
+    run = Path(single[0])
     if not run.exists():
-        raise InputNotFound.run(shown(run))
+        raise InputNotFound.run(run)
     folder, path = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
     manifest = read_manifest(path) if path.is_file() else Manifest()
+    named = {"study": manifest.study or "", "timezone": manifest.timezone or ""}
     trials = [manifest.trials] if manifest.trials else []
     kinds = {"telemetry": manifest.telemetry, "trials": trials, "artifacts": manifest.artifacts}
     found = {kind: [str(locate(name, folder.resolve())) for name in names] for kind, names in kinds.items()}
     if not any(found.values()):
-        for source, recognised in walk(folder.resolve()):
-            known = identify(source) if recognised else None
-            if known is not None:
-                found[known[0]].append(str(source.path))
-    if not any(found.values()):
-        raise InputError(f"{run}: no data found; `gpudiag inspect {run}` says how each file would be read.")
-    named = {"study": manifest.study or "", "timezone": manifest.timezone or ""}
+        return _sorted_out([source.path for source, known in walk(folder.resolve()) if known], named, run)
     study = next(iter(found["trials"]), "")
-    return {
-        **found,
-        "trials": study if shown(study) == study else "",
-        **named,
-    }  # a password is not copied
+    return {**found, "trials": study if shown(study) == study else "", **named}  # a password is not copied
+
+
+def _sorted_out(inputs: Sequence[str | Path], named: dict[str, str], run: Path | None = None) -> dict[str, Any]:
+    """The inputs by the kind that their content says."""
+    found: dict[str, list[str]] = {"telemetry": [], "trials": [], "artifacts": []}
+    for one in inputs:
+        known = ("trials", None) if is_url(one) else identify(Source.open(one))
+        if known is not None:
+            found[known[0]].append(str(one))
+    if not any(found.values()):
+        what = run or shown(inputs[0])
+        raise InputError(f"{what}: no data found; `gpudiag inspect {what}` says how each file would be read.")
+    return {**found, "trials": next(iter(found["trials"]), ""), **named}
 
 
 def fill(notebook: NotebookNode, values: Mapping[str, Any]) -> None:

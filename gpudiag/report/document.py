@@ -20,7 +20,7 @@ from gpudiag.errors import InputError
 from gpudiag.faults import Fault
 from gpudiag.rules.engine import Severity, Status
 from gpudiag.rules.suppression import SuppressionState
-from gpudiag.run import TIME, Confidence, InputRecord
+from gpudiag.run_tables import TIME, Confidence, InputRecord
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

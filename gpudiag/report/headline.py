@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from gpudiag.display.format import percent, plural, quantity, safe
+from gpudiag.display.format import plural, quantity, safe, share
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
@@ -110,7 +110,7 @@ def _where_time_went(document: Document) -> str:
     sentence = f"Of {total} on {who}, {', '.join(_shares(held, has_trials=facts['has_trials']))}"
     if facts.get("mean_util_pct") is not None:
         when = "from the first trial to the last" if facts["has_trials"] else "over the whole record"
-        sentence += f"; mean utilization was {percent(facts['mean_util_pct'])} {when}"
+        sentence += f"; mean utilization was {share(facts['mean_util_pct'])} {when}"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 
@@ -119,7 +119,7 @@ def _shares(held: LedgerEntry, *, has_trials: bool) -> list[str]:
     pct = {cell: 100 * value / held.total_gpu_s for cell, value in held.seconds().items()}
     order = sorted(pct, key=lambda cell: (cell != "busy", -pct[cell]))
     words = WENT if has_trials else {**WENT, "idle_no_trial": "was idle"}
-    return [f"{percent(pct[cell])} {words[cell]}" for cell in order if pct[cell] >= 0.5]
+    return [f"{share(pct[cell])} {words[cell]}" for cell in order if pct[cell] >= 0.5]
 
 
 def _without_ledger(document: Document, trials: str) -> str:
@@ -128,7 +128,7 @@ def _without_ledger(document: Document, trials: str) -> str:
         missing = "Without GPU utilization nobody can say where the GPU time went"
         return f"{missing}; {trials}." if trials else f"{missing}."
     who = "The GPU" if use.get("n_gpus") == 1 else f"The {use.get('n_gpus')} GPUs"
-    sentence = f"{who} averaged {percent(use['mean_pct'])} utilization"
+    sentence = f"{who} averaged {share(use['mean_pct'])} utilization"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 

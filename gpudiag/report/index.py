@@ -15,7 +15,7 @@ from urllib.parse import quote
 from gpudiag import __version__
 from gpudiag.display import fragments
 from gpudiag.display.blocks import Block, Cell, Chip, Number, Table
-from gpudiag.display.format import UNKNOWN, plural, quantity, safe
+from gpudiag.display.format import plural, quantity, safe
 from gpudiag.display.markdown import inline
 from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError
@@ -215,4 +215,4 @@ def _chip(row: Row) -> Chip:
 
 
 def _hours(value: float | None) -> str:
-    return UNKNOWN if value is None else quantity(value, "GPU-h")
+    return quantity(value, "GPU-h")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from gpudiag.run import InputRecord, StudyRecord
+from gpudiag.run_tables import InputRecord, StudyRecord
 
 
 def lines(entry: InputRecord) -> list[str]:

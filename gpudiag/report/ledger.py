@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.display.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
-from gpudiag.display.format import UNKNOWN, named, percent, quantity, safe, share
+from gpudiag.display.format import UNKNOWN, named, quantity, safe, share
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
 
 CELLS = {
@@ -54,9 +54,9 @@ def _cells(held: LedgerEntry, *, has_trials: bool) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             name,
-            *(Number(quantity(by_cell[cell][gpu] / 3600, "GPU-h")) for gpu in gpus if single),
-            Number(quantity(sum(by_cell[cell].values()) / 3600, "GPU-h")),
-            Number(share(100 * sum(by_cell[cell].values()) / held.total_gpu_s)),
+            *(Number(quantity(by_cell[cell][gpu] / 3600, "GPU-h", exact=True)) for gpu in gpus if single),
+            Number(quantity(sum(by_cell[cell].values()) / 3600, "GPU-h", exact=True)),
+            Number(share(100 * sum(by_cell[cell].values()) / held.total_gpu_s, exact=True)),
             meaning,
         )
         for cell, (name, meaning) in words.items()
@@ -75,9 +75,9 @@ def costs(document: Document) -> list[Block]:
         (
             row.outcome,
             Number("" if row.n_trials is None else named("n", row.n_trials)),
-            Number(named("slot_h", None if row.slot_s is None else row.slot_s / 3600)),
-            Number(named("gpu_h", None if row.gpu_s is None else row.gpu_s / 3600)),
-            Number(named("energy_kwh", row.energy_kwh)),
+            Number(named("slot_h", None if row.slot_s is None else row.slot_s / 3600, exact=True)),
+            Number(named("gpu_h", None if row.gpu_s is None else row.gpu_s / 3600, exact=True)),
+            Number(named("energy_kwh", row.energy_kwh, exact=True)),
             Number(UNKNOWN if row.cost is None else f"{row.cost:,.2f} {held.currency}"),
         )
         for row in held.outcomes
@@ -105,12 +105,12 @@ def _startup(document: Document) -> list[Block]:
     if f is None or law is None or k is None:
         return []
     seen = _startup_only(document.ledger)
-    measured = f" The ledger above shows {percent(seen)}." if seen is not None else ""
+    measured = f" The ledger above shows {share(seen)}." if seen is not None else ""
     text = (
-        f"Start-up took {percent(f)} of the slot time ({named('startup_median_s', facts['startup_median_s'])} at the "
+        f"Start-up took {share(f)} of the slot time ({named('startup_median_s', facts['startup_median_s'])} at the "
         f"median of {facts['n_startups']} start-ups that could be seen). It is not GPU time lost: with {quantity(k)} "
         f"trials at once they hide each other, and independent starts leave a GPU with nothing but start-ups for "
-        f"{percent(law)} of the time ({percent(f)} to the power {quantity(k)}).{measured}"
+        f"{share(law)} of the time ({share(f)} to the power {quantity(k)}).{measured}"
     )
     return [Note(text)]
 

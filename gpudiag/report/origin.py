@@ -30,7 +30,7 @@ def _inputs(document: Document) -> list[Block]:
             record.error or f"{record.kind}, {record.reader}",
             Number(f"{record.rows:,}"),
             span(record.start, record.end, where),
-            Number(quantity(record.median_period_s, "s")),
+            Number(quantity(record.median_period_s, "s", exact=True)),
         )
         for record in document.inputs
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpudiag.display.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
-from gpudiag.display.format import UNKNOWN, interval, named, percent, plural, quantity, safe, share
+from gpudiag.display.format import UNKNOWN, interval, named, plural, quantity, safe, share
 from gpudiag.report.bottleneck import bottleneck
 from gpudiag.report.document import Document, NotMeasured
 from gpudiag.schema import STATES
@@ -81,8 +81,8 @@ def _outcome(facts: dict[str, Any], state: str) -> tuple[str | Number, ...]:
     times = [named(name, fact(name)) for name in ("median_s", "max_s", "total_slot_s")] if fact("n_timed") else []
     return (
         state,
-        Number(named("n", fact("n"))),
-        Number(share(fact("share_pct"))),
+        Number(named("n", fact("n"), exact=True)),
+        Number(share(fact("share_pct"), exact=True)),
         Number(interval(fact("low_pct"), fact("high_pct"), "%")),
         *(Number(text) for text in times or [UNKNOWN] * 3),
     )
@@ -94,7 +94,7 @@ def _pruning(document: Document) -> list[Block]:
         return []
     bases = (("of_all", "all trials"), ("of_finished", "finished trials"), ("of_decided", "COMPLETE and PRUNED"))
     rows = tuple(
-        (f"of {name}", Number(share(facts[f"{key}_pct"])),
+        (f"of {name}", Number(share(facts[f"{key}_pct"], exact=True)),
          Number(interval(facts[f"{key}_low_pct"], facts[f"{key}_high_pct"], "%")))
         for key, name in bases
     )  # fmt: skip
@@ -131,7 +131,7 @@ def _all_slots(tiles: Tiles, facts: dict[str, Any]) -> Tiles:
     if used is None or used <= 100:
         return tiles
     words = dict(AT_ONCE)["efficiency_pct"]
-    more = f"all, and {percent(used - 100)} more"
+    more = f"all, and {share(used - 100)} more"
     return Tiles(tuple((name, more if name == words else value) for name, value in tiles.items))
 
 
@@ -165,7 +165,7 @@ def _room(document: Document) -> list[Block]:
     when = "while trials ran" if document.values("ledger").get("has_trials") else "over the whole record"
     most = 100 / busy
     text = (
-        f"Mean utilization {when} was {percent(busy)}: the same work on the GPU cannot be done more than "
+        f"Mean utilization {when} was {share(busy)}: the same work on the GPU cannot be done more than "
         f"{quantity(most)} times as fast, whatever is changed."
     )
     return [Note(text)]
@@ -185,7 +185,7 @@ def _gpu_table(rows: dict[str, dict[str, Any]], columns: Columns, caption: str) 
     kept = [(name, title) for name, title in columns if any(row.get(name) is not None for row in rows.values())]
     body: list[tuple[Cell, ...]] = []
     for gpu, row in rows.items():
-        body.append((f"GPU {gpu}", *(Number(named(name, row.get(name))) for name, _ in kept)))
+        body.append((f"GPU {gpu}", *(Number(named(name, row.get(name), exact=True)) for name, _ in kept)))
     return Table(("GPU", *(title for _, title in kept)), tuple(body), caption)
 
 

@@ -1,6 +1,7 @@
 """Functions from one profile to one verdict. One topic a file, the same names as in measures/.
 
-``RULES`` holds every rule of ``TOPICS`` in written order. A user's own rules go beside them:
+``RULES`` holds every rule of ``TOPICS`` in written order. A user's own rules go beside them, made with the decorator
+:func:`rule`, which turns a function from a profile to :class:`Evidence` or None into a :class:`Rule`:
 ``diagnose(run, rules=(*RULES, my_rule))``.
 """
 
@@ -32,10 +33,12 @@ from gpudiag.rules import (
     trials,
     utilization,
 )
-from gpudiag.rules.engine import Rule
+from gpudiag.rules.engine import Evidence, NotApplicable, Rule, Severity, Status, Verdict, rule
 
 EVIDENCE = _names.EvidenceNames
 """Names of evidence beside those that the profiles declare."""
+__all__ = ["RULES", "TOPICS", "Evidence", "NotApplicable", "Rule", "Severity", "Status", "Verdict", "catalogue", "rule"]
+
 TOPICS = (
     clock,
     utilization,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.agreement import MIN_N, AgreementProfile, measure_agreement
 from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import count
 
 CONTROL = (
     "Run 5-10 % of the trials unpruned as controls (optuna.pruners.NopPruner): only they show what pruning threw away."
@@ -16,6 +15,8 @@ CONTROL = (
     measure=measure_agreement,
     severity="warning",
     title="Trials are cut before their values mean anything",
+    says="At step {cut_step}, where the first trials are cut, the ranks of {n:COMPLETE trial} agree with their final "
+    "ones by only {rho} (95 % interval {rho_low} to {rho_high}).",
     remedy="Raise min_resource, n_warmup_steps or patience to the first step at which early and final ranks agree. "
     + CONTROL,
     refuted_by="A final value that is mostly noise: then no step predicts it.",
@@ -33,27 +34,25 @@ def pruned_too_early(
         raise NotApplicable("No trial was pruned.")
     if agreement.rho_high < too_early_ratio:
         return Evidence(
-            f"At step {agreement.cut_step:.0f}, where the first trials are cut, the ranks of {agreement.n} COMPLETE "
-            f"trials agree with their final ones by only {agreement.rho:.2f} (95 % interval {agreement.rho_low:.2f} to "
-            f"{agreement.rho_high:.2f}).",
-            {
-                "rho": agreement.rho,
-                "rho_low": agreement.rho_low,
-                "rho_high": agreement.rho_high,
-                "n": agreement.n,
-                "cut_step": agreement.cut_step,
-            },
+            values={name: getattr(agreement, name) for name in ("rho", "rho_low", "rho_high", "n", "cut_step")},
             margin=too_early_ratio - agreement.rho_high,
         )
     if agreement.rho_low > safe_ratio:
         return None
     if not agreement.rho_low <= safe_ratio:
         raise NotMeasurable(
-            f"Only {count(agreement.n, 'COMPLETE trial')} reported at the first step that is cut; {MIN_N} are needed.",
+            "Only {n:COMPLETE trial} reported at the first step that is cut; {n_needed} are needed.",
             CONTROL,
+            n=agreement.n,
+            n_needed=MIN_N,
         )
     raise NotMeasurable(
-        f"At step {agreement.cut_step:.0f} ranks agree with the final ones by {agreement.rho:.2f} (95 % interval "
-        f"{agreement.rho_low:.2f} to {agreement.rho_high:.2f}, {agreement.n} trials), which decides nothing.",
+        "At step {cut_step} ranks agree with the final ones by {rho} (95 % interval {rho_low} to {rho_high}, "
+        "{n:trial}), which decides nothing.",
         CONTROL,
+        cut_step=agreement.cut_step,
+        rho=agreement.rho,
+        rho_low=agreement.rho_low,
+        rho_high=agreement.rho_high,
+        n=agreement.n,
     )

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.balance import BalanceProfile, measure_balance
-from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import count, gpus
+from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule, worst_gpu
+from gpudiag.rules.sentence import Given
 
 
 @rule(
     measure=measure_balance,
     severity="warning",
     title="The GPUs share the work unevenly",
+    says=(
+        "Mean utilization runs from {least_pct} ({least}) to {most_pct} ({most}): Jain's index is {jain}",
+        Given("by_least", ", and {jain_least} for the least used against the others"),
+        ", where even work gives 1",
+        Given(
+            "few",
+            "; {n_tasks:task} on {n_gpus:GPU} are uneven by chance (all on one with {chance_pct} probability)",
+        ),
+        ".",
+    ),
     remedy="Look at which GPU each trial was given (CUDA_VISIBLE_DEVICES, device arguments, the list of devices) and "
     "hand trials to the GPU with the fewest; a fixed assignment by worker leaves GPUs to wait for long trials.",
     refuted_by="GPUs of different speed, or a job that was meant for some of them only.",
@@ -32,31 +42,33 @@ def gpu_imbalance(
     if not jain < min_jain_ratio:
         unknown = share.per_gpu.index[share.per_gpu["mean_pct"].isna()]
         if len(unknown):
-            raise NotMeasurable(f"Utilization of {gpus(unknown)} is not reported.", "Record utilization of every GPU.")
+            raise NotMeasurable(
+                "Utilization of {gpus} is not reported.", "Record utilization of every GPU.", gpus=unknown
+            )
         return None
     mean = share.per_gpu["mean_pct"].dropna()
     least, most = mean.idxmin(), mean.idxmax()
     few = share.n_tasks < min_tasks_per_gpu_ratio * share.n_gpus
-    chance = (
-        f"; {count(share.n_tasks, 'task')} on {share.n_gpus} GPUs are uneven by chance (all on one with "
-        f"{share.chance_pct:.0f} % probability)"
-        if few
-        else ""
-    )
-    pair = f", and {jain:.2f} for the least used against the others" if share.n_gpus > 2 and jain < share.jain else ""
     return Evidence(
-        f"Mean utilization runs from {mean[least]:.0f} % (GPU {least}) to {mean[most]:.0f} % (GPU {most}): Jain's "
-        f"index is {share.jain:.2f}{pair}, where even work gives 1{chance}.",
-        {
+        values={
             "jain": share.jain,
             "jain_least": share.jain_least,
             "gini": share.gini,
             "least_pct": float(mean[least]),
             "most_pct": float(mean[most]),
         },
-        {"gpu": str(least)},
+        where={"gpu": str(least)},
         margin=min_jain_ratio - jain,
         severity=Severity.INFO if few else None,
+        extra={
+            "least": f"GPU {least}",
+            "most": f"GPU {most}",
+            "by_least": share.n_gpus > 2 and jain < share.jain,
+            "few": few,
+            "n_tasks": share.n_tasks,
+            "n_gpus": share.n_gpus,
+            "chance_pct": share.chance_pct,
+        },
     )
 
 
@@ -64,6 +76,7 @@ def gpu_imbalance(
     measure=measure_balance,
     severity="warning",
     title="One GPU runs slower than its peers",
+    says="{gpu} ran at {busy_clock_mhz} while busy, {clock_pct} of the clock of its peers.",
     remedy="Compare temperature, power limit, clocks-event reasons and PCIe link of that GPU with the others; in "
     "synchronised training the slowest one sets the pace of all.",
     refuted_by="Clocks or power limits that were set lower on purpose, or lighter kernels on that GPU.",
@@ -89,11 +102,11 @@ def gpu_straggler(
             )
         return None
     worst = slow["clock_ratio"].idxmin()
-    row = slow.loc[worst]
-    return Evidence(
-        f"GPU {worst} ran at {row['busy_clock_mhz']:.0f} MHz while busy, {100 * row['clock_ratio']:.0f} % of the clock "
-        "of its peers.",
-        {name: float(row[name]) for name in ("busy_clock_mhz", "clock_ratio", "power_ratio", "busy_s")},
-        {"gpu": ", ".join(slow.index)},
-        margin=float(min_clock_ratio - row["clock_ratio"]),
+    ratio = float(slow.at[worst, "clock_ratio"])
+    return worst_gpu(
+        worst,
+        slow,
+        ("busy_clock_mhz", "clock_ratio", "power_ratio", "busy_s"),
+        margin=min_clock_ratio - ratio,
+        extra={"clock_pct": 100 * ratio},
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from gpudiag.measures.clock import ClockProfile, measure_clock
 from gpudiag.rules.engine import Evidence, Severity, rule
+from gpudiag.rules.sentence import Given
 
 
 @rule(
     measure=measure_clock,
     severity="warning",
     title="Trials and telemetry share no time",
+    says="{clock}",
     remedy="Give the telemetry of the same run. If only the clocks differ, state clock_offset_s in run.toml "
     "(trials + offset = telemetry), or the right timezone.",
     refuted_by="A common time after the offset between the clocks is stated.",
@@ -22,13 +24,20 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
     """
     if clock.joined:
         return None
-    return Evidence(clock.evidence, {"offset_s": clock.offset_s, "confidence": clock.confidence})
+    return Evidence(
+        values={"offset_s": clock.offset_s, "confidence": clock.confidence}, extra={"clock": clock.evidence}
+    )
 
 
 @rule(
     measure=measure_clock,
     severity="info",
     title="The trials' stamps were moved, or should be",
+    says=(
+        Given("moved", "The trials' stamps were moved.", "The data lean towards an offset; nothing was moved."),
+        " {clock}",
+        Given("n_parts", " A study changes its clock on the way, {n_parts:time}."),
+    ),
     remedy="State timezone or clock_offset_s in run.toml, so that nothing need be inferred.",
     refuted_by="Records that carry a zone, such as epoch seconds or the journal of Optuna 5.",
 )
@@ -42,10 +51,8 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
     leans = clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s
     if not moved and not leans:
         return None
-    begin = "The trials' stamps were moved." if moved else "The data lean towards an offset; nothing was moved."
-    parts = f" A study changes its clock on the way, {len(clock.parts)} times." if len(clock.parts) else ""
     return Evidence(
-        f"{begin} {clock.evidence}{parts}",
-        {"offset_s": clock.offset_s, "applied_s": clock.applied_s, "confidence": clock.confidence},
+        values={"offset_s": clock.offset_s, "applied_s": clock.applied_s, "confidence": clock.confidence},
         severity=Severity.WARNING if leans else None,
+        extra={"moved": moved, "clock": clock.evidence, "n_parts": len(clock.parts)},
     )

@@ -5,15 +5,23 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import count, span
+from gpudiag.rules.sentence import Given
 
 MIN_SEEN = 3
+WAITS = "{startup_only_pct} of the GPU time with a trial held nothing but start-ups"
 
 
 @rule(
     measure=measure_costs,
     severity="warning",
     title="Start-up takes much of the trials' time",
+    says=Given(
+        "startup_share_pct",
+        "Trials spent {startup_share_pct} of their time in start-up (median {startup_median_s}, seen in {n_startups} "
+        "of {n_trials}); with {parallel} on a GPU at once, " + WAITS + " (independent starts would make it "
+        "{startup_law_pct}).",
+        WAITS + ".",
+    ),
     remedy="Keep workers alive between trials, cache the data set, import once, and compile once; or let each trial "
     "do more work. On a GPU that other trials keep busy this frees slots, not GPU time.",
     refuted_by="Logs that show what the first minute of a trial is spent on.",
@@ -30,8 +38,7 @@ def startup_dominated(
     slot, gpu = costs.startup_share_pct, costs.startup_only_pct
     if gpu > max_gpu_share_pct or slot > max_slot_share_pct:
         return Evidence(
-            _sentence(costs),
-            {
+            values={
                 "startup_share_pct": slot,
                 "startup_only_pct": gpu,
                 "startup_law_pct": costs.startup_law_pct,
@@ -42,21 +49,13 @@ def startup_dominated(
             lost_gpu_h=costs.startup_only_gpu_h if gpu > 0 else None,
             margin=max(gpu - max_gpu_share_pct, slot - max_slot_share_pct) if slot == slot else gpu - max_gpu_share_pct,
             severity=None if gpu > max_gpu_share_pct else Severity.INFO,
+            extra={"n_trials": len(costs.trials)},
         )
     if costs.n_startups < MIN_SEEN:
         raise NotMeasurable(
-            f"Start-ups were seen in {count(costs.n_startups, 'trial')}; {MIN_SEEN} are needed.",
+            "Start-ups were seen in {n_startups:trial}; {n_needed} are needed.",
             "Log when training begins, or record memory.used every 5 s or faster.",
+            n_startups=costs.n_startups,
+            n_needed=MIN_SEEN,
         )
     return None
-
-
-def _sentence(costs: CostsProfile) -> str:
-    waits = f"{costs.startup_only_pct:.1f} % of the GPU time with a trial held nothing but start-ups"
-    if not costs.startup_share_pct > 0:
-        return f"{waits}."
-    seen = f"median {span(costs.startup_median_s)}, seen in {costs.n_startups} of {len(costs.trials)}"
-    return (
-        f"Trials spent {costs.startup_share_pct:.0f} % of their time in start-up ({seen}); with {costs.parallel:.1f} "
-        f"on a GPU at once, {waits} (independent starts would make it {costs.startup_law_pct:.2g} %)."
-    )

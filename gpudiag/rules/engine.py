@@ -23,13 +23,15 @@ from gpudiag.display.blocks import Block, Chip, Finding, Named, Note, Table
 from gpudiag.display.evidence import pairs
 from gpudiag.display.format import named, quantity
 from gpudiag.display.shown import Shown
-from gpudiag.errors import ConfigError, NotMeasurable, nearest
+from gpudiag.errors import ConfigError, NotMeasurable, in_words, nearest
 from gpudiag.faults import REPORT, Failed, Fault, attempt
+from gpudiag.rules.sentence import Given, Sentence, template
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from gpudiag.analysis import Analysis
     from gpudiag.run import Run
 
 MIN_COVERAGE_PCT = 80.0
@@ -37,6 +39,13 @@ MIN_COVERAGE_PCT = 80.0
 MIN_OBSERVED_S = 60.0
 MIN_SAMPLES = 10
 """Nor can a glance: CLEAR on telemetry needs this much of some GPU (defaults without a published source)."""
+TOO_SHORT = "Nothing was found, but only {observed_s} were observed; {needed_s} are needed."
+TOO_FEW = "Nothing was found, but only {n_samples:sample} were observed; {n_needed} are needed."
+TOO_LITTLE = (
+    "Nothing was found, but ",
+    Given("known", "only {coverage_pct:exact}", "an unknown part"),
+    " of the run was observed; {needed_pct} is needed to say that nothing is wrong.",
+)
 MIN_EXPLAINED = 0.5
 """A cause explains at least this part of the GPU-hours that its symptom lost (a default without a published source)."""
 
@@ -71,24 +80,80 @@ class Severity(str, Enum):
 class Evidence:
     """What a firing rule returns.
 
-    ``summary``: one sentence with its numbers. ``values``: numbers by name, unit in the name.
-    ``where``: gpu, trial or time span by name. ``lost_gpu_h``: GPU-hours this cost, None where it
-    cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
+    ``summary``: one sentence with its numbers, of a rule that has no sentence of its own (``says``). ``values``:
+    numbers by name, unit in the name. ``where``: gpu, trial or time span by name. ``extra``: what only the sentence
+    uses, in no other output; it goes before a value of the same name. ``lost_gpu_h``: GPU-hours this cost, None where
+    it cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
     ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours in which the
     fault was seen, which bound what it can explain where the loss is unknown.
     """
 
-    summary: str
+    summary: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     where: Mapping[str, Any] = field(default_factory=dict)
     lost_gpu_h: float | None = None
     margin: float | None = None
     severity: Severity | None = None
     held_gpu_h: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def sentence_values(self) -> dict[str, Any]:
+        """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""
+        return {"gpus": _split(self.where.get("gpu", "")), **self.where, **self.values, **self.extra}
+
+
+def worst_gpu(
+    worst: object,
+    found: pd.DataFrame,
+    names: Iterable[str],
+    *,
+    margin: float | None,
+    lost_gpu_h: float | None = None,
+    severity: Severity | None = None,
+    held_gpu_h: float | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> Evidence:
+    """Evidence by the worst of the GPUs that were found, the rows of a table: its figures, the place of all.
+
+    The sentence may name each column of that row, the worst as ``gpu`` and all as ``gpus``.
+    """
+    row = found.loc[worst]
+    gpus = [str(name) for name in found.index]
+    return Evidence(
+        values={name: float(row[name]) for name in names},
+        where={"gpu": ", ".join(gpus)},
+        lost_gpu_h=lost_gpu_h,
+        margin=margin,
+        severity=severity,
+        held_gpu_h=held_gpu_h,
+        extra={**row, "gpu": str(worst), "several": len(gpus) > 1, **(extra or {})},
+    )
+
+
+def need_fast_samples(period_s: float, most_s: float) -> None:
+    """Raise NotMeasurable where samples lie too far apart to see the waits of a GPU; an unknown period is no reason."""
+    if period_s > most_s:
+        raise NotMeasurable(
+            "A sample every {period_s} cannot show waits of seconds or minutes; one every {most_s} or faster is "
+            "needed.",
+            "Sample every 1 to 5 s (nvidia-smi -l 1).",
+            period_s=period_s,
+            most_s=most_s,
+        )
 
 
 class NotApplicable(Exception):
-    """Raised by a rule whose question does not arise for this run (one GPU cannot be imbalanced)."""
+    """Raised by a rule whose question does not arise for this run (one GPU cannot be imbalanced).
+
+    With values by name the reason is a template over them.
+    """
+
+    def __init__(self, reason: str, /, **values: Any) -> None:
+        super().__init__(reason)
+        self.values = values
+
+    def __str__(self) -> str:
+        return in_words(self.args[0], self.values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +208,18 @@ class Verdict(Shown):
 
 
 class Verdicts(Shown, tuple[Verdict, ...]):
-    """Verdicts in their order: a tuple that shows itself as a table."""
+    """Verdicts in their order: a tuple that shows itself as a table, and ``findings["gpu-unused"]`` by rule."""
+
+    def __getitem__(self, key: Any) -> Any:
+        """The verdict at a place or of a rule. Raises KeyError that names the rules there are."""
+        if not isinstance(key, str):
+            found = super().__getitem__(key)
+            return Verdicts(found) if isinstance(key, slice) else found
+        found = next((verdict for verdict in self if verdict.rule == key), None)
+        if found is None:
+            rules = [verdict.rule for verdict in self]
+            raise KeyError(f"no verdict of a rule '{key}' here; {nearest(key, rules) if rules else 'there is none'}")
+        return found
 
     def blocks(self) -> list[Block]:
         """A row a verdict: its level, what was looked for, what the data say."""
@@ -177,7 +253,10 @@ def _chip(verdict: Verdict) -> Chip:
 
 @dataclass(frozen=True)
 class Rule:
-    """One question to one profile. ``explained_by``: rules whose finding would be the cause of this one's."""
+    """One question to one profile.
+
+    ``says``: the sentence of its finding. ``explained_by``: rules whose finding would be the cause of this one's.
+    """
 
     id: str
     title: str
@@ -186,6 +265,7 @@ class Rule:
     judge: Callable[..., Evidence | None]
     severity: Severity
     remedy: str
+    says: Sentence = ""
     refuted_by: str = ""
     explained_by: tuple[str, ...] = ()
 
@@ -200,6 +280,11 @@ class Rule:
         """The rule's docstring: why it matters and where its thresholds come from."""
         return inspect.getdoc(self.judge) or ""
 
+    def summary(self, evidence: Evidence) -> str:
+        """The sentence of a finding, in words."""
+        values = evidence.sentence_values()
+        return evidence.summary or in_words(template(self.says, values), values)
+
 
 def rule(
     *,
@@ -207,6 +292,7 @@ def rule(
     severity: str,
     title: str,
     remedy: str,
+    says: Sentence = "",
     refuted_by: str = "",
     explained_by: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Evidence | None]], Rule]:
@@ -215,7 +301,7 @@ def rule(
     def make(judge: Callable[..., Evidence | None]) -> Rule:
         name = judge.__name__.replace("_", "-")
         topic = judge.__module__.rsplit(".", 1)[-1]
-        return Rule(name, title, topic, measure, judge, Severity(severity), remedy, refuted_by, explained_by)
+        return Rule(name, title, topic, measure, judge, Severity(severity), remedy, says, refuted_by, explained_by)
 
     return make
 
@@ -246,11 +332,11 @@ def _check_value(r: Rule, name: str, value: float) -> None:
 
 
 def judge_all(
-    rules: Iterable[Rule], profiles: Profiles, thresholds: Mapping[str, Mapping[str, float]]
+    rules: Iterable[Rule], analysis: Analysis, thresholds: Mapping[str, Mapping[str, float]]
 ) -> tuple[Verdict, ...]:
     """One verdict per rule, in the order of the rules; findings that explain each other are linked."""
     rules = tuple(rules)
-    verdicts = [_judge(r, profiles, thresholds[r.id]) for r in rules]
+    verdicts = [_judge(r, analysis, thresholds[r.id]) for r in rules]
     found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
     return tuple(
         replace(v, caused_by=_cause(r, v, found)) if v.rule in found else v
@@ -296,45 +382,16 @@ def worst_of(findings: Iterable[tuple[str, str, str | None]]) -> int | None:
 
 
 def _gpus(verdict: Verdict) -> set[str]:
-    return {gpu for gpu in str(verdict.where.get("gpu", "")).split(", ") if gpu}
+    return set(_split(verdict.where.get("gpu", "")))
 
 
-@dataclass(eq=False)
-class Profiles:
-    """Profiles of one run, each measured at most once. ``profiles[measure_utilization]``."""
-
-    run: Run
-    _made: dict[Callable[[Run], Any], Any] = field(default_factory=dict)
-
-    def __getitem__(self, measure: Callable[[Run], Any]) -> Any:
-        """The profile; raises NotMeasurable, the same one each time: Failed where the measure itself failed."""
-        if measure not in self._made:
-            try:
-                made = attempt(f"measure {measure.__name__.removeprefix('measure_')}", lambda: measure(self.run))
-                self._made[measure] = Failed(made) if isinstance(made, Fault) else made
-            except NotMeasurable as missing:
-                self._made[measure] = missing
-        made = self._made[measure]
-        if isinstance(made, NotMeasurable):
-            raise made
-        return made
-
-    @property
-    def failed(self) -> tuple[Fault, ...]:
-        """Faults of the measures asked for so far."""
-        return tuple(made.fault for made in self._made.values() if isinstance(made, Failed))
-
-    def get(self, measure: Callable[[Run], Any]) -> Any | None:
-        """The profile, or None where the run lacks the data."""
-        try:
-            return self[measure]
-        except NotMeasurable:
-            return None
+def _split(gpus: object) -> list[str]:
+    return [gpu for gpu in str(gpus).split(", ") if gpu]
 
 
-def _judge(r: Rule, profiles: Profiles, thresholds: Mapping[str, float]) -> Verdict:
+def _judge(r: Rule, analysis: Analysis, thresholds: Mapping[str, float]) -> Verdict:
     blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
-    made = attempt(f"rule {r.id}", lambda: _concluded(r, profiles, thresholds, blank))
+    made = attempt(f"rule {r.id}", lambda: _concluded(r, analysis, thresholds, blank))
     return _error(blank, made) if isinstance(made, Fault) else made
 
 
@@ -342,9 +399,9 @@ def _error(blank: Verdict, fault: Fault) -> Verdict:
     return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=REPORT, fault=fault)
 
 
-def _concluded(r: Rule, profiles: Profiles, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
+def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
     try:
-        profile = profiles[r.measure]
+        profile = analysis[r.measure]
         evidence = r.judge(profile, **thresholds)
     except Failed as failed:
         return _error(blank, failed.fault)
@@ -357,38 +414,33 @@ def _concluded(r: Rule, profiles: Profiles, thresholds: Mapping[str, float], bla
             blank,
             status=Status.FOUND,
             severity=evidence.severity or r.severity,
-            summary=evidence.summary,
+            summary=r.summary(evidence),
             evidence=dict(evidence.values),
             where=dict(evidence.where),
             lost_gpu_h=evidence.lost_gpu_h,
             margin=evidence.margin,
             held_gpu_h=evidence.held_gpu_h,
         )
-    if short := _too_short(profile, profiles):
+    if short := _too_short(profile, analysis):
         return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy="Record for longer.")
     coverage = getattr(profile, "coverage_pct", 100.0)
     if not coverage >= MIN_COVERAGE_PCT:
-        seen = "an unknown part" if math.isnan(coverage) else f"only {coverage:.0f} %"
-        return replace(
-            blank,
-            status=Status.NOT_ASSESSED,
-            reason=f"Nothing was found, but {seen} of the run was observed; "
-            f"{MIN_COVERAGE_PCT:.0f} % is needed to say that nothing is wrong.",
-            remedy="Record the whole run without gaps.",
-        )
+        values = {"known": coverage == coverage, "coverage_pct": coverage, "needed_pct": MIN_COVERAGE_PCT}
+        reason = in_words(template(TOO_LITTLE, values), values)
+        return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy="Record the whole run without gaps.")
     return blank
 
 
-def _too_short(profile: Any, profiles: Profiles) -> str:
+def _too_short(profile: Any, analysis: Analysis) -> str:
     """Why a profile of the GPUs holds too little to say that nothing is wrong; empty where it holds enough."""
     from gpudiag.measures.sampling import measure_sampling
 
-    sampling = profiles.get(measure_sampling) if hasattr(profile, "per_gpu") else None
+    sampling = analysis.get(measure_sampling) if hasattr(profile, "per_gpu") else None
     if sampling is None:
         return ""
     seconds, n = sampling.per_gpu.reindex(columns=["observed_s", "n_samples"]).astype(float).max()
     if seconds < MIN_OBSERVED_S:
-        return f"Nothing was found, but only {seconds:.3g} s were observed; {MIN_OBSERVED_S:.0f} s are needed."
+        return in_words(TOO_SHORT, {"observed_s": seconds, "needed_s": MIN_OBSERVED_S})
     if n < MIN_SAMPLES:
-        return f"Nothing was found, but only {n:.0f} samples were observed; {MIN_SAMPLES} are needed."
+        return in_words(TOO_FEW, {"n_samples": n, "n_needed": MIN_SAMPLES})
     return ""

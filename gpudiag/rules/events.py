@@ -7,13 +7,16 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.events import EventsProfile, measure_events
 from gpudiag.rules.engine import Evidence, rule
-from gpudiag.rules.wording import count
+from gpudiag.rules.sentence import Given
+
+FIRST = Given("first", ", the first at {first} UTC")
 
 
 @rule(
     measure=measure_events,
     severity="critical",
     title="A GPU was lost",
+    says=("{n_lost:event} of a lost GPU", FIRST, "."),
     remedy="Save the kernel log (journalctl -k), power the machine off and on, and check power cable, riser and "
     "cooling; a "
     "card that falls off the bus again should be replaced.",
@@ -28,10 +31,10 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
         return None
     found = events.events[events.events["kind"] == "gpu_lost"]
     return Evidence(
-        f"{count(len(found), 'event')} of a lost GPU{_first(found)}.",
-        {"n_lost": len(found), "detail": str(found["detail"].iloc[0])[:200]},
-        _where(found),
+        values={"n_lost": len(found), "detail": str(found["detail"].iloc[0])[:200]},
+        where=_where(found),
         margin=events.n_lost - max_events,
+        extra={"first": found["time"].min()},
     )
 
 
@@ -39,6 +42,7 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
     measure=measure_events,
     severity="critical",
     title="The kernel log holds hardware errors of a GPU",
+    says=("{n_hardware:hardware error} of a GPU in the logs", Given("xids", " (Xid {xids})"), FIRST, "."),
     remedy="Run dcgmi diag -r 3, look at the ECC counters (nvidia-smi -q -d ECC) and at NVLink or PCIe; have a card "
     "with repeated uncorrectable errors replaced.",
     refuted_by="Xids that a program causes (13, 31): those are no hardware errors and do not count here.",
@@ -54,12 +58,11 @@ def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Ev
         table = events.events
         found = table[(table["kind"] == "ecc") | ((table["xid"] > 0) & ~table["xid"].isin([13, 31]))]
         numbers = sorted({int(xid) for xid in found["xid"].dropna()})
-        told = f" (Xid {', '.join(map(str, numbers))})" if numbers else ""
         return Evidence(
-            f"{count(events.n_hardware, 'hardware error')} of a GPU in the logs{told}{_first(found)}.",
-            {"n_hardware": events.n_hardware, "xids": numbers},
-            _where(found),
+            values={"n_hardware": events.n_hardware, "xids": numbers},
+            where=_where(found),
             margin=events.n_hardware - max_events,
+            extra={"first": found["time"].min()},
         )
     if not events.has_kernel_log:
         raise NotMeasurable(
@@ -67,11 +70,6 @@ def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Ev
             "Put it into the run folder (or give it with --artifacts): journalctl -k | grep -i xid > kernel.log.",
         )
     return None
-
-
-def _first(found: pd.DataFrame) -> str:
-    first = found["time"].min()
-    return "" if pd.isna(first) else f", the first at {first:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _where(found: pd.DataFrame) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.failures import FailuresProfile, measure_failures
 from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import count, span
+from gpudiag.rules.sentence import Given, Sentence
 
 STORE_TEXT = (
     "Store the text of failures: catch the exception in the objective, trial.set_user_attr('error', str(error)), and "
@@ -13,10 +13,21 @@ STORE_TEXT = (
 )
 
 
+def _kind_says(what: str) -> Sentence:
+    """The sentence that one class of failure occurred."""
+    return (
+        Given("n", "{n:failed trial} of {n_fail}", "{n_events:log line}"),
+        f" {what}",
+        Given("followers", "; {followers} of them only followed another in the same process"),
+        ".",
+    )
+
+
 @rule(
     measure=measure_failures,
     severity="warning",
     title="Trials ran out of GPU memory",
+    says=_kind_says("ran out of GPU memory"),
     remedy="Run fewer trials at once, or bound the parameters that take memory (batch size, model size) and prune such "
     "combinations before they start; catch torch.OutOfMemoryError and free the cache so that one trial fails and not "
     "all.",
@@ -28,13 +39,14 @@ def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0
     Failure texts or log events of the class out of memory (CUDA out of memory, CUBLAS_STATUS_ALLOC_FAILED and the
     like, METHODS 6). A device-side assert is another class, and fullness alone is no proof.
     """
-    return _kind(failures, "oom", "ran out of GPU memory", max_trials)
+    return _kind(failures, "oom", max_trials)
 
 
 @rule(
     measure=measure_failures,
     severity="warning",
     title="Device-side asserts ended trials",
+    says=_kind_says("ended in a device-side assert"),
     remedy="Run one of these configurations with CUDA_LAUNCH_BLOCKING=1, or on the CPU: an index or label is out of "
     "range. Restart the process after such a failure, as its CUDA context cannot be used again.",
     refuted_by="A label set or vocabulary that is meant to fail for some configurations.",
@@ -44,13 +56,14 @@ def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0
 
     Failure texts or log events of the class device-side assert (METHODS 0 and 6).
     """
-    return _kind(failures, "device_assert", "ended in a device-side assert", max_trials)
+    return _kind(failures, "device_assert", max_trials)
 
 
 @rule(
     measure=measure_failures,
     severity="warning",
     title="Processes were killed from outside",
+    says=_kind_says("was killed from outside"),
     remedy="Look at host memory and the kernel log (journalctl -k | grep -i oom): each loader worker may hold a copy "
     "of the data set. Fewer workers, or shared memory, cure it.",
     refuted_by="A scheduler that ended the job at its time limit.",
@@ -60,13 +73,15 @@ def failures_host_killed(failures: FailuresProfile, *, max_trials: float = 0.0) 
 
     Failure texts or log events such as Killed, exit code 137, oom-kill or MemoryError (METHODS 6).
     """
-    return _kind(failures, "host_killed", "was killed from outside", max_trials)
+    return _kind(failures, "host_killed", max_trials)
 
 
 @rule(
     measure=measure_failures,
     severity="warning",
     title="One failure takes the trials after it along",
+    says="{n_fail:failed trial} are {n_events:event}: {followers} failed within seconds right after another failure of "
+    "the same worker.",
     remedy="Give each trial a process of its own, or end the worker after a CUDA error so that it starts anew.",
     refuted_by="Trials that fail at once for reasons of their own, such as a wrong path.",
     explained_by=("failures-device-assert",),
@@ -83,9 +98,7 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
     if not followers > max_followers_trials:
         return None
     return Evidence(
-        f"{failures.n_fail} failed trials are {count(failures.n_events, 'event')}: {followers} failed within seconds "
-        "right after another failure of the same worker.",
-        {"n_fail": failures.n_fail, "n_events": failures.n_events, "followers": followers},
+        values={"n_fail": failures.n_fail, "n_events": failures.n_events, "followers": followers},
         margin=followers - max_followers_trials,
     )
 
@@ -94,6 +107,8 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
     measure=measure_failures,
     severity="info",
     title="Memory was fuller before failures than before other ends",
+    says="In the minute before failures up to {fail_before_pct} of the memory was in use (median), before other ends "
+    "{ok_before_pct}; {full_pct} of the failures came at 95 % or more. This is an association, not a cause.",
     remedy="Read the failure texts: only they tell whether memory was the cause. If it was, run fewer trials at once "
     "or bound the parameters that take memory.",
     refuted_by="Large trials that fail for another reason, such as a numerical one.",
@@ -111,14 +126,8 @@ def failures_after_full_memory(
         raise NotApplicable("No trial failed.")
     if failures.p_memory < max_p_pct / 100 and failures.fail_before_pct >= min_before_pct:
         return Evidence(
-            f"In the minute before failures up to {failures.fail_before_pct:.0f} % of the memory was in use (median), "
-            f"before other ends {failures.ok_before_pct:.0f} %; {failures.full_pct:.0f} % of the failures came at 95 % "
-            "or more. This is an association, not a cause.",
-            {
-                "fail_before_pct": failures.fail_before_pct,
-                "ok_before_pct": failures.ok_before_pct,
-                "p_memory": failures.p_memory,
-                "full_pct": failures.full_pct,
+            values={
+                name: getattr(failures, name) for name in ("fail_before_pct", "ok_before_pct", "p_memory", "full_pct")
             },
             margin=failures.fail_before_pct - min_before_pct,
         )
@@ -134,6 +143,7 @@ def failures_after_full_memory(
     measure=measure_failures,
     severity="info",
     title="Failures fall into a fast and a slow kind",
+    says="{short_n:failure} came after about {short_s} and {long_n} after about {long_s}.",
     remedy="Look at one of each: the fast ones fail at start (configuration, poisoned process), the slow ones in "
     "training.",
     refuted_by="Two models of very different speed.",
@@ -148,34 +158,31 @@ def failures_bimodal(
     normal distribution cut in half gives 2.7) and differ by a factor of 5 (defaults without a published source).
     """
     if failures.n_fail < 6:
-        raise NotApplicable(f"Only {count(failures.n_fail, 'trial')} failed.")
+        raise NotApplicable("Only {n_fail:trial} failed.", n_fail=failures.n_fail)
     if not (failures.ashman_d >= min_distance_ratio and failures.long_s >= min_times_ratio * failures.short_s):
         return None
     return Evidence(
-        f"{failures.short_n} failures came after about {span(failures.short_s)} and {failures.long_n} after about "
-        f"{span(failures.long_s)}.",
-        {name: getattr(failures, name) for name in ("short_n", "short_s", "long_n", "long_s", "split_s", "ashman_d")},
+        values={
+            name: getattr(failures, name) for name in ("short_n", "short_s", "long_n", "long_s", "split_s", "ashman_d")
+        },
         margin=failures.ashman_d - min_distance_ratio,
     )
 
 
-def _kind(failures: FailuresProfile, kind: str, what: str, limit: float) -> Evidence | None:
+def _kind(failures: FailuresProfile, kind: str, limit: float) -> Evidence | None:
     """The finding that one class of failure occurred."""
     rows = failures.by_kind[failures.by_kind["kind"] == kind]
     n, events = (int(rows[name].sum()) for name in ("n", "n_events"))
     if max(n, events) > limit:
         own = failures.failures[failures.failures["kind"] == kind]
         followers = int(own["follows"].sum())
-        told = f"{count(n, 'failed trial')} of {failures.n_fail}" if n else count(events, "log line")
-        taken = f"; {followers} of them only followed another in the same process" if followers else ""
         return Evidence(
-            f"{told} {what}{taken}.",
-            {"n": n, "n_events": events, "followers": followers, "n_fail": failures.n_fail},
-            {"trial": ", ".join(own["name"].head(20))} if n else {},
+            values={"n": n, "n_events": events, "followers": followers, "n_fail": failures.n_fail},
+            where={"trial": ", ".join(own["name"].head(20))} if n else {},
             margin=max(n, events) - limit,
         )
     if not failures.n_fail:
         raise NotApplicable("No trial failed.")
     if not failures.n_told:
-        raise NotMeasurable(f"{count(failures.n_fail, 'trial')} failed and none left a text.", STORE_TEXT)
+        raise NotMeasurable("{n_fail:trial} failed and none left a text.", STORE_TEXT, n_fail=failures.n_fail)
     return None

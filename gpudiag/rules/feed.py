@@ -6,8 +6,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.feed import FeedProfile, measure_feed
-from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import gpus, span, worst_gpu
+from gpudiag.rules.engine import Evidence, Severity, rule, worst_gpu
+from gpudiag.rules.sentence import WORST_GPU, Given
 
 RECORD_HOST = (
     "Record CPU per core beside the GPU for ten minutes of work: mpstat -P ALL 5 > cpu.log. One core near 100 % means "
@@ -20,6 +20,12 @@ MIN_WORK_S = 60.0
     measure=measure_feed,
     severity="warning",
     title="The CPU feeds the GPU too slowly",
+    says=(
+        *WORST_GPU,
+        " was below ",
+        Given("strict", "10 %", "50 %"),
+        " while a CPU core or process was above 90 % for {share_pct} of its work.",
+    ),
     remedy="Give the loader more workers (num_workers), move augmentation to the GPU or do it once beforehand, and "
     "check that no single thread does all the work; the GPU can take more as soon as it is given more.",
     refuted_by="A hot core that does something else: compare with the process that owns it.",
@@ -39,17 +45,16 @@ def cpu_bound_input(
     if len(soft) or len(strict):
         found, column = (strict, "starved_pct") if len(strict) else (soft, "soft_starved_pct")
         worst = found[column].idxmax()
-        row = found.loc[worst]
-        who = worst_gpu(worst, found.index)
-        return Evidence(
-            f"{who} was below {'10' if len(strict) else '50'} % while a CPU core or process was above 90 % for "
-            f"{row[column]:.0f} % of its work.",
-            {name: float(row[name]) for name in ("starved_pct", "soft_starved_pct", "hot_pct", "host_s", "mean_pct")},
-            {"gpu": ", ".join(found.index)},
+        share = float(found.at[worst, column])
+        return worst_gpu(
+            worst,
+            found,
+            ("starved_pct", "soft_starved_pct", "hot_pct", "host_s", "mean_pct"),
             lost_gpu_h=float((strict["starved_pct"] / 100 * strict["work_s"]).sum() / 3600) if len(strict) else None,
-            margin=float(row[column] - (min_starved_pct if len(strict) else min_soft_pct)),
+            margin=share - (min_starved_pct if len(strict) else min_soft_pct),
             severity=None if len(strict) else Severity.INFO,
             held_gpu_h=float((found[column] / 100 * found["host_s"]).sum() / 3600),
+            extra={"strict": len(strict), "share_pct": share},
         )
     if known.empty:
         raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
@@ -60,6 +65,7 @@ def cpu_bound_input(
     measure=measure_feed,
     severity="warning",
     title="The GPU waits for storage",
+    says=(*WORST_GPU, " was below 10 % while I/O wait was above 50 % for {io_starved_pct} of its work."),
     remedy="Put the data on a local disk or in memory, read fewer and larger files, or cache what is read each epoch.",
     refuted_by="Another job on the same storage.",
 )
@@ -79,14 +85,12 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
             )
         return None
     worst = found["io_starved_pct"].idxmax()
-    row = found.loc[worst]
-    who = worst_gpu(worst, found.index)
-    return Evidence(
-        f"{who} was below 10 % while I/O wait was above 50 % for {row['io_starved_pct']:.0f} % of its work.",
-        {name: float(row[name]) for name in ("io_starved_pct", "host_s", "mean_pct")},
-        {"gpu": ", ".join(found.index)},
+    return worst_gpu(
+        worst,
+        found,
+        ("io_starved_pct", "host_s", "mean_pct"),
         lost_gpu_h=float((found["io_starved_pct"] / 100 * found["work_s"]).sum() / 3600),
-        margin=float(row["io_starved_pct"] - min_starved_pct),
+        margin=float(found.at[worst, "io_starved_pct"] - min_starved_pct),
     )
 
 
@@ -94,6 +98,8 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
     measure=measure_feed,
     severity="warning",
     title="The work per step is too small for the GPU",
+    says="{gpu} stayed below {p95_pct} utilization and {p95_used_pct} of its memory for 95 % of its work, with no CPU "
+    "core or process above {p95_cpu_pct}.",
     remedy="Try twice the batch size (results change: adapt the learning rate), several trials at once, or a smaller "
     "GPU; the gain is at most the smaller of batch ratio and 1 / utilization, and at least none.",
     refuted_by="A framework that reserves all memory at start; a CPU that feeds slowly.",
@@ -127,20 +133,20 @@ def batch_or_kernels_small(
     if small.empty:
         if light["p95_cpu_pct"].isna().any():
             raise NotMeasurable(
-                f"{gpus(light.index)} did little and steadily (95 % of the time below {light['p95_pct'].max():.0f} % "
-                "utilization): because the work per step is small or because the CPU feeds it slowly, and without CPU "
-                "or step times nobody can tell which.",
+                "{gpus} did little and steadily (95 % of the time below {most_pct} utilization): because the work per "
+                "step is small or because the CPU feeds it slowly, and without CPU or step times nobody can tell "
+                "which.",
                 RECORD_HOST,
+                gpus=light.index,
+                most_pct=light["p95_pct"].max(),
             )
         return None
     worst = small["p95_pct"].idxmin()
-    row = small.loc[worst]
-    return Evidence(
-        f"GPU {worst} stayed below {row['p95_pct']:.0f} % utilization and {row['p95_used_pct']:.0f} % of its memory "
-        f"for 95 % of its work, with no CPU core or process above {row['p95_cpu_pct']:.0f} %.",
-        {name: float(row[name]) for name in ("p95_pct", "p95_used_pct", "p95_cpu_pct", "power_ratio", "cv")},
-        {"gpu": ", ".join(small.index)},
-        margin=float(max_p_util_pct - row["p95_pct"]),
+    return worst_gpu(
+        worst,
+        small,
+        ("p95_pct", "p95_used_pct", "p95_cpu_pct", "power_ratio", "cv"),
+        margin=float(max_p_util_pct - small.at[worst, "p95_pct"]),
         held_gpu_h=float(small["work_s"].sum() / 3600),
     )
 
@@ -149,6 +155,8 @@ def batch_or_kernels_small(
     measure=measure_feed,
     severity="warning",
     title="One CPU thread limits the GPU",
+    says="{gpu} ran steadily at {mean_pct} with {power_pct} of its power range while one core or process was above "
+    "90 % for {hot_pct} of the work.",
     remedy="Test CUDA graphs or torch.compile, or a larger batch: the thread that launches the kernels is the limit, "
     "and more loader workers do not help it.",
     refuted_by="A hot process that is not the one that trains.",
@@ -181,21 +189,21 @@ def launch_bound(
     if found.empty:
         if steady["power_ratio"].isna().any():
             raise NotMeasurable(
-                f"{gpus(steady.index)} ran steadily beside a hot core, but power or its limit is unknown.",
+                "{gpus} ran steadily beside a hot core, but power or its limit is unknown.",
                 "Record power.draw and power.limit of every GPU.",
+                gpus=steady.index,
             )
         if known.empty:
             raise NotMeasurable("CPU per core or per process was not recorded while the GPU worked.", RECORD_HOST)
         return None
     worst = found["hot_pct"].idxmax()
-    row = found.loc[worst]
-    return Evidence(
-        f"GPU {worst} ran steadily at {row['mean_pct']:.0f} % with {100 * row['power_ratio']:.0f} % of its power range "
-        f"while one core or process was above 90 % for {row['hot_pct']:.0f} % of the work.",
-        {name: float(row[name]) for name in ("mean_pct", "hot_pct", "power_ratio", "cv", "host_s")},
-        {"gpu": ", ".join(found.index)},
-        margin=float(row["hot_pct"] - min_hot_pct),
+    return worst_gpu(
+        worst,
+        found,
+        ("mean_pct", "hot_pct", "power_ratio", "cv", "host_s"),
+        margin=float(found.at[worst, "hot_pct"] - min_hot_pct),
         held_gpu_h=float((found["hot_pct"] / 100 * found["host_s"]).sum() / 3600),
+        extra={"power_pct": 100 * float(found.at[worst, "power_ratio"])},
     )
 
 
@@ -203,6 +211,11 @@ def launch_bound(
     measure=measure_feed,
     severity="info",
     title="The GPU is busy with light kernels",
+    says=(
+        "{gpu} used {power_pct} of its power range",
+        Given("ineffective", " and {busy_sm_pct} SM activity"),
+        " while it was at 90 % utilization or more ({busy_s}).",
+    ),
     remedy="Profile one step (nsys or the framework's profiler) for many short kernels; larger batches, fused kernels "
     "or lower precision with tensor cores use the same busy time better.",
     refuted_by="Work that is bound by memory bandwidth by nature, or a board whose power limit is not the one stated.",
@@ -225,18 +238,20 @@ def gpu_busy_but_light(
         return None
     worst = found["busy_power_ratio"].idxmin()
     row = found.loc[worst]
-    seen = f" and {row['busy_sm_pct']:.0f} % SM activity" if row["busy_sm_pct"] < max_sm_pct else ""
-    return Evidence(
-        f"GPU {worst} used {100 * row['busy_power_ratio']:.0f} % of its power range{seen} while it was at 90 % "
-        f"utilization or more ({span(row['busy_s'])}).",
-        {name: float(row[name]) for name in ("busy_power_ratio", "busy_sm_pct", "busy_s")},
-        {"gpu": ", ".join(found.index)},
+    ineffective = bool(row["busy_sm_pct"] < max_sm_pct)
+    return worst_gpu(
+        worst,
+        found,
+        ("busy_power_ratio", "busy_sm_pct", "busy_s"),
         margin=float(max_power_ratio - row["busy_power_ratio"]),
-        severity=Severity.WARNING if seen else None,
+        severity=Severity.WARNING if ineffective else None,
+        extra={"power_pct": 100 * float(row["busy_power_ratio"]), "ineffective": ineffective},
     )
 
 
 def _need_memory(table: pd.DataFrame) -> None:
     unknown = table.index[(table["p95_pct"] < 70) & table["p95_used_pct"].isna()]
     if len(unknown):
-        raise NotMeasurable(f"How full the memory of {gpus(unknown)} was is unknown.", "Record memory.used and .total.")
+        raise NotMeasurable(
+            "How full the memory of {gpus} was is unknown.", "Record memory.used and .total.", gpus=unknown
+        )

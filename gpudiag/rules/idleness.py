@@ -6,14 +6,26 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
-from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import gpus, span, worst_gpu
+from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule, worst_gpu
+from gpudiag.rules.sentence import WORST_GPU, Given, Sentence
+
+
+def _end_says(when: str) -> Sentence:
+    """The sentence about one end of the record."""
+    return (
+        "{gpus} ",
+        Given("several", ("were idle for ", Given("spread", "{least_s} to "), "{most_s}"), "was idle for {most_s}"),
+        f" {when}",
+        Given("holding", ", with {held_mib} held on {holding}"),
+        ".",
+    )
 
 
 @rule(
     measure=measure_idleness,
     severity="info",
     title="The GPU was idle long before its work began",
+    says=_end_says("before the first activity"),
     remedy="Prepare on the CPU (download, unpack, preprocess, compile) before the GPU is taken.",
     refuted_by="A recorder that was started long before the job.",
 )
@@ -23,13 +35,14 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
     rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning.
     """
-    return _end(idle, "lead", max_lead_s, "before the first activity")
+    return _end(idle, "lead", max_lead_s)
 
 
 @rule(
     measure=measure_idleness,
     severity="info",
     title="The GPU was idle long after its work ended",
+    says=_end_says("after the last activity"),
     remedy="End the job, and release the GPU, when the last trial has ended; look for a process that still holds "
     "memory.",
     refuted_by="A recorder that ran on after the job.",
@@ -40,13 +53,17 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
     zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning.
     """
-    return _end(idle, "trail", max_trail_s, "after the last activity")
+    return _end(idle, "trail", max_trail_s)
 
 
 @rule(
     measure=measure_idleness,
     severity="warning",
     title="Memory was held on a GPU that did nothing",
+    says=(
+        *WORST_GPU,
+        " held memory at 0-1 % utilization for {allocated_idle_s}, {longest_allocated_idle_s} of it without a break.",
+    ),
     remedy="Look for the process (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a notebook "
     "kernel, a crashed job's child, or a model server without requests; end it or move it.",
     refuted_by="A server that must answer at once.",
@@ -63,22 +80,19 @@ def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> E
     if found.empty:
         unknown = table.index[table["allocated_idle_s"].isna()]
         if len(unknown):
-            raise NotMeasurable(f"Memory in use on {gpus(unknown)} is unknown.", "Record memory.used of every GPU.")
+            raise NotMeasurable("Memory in use on {gpus} is unknown.", "Record memory.used of every GPU.", gpus=unknown)
         return None
     worst = found["allocated_idle_s"].idxmax()
-    row = found.loc[worst]
-    who = worst_gpu(worst, found.index)
-    return Evidence(
-        f"{who} held memory at 0-1 % utilization for {span(row['allocated_idle_s'])}, "
-        f"{span(row['longest_allocated_idle_s'])} of it without a break.",
-        {name: float(row[name]) for name in ("allocated_idle_s", "longest_allocated_idle_s", "held_mib")},
-        {"gpu": ", ".join(found.index)},
+    return worst_gpu(
+        worst,
+        found,
+        ("allocated_idle_s", "longest_allocated_idle_s", "held_mib"),
         lost_gpu_h=float(found["allocated_idle_s"].sum() / 3600),
-        margin=float(row["longest_allocated_idle_s"] - max_idle_s),
+        margin=float(found.at[worst, "longest_allocated_idle_s"] - max_idle_s),
     )
 
 
-def _end(idle: IdlenessProfile, end: str, limit_s: float, when: str) -> Evidence | None:
+def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
     """The finding about one end of the record."""
     table = idle.per_gpu
     seconds = table[f"{end}_s"]
@@ -89,18 +103,19 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float, when: str) -> Evidence
         return None
     worst = long[f"{end}_s"].idxmax()
     held = long[long[f"{end}_mib"] >= long["held_mib"]]
-    holding = f", with {held[f'{end}_mib'].max():.0f} MiB held on {gpus(held.index)}" if len(held) else ""
-    least, most = span(float(long[f"{end}_s"].min())), span(float(long.at[worst, f"{end}_s"]))
-    idle_for = (
-        f"was idle for {most}"
-        if len(long) == 1
-        else f"were idle for {least if least == most else f'{least} to {most}'}"
-    )
+    least_s, most_s = float(long[f"{end}_s"].min()), float(long.at[worst, f"{end}_s"])
     return Evidence(
-        f"{gpus(long.index)} {idle_for} {when}{holding}.",
-        {f"{end}_s": float(long.at[worst, f"{end}_s"]), f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
-        {"gpu": ", ".join(long.index)},
+        values={f"{end}_s": most_s, f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
+        where={"gpu": ", ".join(long.index)},
         lost_gpu_h=float(long[f"{end}_s"].sum() / 3600),
-        margin=float(long.at[worst, f"{end}_s"] - limit_s),
+        margin=most_s - limit_s,
         severity=Severity.WARNING if len(held) else None,
+        extra={
+            "several": len(long) > 1,
+            "spread": least_s < 0.99 * most_s,
+            "least_s": least_s,
+            "most_s": most_s,
+            "held_mib": held[f"{end}_mib"].max(),
+            "holding": list(held.index),
+        },
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.leak import LeakProfile, measure_leak
-from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import count, gpus, span
+from gpudiag.rules.engine import Evidence, NotApplicable, rule, worst_gpu
 
 
 @rule(
     measure=measure_leak,
     severity="warning",
     title="GPU memory grows over the run",
+    says="The least memory in use on {gpu} rose by {rise_mib} ({rise_pct} of the total) in {span_s}, {slope_pct_h}.",
     remedy="Look for tensors that outlive their step (losses summed without .item(), results kept in a list, hooks), "
     "and compare torch.cuda.memory_allocated() at the end of each epoch; start each trial in a process of its own.",
     refuted_by="A caching allocator that reaches its high-water mark, or trials that grow one after the other.",
@@ -35,19 +35,17 @@ def memory_leak(
         short = table.index[table["slope_pct_h"].isna()]
         if len(short):
             raise NotMeasurable(
-                f"Memory of {gpus(short)} has too few samples for a trend, or an unknown total.",
+                "Memory of {gpus} has too few samples for a trend, or an unknown total.",
                 "Record memory.used and memory.total for longer.",
+                gpus=short,
             )
         return None
     worst = found["rise_pct"].idxmax()
-    row = found.loc[worst]
-    return Evidence(
-        f"The least memory in use on GPU {worst} rose by {row['rise_mib']:.0f} MiB ({row['rise_pct']:.1f} % of the "
-        f"total) in "
-        f"{span(row['span_s'])}, {row['slope_pct_h']:.1f} % an hour.",
-        {name: float(row[name]) for name in ("slope_pct_h", "rise_pct", "rise_mib", "p_rise", "span_s")},
-        {"gpu": ", ".join(found.index)},
-        margin=float(row["rise_pct"] - min_rise_pct),
+    return worst_gpu(
+        worst,
+        found,
+        ("slope_pct_h", "rise_pct", "rise_mib", "p_rise", "span_s"),
+        margin=float(found.at[worst, "rise_pct"] - min_rise_pct),
     )
 
 
@@ -55,6 +53,8 @@ def memory_leak(
     measure=measure_leak,
     severity="warning",
     title="Memory stays in use after the last trial",
+    says="{gpu} still held {after_mib} after the last trial, {residual_mib} more than before the first, for the "
+    "{after_s} that were recorded.",
     remedy="Look for the process that holds it (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a "
     "worker that did not end, a loader's child, or a notebook.",
     refuted_by="Another job that started meanwhile, or workers that wait for more trials on purpose.",
@@ -66,7 +66,7 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
     much as a CUDA context takes (300-600 MiB, METHODS 6).
     """
     if leak.n_open:
-        raise NotApplicable(f"{count(leak.n_open, 'trial')} may still be running.")
+        raise NotApplicable("{n_open:trial} may still be running.", n_open=leak.n_open)
     if not leak.ended:
         raise NotMeasurable(
             "The record ends with the last trial, or has no trials on its clock.",
@@ -76,11 +76,9 @@ def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Ev
     if found.empty:
         return None
     worst = found["residual_mib"].idxmax()
-    row = found.loc[worst]
-    return Evidence(
-        f"GPU {worst} still held {row['after_mib']:.0f} MiB after the last trial, {row['residual_mib']:.0f} MiB more "
-        f"than before the first, for the {span(row['after_s'])} that were recorded.",
-        {name: float(row[name]) for name in ("residual_mib", "after_mib", "before_mib", "after_s")},
-        {"gpu": ", ".join(found.index)},
-        margin=float(row["residual_mib"] - max_residual_mib),
+    return worst_gpu(
+        worst,
+        found,
+        ("residual_mib", "after_mib", "before_mib", "after_s"),
+        margin=float(found.at[worst, "residual_mib"] - max_residual_mib),
     )

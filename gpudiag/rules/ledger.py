@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import gpus, span
 
 
 @rule(
     measure=measure_ledger,
     severity="warning",
     title="Something else used the GPU",
+    says="{gpus} was above 10 % utilization for {foreign_s} while no trial ran on it: {foreign_of_no_trial_pct} of its "
+    "time without a trial.",
     remedy="List the processes on the GPU (nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory "
     "--format=csv -l 5) and move the other job away; or give the trials that this record lacks.",
     refuted_by="Trials that are missing in the record, or clocks that differ: see the evidence on the clock.",
@@ -33,10 +34,8 @@ def foreign_load(
         return None
     where = foreign.loc[foreign["gpu_s"] >= 0.05 * seconds, "gpu"].astype(str)
     return Evidence(
-        f"{gpus(where)} was above 10 % utilization for {span(seconds)} while no trial ran on it: "
-        f"{ledger.foreign_of_no_trial_pct:.0f} % of its time without a trial.",
-        {"foreign_s": seconds, "foreign_of_no_trial_pct": ledger.foreign_of_no_trial_pct},
-        {"gpu": ", ".join(where)},
+        values={"foreign_s": seconds, "foreign_of_no_trial_pct": ledger.foreign_of_no_trial_pct},
+        where={"gpu": ", ".join(where)},
         lost_gpu_h=seconds / 3600,
         margin=ledger.foreign_of_no_trial_pct - max_foreign_pct,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.loader import LoaderProfile, measure_loader
 from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import count
+from gpudiag.rules.sentence import Given
 
 LOG = (
     "Put the training log into the run folder (or give it with --artifacts); gpudiag reads lines such as "
@@ -17,6 +17,11 @@ LOG = (
     measure=measure_loader,
     severity="warning",
     title="Training waits for the data loader",
+    says=(
+        "The data loader is waited for {avg_ms} ",
+        Given("of_step_pct", "of a step of {step_ms} ({share_pct})", "a step"),
+        " on average, {worst_ms} in the worst of {n_lines:report}.",
+    ),
     remedy="More loader workers and prefetch (memory permitting), persistent_workers=True, pin_memory=True; then look "
     "at the disk and at augmentation on the CPU.",
     refuted_by="A loader time that includes the transfer to the GPU or the step itself.",
@@ -33,11 +38,8 @@ def loader_slow(
     """
     share = loader.of_step_pct
     if share > max_step_pct or (not share <= max_step_pct and loader.avg_ms > max_avg_ms):
-        of_step = f" of a step of {loader.step_ms:.1f} ms ({min(share, 100):.0f} %)" if share > 0 else " a step"
         return Evidence(
-            f"The data loader is waited for {loader.avg_ms:.1f} ms{of_step} on average, {loader.worst_ms:.1f} ms in "
-            f"the worst of {count(loader.n_lines, 'report')}.",
-            {
+            values={
                 "avg_ms": loader.avg_ms,
                 "worst_ms": loader.worst_ms,
                 "step_ms": loader.step_ms,
@@ -46,6 +48,7 @@ def loader_slow(
             },
             margin=share - max_step_pct if share > 0 else loader.avg_ms - max_avg_ms,
             severity=Severity.INFO if share < severe_step_pct else None,
+            extra={"share_pct": min(share, 100)},
         )
     if not loader.n_lines:
         raise NotMeasurable("No log line states how long the loader is waited for.", LOG)
@@ -56,6 +59,12 @@ def loader_slow(
     measure=measure_loader,
     severity="info",
     title="Loader workers do not fit the number of CPU cores",
+    says=(
+        "{n_per_trial:loader worker} for each of {parallel:trial} make {n_workers} on {cores:core}: {of_cores_pct} "
+        "configured (not a measured CPU load), ",
+        Given("few", "below", "above"),
+        " the usual 70-200 %.",
+    ),
     remedy="Set num_workers x parallel to 0.7-2 times the cores, and measure: more workers help only where the loader "
     "is the limit.",
     refuted_by="An input that needs no workers (already on the GPU), or a loader that is never waited for.",
@@ -71,11 +80,9 @@ def loader_workers_cores(
     if loader.of_cores_pct < min_cores_pct or loader.of_cores_pct > 100 * max_cores_ratio:
         few = loader.of_cores_pct < min_cores_pct
         return Evidence(
-            f"{loader.workers_per_trial:.0f} loader workers for each of {count(loader.parallel, 'trial')} make "
-            f"{loader.n_workers:.0f} on {loader.cores:.0f} cores: {loader.of_cores_pct:.1f} % configured (not a "
-            f"measured CPU load), {'below' if few else 'above'} the usual 70-200 %.",
-            {"n_workers": loader.n_workers, "cores": loader.cores, "of_cores_pct": loader.of_cores_pct},
+            values={"n_workers": loader.n_workers, "cores": loader.cores, "of_cores_pct": loader.of_cores_pct},
             margin=min_cores_pct - loader.of_cores_pct if few else loader.of_cores_pct - 100 * max_cores_ratio,
+            extra={"n_per_trial": loader.workers_per_trial, "parallel": loader.parallel, "few": few},
         )
     if not loader.of_cores_pct >= min_cores_pct:
         raise NotMeasurable(

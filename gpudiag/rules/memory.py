@@ -7,14 +7,14 @@ import math
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
 from gpudiag.rules.engine import Evidence, rule
-from gpudiag.rules.wording import gpus
-from gpudiag.units import MIB_PER_GIB
+from gpudiag.rules.sentence import Given
 
 
 @rule(
     measure=measure_memory,
     severity="warning",
     title="GPU memory is nearly full",
+    says="{gpu} used {p99_used_pct} of its {total_mib} at the 99th percentile; {headroom_mib} were left at the peak.",
     remedy="Run fewer trials at once or bound the parameters that take memory (batch size, model size) before adding "
     "work; one larger trial can end the run.",
     refuted_by="A framework that reserves all memory at start, or a caching allocator: memory in use is then a "
@@ -32,15 +32,10 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     worst = full["p99_used_pct"].idxmax()
     row = full.loc[worst]
     return Evidence(
-        f"GPU {worst} used {row['p99_used_pct']:.1f} % of its {row['total_mib'] / MIB_PER_GIB:.1f} GiB at the 99th "
-        f"percentile; {row['headroom_mib']:.0f} MiB were left at the peak.",
-        {
-            "p99_used_pct": float(row["p99_used_pct"]),
-            "max_used_pct": float(row["max_used_pct"]),
-            "headroom_mib": float(row["headroom_mib"]),
-        },
-        {"gpu": ", ".join(full.index), "time": row["max_at"].isoformat()},
+        values={name: float(row[name]) for name in ("p99_used_pct", "max_used_pct", "headroom_mib")},
+        where={"gpu": ", ".join(full.index), "time": row["max_at"].isoformat()},
         margin=float(row["p99_used_pct"] - high_pct),
+        extra={"gpu": str(worst), "total_mib": row["total_mib"]},
     )
 
 
@@ -48,6 +43,11 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     measure=measure_memory,
     severity="info",
     title="Most of the GPU memory stayed free",
+    says=(
+        "{gpu} never used more than {max_used_pct} of its {total_mib}, so {headroom_mib} stayed free",
+        Given("may_grow", "; at most {growth_factor} times as much would fit"),
+        ".",
+    ),
     remedy="There is room to try a larger batch or one more trial at once, in small steps. Room alone does not make "
     "anything faster: that depends on what the GPU waits for.",
     refuted_by="A rare large trial that was not in this run.",
@@ -66,17 +66,15 @@ def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence
     fullest = roomy["max_used_pct"].idxmax()
     row = roomy.loc[fullest]
     growth = float(row["growth_factor"])
-    bound = f"; at most {growth:.1f} times as much would fit" if growth > 1 else ""
     return Evidence(
-        f"GPU {fullest} never used more than {row['max_used_pct']:.1f} % of its "
-        f"{row['total_mib'] / MIB_PER_GIB:.1f} GiB, so {row['headroom_mib'] / MIB_PER_GIB:.1f} GiB stayed free{bound}.",
-        {
+        values={
             "max_used_pct": float(row["max_used_pct"]),
             "headroom_mib": float(row["headroom_mib"]),
             "growth_factor": None if math.isnan(growth) else growth,
         },
-        {"gpu": ", ".join(roomy.index)},
+        where={"gpu": ", ".join(roomy.index)},
         margin=float(low_pct - row["max_used_pct"]),
+        extra={"gpu": str(fullest), "total_mib": row["total_mib"], "may_grow": growth > 1},
     )
 
 
@@ -85,6 +83,8 @@ def _need_total(memory: MemoryProfile) -> None:
     unknown = memory.per_gpu.index[memory.per_gpu["max_used_pct"].isna()]
     if len(unknown):
         raise NotMeasurable(
-            f"How full {gpus(unknown)} was is unknown: memory in use or the total is missing.",
-            f"Record memory.used and memory.total, or state mem_total_mib under [gpus.{unknown[0]}] in run.toml.",
+            "How full {gpus} was is unknown: memory in use or the total is missing.",
+            "Record memory.used and memory.total, or state mem_total_mib under [gpus.{first}] in run.toml.",
+            gpus=unknown,
+            first=unknown[0],
         )

@@ -7,7 +7,7 @@ import math
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import SERIAL_BELOW, ParallelismProfile, measure_parallelism
 from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import count, span
+from gpudiag.rules.sentence import Given
 
 MIN_GAPS = 5
 HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on the GPU, so that dead trials are known."
@@ -17,6 +17,7 @@ HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on t
     measure=measure_parallelism,
     severity="warning",
     title="Fewer trials ran at once than were configured",
+    says="{effective} trials ran at once on average where {configured} were configured ({high_pct}), over {busy_s}.",
     remedy="Look for workers that died or wait: for locks on a GPU or storage, for the sampler, or for the GIL "
     "(n_jobs are threads; start processes instead).",
     refuted_by="A study that ran out of trials, or workers that were stopped on purpose.",
@@ -31,13 +32,12 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
     low, high = 100 * p.effective_low / p.configured, 100 * p.effective_high / p.configured
     if high < min_share_pct:
         return Evidence(
-            f"{p.effective:.2f} trials ran at once on average where {p.configured:.0f} were configured "
-            f"({high:.0f} %), over {span(p.busy_s)}.",
-            {"effective": p.effective, "effective_low": p.effective_low, "configured": p.configured, "peak": p.peak},
+            values={name: getattr(p, name) for name in ("effective", "effective_low", "configured", "peak")},
             margin=min_share_pct - high,
+            extra={"high_pct": high, "busy_s": p.busy_s},
         )
     if low < min_share_pct:
-        raise NotMeasurable(_undecided(p), HEARTBEAT)
+        raise _undecided(p)
     return None
 
 
@@ -45,6 +45,11 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
     measure=measure_parallelism,
     severity="warning",
     title="More trials ran at once than were configured",
+    says=(
+        "Up to {peak:trial} ran at once where {configured} were configured, for {above_configured_s}: ",
+        Given("certain", "another worker took part", "a RUNNING trial is dead, or another worker took part"),
+        ".",
+    ),
     remedy="Count the workers that write to this study and mark dead RUNNING trials FAIL; plan memory for the "
     "number that really ran.",
     refuted_by="A number in run.toml that is not the one of this run.",
@@ -59,12 +64,8 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
         raise NotApplicable("No parallelism is stated for this run.")
     if not p.above_configured_s > max_above_s:
         return None
-    certain = p.peak_closed > p.configured
-    cause = "another worker took part" if certain else "a RUNNING trial is dead, or another worker took part"
     return Evidence(
-        f"Up to {p.peak} trials ran at once where {p.configured:.0f} were configured, "
-        f"for {span(p.above_configured_s)}: {cause}.",
-        {
+        values={
             "peak": p.peak,
             "peak_closed": p.peak_closed,
             "configured": p.configured,
@@ -73,6 +74,7 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
             "effective_high": p.effective_high,
         },
         margin=p.above_configured_s - max_above_s,
+        extra={"certain": p.peak_closed > p.configured},
     )
 
 
@@ -80,6 +82,8 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
     measure=measure_parallelism,
     severity="warning",
     title="Worker slots stay empty between trials",
+    says="A worker slot waits {median_gap_s} (median of {n_gaps:gap}) for its next trial: {gap_slot_h}, {share_pct} of "
+    "all.",
     remedy="See what a worker does between trials: the sampler (its time grows with the number of trials), the "
     "storage, or the start of a new process.",
     refuted_by="Fewer workers than before: then a slot is gone, not waiting.",
@@ -93,20 +97,14 @@ def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pc
     if p.gaps.empty:
         raise NotApplicable("No slot ran two trials one after the other.")
     if len(p.gaps) < MIN_GAPS:
-        raise NotMeasurable(f"There is only {count(len(p.gaps), 'gap')} between trials.", "Judge a longer search.")
+        raise NotMeasurable("There is only {n_gaps:gap} between trials.", "Judge a longer search.", n_gaps=len(p.gaps))
     if not (p.median_gap_s > max_gap_s and p.handover_pct < max_handover_pct):
         return None
     share = 100 * p.gap_slot_h * 3600 / (p.n_slots * p.window_s)
     return Evidence(
-        f"A worker slot waits {p.median_gap_s:.0f} s (median of {count(len(p.gaps), 'gap')}) for its next trial: "
-        f"{p.gap_slot_h:.2f} slot-hours, {share:.0f} % of all.",
-        {
-            "median_gap_s": p.median_gap_s,
-            "mean_gap_s": p.mean_gap_s,
-            "gap_slot_h": p.gap_slot_h,
-            "handover_pct": p.handover_pct,
-        },
+        values={name: getattr(p, name) for name in ("median_gap_s", "mean_gap_s", "gap_slot_h", "handover_pct")},
         margin=p.median_gap_s - max_gap_s,
+        extra={"n_gaps": len(p.gaps), "share_pct": share},
     )
 
 
@@ -114,6 +112,8 @@ def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pc
     measure=measure_parallelism,
     severity="warning",
     title="Trials ran one after another although several workers were configured",
+    says="{effective} trials ran at once on average though {configured:worker} were configured; {handover_pct} of the "
+    "starts follow another trial's end within 2 s.",
     remedy="Start worker processes instead of n_jobs threads, and look for a lock or a single GPU slot that all "
     "wait for.",
     refuted_by="Workers started one at a time.",
@@ -126,13 +126,11 @@ def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BE
     _need_several(p)
     if p.effective_high <= max_effective:
         return Evidence(
-            f"{p.effective:.2f} trials ran at once on average though {p.configured:.0f} workers were configured; "
-            f"{p.handover_pct:.0f} % of the starts follow another trial's end within 2 s.",
-            {"effective": p.effective, "configured": p.configured, "handover_pct": p.handover_pct, "peak": p.peak},
+            values={name: getattr(p, name) for name in ("effective", "configured", "handover_pct", "peak")},
             margin=max_effective - p.effective_high,
         )
     if p.effective_low <= max_effective:
-        raise NotMeasurable(_undecided(p), HEARTBEAT)
+        raise _undecided(p)
     return None
 
 
@@ -143,11 +141,19 @@ def _need_several(p: ParallelismProfile) -> None:
     if p.configured < 2:
         raise NotApplicable("One worker was configured.")
     if p.n_timed + p.n_open < p.configured:
-        raise NotApplicable(f"There are fewer trials ({p.n_timed + p.n_open}) than workers ({p.configured:.0f}).")
+        raise NotApplicable(
+            "There are fewer trials ({n_trials}) than workers ({configured}).",
+            n_trials=p.n_timed + p.n_open,
+            configured=p.configured,
+        )
 
 
-def _undecided(p: ParallelismProfile) -> str:
-    return (
-        f"Between {p.effective_low:.2f} and {p.effective_high:.2f} trials ran at once on average, depending on when "
-        f"{count(p.n_open, 'RUNNING trial')} died."
+def _undecided(p: ParallelismProfile) -> NotMeasurable:
+    return NotMeasurable(
+        "Between {effective_low} and {effective_high} trials ran at once on average, depending on when "
+        "{n_open:RUNNING trial} died.",
+        HEARTBEAT,
+        effective_low=p.effective_low,
+        effective_high=p.effective_high,
+        n_open=p.n_open,
     )

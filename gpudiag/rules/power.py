@@ -6,14 +6,27 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import SUSTAINED_LIMIT, PowerProfile, measure_power
-from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import count, gpus, span
+from gpudiag.rules.engine import Evidence, Severity, rule, worst_gpu
+from gpudiag.rules.sentence import Given
+
+REJECTED = (
+    "{gpu} reported up to {max_all_w}, which a board limited to {limit_w} (",
+    Given("board", "{board}, "),
+    "limit from {limit_source}) cannot draw, in {n_rejected:reading}",
+    Given("frozen", ", unbroken for {longest_rejected_s}"),
+    "; mean power is {mean_w} without and {mean_all_w} with them.",
+)
+OVER_LIMIT = (
+    "{gpu} drew more than {sustained_limit} times its limit of {limit_w} for {over_limit_pct} of the time, up to "
+    "{max_w}."
+)
 
 
 @rule(
     measure=measure_power,
     severity="info",
     title="Power readings are beyond what the board can draw",
+    says=Given("n_rejected", REJECTED, OVER_LIMIT),
     remedy="Use the mean without the rejected readings. If they last, look at the clocks: on some laptop chips "
     "this driver fault really throttles the GPU (NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
     refuted_by="A power limit in the log or data sheet that is not this board's: state it in run.toml.",
@@ -36,46 +49,29 @@ def power_implausible(
     worst = odd["n_rejected"].idxmax()
     row = odd.loc[worst]
     lasting = bool((odd["longest_rejected_s"] >= frozen_s).any() or (odd["over_limit_pct"] > max_over_limit_pct).any())
-    return Evidence(
-        _rejected(worst, row, frozen_s) if row["n_rejected"] > 0 else _over(worst, row),
-        {
-            name: float(row[name])
-            for name in (
-                "n_rejected", "rejected_pct", "max_all_w", "limit_w", "plausible_w", "mean_all_w", "mean_w",
-                "longest_rejected_s", "over_limit_pct", "rejected_capped_pct",
-            )
-        },
-        {"gpu": ", ".join(odd.index)},
+    return worst_gpu(
+        worst,
+        odd,
+        (
+            "n_rejected", "rejected_pct", "max_all_w", "limit_w", "plausible_w", "mean_all_w", "mean_w",
+            "longest_rejected_s", "over_limit_pct", "rejected_capped_pct",
+        ),
         margin=float(row["max_all_w"] - row["plausible_w"]) if row["n_rejected"] > 0 else None,
         severity=Severity.WARNING if lasting else None,
+        extra={"frozen": row["longest_rejected_s"] >= frozen_s, "sustained_limit": SUSTAINED_LIMIT},
     )  # fmt: skip
-
-
-def _rejected(gpu: object, row: pd.Series, frozen_s: float) -> str:
-    board = f"{row['board']}, " if row["board"] else ""
-    frozen = f", unbroken for {span(row['longest_rejected_s'])}" if row["longest_rejected_s"] >= frozen_s else ""
-    return (
-        f"GPU {gpu} reported up to {row['max_all_w']:.0f} W, which a board limited to {row['limit_w']:.0f} W "
-        f"({board}limit from {row['limit_source']}) cannot draw, in {count(row['n_rejected'], 'reading')}{frozen}; "
-        f"mean power is {row['mean_w']:.1f} W without and {row['mean_all_w']:.1f} W with them."
-    )
-
-
-def _over(gpu: object, row: pd.Series) -> str:
-    return (
-        f"GPU {gpu} drew more than {SUSTAINED_LIMIT:g} times its limit of {row['limit_w']:.0f} W for "
-        f"{row['over_limit_pct']:.1f} % of the time, up to {row['max_w']:.0f} W."
-    )
 
 
 def _need_limit(table: pd.DataFrame) -> None:
     """Nothing found is no health where a GPU's power or limit is unknown."""
     silent = table.index[table["max_all_w"].isna()]
     if len(silent):
-        raise NotMeasurable(f"Power of {gpus(silent)} was not recorded.", "Record power.draw of every GPU.")
+        raise NotMeasurable("Power of {gpus} was not recorded.", "Record power.draw of every GPU.", gpus=silent)
     unknown = table.index[table["limit_w"].isna()]
     if len(unknown):
         raise NotMeasurable(
-            f"The power limit of {gpus(unknown)} is unknown: it is neither in the log nor in the data sheet.",
-            f"Record power.limit, or state power_limit_w under [gpus.{unknown[0]}] in run.toml.",
+            "The power limit of {gpus} is unknown: it is neither in the log nor in the data sheet.",
+            "Record power.limit, or state power_limit_w under [gpus.{first}] in run.toml.",
+            gpus=unknown,
+            first=unknown[0],
         )

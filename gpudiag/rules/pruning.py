@@ -7,13 +7,20 @@ import math
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile, measure_pruning
 from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import count
+from gpudiag.rules.sentence import Given
 
 
 @rule(
     measure=measure_pruning,
     severity="info",
     title="Nearly all trials are pruned",
+    says=(
+        "{n_pruned} of {n_decided} decided trials (COMPLETE + PRUNED) were pruned: {of_decided_pct:exact} (95 % "
+        "interval {of_decided_low_pct} to {of_decided_high_pct})",
+        Given("early", ", {at_first_pct} of them at step {first_step}, the earliest"),
+        Given("timed", "; they took {cost_pct} of the trial time"),
+        ".",
+    ),
     remedy="Check whether early values rank the trials as the final ones do (run 5-10 % of the trials unpruned as "
     "controls) before a laxer pruner is bought with GPU time.",
     refuted_by="Early values that predict the final ones well: pruning early and often is then right.",
@@ -35,13 +42,8 @@ def pruning_rate_high(
         return None
     costly = pruning.cost_pct > high_cost_pct
     early = pruning.at_first_pct > high_first_pct
-    cost = f"; they took {pruning.cost_pct:.0f} % of the trial time" if not math.isnan(pruning.cost_pct) else ""
-    first = f", {pruning.at_first_pct:.0f} % of them at step {pruning.first_step:.0f}, the earliest" if early else ""
     return Evidence(
-        f"{pruning.n_pruned} of {pruning.n_decided} decided trials (COMPLETE + PRUNED) were pruned: "
-        f"{pruning.of_decided_pct:.1f} % (95 % interval {low:.1f} to {pruning.of_decided_high_pct:.1f} %)"
-        f"{first}{cost}.",
-        {
+        values={
             "of_decided_pct": pruning.of_decided_pct,
             "of_decided_low_pct": low,
             "of_decided_high_pct": pruning.of_decided_high_pct,
@@ -53,6 +55,13 @@ def pruning_rate_high(
         },
         margin=low - high_pct,
         severity=Severity.WARNING if costly or early else None,
+        extra={
+            "n_pruned": pruning.n_pruned,
+            "n_decided": pruning.n_decided,
+            "early": early,
+            "first_step": pruning.first_step,
+            "timed": not math.isnan(pruning.cost_pct),
+        },
     )
 
 
@@ -60,6 +69,11 @@ def pruning_rate_high(
     measure=measure_pruning,
     severity="warning",
     title="Trials were pruned before the stated pruner can prune",
+    says=(
+        "{before_possible:trial} of {n_pruned} pruned ended earlier than possible: {pruner} ",
+        Given("never", "never prunes", "cannot prune before report {config_first_report}"),
+        ".",
+    ),
     remedy="Print the pruner that the study really uses (study.pruner) and look for code that raises TrialPruned by "
     "itself; then correct the configuration, or run.toml.",
     refuted_by="Reports that were lost from the storage or the export.",
@@ -79,20 +93,15 @@ def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) 
             "State it in run.toml, e.g. [settings] pruner = 'median(n_startup_trials=5)'.",
         )
     if pruning.before_possible > max_trials:
-        earliest = (
-            "never prunes" if math.isinf(pruning.config_first_report)
-            else f"cannot prune before report {pruning.config_first_report:.0f}"
-        )  # fmt: skip
         return Evidence(
-            f"{count(pruning.before_possible, 'trial')} of {pruning.n_pruned} pruned ended earlier than possible: "
-            f"{pruning.pruner} {earliest}.",
-            {
+            values={
                 "before_possible": pruning.before_possible,
                 "n_pruned": pruning.n_pruned,
                 "config_first_report": pruning.config_first_report,
                 "first_step": pruning.first_step,
             },
             margin=pruning.before_possible - max_trials,
+            extra={"pruner": pruning.pruner, "never": math.isinf(pruning.config_first_report)},
         )
     if math.isnan(pruning.before_possible):
         raise NotMeasurable(

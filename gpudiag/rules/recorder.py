@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.recorder import RecorderProfile, measure_recorder
-from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import count, gpus, span
+from gpudiag.rules.engine import Evidence, NotApplicable, rule, worst_gpu
 
 
 @rule(
     measure=measure_recorder,
     severity="warning",
     title="The power sensor is stuck",
+    says="{gpu} reported one and the same power for {stuck_s} while it was idle and busy by turns.",
     remedy="Leave power and energy of this record out of account; reload the driver, and look whether clocks are low.",
     refuted_by="Power in such coarse steps that idle and busy read alike.",
     explained_by=("power-fault-throttling", "power-implausible"),
@@ -32,19 +32,14 @@ def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence
     if stuck.empty:
         return None
     worst = stuck["stuck_s"].idxmax()
-    return Evidence(
-        f"GPU {worst} reported one and the same power for {span(stuck.at[worst, 'stuck_s'])} while it was idle and "
-        "busy by turns.",
-        {"stuck_s": float(stuck.at[worst, "stuck_s"])},
-        {"gpu": ", ".join(stuck.index)},
-        margin=float(stuck.at[worst, "stuck_s"] - max_stuck_s),
-    )
+    return worst_gpu(worst, stuck, ("stuck_s",), margin=float(stuck.at[worst, "stuck_s"] - max_stuck_s))
 
 
 @rule(
     measure=measure_recorder,
     severity="info",
     title="The sampler slows down under load",
+    says="Samples of {gpu} are {busy_period_s} apart while it is busy and {idle_period_s} while it is idle.",
     remedy="Means of this report are weighted by time and not biased by it; averages taken over rows are. Record with "
     "a process of its own at higher priority, or at a lower rate.",
     refuted_by="A recorder whose rate was set by hand according to load.",
@@ -62,13 +57,11 @@ def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> 
             raise NotApplicable("No GPU was both idle and busy long enough to compare the sampler's steps.")
         return None
     worst = slow["slow_ratio"].idxmax()
-    row = slow.loc[worst]
-    return Evidence(
-        f"Samples of GPU {worst} are {row['busy_period_s']:.3g} s apart while it is busy and "
-        f"{row['idle_period_s']:.3g} s while it is idle.",
-        {name: float(row[name]) for name in ("busy_period_s", "idle_period_s", "slow_ratio")},
-        {"gpu": ", ".join(slow.index)},
-        margin=float(row["slow_ratio"] - max_slow_ratio),
+    return worst_gpu(
+        worst,
+        slow,
+        ("busy_period_s", "idle_period_s", "slow_ratio"),
+        margin=float(slow.at[worst, "slow_ratio"] - max_slow_ratio),
     )
 
 
@@ -76,6 +69,7 @@ def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> 
     measure=measure_recorder,
     severity="info",
     title="A column never changes",
+    says="{n_columns:column} never changed: {listed}.",
     remedy="Take the column for missing, and check the recorder: a constant often stands in for a metric that could "
     "not be read.",
     refuted_by="A quantity that really stood still.",
@@ -99,10 +93,10 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
     listed = [f"{row.table}.{row.column} = {row.value:g}" for row in distinct.itertuples()]
     of_gpus = dict.fromkeys(rec.constants["gpu"].dropna())
     return Evidence(
-        f"{count(len(listed), 'column')} never changed: {', '.join(listed)}.",
-        {"columns": listed},
-        {"gpu": ", ".join(of_gpus)} if of_gpus else {},
+        values={"columns": listed},
+        where={"gpu": ", ".join(of_gpus)} if of_gpus else {},
         margin=len(listed) - max_columns,
+        extra={"n_columns": len(listed), "listed": ", ".join(listed)},
     )
 
 
@@ -110,6 +104,7 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
     measure=measure_recorder,
     severity="warning",
     title="GPUs changed their identity in the record",
+    says="{first_conflicts}.",
     remedy="Split the record where the machine or the order of GPUs changed (CUDA_DEVICE_ORDER=PCI_BUS_ID keeps it), "
     "and give each part as a run of its own.",
     refuted_by="A card that was replaced during the run.",
@@ -122,10 +117,10 @@ def identity_mixed(rec: RecorderProfile, *, max_conflicts: float = 0.0) -> Evide
     """
     if not len(rec.mixed) > max_conflicts:
         return None
-    told = [f"{gpus([row.gpu])} {row.what}" for row in rec.mixed.itertuples()]
+    conflicts = [f"GPU {row.gpu} {row.what}" for row in rec.mixed.itertuples()]
     return Evidence(
-        f"{'; '.join(told[:4])}.",
-        {"conflicts": told},
-        {"gpu": ", ".join(rec.mixed["gpu"])},
-        margin=len(told) - max_conflicts,
+        values={"conflicts": conflicts},
+        where={"gpu": ", ".join(rec.mixed["gpu"])},
+        margin=len(conflicts) - max_conflicts,
+        extra={"first_conflicts": "; ".join(conflicts[:4])},
     )

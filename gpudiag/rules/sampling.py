@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.sampling import SamplingProfile, measure_sampling
 from gpudiag.rules.engine import MIN_COVERAGE_PCT, MIN_OBSERVED_S, Evidence, Severity, rule
-from gpudiag.rules.wording import count, gpus, span
+from gpudiag.rules.sentence import Given
 
 MOSTLY_GAP_PCT = 99.0
 
@@ -14,6 +16,11 @@ MOSTLY_GAP_PCT = 99.0
     measure=measure_sampling,
     severity="warning",
     title="The telemetry covers too little of the run",
+    says=(
+        "Telemetry of {gpu} covers {coverage_pct:exact} of the {expected_s} that it should cover",
+        Given("gap_start", ": between {gap_start} and {gap_end} there is no sample, so a stamp may be wrong"),
+        ".",
+    ),
     remedy="Start the recorder before the first trial and stop it after the last; check that run.toml names all "
     "telemetry files and the right time zone. A few stamps far from all the others are a clock that was wrong: drop "
     "those rows.",
@@ -29,18 +36,17 @@ def sampling_coverage(
     default without a published source).
     """
     if seen.expected_s < min_run_s:
-        raise NotMeasurable(f"Only {span(seen.expected_s)} are to be covered.", "Record for longer.")
+        raise NotMeasurable("Only {expected_s} are to be covered.", "Record for longer.", expected_s=seen.expected_s)
     short = seen.per_gpu[seen.per_gpu["coverage_pct"] < min_pct]
     if short.empty:
         return None
     worst = short["coverage_pct"].idxmin()
     least = float(short.at[worst, "coverage_pct"])
     return Evidence(
-        f"Telemetry of GPU {worst} covers {_share(least)} of the {span(seen.expected_s)} that it should cover"
-        f"{_stray(seen, worst)}.",
-        {"coverage_pct": least, "expected_s": seen.expected_s, "outside_pct": seen.outside_pct},
-        {"gpu": ", ".join(short.index)},
+        values={"coverage_pct": least, "expected_s": seen.expected_s, "outside_pct": seen.outside_pct},
+        where={"gpu": ", ".join(short.index)},
         margin=min_pct - least,
+        extra={"gpu": str(worst), **_stray(seen, worst)},
     )
 
 
@@ -48,6 +54,11 @@ def sampling_coverage(
     measure=measure_sampling,
     severity="info",
     title="The telemetry has gaps",
+    says=(
+        "{gpu} was not observed for {gap_pct} of its span in {n_own_gaps:gap}, the longest {longest_gap_s}",
+        Given("trials_failed_within", ", and {trials_failed_within:trial} failed within gaps"),
+        ".",
+    ),
     remedy="Look at what happened in the gaps: a recorder that stops when the machine is overloaded or the driver "
     "hangs misses exactly the interesting minutes. Record with a lower rate or higher priority.",
     refuted_by="The recorder was restarted on purpose.",
@@ -66,30 +77,25 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidenc
     failed = int(seen.gaps.groupby("gpu")["trials_ended"].sum().max())
     if not (share[worst] > max_gap_pct or failed > 0):
         return None
-    with_failures = f", and {count(failed, 'trial')} failed within gaps" if failed else ""
     return Evidence(
-        f"{gpus([worst])} was not observed for {share[worst]:.1f} % of its span in "
-        f"{count((seen.gaps['gpu'] == worst).sum(), 'gap')}, the longest {span(seen.longest_gap_s)}{with_failures}.",
-        {
+        values={
             "gap_pct": float(share[worst]),
             "n_gaps": seen.n_gaps,
             "longest_gap_s": seen.longest_gap_s,
             "trials_failed_within": failed,
         },
-        {"gpu": ", ".join(share.index)},
+        where={"gpu": ", ".join(share.index)},
         margin=float(share[worst] - max_gap_pct),
         severity=Severity.WARNING if failed or share[worst] > MOSTLY_GAP_PCT else None,
+        extra={"gpu": str(worst), "n_own_gaps": int((seen.gaps["gpu"] == worst).sum())},
     )
 
 
-def _share(pct: float) -> str:
-    return f"{pct:.0f} %" if pct >= 1 else "less than 1 %"
-
-
-def _stray(seen: SamplingProfile, gpu: object) -> str:
-    """Where one gap is nearly all of the span: the stamps beyond it, which no recorder that ran can have written."""
+def _stray(seen: SamplingProfile, gpu: object) -> dict[str, date | None]:
+    """The days between which there is nothing, where one gap is nearly all of the span: no recorder that ran can have
+    written the stamps beyond it.
+    """
     gaps = seen.gaps[(seen.gaps["gpu"] == gpu) & (seen.gaps["share_pct"] > MOSTLY_GAP_PCT)]
     if gaps.empty:
-        return ""
-    gap = gaps.iloc[0]
-    return f": between {gap['start']:%Y-%m-%d} and {gap['end']:%Y-%m-%d} there is no sample, so a stamp may be wrong"
+        return {"gap_start": None, "gap_end": None}
+    return {"gap_start": gaps.iloc[0]["start"].date(), "gap_end": gaps.iloc[0]["end"].date()}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
 from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import count, span
+from gpudiag.rules.sentence import Given
+
+DIFFERENCE = "{what} {stated} stated, {found} found"
 
 
 @rule(
     measure=measure_search,
     severity="info",
     title="Trials repeat the parameters of earlier ones",
+    says="{n_duplicates:trial} of {n_with_params} have the parameters of an earlier one ({share_pct}), for {cost_pct} "
+    "of the trial time.",
     remedy="Prune or skip repeats in the objective (study.get_trials and compare trial.params), set "
     "constant_liar=True for "
     "TPE with several workers, or widen the search space.",
@@ -33,11 +37,10 @@ def duplicate_trials(
         return None
     cost = 100 * search.duplicate_slot_h / search.trial_slot_h if search.trial_slot_h else 0.0
     return Evidence(
-        f"{count(search.n_duplicates, 'trial')} of {search.n_with_params} have the parameters of an earlier one "
-        f"({share:.0f} %), for {cost:.0f} % of the trial time.",
-        {"n_duplicates": search.n_duplicates, "share_pct": share, "duplicate_slot_h": search.duplicate_slot_h},
+        values={"n_duplicates": search.n_duplicates, "share_pct": share, "duplicate_slot_h": search.duplicate_slot_h},
         margin=share - max_share_pct,
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
+        extra={"n_with_params": search.n_with_params, "cost_pct": cost},
     )
 
 
@@ -45,6 +48,8 @@ def duplicate_trials(
     measure=measure_search,
     severity="info",
     title="Some trials took far longer than the others",
+    says="{n_outliers:trial} took far longer than the others: trial {name} ({state}) {longest_s}, where {median_s} is "
+    "usual; {cost_pct} of the trial time in all.",
     remedy="Look at the parameters and the log of these trials; a time limit per trial, or pruning on time, bounds "
     "them.",
     refuted_by="Parameters that are meant to make trials long.",
@@ -65,13 +70,11 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     cost = 100 * search.outlier_slot_h / search.trial_slot_h
     worst = far.iloc[0]
     return Evidence(
-        f"{count(len(far), 'trial')} took far longer than the others: trial {worst['name']} "
-        f"({worst['state']}) {span(worst['duration_s'])}, where {span(worst['median_s'])} is usual; {cost:.0f} % of "
-        "the trial time in all.",
-        {"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},
-        {"trial": ", ".join(far["name"].head(20))},
+        values={"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},
+        where={"trial": ", ".join(far["name"].head(20))},
         margin=float(worst["duration_s"] - worst["median_s"]),
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
+        extra={"name": worst["name"], "state": worst["state"], "cost_pct": cost},
     )
 
 
@@ -79,6 +82,11 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     measure=measure_search,
     severity="info",
     title="Trials grow longer or shorter over the search",
+    says=(
+        "The last third of {n:COMPLETE trial}",
+        Given("study", " of study {study}"),
+        " takes {drift_ratio} times as long as the first (Spearman {drift_rho}).",
+    ),
     remedy="Judge speed and predict the rest from the last third of the trials; look whether the sampler moves to "
     "larger models, or whether the machine slows down (clocks, memory, storage).",
     refuted_by="Workers that were added or removed on the way.",
@@ -92,22 +100,27 @@ def trial_duration_drift(
     of the first and last third that differ by a fifth (defaults without a published source).
     """
     ratio = search.drift_ratio
-    of_study = f" of study {search.drift_study}" if search.drift_study else ""
     if (
         search.drift_p < max_p_pct / 100
         and abs(search.drift_rho) >= min_rho_ratio
         and max(ratio, 1 / ratio) >= min_change_ratio
     ):
         return Evidence(
-            f"The last third of {search.n_drift} COMPLETE trials{of_study} takes {ratio:.2f} times as long as "
-            f"the first (Spearman {search.drift_rho:.2f}).",
-            {"drift_ratio": ratio, "drift_rho": search.drift_rho, "drift_p": search.drift_p, "n": search.n_drift},
+            values={
+                "drift_ratio": ratio,
+                "drift_rho": search.drift_rho,
+                "drift_p": search.drift_p,
+                "n": search.n_drift,
+            },
             margin=abs(search.drift_rho) - min_rho_ratio,
+            extra={"study": search.drift_study},
         )
     if search.n_drift < MIN_DRIFT:
         raise NotMeasurable(
-            f"Only {count(search.n_drift, 'COMPLETE trial')} with times; {MIN_DRIFT} are needed.",
+            "Only {n:COMPLETE trial} with times; {n_needed} are needed.",
             "Judge a longer search.",
+            n=search.n_drift,
+            n_needed=MIN_DRIFT,
         )
     return None
 
@@ -116,6 +129,7 @@ def trial_duration_drift(
     measure=measure_search,
     severity="warning",
     title="The wait between trials grows with their number",
+    says="The median wait between trials rose from {gap_first_s} in the first third to {gap_last_s} in the last.",
     remedy="The sampler's time grows with the number of trials (TPE looks at all of them), and so does a storage "
     "without an index: use a server storage, fewer parameters at once, or a cheaper sampler for the second half.",
     refuted_by="Workers that were started or stopped on the way.",
@@ -136,20 +150,15 @@ def trial_gap_growth(
         and search.gap_last_s >= 2 * search.gap_first_s
     ):
         return Evidence(
-            f"The median wait between trials rose from {span(search.gap_first_s)} in the first third to "
-            f"{span(search.gap_last_s)} in the last.",
-            {
-                "gap_first_s": search.gap_first_s,
-                "gap_last_s": search.gap_last_s,
-                "gap_rho": search.gap_rho,
-                "gap_slot_h": search.gap_slot_h,
-            },
+            values={name: getattr(search, name) for name in ("gap_first_s", "gap_last_s", "gap_rho", "gap_slot_h")},
             margin=search.gap_last_s - min_gap_s,
         )
     if search.n_gaps < MIN_GAPS:
         raise NotMeasurable(
-            f"There are only {count(search.n_gaps, 'gap')} between trials; {MIN_GAPS} are needed.",
+            "There are only {n_gaps:gap} between trials; {n_needed} are needed.",
             "Judge a longer search.",
+            n_gaps=search.n_gaps,
+            n_needed=MIN_GAPS,
         )
     return None
 
@@ -158,6 +167,7 @@ def trial_gap_growth(
     measure=measure_search,
     severity="info",
     title="The last trial ran alone while the other workers waited",
+    says="The last trial ran alone for {tail_s}, {tail_pct} of the time with trials; up to {peak} ran at once before.",
     remedy="Start the longest trials first, or give the last ones a time limit; with several studies let them share "
     "the workers.",
     refuted_by="A study that goes on after this record.",
@@ -175,10 +185,9 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
     if not (search.tail_pct > max_tail_pct and search.tail_s > min_tail_s):
         return None
     return Evidence(
-        f"The last trial ran alone for {span(search.tail_s)}, {search.tail_pct:.0f} % of the time with trials; up to "
-        f"{search.peak} ran at once before.",
-        {"tail_s": search.tail_s, "tail_pct": search.tail_pct, "tail_idle_slot_h": search.tail_idle_slot_h},
+        values={name: getattr(search, name) for name in ("tail_s", "tail_pct", "tail_idle_slot_h")},
         margin=search.tail_pct - max_tail_pct,
+        extra={"peak": search.peak},
     )
 
 
@@ -186,6 +195,7 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
     measure=measure_search,
     severity="info",
     title="Numbers that were written down differ from the data",
+    says="{differences}.",
     remedy="Use the numbers of the data, and find out what the other ones counted (another date, another study, a "
     "guess).",
     refuted_by="Trials that were deleted, or added, since.",
@@ -201,12 +211,11 @@ def stated_counts_differ(search: SearchProfile, *, max_difference_trials: float 
     differ = search.stated[(search.stated["stated"] - search.stated["found"]).abs() > max_difference_trials]
     if differ.empty:
         return None
-    told = [f"{row.what} {row.stated:.0f} stated, {row.found:.0f} found" for row in differ.itertuples()]
     return Evidence(
-        f"{'; '.join(told)}.",
-        {
+        values={
             "stated": dict(zip(differ["what"], differ["stated"], strict=True)),
             "found": dict(zip(differ["what"], differ["found"], strict=True)),
         },
         margin=float((differ["stated"] - differ["found"]).abs().max()) - max_difference_trials,
+        extra={"differences": "; ".join(in_words(DIFFERENCE, dict(row)) for _, row in differ.iterrows())},
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.shift import ShiftProfile, measure_shift
 from gpudiag.rules.engine import Evidence, rule
-from gpudiag.rules.wording import span
 
 
 @rule(
     measure=measure_shift,
     severity="warning",
     title="GPU utilization fell for good during the run",
+    says="{gpu} fell by {fall_pct:=points} to {last_pct} utilization and stayed there for its last {fall_s} of work.",
     remedy="See what changed at that time: a worker that died, another job on the host, heat, a cache that was full, "
     "or larger inputs. The start of the last segment is given.",
     refuted_by="A search that moved to lighter models by itself.",
@@ -36,10 +36,11 @@ def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_shar
     row = found.loc[worst]
     last = shift.segments[shift.segments["gpu"] == worst].iloc[-1]
     return Evidence(
-        f"GPU {worst} fell by {row['fall_pct']:.0f} points to {row['last_pct']:.0f} % utilization and stayed there for "
-        f"its last {span(row['fall_s'])} of work.",
-        {name: float(row[name]) for name in ("fall_pct", "first_pct", "last_pct", "fall_s", "n_segments", "block_s")},
-        {"gpu": ", ".join(found.index), "time": last["start"].isoformat()},
+        values={
+            name: float(row[name]) for name in ("fall_pct", "first_pct", "last_pct", "fall_s", "n_segments", "block_s")
+        },
+        where={"gpu": ", ".join(found.index), "time": last["start"].isoformat()},
         lost_gpu_h=float((found["fall_pct"] / 100 * found["fall_s"]).sum() / 3600),
         margin=float(row["fall_pct"] - min_fall_pct),
+        extra={"gpu": str(worst)},
     )

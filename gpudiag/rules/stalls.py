@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
-from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import count, need_fast_samples, span, worst_gpu
+from gpudiag.rules.engine import Evidence, Severity, need_fast_samples, rule, worst_gpu
+from gpudiag.rules.sentence import WORST_GPU
 
 MIN_HEIGHT_RATIO = 0.2
 MIN_REGULAR_PCT = 50.0
@@ -18,6 +18,11 @@ MAX_SAMPLING_S = 30.0
     measure=measure_stalls,
     severity="warning",
     title="The GPU waits at regular intervals",
+    says=(
+        *WORST_GPU,
+        " dips every {period_s} by {depth_pct:=points} for {width_s} ({n_dips:dip}, autocorrelation {acf}): {lost_pct} "
+        "of its work.",
+    ),
     remedy="See what the job does once a period: validation, checkpoint, logging, or loader workers that are started "
     "anew each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often.",
     refuted_by="Work of another kind on the CPU that the result needs.",
@@ -52,16 +57,14 @@ def stalls_periodic(
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         return None
     worst = (found["lost_pct"] * found["work_s"]).idxmax()
-    row = found.loc[worst]
-    who = worst_gpu(worst, found.index)
-    return Evidence(
-        f"{who} dips every {span(row['period_s'])} by {row['depth_pct']:.0f} points for {span(row['width_s'])} "
-        f"({count(row['n_dips'], 'dip')}, autocorrelation {row['acf']:.2f}): {row['lost_pct']:.0f} % of its work.",
-        {name: float(row[name]) for name in ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct")},
-        {"gpu": ", ".join(found.index)},
+    lost_pct = float(found.at[worst, "lost_pct"])
+    return worst_gpu(
+        worst,
+        found,
+        ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct"),
         lost_gpu_h=float((found["lost_pct"] / 100 * found["work_s"]).sum() / 3600),
-        margin=float(row["lost_pct"] - min_lost_pct),
-        severity=None if row["lost_pct"] >= severe_lost_pct else Severity.INFO,
+        margin=lost_pct - min_lost_pct,
+        severity=None if lost_pct >= severe_lost_pct else Severity.INFO,
     )
 
 
@@ -69,6 +72,10 @@ def stalls_periodic(
     measure=measure_stalls,
     severity="warning",
     title="The GPU waits at irregular intervals",
+    says=(
+        *WORST_GPU,
+        " was idle for {stalled_pct} of its work, in {n_stalls:wait} without a period, the longest {longest_stall_s}.",
+    ),
     remedy="Look at the input side first: loader workers, storage, network, a lock that workers share; record CPU per "
     "core and I/O wait beside the GPU to tell which.",
     refuted_by="Several short jobs in one record without a list of trials: give the trials.",
@@ -107,15 +114,12 @@ def stalls_aperiodic(
         need_fast_samples(stalls.sampling_period_s, max_sampling_s)
         return None
     worst = found["stalled_s"].idxmax()
-    row = found.loc[worst]
-    who = worst_gpu(worst, found.index)
-    return Evidence(
-        f"{who} was idle for {row['stalled_pct']:.0f} % of its work, in {count(row['n_stalls'], 'wait')} without "
-        f"a period, the longest {span(row['longest_stall_s'])}.",
-        {name: float(row[name]) for name in ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct")},
-        {"gpu": ", ".join(found.index)},
+    return worst_gpu(
+        worst,
+        found,
+        ("stalled_pct", "stalled_s", "n_stalls", "longest_stall_s", "p95_pct"),
         lost_gpu_h=float(found["stalled_s"].sum() / 3600),
-        margin=float(row["stalled_pct"] - min_stalled_pct),
+        margin=float(found.at[worst, "stalled_pct"] - min_stalled_pct),
     )
 
 

@@ -6,16 +6,26 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.throttle import RECORD_CLOCKS, SLOWDOWN_C, ThrottleProfile, measure_throttle
-from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.wording import gpus, span
+from gpudiag.rules.engine import Evidence, NotApplicable, rule, worst_gpu
+from gpudiag.rules.sentence import Given, Sentence
 
 MIN_BUSY_S = 60.0
+
+
+def _share_says(what: str) -> Sentence:
+    """The sentence that a share of busy time is above its limit."""
+    return (
+        "{gpu} " + what + " for {share_pct} of its busy time",
+        Given("max_clock_mhz", ", at {busy_clock_mhz} of {max_clock_mhz}"),
+        ".",
+    )
 
 
 @rule(
     measure=measure_throttle,
     severity="warning",
     title="Heat slows the GPU down",
+    says=_share_says("was slowed down by heat"),
     remedy="Clean and open the air path, raise the fan curve, move the neighbour card, or lower the power limit a "
     "little (nvidia-smi -pl): a cooler card at a lower limit is often as fast.",
     refuted_by="Bits that come up for single samples at changes of the performance state.",
@@ -26,13 +36,14 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     Thermal slow-down bits (0x20, 0x40 of NVML's clocks-event reasons) in more than 5 % of busy time (METHODS 8);
     without bits, a clock below 0.85 of the highest seen while within 5 °C of 87 °C, for as large a share.
     """
-    return _share(t, "thermal_pct", "warm_low_pct", max_share_pct, "was slowed down by heat")
+    return _share(t, "thermal_pct", "warm_low_pct", max_share_pct)
 
 
 @rule(
     measure=measure_throttle,
     severity="warning",
     title="The power limit slows the GPU down",
+    says=_share_says("was held below 80 % of its clock by the power limit"),
     remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER); on laptops check the mains adapter "
     "and the performance mode, in servers the power brake of the chassis.",
     refuted_by="A limit that was set low on purpose to save energy.",
@@ -48,13 +59,14 @@ def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evide
         raise NotMeasurable(
             "The SM clock was not recorded, so nobody can tell what the power cap costs.", RECORD_CLOCKS
         )
-    return _share(t, "capped_low_pct", None, max_share_pct, "was held below 80 % of its clock by the power limit")
+    return _share(t, "capped_low_pct", None, max_share_pct)
 
 
 @rule(
     measure=measure_throttle,
     severity="warning",
     title="Clocks are low while the GPU is busy",
+    says="{gpu} ran at {busy_clock_mhz} (median) while busy, {clock_pct} of the {max_clock_mhz} that it reached.",
     remedy="Look for locked clocks (nvidia-smi -q -d CLOCK; nvidia-smi -rgc resets them), a power-saving profile, or a "
     "card that fell back to a low performance state.",
     refuted_by="Clocks that were locked low on purpose, or kernels so short that the card never speeds up.",
@@ -74,13 +86,12 @@ def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct
     if found.empty:
         return None
     worst = ratio[found.index].idxmin()
-    row = found.loc[worst]
-    return Evidence(
-        f"GPU {worst} ran at {row['busy_clock_mhz']:.0f} MHz (median) while busy, {ratio[worst]:.0f} % of the "
-        f"{row['max_clock_mhz']:.0f} MHz that it reached.",
-        {name: float(row[name]) for name in ("busy_clock_mhz", "max_clock_mhz", "low_pct", "busy_s")},
-        {"gpu": ", ".join(found.index)},
+    return worst_gpu(
+        worst,
+        found,
+        ("busy_clock_mhz", "max_clock_mhz", "low_pct", "busy_s"),
         margin=float(max_clock_pct - ratio[worst]),
+        extra={"clock_pct": float(ratio[worst])},
     )
 
 
@@ -88,6 +99,7 @@ def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct
     measure=measure_throttle,
     severity="warning",
     title="The GPU is hot",
+    says="{gpu} reached {max_temp_c} and was at {slowdown_c} or more for {hot_s} ({hot_pct} of the time).",
     remedy="Improve cooling before clocks fall: air path, fan curve, distance to the next card, power limit.",
     refuted_by="A board whose slow-down threshold is higher: nvidia-smi -q -d TEMPERATURE prints it.",
 )
@@ -103,13 +115,12 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
     if hot.empty:
         return None
     worst = hot["max_temp_c"].idxmax()
-    row = hot.loc[worst]
-    return Evidence(
-        f"GPU {worst} reached {row['max_temp_c']:.0f} °C and was at {SLOWDOWN_C:.0f} °C or more for "
-        f"{span(row['hot_s'])} ({row['hot_pct']:.0f} % of the time).",
-        {name: float(row[name]) for name in ("max_temp_c", "hot_s", "hot_pct")},
-        {"gpu": ", ".join(hot.index)},
-        margin=float(row["hot_s"] - max_hot_s),
+    return worst_gpu(
+        worst,
+        hot,
+        ("max_temp_c", "hot_s", "hot_pct"),
+        margin=float(hot.at[worst, "hot_s"] - max_hot_s),
+        extra={"slowdown_c": SLOWDOWN_C},
     )
 
 
@@ -117,6 +128,8 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
     measure=measure_throttle,
     severity="warning",
     title="Impossible power readings throttle the GPU",
+    says="{gpu} reported power that its board cannot draw for {frozen_cap_s}, with the power cap active and low "
+    "clocks.",
     remedy="Reboot, or reload the driver, and try another driver version: the fault is known on AD107 laptops "
     "(NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
     refuted_by="A power limit in the log or data sheet that is not this board's: state it in run.toml.",
@@ -133,29 +146,24 @@ def power_fault_throttling(t: ThrottleProfile, *, max_frozen_s: float = 60.0) ->
         unknown = table.index[table["frozen_cap_s"].isna()]
         if len(unknown):
             raise NotMeasurable(
-                f"Power, its limit, clocks and clocks-event reasons of {gpus(unknown)} are not all known.",
+                "Power, its limit, clocks and clocks-event reasons of {gpus} are not all known.",
                 RECORD_CLOCKS,
+                gpus=unknown,
             )
         return None
     worst = frozen["frozen_cap_s"].idxmax()
-    return Evidence(
-        f"GPU {worst} reported power that its board cannot draw for {span(frozen.at[worst, 'frozen_cap_s'])}, with the "
-        "power cap active and low clocks.",
-        {"frozen_cap_s": float(frozen.at[worst, "frozen_cap_s"])},
-        {"gpu": ", ".join(frozen.index)},
-        margin=float(frozen.at[worst, "frozen_cap_s"] - max_frozen_s),
-    )
+    return worst_gpu(worst, frozen, ("frozen_cap_s",), margin=float(frozen.at[worst, "frozen_cap_s"] - max_frozen_s))
 
 
 def _busy(t: ThrottleProfile) -> pd.DataFrame:
     """GPUs that were busy for a minute. Raises NotApplicable where none was."""
     table = t.per_gpu[t.per_gpu["busy_s"] >= MIN_BUSY_S]
     if table.empty:
-        raise NotApplicable(f"No GPU was busy (at 50 % or more) for {span(MIN_BUSY_S)}.")
+        raise NotApplicable("No GPU was busy (at 50 % or more) for {least_s}.", least_s=MIN_BUSY_S)
     return table
 
 
-def _share(t: ThrottleProfile, column: str, other: str | None, limit_pct: float, what: str) -> Evidence | None:
+def _share(t: ThrottleProfile, column: str, other: str | None, limit_pct: float) -> Evidence | None:
     """The finding that a share of busy time is above its limit; ``other`` stands in where the bits are unknown."""
     table = _busy(t)
     share = table[column].fillna(table[other]) if other else table[column]
@@ -165,14 +173,12 @@ def _share(t: ThrottleProfile, column: str, other: str | None, limit_pct: float,
     if found.empty:
         silent = share.index[share.isna()]
         if len(silent):
-            raise NotMeasurable(f"Clocks-event reasons of {gpus(silent)} are unknown.", RECORD_CLOCKS)
+            raise NotMeasurable("Clocks-event reasons of {gpus} are unknown.", RECORD_CLOCKS, gpus=silent)
         return None
     worst = found.idxmax()
-    row = table.loc[worst]
-    clock = f", at {row['busy_clock_mhz']:.0f} of {row['max_clock_mhz']:.0f} MHz" if row["max_clock_mhz"] > 0 else ""
-    return Evidence(
-        f"GPU {worst} {what} for {found[worst]:.0f} % of its busy time{clock}.",
-        {"share_pct": float(found[worst]), "busy_s": float(row["busy_s"]), "max_temp_c": float(row["max_temp_c"])},
-        {"gpu": ", ".join(found.index)},
+    return worst_gpu(
+        worst,
+        table.loc[found.index].assign(share_pct=found),
+        ("share_pct", "busy_s", "max_temp_c"),
         margin=float(found[worst] - limit_pct),
     )

@@ -6,13 +6,20 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures._trials.abandoned import CROWDED
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.wording import count, span
+from gpudiag.rules.sentence import Given
 
 
 @rule(
     measure=measure_trials,
     severity="warning",
     title="Many trials fail",
+    says=(
+        "{n_fail} of {n_finished:finished trial} failed: {fail_pct:exact} (95 % interval {fail_low_pct} to "
+        "{fail_high_pct}), {fail_s} of trial time",
+        Given("streak", "; {fail_streak} of them in a row, which is more than chance"),
+        Given("few", "; too few to tell a rate"),
+        ".",
+    ),
     remedy="Read the failure texts by kind before blaming memory: out of memory, device-side assert (an index or "
     "label out of range) and lost GPUs have different cures. A streak on one worker is often one event.",
     refuted_by="Failures raised on purpose to reject a configuration: prune those instead.",
@@ -39,30 +46,23 @@ def failure_rate_high(
     if not low > max_pct:
         if few:
             raise NotMeasurable(
-                f"Only {count(trials.n_finished, 'trial')} finished, and none failed."
-                if not trials.n_fail
-                else f"Only {count(trials.n_finished, 'trial')} finished.",
+                "Only {n_finished:trial} finished."
+                if trials.n_fail
+                else "Only {n_finished:trial} finished, and none failed.",
                 "Measure again when some more have ended.",
+                n_finished=trials.n_finished,
             )
         return None
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
-    in_a_row = f"; {trials.fail_streak} of them in a row, which is more than chance" if streak else ""
+    names = (
+        "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished", "fail_streak", "p_fail_streak",
+        "fail_slot_h",
+    )  # fmt: skip
     return Evidence(
-        f"{trials.n_fail} of {count(trials.n_finished, 'finished trial')} failed: {trials.fail_pct:.1f} % "
-        f"(95 % interval {low:.1f} to {trials.fail_high_pct:.1f} %), {span(trials.fail_slot_h * 3600)} of trial "
-        f"time{in_a_row}{'; too few to tell a rate' if few else ''}.",
-        {
-            "fail_pct": trials.fail_pct,
-            "fail_low_pct": low,
-            "fail_high_pct": trials.fail_high_pct,
-            "n_fail": trials.n_fail,
-            "n_finished": trials.n_finished,
-            "fail_streak": trials.fail_streak,
-            "p_fail_streak": trials.p_fail_streak,
-            "fail_slot_h": trials.fail_slot_h,
-        },
+        values={name: getattr(trials, name) for name in names},
         margin=low - max_pct,
         severity=Severity.INFO if few else Severity.CRITICAL if low > severe_pct else None,
+        extra={"fail_s": 3600 * trials.fail_slot_h, "streak": streak, "few": few},
     )
 
 
@@ -70,6 +70,16 @@ def failure_rate_high(
     measure=measure_trials,
     severity="warning",
     title="Trials are RUNNING though their process is gone",
+    says=(
+        Given("crowded", "At least "),
+        "{orphans} of {n_running:RUNNING trial} ",
+        Given("several", "are", "is"),
+        " dead",
+        Given("crowded", ", unless another worker ran"),
+        ": {reasons}",
+        Given("names", (" ({names}", Given("more", ", ..."), ")")),
+        ".",
+    ),
     remedy="Find out what ended them: Optuna leaves RUNNING what SIGKILL, SIGTERM or sys.exit() ended, and a kill for "
     "lack of memory looks like this. Mark them FAIL; with heartbeat_interval the storage does so by itself.",
     refuted_by="The study is still running, or more workers run than were stated.",
@@ -87,23 +97,27 @@ def trials_orphaned(trials: TrialsProfile, *, max_orphans: float = 0.0) -> Evide
     if trials.orphans > max_orphans:
         dead = trials.open_trials[trials.open_trials["orphan"]]
         reasons = dead["reason"].value_counts()
-        several = dead["name"].str.contains("/", regex=False).any()
-        named = f" ({', '.join(dead['name'].head(3))}{', ...' if len(dead) > 3 else ''})" if several else ""
-        crowded = CROWDED in reasons.index
+        of_studies = dead["name"].str.contains("/", regex=False).any()
         return Evidence(
-            f"{'At least ' if crowded else ''}{trials.orphans} of {count(trials.n_running, 'RUNNING trial')} "
-            f"{'is' if trials.orphans == 1 else 'are'} dead{', unless another worker ran' if crowded else ''}: "
-            f"{'; '.join(reasons.index)}{named}.",
-            {"orphans": trials.orphans, "n_running": trials.n_running},
-            {"trial": ", ".join(dead["name"].head(20))},
+            values={"orphans": trials.orphans, "n_running": trials.n_running},
+            where={"trial": ", ".join(dead["name"].head(20))},
             margin=trials.orphans - max_orphans,
+            extra={
+                "crowded": CROWDED in reasons.index,
+                "several": trials.orphans != 1,
+                "reasons": "; ".join(reasons.index),
+                "names": ", ".join(dead["name"].head(3)) if of_studies else "",
+                "more": len(dead) > 3,
+            },
         )
     if trials.n_running > len(trials.open_trials):
         raise NotMeasurable(
-            f"{count(trials.n_running, 'trial')} RUNNING, some without a start: nobody can tell whether they live.",
+            "{n_running:trial} RUNNING, some without a start: nobody can tell whether they live.",
             "Give the storage itself instead of an export.",
+            n_running=trials.n_running,
         )
     raise NotMeasurable(
-        f"{count(trials.n_running, 'trial')} RUNNING at the end of the record; nothing shows whether they were alive.",
+        "{n_running:trial} RUNNING at the end of the record; nothing shows whether they were alive.",
         "Set heartbeat_interval on the storage (optuna.storages.RDBStorage), or record the processes on the GPU.",
+        n_running=trials.n_running,
     )

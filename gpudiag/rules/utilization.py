@@ -6,13 +6,15 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
-from gpudiag.rules.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules.wording import gpu_hours, gpus, need_fast_samples, span, worst_gpu
+from gpudiag.rules.engine import Evidence, NotApplicable, Severity, need_fast_samples, rule, worst_gpu
+from gpudiag.rules.sentence import WORST_GPU, Given, template
 from gpudiag.schema import IDLE_PCT
 
 UNUSED_PCT = 1.0
 MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
+WHILE_TRIALS = Given("in_trials", " while trials ran")
+TOO_SHORT = ("Less than {min_run_s} were observed", WHILE_TRIALS, ".")
 NO_UTILIZATION = (
     "Under MIG record SM activity with DCGM (dcgmi dmon -e 1002); elsewhere check that the driver prints "
     "utilization.gpu."
@@ -23,6 +25,7 @@ NO_UTILIZATION = (
     measure=measure_utilization,
     severity="critical",
     title="A GPU was never used",
+    says="{gpus} never rose above {max_util_pct} utilization in the {observed_s} observed.",
     remedy="Check CUDA_VISIBLE_DEVICES as the worker sees it (set before CUDA starts), the library's own device "
     "argument and the list of devices; or ask for fewer GPUs.",
     refuted_by="MIG and some WSL systems print no utilization; such a GPU is not assessed.",
@@ -43,18 +46,19 @@ def gpu_unused(
     if len(unused):
         seconds, most = float(unused["observed_s"].max()), float(unused["max_pct"].max())
         return Evidence(
-            f"{gpus(unused.index)} never rose above {most:.0f} % utilization in the {span(seconds)} observed.",
-            {"max_util_pct": most, "observed_s": seconds},
-            {"gpu": ", ".join(unused.index)},
+            values={"max_util_pct": most, "observed_s": seconds},
+            where={"gpu": ", ".join(unused.index)},
             lost_gpu_h=float(unused["observed_s"].sum() / 3600),
             margin=max_util_pct - most,
         )
     _need_utilization(table)
     if never.any():
         raise NotMeasurable(
-            f"{gpus(table.index[never])} showed no activity, but less than {span(min_run_s)} or "
-            f"{min_periods:.0f} samples were observed.",
+            "{gpus} showed no activity, but less than {min_run_s} or {min_periods:sample} were observed.",
             "Record for longer.",
+            gpus=table.index[never],
+            min_run_s=min_run_s,
+            min_periods=min_periods,
         )
     return None
 
@@ -63,6 +67,12 @@ def gpu_unused(
     measure=measure_utilization,
     severity="critical",
     title="All work ran on another GPU",
+    says=(
+        "{gpus} ",
+        Given("several", "were", "was"),
+        " idle (mean {mean_pct}, never above {max_pct}) for the {observed_s} observed, while {gpu} worked at "
+        "{busiest_mean_pct} on average (up to {busiest_max_pct}): all work went to {others}.",
+    ),
     remedy="Give each worker its GPU in the environment of its own process (CUDA_VISIBLE_DEVICES before Python starts) "
     "and name the device explicitly as well. Usual causes: CUDA_VISIBLE_DEVICES set in the worker after CUDA was "
     "initialised; a library's own device id that overrides it (gpu_device_id of LightGBM, device of XGBoost); a list "
@@ -92,29 +102,28 @@ def gpu_idle_beside_busy(
         others = table[~idle & (table["duty_pct"] >= min_work_pct)]
         busiest = others["mean_pct"].idxmax()
         most, mean = float(found["max_pct"].max()), float(found["mean_pct"].max())
-        verb = "was" if len(found) == 1 else "were"
         return Evidence(
-            f"{gpus(found.index)} {verb} idle (mean {mean:.0f} %, never above {most:.0f} %) for the "
-            f"{span(float(found['observed_s'].max()))} observed, while GPU {busiest} worked at "
-            f"{others.at[busiest, 'mean_pct']:.0f} % on average (up to {others.at[busiest, 'max_pct']:.0f} %): "
-            f"all work went to {gpus(others.index)}.",
-            {
+            values={
                 "mean_pct": mean,
                 "max_pct": most,
                 "busiest_mean_pct": float(others.at[busiest, "mean_pct"]),
                 "busiest_max_pct": float(others.at[busiest, "max_pct"]),
                 "observed_s": float(found["observed_s"].max()),
             },
-            {"gpu": ", ".join(found.index)},
+            where={"gpu": ", ".join(found.index)},
             lost_gpu_h=float(found["observed_s"].sum() / 3600),
             margin=idle_pct - most,
+            extra={"several": len(found) > 1, "gpu": str(busiest), "others": [f"GPU {name}" for name in others.index]},
         )
     _need_utilization(table)
     if idle.any():
         raise NotMeasurable(
-            f"{gpus(table.index[idle])} {'looks' if idle.sum() == 1 else 'look'} idle, but less than {span(min_run_s)} "
-            f"or {min_periods:.0f} samples were observed.",
+            "{gpus} " + ("looks" if idle.sum() == 1 else "look") + " idle, but less than {min_run_s} or "
+            "{min_periods:sample} were observed.",
             "Record for longer.",
+            gpus=table.index[idle],
+            min_run_s=min_run_s,
+            min_periods=min_periods,
         )
     return None
 
@@ -123,6 +132,15 @@ def gpu_idle_beside_busy(
     measure=measure_utilization,
     severity="warning",
     title="GPU utilization is low",
+    says=(
+        "Mean utilization of {gpus} was {mean_pct}",
+        Given("spread", " to {most_pct}"),
+        " over {observed_s}",
+        WHILE_TRIALS,
+        Given("idle_gpu_h", ", at least {idle_gpu_h} of it fully idle"),
+        Given("short", ", which is short: judge a longer run"),
+        ".",
+    ),
     remedy="Look at what the GPU waits for: input first (loader workers, CPU cores, disk), then the work per step "
     "(batch size, model), then more trials at once.",
     refuted_by="A short run, of which start-up is a large part.",
@@ -152,7 +170,7 @@ def gpu_low_utilization(
     Only time at 10 % or less counts as lost: how much of the rest could be used, utilization cannot say.
     A GPU that was never used, or idle beside a busy one, is named by the rule for that alone.
     """
-    table, when = _at_work(use)
+    table = _at_work(use)
     named = (use.per_gpu["max_pct"] <= UNUSED_PCT) | _idle_beside(use.per_gpu, IDLE_PCT, MIN_WORK_PCT)
     low = table[(table["mean_pct"] < below_par_pct) & ~named]
     if low.empty:
@@ -164,15 +182,13 @@ def gpu_low_utilization(
     seconds = float(low.at[worst, "seconds"])
     short = seconds < min_run_s
     idle_gpu_h = float(low["idle_gpu_h"].sum())
-    idle = f", at least {gpu_hours(idle_gpu_h)} of it fully idle" if idle_gpu_h > 0 else ""
     return Evidence(
-        f"Mean utilization of {gpus(low.index)} was {_mean(mean, most)} % over {span(seconds)}{when}{idle}"
-        f"{', which is short: judge a longer run' if short else ''}.",
-        {"mean_pct": mean, "observed_s": seconds, "idle_gpu_h": idle_gpu_h},
-        {"gpu": ", ".join(low.index)},
+        values={"mean_pct": mean, "observed_s": seconds, "idle_gpu_h": idle_gpu_h},
+        where={"gpu": ", ".join(low.index)},
         lost_gpu_h=idle_gpu_h,
         margin=below_par_pct - mean,
         severity=_level(mean, very_low_pct, low_pct) if not short else Severity.INFO,
+        extra={"spread": most - mean >= 0.1, "most_pct": most, "in_trials": _in_trials(use), "short": short},
     )
 
 
@@ -180,6 +196,14 @@ def gpu_low_utilization(
     measure=measure_utilization,
     severity="warning",
     title="The GPU alternates between busy and idle",
+    says=(
+        *WORST_GPU,
+        " was at {p95_pct}",
+        Given("above", " or above"),
+        " for a twentieth of the time",
+        WHILE_TRIALS,
+        ", yet was idle (at most 10 %) for {idle_pct} of it.",
+    ),
     remedy="Find the period: a regular one points at validation or checkpoints, an irregular one at the input; "
     "then overlap that work with training (prefetch, workers, asynchronous checkpoints).",
     refuted_by="Trials that start and end one after the other: see start-up and gaps.",
@@ -201,29 +225,28 @@ def gpu_fluctuating(
     the 5 minutes below which percentiles say little, and the 30 s between samples above which waits go unseen, are
     defaults without a published source.
     """
-    table, when = _in_use(use)
-    long_enough = _at_work(use)[0]["seconds"] >= min_run_s
+    table = _figures(use, "active_", "active_s")
+    long_enough = _at_work(use)["seconds"] >= min_run_s
     uneven = table[(table["p95_pct"] >= high_pct) & (table["p5_pct"] < low_pct) & (table["seconds"] >= min_run_s)]
     if uneven.empty:
         _need_utilization(use.per_gpu)
         _need_use(use.per_gpu)
         need_fast_samples(use.sampling_period_s, max_sampling_s)
         if not long_enough.all():
-            raise NotMeasurable(f"Less than {span(min_run_s)} were observed{when}.", "Record for longer.")
+            values = {"min_run_s": min_run_s, "in_trials": _in_trials(use)}
+            raise NotMeasurable(template(TOO_SHORT, values), "Record for longer.", **values)
         return None
     worst = uneven["idle_gpu_h"].idxmax()
     row = uneven.loc[worst]
-    above = "" if row["p95_pct"] >= 99.5 else " or above"
     idle_pct = 100 * row["idle_gpu_h"] * 3600 / row["seconds"]
-    who = worst_gpu(worst, uneven.index)
-    return Evidence(
-        f"{who} was at {row['p95_pct']:.0f} %{above} for a twentieth of the time{when}, yet was idle "
-        f"(at most 10 %) for {idle_pct:.0f} % of it.",
-        {"p95_pct": float(row["p95_pct"]), "p5_pct": float(row["p5_pct"]), "idle_pct": float(idle_pct)},
-        {"gpu": ", ".join(uneven.index)},
+    return worst_gpu(
+        worst,
+        uneven.assign(idle_pct=idle_pct),
+        ("p95_pct", "p5_pct", "idle_pct"),
         lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
         margin=float(low_pct - row["p5_pct"]),
         severity=None if idle_pct >= severe_idle_pct else Severity.INFO,
+        extra={"above": row["p95_pct"] < 99.5, "in_trials": _in_trials(use)},
     )
 
 
@@ -234,28 +257,19 @@ def _idle_beside(table: pd.DataFrame, idle_pct: float, min_work_pct: float) -> p
     return idle & (works & ~idle).any()
 
 
-def _mean(least: float, most: float) -> str:
-    """``1.4``, of several ``1.4 to 1.9``."""
-    return f"{least:.1f}" if f"{least:.1f}" == f"{most:.1f}" else f"{least:.1f} to {most:.1f}"
-
-
 def _level(mean_pct: float, very_low_pct: float, low_pct: float) -> Severity:
     if mean_pct <= very_low_pct:
         return Severity.CRITICAL
     return Severity.WARNING if mean_pct < low_pct else Severity.INFO
 
 
-def _at_work(use: UtilizationProfile) -> tuple[pd.DataFrame, str]:
+def _at_work(use: UtilizationProfile) -> pd.DataFrame:
     """mean_pct, p5_pct, p95_pct, idle_gpu_h, seconds per GPU: while trials ran if that was seen, else throughout."""
-    if (use.per_gpu["trial_s"] > 0).any():
-        return _figures(use, "trial_", "trial_s"), " while trials ran"
-    return _figures(use, "", "observed_s"), ""
+    return _figures(use, "trial_", "trial_s") if _in_trials(use) else _figures(use, "", "observed_s")
 
 
-def _in_use(use: UtilizationProfile) -> tuple[pd.DataFrame, str]:
-    """As :func:`_at_work`, without what lies before the first and after the last activity of each GPU."""
-    when = " while trials ran" if (use.per_gpu["trial_s"] > 0).any() else ""
-    return _figures(use, "active_", "active_s"), when
+def _in_trials(use: UtilizationProfile) -> bool:
+    return bool((use.per_gpu["trial_s"] > 0).any())
 
 
 def _figures(use: UtilizationProfile, prefix: str, seconds: str) -> pd.DataFrame:
@@ -273,5 +287,6 @@ def _need_utilization(table: pd.DataFrame) -> None:
     """Nothing found is no health where a GPU does not say how busy it was."""
     unknown = table.index[table["mean_pct"].isna()]
     if len(unknown):
-        reason = f"Utilization of {gpus(unknown)} is not reported (N/A throughout, as under MIG)."
-        raise NotMeasurable(reason, NO_UTILIZATION)
+        raise NotMeasurable(
+            "Utilization of {gpus} is not reported (N/A throughout, as under MIG).", NO_UTILIZATION, gpus=unknown
+        )

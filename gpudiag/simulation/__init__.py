@@ -1,4 +1,4 @@
-"""Runs whose truth is known: a seedable discrete-event simulator, and the sample cases made with it."""
+"""Runs whose truth is known: a seedable discrete-event simulator, and the cases made with it."""
 
 from __future__ import annotations
 

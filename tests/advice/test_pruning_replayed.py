@@ -19,7 +19,7 @@ def situation(pruner: str) -> Situation:
     settings = run.info.settings.model_copy(update={"pruner": pruner})
     run = replace(run, info=replace(run.info, settings=settings))
     diagnosis = gd.diagnose(run)
-    return Situation.of(run, diagnosis.profiles, diagnosis.verdicts)
+    return Situation.of(diagnosis.analysis, diagnosis.profiles, diagnosis.verdicts)
 
 
 def rate(now: Situation) -> Prediction:
@@ -48,7 +48,7 @@ def test_where_most_curves_were_cut_nothing_is_predicted_from_them() -> None:
 def test_a_laxer_pruner_is_priced_by_its_replay_and_never_sold_as_a_speed_up() -> None:
     run = gd.load_run(Path(__file__).resolve().parents[2] / "data" / "samples" / "hpo-aggressive-pruning")
     diagnosis = gd.diagnose(run)
-    proposal = pruner_patience.propose(Situation.of(run, diagnosis.profiles, diagnosis.verdicts))
+    proposal = pruner_patience.propose(Situation.of(diagnosis.analysis, diagnosis.profiles, diagnosis.verdicts))
     assert proposal is not None and proposal.gain is not None
     (change,) = proposal.changes
     replay = gd.replay_pruner(run, run.info.settings.pruner.replace(f"patience={change.present}", "patience=5"))

@@ -13,6 +13,7 @@ from gpudiag.advice import REMEDIES
 from gpudiag.advice.engine import advise
 from gpudiag.advice.remedy import Remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.load import load_run
 from gpudiag.manifest import DataLoader, Settings
@@ -45,7 +46,7 @@ def diagnosed(request: pytest.FixtureRequest) -> Diagnosis:
 @pytest.mark.parametrize("item", REMEDIES, ids=lambda item: item.id)
 def test_a_remedy_proposes_something_sound_or_nothing(item: Remedy, diagnosed: Diagnosis) -> None:
     everything = [replace(v, status=Status.FOUND) for v in diagnosed.verdicts]
-    proposal = item.propose(Situation.of(diagnosed.run, diagnosed.profiles, everything))
+    proposal = item.propose(Situation.of(diagnosed.analysis, diagnosed.profiles, everything))
     if proposal is None:
         return
     assert proposal.changes and proposal.assumption and all(change.code for change in proposal.changes)
@@ -56,7 +57,7 @@ def test_a_remedy_proposes_something_sound_or_nothing(item: Remedy, diagnosed: D
 
 def test_with_every_finding_at_once_the_advice_stays_known_numbers(diagnosed: Diagnosis) -> None:
     everything = [replace(v, status=Status.FOUND, summary="Found.") for v in diagnosed.verdicts]
-    advice = advise(diagnosed.run, diagnosed.profiles, everything)
+    advice = advise(diagnosed.analysis, diagnosed.profiles, everything)
     for one in advice.recommendations:
         assert all(math.isfinite(check.value) for check in one.verify)
         assert one.rules and one.why
@@ -79,8 +80,8 @@ def test_little_observed_is_verified_first() -> None:
 
 def test_a_large_study_gets_bounds_in_place_of_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpudiag.advice.situation.MAX_FORECAST_TRIALS", 1)
-    now = Situation.of(RUNS["case 1"], {}, ())
+    now = Situation.of(Analysis(RUNS["case 1"]), {}, ())
     assert now.capacity is None and now.forecast(5) is None
     monkeypatch.undo()
-    told = Situation.of(RUNS["case 1"], {}, ()).forecast(5)
+    told = Situation.of(Analysis(RUNS["case 1"]), {}, ()).forecast(5)
     assert told is not None and told.gain.low <= told.gain.high

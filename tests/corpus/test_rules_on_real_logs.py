@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import diagnose
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 pytestmark = pytest.mark.corpus
@@ -112,7 +113,7 @@ LOGS: dict[str, Expected] = {
 
 def judged(path: Path) -> dict[str, Verdict]:
     run = Run.from_files(str(path), timezone="UTC")
-    return {v.rule: v for v in judge_all(RULES, Profiles(run), check_thresholds(RULES, {}))}
+    return {v.rule: v for v in judge_all(RULES, Analysis(run), check_thresholds(RULES, {}))}
 
 
 @pytest.mark.parametrize("file", LOGS)

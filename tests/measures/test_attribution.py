@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from smallruns import T0, at, gpu, gpus, run, trials
 
 from gpudiag.declared import Names, declared_gpus
 from gpudiag.errors import NotMeasurable
+from gpudiag.measures._gpu.shares import share_error_pct
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, PROCESSES, conform
@@ -156,3 +159,11 @@ def test_without_trials_there_is_nothing_to_attribute() -> None:
     with pytest.raises(NotMeasurable, match="There is no trials table"):
         measure_attribution(Run(gpu=TWO))
     assert T0.tzinfo is not None
+
+
+def test_the_published_error_of_a_share_is_the_one_that_is_used(root: Path) -> None:
+    """19, 23 and 26 % at two, three and four trials at once; more count as four, fractions as the next level."""
+    at_once = np.array([np.nan, 1.0, 1.2, 2.0, 2.5, 3.0, 3.01, 4.0, 9.0])
+    assert share_error_pct(at_once).tolist() == [0.0, 0.0, 19.0, 19.0, 23.0, 23.0, 26.0, 26.0, 26.0]
+    methods = (root / "docs" / "methods.md").read_text(encoding="utf-8")
+    assert "19 % at two, 23 % at three, 26 % at four trials" in methods

@@ -9,7 +9,7 @@ from smallruns import at, gpu, run, trials
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures.sampling import by_gpu, cell_borders, cells, gpu_order, measure_sampling, sample_weights
+from gpudiag.measures.sampling import by_gpu, cell_borders, cells_of, gpu_order, measure_sampling, sample_weights
 
 
 def grid_weights(stamps_ds: list[int]) -> list[float]:
@@ -71,7 +71,7 @@ def test_slow_sampler_under_load_does_not_bias_the_mean() -> None:
 
 def test_cells_sorts_drops_unknown_and_impossible_and_keeps_the_last_of_twins() -> None:
     frame = gpu([4, 0, 2, 2, 6, 8], "1", util_pct=[40, 10, 20, 25, np.nan, 250])
-    found = cells(frame, "util_pct")
+    found = cells_of(frame, "util_pct")
     assert found["util_pct"].tolist() == [10, 25, 40]
     assert found["weight_s"].sum() == pytest.approx(6)
 
@@ -79,7 +79,7 @@ def test_cells_sorts_drops_unknown_and_impossible_and_keeps_the_last_of_twins() 
 def test_gpus_come_in_the_order_of_their_numbers() -> None:
     assert gpu_order(["10", "2", "0", "card"]) == ["0", "2", "10", "card"]
     frame = pd.concat([gpu([0, 1], name) for name in ("10", "2")])
-    assert [name for name, _ in by_gpu(cells(frame))] == ["2", "10"]
+    assert [name for name, _ in by_gpu(cells_of(frame))] == ["2", "10"]
 
 
 def test_weighted_quantiles_are_values_that_hold_the_share() -> None:

@@ -141,3 +141,15 @@ def test_without_readings_there_is_no_figure() -> None:
     memory = toy_memory(Size(trials=0))
     with pytest.raises(NotMeasurable, match="memory"):
         plot_memory(dataclasses.replace(memory, series=memory.series.iloc[:0]))
+
+
+@pytest.mark.parametrize("gpus", [1, 3])
+def test_bars_and_dots_of_memory_are_the_profile_s_numbers_in_gib(gpus: int) -> None:
+    profile = toy_memory(Size(trials=0, gpus=gpus, samples=300))
+    ax = plot_memory(profile).axes[0]
+    gib = profile.per_gpu[["total_mib", "max_mib", "mean_mib"]] / 1024
+    assert len({tuple(row) for row in profile.per_gpu[["p99_mib", "max_mib", "mean_mib"]].to_numpy()}) == gpus
+    assert bar_spans(ax, "capacity") == ([0.0] * gpus, pytest.approx(gib["total_mib"].tolist()))
+    assert bar_spans(ax, "max") == ([0.0] * gpus, pytest.approx(gib["max_mib"].tolist()))
+    (dots,) = ax.collections
+    assert dots.get_offsets()[:, 0].tolist() == pytest.approx(gib["mean_mib"].tolist())

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from handmade import Size, toy_parallelism, toy_pruning, toy_trials
 from matplotlib.dates import date2num
+from scipy import stats
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.plots.parallelism import _means, alt_gaps, plot_concurrency, plot_gaps
@@ -78,6 +79,30 @@ def test_durations_are_points_by_state() -> None:
         wanted = profile.durations.loc[profile.durations["state"] == points.get_label(), "duration_s"]
         assert points.get_offsets()[:, 0].tolist() == pytest.approx(wanted.tolist())
     assert ax.get_yticklabels()[0].get_text().startswith("COMPLETE\nn = ")
+
+
+def test_many_durations_are_an_outline_as_high_as_their_density() -> None:
+    profile = toy_trials(Size(trials=2000))
+    own = np.log10(profile.durations.loc[profile.durations["state"] == "PRUNED", "duration_s"].to_numpy())
+    row = profile.by_state.index[profile.by_state["n_timed"] > 0].get_loc("PRUNED")
+    (outline,) = [
+        path.vertices
+        for drawn in plot_durations(profile).axes[0].collections
+        for path in drawn.get_paths()
+        if len(path) > 50 and abs(path.vertices[:, 1].mean() - row) < 0.1
+    ]
+    density = stats.gaussian_kde(own)
+    x, half = np.log10(outline[:, 0]), np.abs(outline[:, 1] - row)
+    away = half > 0  # the path is closed on the axis of the row
+    assert (x.min(), x.max()) == pytest.approx((own.min(), own.max()), abs=1e-6)
+    assert half[away] == pytest.approx(0.33 * density(x[away]) / density(x[away]).max(), rel=1e-6)
+    assert "density of many trials" in legend(plot_durations(profile).axes[0])
+
+
+def test_many_equal_durations_are_drawn() -> None:
+    profile = toy_trials(Size(trials=2000))
+    equal = dataclasses.replace(profile, durations=profile.durations.assign(duration_s=60.0))
+    assert plot_durations(equal).axes[0].collections
 
 
 def test_durations_of_untimed_trials_are_said() -> None:

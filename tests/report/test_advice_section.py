@@ -24,7 +24,7 @@ from gpudiag.run import Run
         (Gain(-0.28, 0.0, "GPU-h"), "no speed-up, costs up to 0.28 GPU-h"),
         (
             Gain(-43.1, 0.11, "GPU-h"),
-            "no speed-up, costs up to 43.1 GPU-h, or saves up to 0.11 GPU-h",
+            "no speed-up, costs up to 43 GPU-h, or saves up to 0.11 GPU-h",
         ),
     ],
 )
@@ -48,6 +48,6 @@ def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     assert (gain, safety) == (Number("x1.00 – x1.19"), "safe (tier 1), verify first")
     assert (apply, change) == ("next study", "DataLoader num_workers: 2 → 3")
     (card,) = [block for block in blocks if isinstance(block, Remedy) and block.id == "loader-workers"]
-    assert "memory of the fullest GPU 75.5 %" in dict(card.notes)["Predicted for after the change"]
+    assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]
     cards = [block.id for block in blocks if isinstance(block, Remedy)]
     assert cards == [one.id for one in document.recommendations]

@@ -94,13 +94,13 @@ def test_where_the_time_went() -> None:
     seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0, "foreign": 0.0}
     (where, _, _) = headline(with_ledger(seconds, utilization=use, trials=trials)).sentences
     assert where == (
-        "Of 2.78 GPU-h on the GPU, 90 % ran at 50 % utilization or more, 6 % stalled inside trials, 3.8 % was "
+        "Of 2.8 GPU-h on the GPU, 90 % ran at 50 % utilization or more, 6 % stalled inside trials, 3.8 % was "
         "start-up alone; mean utilization was 84 % from the first trial to the last; 200 trials: 8 COMPLETE, "
         "173 PRUNED, 15 FAIL, 4 RUNNING."
     )
     idle = with_ledger({"busy": 0.0, "idle_no_trial": 3600.0}, has_trials=False)
     assert headline(idle).sentences[0] == (
-        "Of 1.00 GPU-h on the GPU, 100 % was idle; mean utilization was 84 % over the whole record."
+        "Of 1 GPU-h on the GPU, 100 % was idle; mean utilization was 84 % over the whole record."
     )
     assert headline(document(utilization=use)).sentences[0] == "The GPU averaged 84 % utilization."
 
@@ -116,7 +116,7 @@ def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
     note = verdict("FOUND", "info", summary="A note", remedy="Smile", lost_gpu_h=9.0)
     fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
     _, worst, then = headline(document(note, fault)).sentences
-    assert worst == "GPU 1 was idle. It cost at least 2.08 GPU-h." and then == "Use it."
+    assert worst == "GPU 1 was idle. It cost at least 2.1 GPU-h." and then == "Use it."
     _, worst, then = headline(document(note)).sentences
     assert worst.startswith("A note.") and then == "Smile."
 

@@ -58,7 +58,7 @@ def test_masthead(document: dict[str, Any]) -> None:
 def test_findings_carry_evidence_limits_and_advice(document: dict[str, Any]) -> None:
     broken, dear = SECTIONS["findings"](typed(document))
     assert isinstance(dear, Finding) and isinstance(broken, Finding)
-    assert (dear.id, dear.cost) == ("toy-dear", "cost 2.00 GPU-h")
+    assert (dear.id, dear.cost) == ("toy-dear", "cost 2 GPU-h")
     assert broken.facts == (("GPU", "1"), ("cracks", "7"), ("crack", "12.3 %"))
     assert broken.limits == (("max_cracks", "3"),)
     assert (broken.advice, broken.refuted_by) == ("Mend `it` with glue.", "It runs.")
@@ -176,7 +176,7 @@ def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[s
     def said(busy: float | None) -> str:
         return markdown("utilization", {**document, "advice": {**document["advice"], "busy_pct": busy}})
 
-    assert "was 83.8 %: the same work on the GPU cannot be done more than 1.19 times as fast" in said(83.8)
+    assert "was 84 %: the same work on the GPU cannot be done more than 1.19 times as fast" in said(83.8)
     assert "was 50 %: the same work on the GPU cannot be done more than 2 times as fast" in said(50.0)
     assert "times as fast" not in said(None)
 

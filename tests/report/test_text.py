@@ -15,13 +15,13 @@ from gpudiag.report import text
 def test_the_verdict_comes_first_then_why_then_what_next(document: dict[str, Any]) -> None:
     lines = text.render(typed(document), width=100).splitlines()
     assert lines[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
-    assert lines[3].startswith("Where the time went: Of 1.99 GPU-h on 2 GPUs, 49.3 % ran at 50 % utilization or more")
+    assert lines[3].startswith("Where the time went: Of 2 GPU-h on 2 GPUs, 49 % ran at 50 % utilization or more")
     assert any(line.startswith("What to do next: Mend it with glue.") for line in lines)
 
 
 def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> None:
     out = text.render(typed(document), width=100)
-    assert "■ critical: The toy is broken (0.50 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out
+    assert "■ critical: The toy is broken (0.5 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out
     assert "Rule toy-broken; limits: max cracks 3" in out
     table = out.partition("fault looked for\n")[2].splitlines()
     assert len(table) == len(document["verdicts"])

@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from gpudiag.analysis import Analysis
 from gpudiag.facts import Declared, Row
 from gpudiag.measures import MEASURES, PROFILES
-from gpudiag.rules.engine import Profiles, Rule, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Rule, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 NAN = float("nan")
@@ -43,7 +44,7 @@ def blank(row: type[Row]) -> dict[str, Any]:
 
 def verdict(rule: Rule, found: Any, **thresholds: float) -> Verdict:
     """What the engine makes of that rule on that profile."""
-    profiles = Profiles(Run(), {MEASURE_OF[type(found)]: found})
+    profiles = Analysis(Run(), {MEASURE_OF[type(found)]: found})
     overrides = {rule.id: thresholds} if thresholds else {}
     (one,) = judge_all((rule,), profiles, check_thresholds((rule,), overrides))
     return one

@@ -5,19 +5,20 @@ from dataclasses import dataclass
 
 import pytest
 
+from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.rules.engine import (
     Evidence,
     NotApplicable,
-    Profiles,
     Severity,
     Status,
+    Verdict,
+    Verdicts,
     check_thresholds,
     judge_all,
     rule,
     worst_of,
 )
-from gpudiag.rules.wording import span
 from gpudiag.run import Run
 
 
@@ -53,7 +54,7 @@ def no_limits(load: Load) -> Evidence | None:
 
 def judge(load: Load, **thresholds: float):
     chosen = check_thresholds((load_high,), {"load-high": thresholds})
-    return judge_all((load_high,), Profiles(Run(), {measure_load: load}), chosen)[0]
+    return judge_all((load_high,), Analysis(Run(), {measure_load: load}), chosen)[0]
 
 
 def test_a_rule_is_read_from_its_function() -> None:
@@ -99,7 +100,7 @@ def test_a_question_that_does_not_arise() -> None:
 
 def test_missing_data_is_measured_once_and_said_each_time() -> None:
     CALLS.clear()
-    profiles = Profiles(Run())
+    profiles = Analysis(Run())
     verdicts = judge_all((load_high, no_limits), profiles, check_thresholds((load_high, no_limits), {}))
     assert [(v.status, v.reason, v.remedy) for v in verdicts] == [
         (Status.NOT_ASSESSED, "There is no load.", "Record it.")
@@ -149,7 +150,7 @@ def test_a_symptom_names_its_cause_where_both_were_found_at_one_place() -> None:
 
     def causes(load: Load) -> list[str | None]:
         return [
-            v.caused_by for v in judge_all(rules, Profiles(Run(), {measure_load: load}), check_thresholds(rules, {}))
+            v.caused_by for v in judge_all(rules, Analysis(Run(), {measure_load: load}), check_thresholds(rules, {}))
         ]
 
     assert causes(Load(51)) == ["load-high", None, None]
@@ -175,7 +176,7 @@ def cold(load: Load) -> Evidence | None:
 )
 def test_a_cause_is_large_enough_for_half_of_what_its_symptom_lost(load: float, cause: str | None) -> None:
     verdicts = judge_all(
-        (cold, draught), Profiles(Run(), {measure_load: Load(load)}), check_thresholds((cold, draught), {})
+        (cold, draught), Analysis(Run(), {measure_load: Load(load)}), check_thresholds((cold, draught), {})
     )
     assert [v.caused_by for v in verdicts] == [cause, None]
 
@@ -195,11 +196,12 @@ def test_what_is_told_first_is_the_cause_of_the_first_serious_finding(listed: li
     assert worst_of(listed) == place
 
 
-def test_spans_in_the_unit_of_a_person() -> None:
-    assert [span(s) for s in (45, 390, 8280, 46 * 3600, 72 * 3600)] == [
-        "45 s",
-        "6.5 min",
-        "2.3 h",
-        "46.0 h",
-        "3.0 days",
-    ]
+def test_verdicts_are_found_by_rule_by_place_and_by_slice() -> None:
+    one, other = (Verdict(name, "title", Status.FOUND, Severity.WARNING) for name in ("gpu-idle", "memory-full"))
+    verdicts = Verdicts((one, other))
+    assert verdicts["memory-full"] is other and verdicts[0] is one
+    assert verdicts[1:] == (other,) and isinstance(verdicts[1:], Verdicts)
+    with pytest.raises(KeyError, match="did you mean 'gpu-idle'"):
+        verdicts["gpu-idel"]
+    with pytest.raises(KeyError, match="there is none"):
+        Verdicts(())["gpu-idle"]

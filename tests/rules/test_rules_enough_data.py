@@ -69,7 +69,7 @@ def test_a_glance_covers_nothing_and_misses_nothing() -> None:
     assert verdict(sampling_coverage, seen).status is Status.NOT_ASSESSED
     longer = profile(SamplingProfile, {"0": {"coverage_pct": 0.4}}, expected_s=60.0)
     found = verdict(sampling_coverage, longer)
-    assert found.status is Status.FOUND and "covers less than 1 % of the 60 s" in found.summary
+    assert found.status is Status.FOUND and "covers 0.4 % of the 1 min" in found.summary
 
 
 @pytest.mark.parametrize(("share_pct", "severity"), [(99.0, Severity.INFO), (99.1, Severity.WARNING)])

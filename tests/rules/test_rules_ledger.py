@@ -11,12 +11,13 @@ import pytest
 from small_profiles import profile
 
 from gpudiag.alignment import apply_clock, establish_clock
+from gpudiag.analysis import Analysis
 from gpudiag.measures.clock import ClockProfile, measure_clock
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.rules.clock import clocks_apart, clocks_differ
 from gpudiag.rules.costs import startup_dominated
-from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Rule, Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.rules.ledger import foreign_load
 from gpudiag.run import Run
 from gpudiag.simulation import Foreign, simulate
@@ -25,13 +26,12 @@ NAN = float("nan")
 
 
 def judged(rule: Rule, found: Any) -> Verdict:
-    profiles = Profiles(Run())
-    profiles._made[rule.measure] = found
-    return judge_all((rule,), profiles, check_thresholds((rule,), {}))[0]
+    analysis = Analysis(Run(), {rule.measure: found})
+    return judge_all((rule,), analysis, check_thresholds((rule,), {}))[0]
 
 
 def on(rule: Rule, run: Run) -> Verdict:
-    return judge_all((rule,), Profiles(run), check_thresholds((rule,), {}))[0]
+    return judge_all((rule,), Analysis(run), check_thresholds((rule,), {}))[0]
 
 
 def ledger(foreign_s: float, pct: float, **stated: Any) -> LedgerProfile:
@@ -49,7 +49,7 @@ def test_foreign_load(seconds: float, pct: float, found: bool) -> None:
     assert (verdict.status is Status.FOUND) == found
     if found:
         assert verdict.where == {"gpu": "0"} and verdict.lost_gpu_h == pytest.approx(seconds / 3600)
-        assert "GPU 0 was above 10 % utilization for 60 s while no trial ran on it" in verdict.summary
+        assert "GPU 0 was above 10 % utilization for 1 min while no trial ran on it" in verdict.summary
 
 
 def test_foreign_load_needs_trials_on_known_gpus() -> None:
@@ -90,7 +90,7 @@ def test_startup_dominated(slot: float, gpu: float, status: Status, severity: Se
 def test_startup_says_both_prices() -> None:
     summary = judged(startup_dominated, costs(30, 0.8)).summary
     assert "Trials spent 30 % of their time in start-up (median 40 s, seen in 10 of 200)" in summary
-    assert "with 4.0 on a GPU at once, 0.8 % of the GPU time with a trial held nothing but start-ups" in summary
+    assert "with 4 on a GPU at once, 0.8 % of the GPU time with a trial held nothing but start-ups" in summary
     assert judged(startup_dominated, costs(NAN, NAN, n=2)).status is Status.NOT_ASSESSED
 
 

@@ -16,9 +16,10 @@ from planted import FAULTS, Fault
 from planted.base import log, ticks
 from planted.healthy import healthy_run
 
+from gpudiag.analysis import Analysis
 from gpudiag.readers.telemetry import read_telemetry
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 from gpudiag.schema import GPU, GPUS, conform
 
@@ -32,7 +33,7 @@ SMALL_SEEDS = (4, 11, 13)
 def judged(run: Run, *ids: str) -> dict[str, Verdict]:
     """Verdicts of these rules, or of all."""
     rules = tuple(RULE[name] for name in ids) or RULES
-    return {v.rule: v for v in judge_all(rules, Profiles(run), check_thresholds(rules, {}))}
+    return {v.rule: v for v in judge_all(rules, Analysis(run), check_thresholds(rules, {}))}
 
 
 @cache

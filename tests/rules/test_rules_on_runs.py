@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gpudiag.analysis import Analysis
 from gpudiag.manifest import Settings
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import GPU, GPUS, REPORTS, TRIALS, conform
 
@@ -56,7 +57,7 @@ def healthy(names: tuple[str, ...] = ("0",), **changed: Any) -> Run:
 
 
 def judged(run: Run) -> dict[str, Verdict]:
-    return {v.rule: v for v in judge_all(RULES, Profiles(run), check_thresholds(RULES, {}))}
+    return {v.rule: v for v in judge_all(RULES, Analysis(run), check_thresholds(RULES, {}))}
 
 
 ABSENT = {
@@ -142,7 +143,7 @@ def test_mig_is_not_assessed() -> None:
 def test_a_glance_at_a_gpu_proves_no_health(seconds: float, n: int, told: str) -> None:
     stamps = pd.date_range("2026-01-01", periods=n, freq=pd.Timedelta(seconds=seconds / (n - 1)), tz="UTC")
     frame = pd.DataFrame({"time": stamps, "gpu": "0", "util_pct": 95.0, "mem_used_mib": 100.0, "mem_total_mib": 1000.0})
-    verdicts = judge_all(RULES, Profiles(Run(gpu=conform(frame, GPU))), check_thresholds(RULES, {}))
+    verdicts = judge_all(RULES, Analysis(Run(gpu=conform(frame, GPU))), check_thresholds(RULES, {}))
     found = {v.rule: v for v in verdicts}
     for rule in ("gpu-low-utilization", "memory-near-limit"):
         assert found[rule].status is (Status.NOT_ASSESSED if told else Status.CLEAR) and told in found[rule].reason

@@ -10,8 +10,9 @@ import pytest
 from planted import FAULTS, Fault
 from planted.base import Gives
 
+from gpudiag.analysis import Analysis
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Profiles, Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules.engine import Rule, Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 RULE = {rule.id: rule for rule in RULES}
@@ -20,7 +21,7 @@ EDGES = [(planted, name) for planted in FAULTS.values() for name in planted.edge
 
 
 def judged(rule: Rule, run: Run, thresholds: Mapping[str, float] | None = None) -> Verdict:
-    (one,) = judge_all((rule,), Profiles(run), check_thresholds((rule,), {rule.id: dict(thresholds or {})}))
+    (one,) = judge_all((rule,), Analysis(run), check_thresholds((rule,), {rule.id: dict(thresholds or {})}))
     return one
 
 

@@ -63,7 +63,7 @@ def test_failure_rate_boundary(low: float, status: Status) -> None:
 def test_failure_rate_prints_its_interval_and_a_streak() -> None:
     found = verdict(failure_rate_high, failing(15, 196, fail_streak=9, p_fail_streak=1e-6))
     assert found.summary == (
-        "15 of 196 finished trials failed: 7.7 % (95 % interval 4.7 to 12.2 %), 30.0 min of trial time; "
+        "15 of 196 finished trials failed: 7.7 % (95 % interval 4.7 % to 12 %), 30 min of trial time; "
         "9 of them in a row, which is more than chance."
     )
     assert "in a row" not in verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5)).summary
@@ -208,11 +208,11 @@ def test_above_configured(stated: dict[str, Any], status: Status) -> None:
 def test_case_1_offers_both_explanations_and_closed_trials_only_one() -> None:
     found = verdict(parallelism_above_configured, parallel(peak=5, peak_closed=3, above_configured_s=551.0))
     assert found.summary == (
-        "Up to 5 trials ran at once where 4 were configured, for 9.2 min: a RUNNING trial is dead, or another worker "
-        "took part."
+        "Up to 5 trials ran at once where 4 were configured, for 9 min 11 s: a RUNNING trial is dead, or another "
+        "worker took part."
     )
     certain = verdict(parallelism_above_configured, parallel(peak=5, peak_closed=5, above_configured_s=551.0))
-    assert certain.summary.endswith("9.2 min: another worker took part.")
+    assert certain.summary.endswith("9 min 11 s: another worker took part.")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_gaps_between_trials(gap: float, handover: float, status: Status) -> Non
     found = verdict(trial_gaps, parallel(median_gap_s=gap, handover_pct=handover))
     assert found.status is status
     if status is FOUND:
-        assert "0.40 slot-hours, 10 % of all" in found.summary
+        assert "0.4 slot-h, 10 % of all" in found.summary
 
 
 def test_no_gap_no_question() -> None:

@@ -52,7 +52,7 @@ def test_unused_names_the_gpu_and_what_it_cost() -> None:
     busy = {"max_pct": 80.0, "mean_pct": 28.0, "n_samples": 78, "observed_s": 390.0}
     found = verdict(gpu_unused, profile(UtilizationProfile, {"0": IDLE, "1": busy}))
     assert (found.severity, found.where, found.lost_gpu_h) == (CRITICAL, {"gpu": "0"}, pytest.approx(390 / 3600))
-    assert found.summary == "GPU 0 never rose above 0 % utilization in the 6.5 min observed."
+    assert found.summary == "GPU 0 never rose above 0 % utilization in the 6 min 30 s observed."
     both = verdict(gpu_unused, profile(UtilizationProfile, {"0": IDLE, "3": IDLE, "1": busy}))
     assert both.where == {"gpu": "0, 3"} and both.lost_gpu_h == pytest.approx(780 / 3600)
 
@@ -132,7 +132,7 @@ def test_idle_beside_busy_names_the_gpu_and_the_causes() -> None:
     found = verdict(gpu_idle_beside_busy, beside())
     assert (found.severity, found.where, found.lost_gpu_h) == (CRITICAL, {"gpu": "0"}, pytest.approx(390 / 3600))
     assert found.summary == (
-        "GPU 0 was idle (mean 3 %, never above 6 %) for the 6.5 min observed, while GPU 1 worked at 20 % on average "
+        "GPU 0 was idle (mean 3 %, never above 6 %) for the 6 min 30 s observed, while GPU 1 worked at 20 % on average "
         "(up to 37 %): all work went to GPU 1."
     )
     for cause in ("CUDA_VISIBLE_DEVICES", "gpu_device_id", "one entry", "too few tasks"):
@@ -174,7 +174,7 @@ def test_near_limit(p99: float, status: Status) -> None:
     assert found.status is status
     if status is FOUND:
         assert found.summary == (
-            "GPU 0 used 90.0 % of its 24.0 GiB at the 99th percentile; 1000 MiB were left at the peak."
+            "GPU 0 used 90 % of its 24.0 GiB at the 99th percentile; 1,000 MiB were left at the peak."
         )
         assert found.where == {"gpu": "0", "time": TIMES.isoformat()}
     if status is NOT_ASSESSED:
@@ -186,7 +186,7 @@ def test_headroom(most: float, status: Status) -> None:
     found = verdict(memory_headroom, memory(max_used_pct=most, headroom_mib=12288.0, growth_factor=3.0))
     assert found.status is status
     if status is FOUND:
-        assert found.severity is INFO and "at most 3.0 times as much would fit" in found.summary
+        assert found.severity is INFO and "at most 3 times as much would fit" in found.summary
         assert found.lost_gpu_h is None and "does not make anything faster" in found.remedy
 
 
@@ -238,7 +238,7 @@ def test_coverage(coverage: float, status: Status) -> None:
     found = verdict(sampling_coverage, seen)
     assert found.status is status
     if status is FOUND:
-        assert found.summary == "Telemetry of GPU 1 covers 80 % of the 2.0 h that it should cover."
+        assert found.summary == "Telemetry of GPU 1 covers 79.9 % of the 2 h that it should cover."
 
 
 @pytest.mark.parametrize(

@@ -324,7 +324,7 @@ def test_case_1_workers_are_configured_and_not_measured() -> None:
     loader = made("loader-workers-cores", {"workers_per_trial": 2.0, "parallel": 4.0, "n_workers": 8.0, "cores": 12.0})
     found = verdict(RULE["loader-workers-cores"], replace(loader, of_cores_pct=100 * 8 / 12))
     assert found.summary == (
-        "2 loader workers for each of 4 trials make 8 on 12 cores: 66.7 % configured (not a measured CPU load), below "
+        "2 loader workers for each of 4 trials make 8 on 12 cores: 67 % configured (not a measured CPU load), below "
         "the "
         "usual 70-200 %."
     )

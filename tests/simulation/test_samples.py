@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from data.make_samples.__main__ import SAMPLES
 from gpudiag.manifest import read_manifest
 from gpudiag.simulation.cases import CASES, write_case
 
@@ -89,12 +90,12 @@ def span_s(found: list[dict[str, Any]]) -> float:
 
 
 def test_the_six_situations_are_there_and_small(samples: Path) -> None:
-    assert tuple(CASES) == NAMES
+    assert tuple(SAMPLES) == NAMES
     assert sorted(path.name for path in samples.iterdir() if path.is_dir()) == sorted(NAMES)
     assert sum(path.stat().st_size for path in samples.rglob("*") if path.is_file()) < 8_000_000
     for name in NAMES:
         origin = (samples / name / "ORIGIN.md").read_text(encoding="utf-8")
-        assert f"gpudiag demo --case {name}" in origin
+        assert (f"gpudiag demo --case {name}" if name in CASES else "make samples") in origin
         assert "seed" in origin
 
 
@@ -113,7 +114,7 @@ def test_each_run_has_a_legal_manifest_and_its_files(samples: Path, run: str) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_committed_bytes_are_made_by_the_command(samples: Path, name: str, tmp_path: Path) -> None:
-    write_case(name, tmp_path)
+    SAMPLES[name]().write(tmp_path)
     made = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     committed = sorted(path.relative_to(samples / name) for path in (samples / name).rglob("*") if path.is_file())
     assert made == committed
@@ -127,9 +128,9 @@ def test_an_unknown_case_is_refused() -> None:
 
 
 def test_the_module_says_how_to_call_it() -> None:
-    done = subprocess.run([sys.executable, "-m", "gpudiag.simulation"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "data.make_samples"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("usage: python -m gpudiag.simulation FOLDER")
+    assert done.stderr.startswith("usage: python -m data.make_samples FOLDER")
 
 
 # --- 1 hpo-aggressive-pruning ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,11 +19,11 @@ from gpudiag.forecast.memory.constraint import Constraint, combinations, constra
 from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
 from gpudiag.forecast.memory.net import Restart, net_estimate, rates_without_crashes, restart_cost
 from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
-from gpudiag.forecast.memory.peaks import trial_peaks
+from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
-from gpudiag.measures._time.once import sharing
 from gpudiag.measures.attribution import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.memo import MemoRun, memoized, once
 from gpudiag.plain_data import clean
 from gpudiag.run import Run
 
@@ -156,7 +157,6 @@ class MemoryCapacity(Shown):
         return tell(self)
 
 
-@sharing()
 def memory_capacity(
     run: Run,
     levels: Sequence[int] | None = None,
@@ -183,10 +183,10 @@ def memory_capacity(
         NotMeasurable: there are no trials.
     """
     _check(levels, n_trials, restart_min, risk_pct)
+    asked_again, run = isinstance(run, MemoRun), MemoRun.of(run)
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    rng = np.random.default_rng(seed)
     progress("memory of single trials")
-    peaks = trial_peaks(run, rng)
+    peaks, _ = _drawn_peaks(run, seed)
     progress("crashes")
     crashes, seen = find_crashes(run), seen_by_level(run)
     gpu, room = tightest_room(run, peaks.baseline_mib or _least_use(run))
@@ -195,12 +195,9 @@ def memory_capacity(
     memory = pd.DataFrame({"k": wanted}).reindex(columns=["k", *MEMORY_COLUMNS])
     if not reason:
         progress("sets of trials at once")
-        known = peaks.known
-        weight = peaks.trials["weight_s"].to_numpy(float)[known]
-        weight = weight if weight.sum() > 0 else np.ones(len(weight))
-        memory = overflow_table(
-            peaks.draws[:, known], weight, room, wanted, rng, lambda done, of: progress("")
-        )  # fmt: skip
+        most = max(*wanted, usual_levels(_most_seen(seen, crashes)) if asked_again else 1)
+        sets = once(run, ("overflows", seed, most), lambda: _overflows(run, seed, room, most, progress))
+        memory = sets[sets["k"].isin(wanted)].reset_index(drop=True)
     restart = restart_cost(crashes.restart_s, crashes.oom_restart_s, restart_min, crashes.takes_all)
     asked = n_trials or run.info.settings.n_trials or len(run.trials)
     n_gpus = max(1, len(known_gpus(run)))
@@ -208,7 +205,7 @@ def memory_capacity(
     progress("throughput by number of trials")
     rates = rates_without_crashes(run, wanted, n_gpus, lambda: progress(""))
     table, nets = _with_rates(table, rates, restart)
-    combos = combinations(run, peaks)
+    combos = once(run, ("combinations", seed), lambda: combinations(run, peaks))
     fits = table.loc[table["hard_fit"].eq(True), "k"]
     hard_fit = float(fits.max()) if len(fits) else (NAN if reason else 0.0)
     fitting = float(min(hard_fit, _most_seen(seen, crashes)))
@@ -236,6 +233,28 @@ def memory_capacity(
         n_drops=peaks.n_drops,
         reason=reason,
     )  # fmt: skip
+
+
+@memoized
+def _drawn_peaks(run: Run, seed: int) -> tuple[Peaks, np.random.Generator]:
+    """The peaks of single trials, and the source of chance as they left it."""
+    rng = np.random.default_rng(seed)
+    return trial_peaks(run, rng), rng
+
+
+def _overflows(run: Run, seed: int, room: Room, most: int, progress: Progress) -> pd.DataFrame:
+    """The table of overflows for 1 to ``most`` trials at once; what a level says does not depend on the others."""
+    peaks, rng = _drawn_peaks(run, seed)
+    known = peaks.known
+    weight = peaks.trials["weight_s"].to_numpy(float)[known]
+    weight = weight if weight.sum() > 0 else np.ones(len(weight))
+    levels, tick = range(1, most + 1), lambda done, of: progress("")
+    return overflow_table(peaks.draws[:, known], weight, room, levels, copy.deepcopy(rng), tick)
+
+
+def usual_levels(seen: int) -> int:
+    """Trials at once on a GPU up to which is asked as a rule where at most so many were seen: half as many again."""
+    return min(max(seen + 1, round(1.5 * seen)), MOST_AT_ONCE)
 
 
 def _check(

@@ -20,6 +20,7 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.proportions import clopper_pearson_pct
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.failures import FULL_PCT, trial_ends
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
@@ -65,6 +66,7 @@ class Crashes:
         return int(rows["n_events"].sum())
 
 
+@memoized
 def find_crashes(run: Run) -> Crashes:
     """The crashes of a run. Needs trials."""
     ends = trial_ends(run)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.bounds import bounded_rate
-from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import spread
 from gpudiag.run import Run
@@ -89,14 +88,11 @@ def rates_without_crashes(
     Bounds only where the back-test failed; unknown where nothing says how busy a GPU was.
     """
     try:
-        log = observe(run)
+        held = recent(run, tick)
     except NotMeasurable as gap:
         return {k: Estimate.unknown(UNIT, str(gap)) for k in levels}
-    held = recent(log, tick)
-    model, now = held.model, held.now
-    well = model.trials[log.state[model.trials] != "FAIL"]
-    few = "" if len(well) >= MIN_RESTARTS else "Too few trials ended well."
-    clean = replace(model, trials=well)
+    log, now, clean = held.model.log, held.now, held.crash_free
+    few = "" if len(clean.trials) >= MIN_RESTARTS else "Too few trials ended well."
     free, here = (1.0, 1.0) if few else (clean.undisturbed(now), float(clean.point(now).throughput_h.mean()))
     out = {}
     for k in levels:

@@ -11,12 +11,14 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.window import places_by_gpu, samples_by_gpu, timed_trials
 from gpudiag.measures.attribution import measure_attribution
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 SETTLE_US = 20 * SECOND_US
 """A reading counts for a number of trials once that has held so long (METHODS 6: successors allocate late)."""
 
 
+@memoized
 def seen_by_level(run: Run) -> pd.DataFrame:
     """Index k (trials on one GPU): seen_max_mib (greatest reading of any GPU), seen_h (GPU-hours of readings)."""
     nothing = pd.DataFrame({"seen_max_mib": [], "seen_h": []}, index=pd.Index([], name="k"), dtype=float)

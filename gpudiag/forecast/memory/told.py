@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
-from gpudiag.display.format import UNKNOWN, duration, memory, number, percent, plural, quantity
+from gpudiag.display.format import UNKNOWN, duration, memory, number, plural, quantity, share
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
@@ -64,7 +64,7 @@ def _sources(capacity: MemoryCapacity) -> str:
     if told:
         text += f"Peaks of {plural(told, 'trial')} were told apart from the sum"
         if not math.isnan(capacity.error_pct):
-            text += f" (those seen by themselves are off by {percent(capacity.error_pct)} when left out and predicted)"
+            text += f" (those seen by themselves are off by {share(capacity.error_pct)} when left out and predicted)"
         rest = int(method.get("parameters", 0) + method.get("typical", 0))
         if rest:
             by = " and ".join(capacity.parameters) or "the others"
@@ -218,17 +218,17 @@ def _advice(capacity: MemoryCapacity) -> str:
         n = int(capacity.trials["peak_mib"].notna().sum()) // k
         text += (
             f" No set of {k} of the trials seen overflows; {n} such sets without a trial in common show only that "
-            f"fewer than {percent(100 * most_if_none(max(n, 1)))} do."
+            f"fewer than {share(100 * most_if_none(max(n, 1)))} do."
         )
     check = trials_to_show(SHOWN_RATE)
     limit = 100 * min(row["p95_mib"], capacity.room.usable_mib) / capacity.room.total_mib
     if limit == limit:
         text += (
-            f" It worked if memory stays below {percent(math.ceil(limit))} in 19 of 20 readings, and {check} trials in "
+            f" It worked if memory stays below {share(math.ceil(limit))} in 19 of 20 readings, and {check} trials in "
         )
     else:
         text += f" It worked if {check} trials in "
-    return text + f"a row pass without an overflow (which shows a rate below {percent(100 * SHOWN_RATE)}, no more)."
+    return text + f"a row pass without an overflow (which shows a rate below {share(100 * SHOWN_RATE)}, no more)."
 
 
 def _alternative(capacity: MemoryCapacity, k: int) -> str:
@@ -265,7 +265,7 @@ def _evidence(capacity: MemoryCapacity) -> list[str]:
     out = [_one_class(row, crashes.ok_before_pct) for row in crashes.by_class.to_dict("records")]
     events = crashes.events()
     if not events:
-        most = percent(100 * most_if_none(crashes.n)) if crashes.n else UNKNOWN
+        most = share(100 * most_if_none(crashes.n)) if crashes.n else UNKNOWN
         return [f"No trial crashed: 0 in {crashes.n} shows only that fewer than {most} do (95 %)."]
     text = f"The longest run without a failure was {plural(crashes.success_streak, 'trial')}. "
     pooled = [row for row in capacity.table.to_dict("records") if row["crash_how"] == "seen"]
@@ -275,18 +275,18 @@ def _evidence(capacity: MemoryCapacity) -> list[str]:
     if crashes.success_streak < CLEAN_RUN <= crashes.n:
         low, middle = (100 * rate_without_streak(crashes.n, CLEAN_RUN, chance) for chance in (0.05, 0.5))
         text += (
-            f"That {CLEAN_RUN} in a row never came in {crashes.n} shows a rate of {percent(low)} or more (95 %; median "
-            f"{percent(middle)}). "
+            f"That {CLEAN_RUN} in a row never came in {crashes.n} shows a rate of {share(low)} or more (95 %; median "
+            f"{share(middle)}). "
         )
-    text += f"{CLEAN_RUN} in a row would show only a rate below {percent(100 * most_if_none(CLEAN_RUN))}."
+    text += f"{CLEAN_RUN} in a row would show only a rate below {share(100 * most_if_none(CLEAN_RUN))}."
     out.append(text)
     if len(crashes.restart_s):
         usual = float(np.median(crashes.restart_s))
         total = usual * len(crashes.restart_s)
-        share = percent(100 * total / (float(capacity.trials["duration_s"].sum()) + total))
+        part = share(100 * total / (float(capacity.trials["duration_s"].sum()) + total))
         out.append(
             f"After {plural(len(crashes.restart_s), 'failure')} the slot stood empty, for {duration(usual)} as a rule: "
-            f"{share} of all slot time."
+            f"{part} of all slot time."
         )
     return out
 
@@ -294,7 +294,7 @@ def _evidence(capacity: MemoryCapacity) -> list[str]:
 def _clean_run(row: dict[str, float]) -> str:
     """Chance of so many trials without a crash, with its interval where that says more."""
     value, low, high = (
-        percent(100 * clean_chance(row[name] / 100, CLEAN_RUN))
+        share(100 * clean_chance(row[name] / 100, CLEAN_RUN))
         for name in ("crash_pct", "crash_high_pct", "crash_low_pct")
     )
     return value if value == low == high else f"{value} ({low} to {high})"
@@ -306,11 +306,11 @@ def _one_class(row: dict[str, float], well_pct: float) -> str:
     text = f"{name[:1].upper()}{name[1:]}: {plural(int(row['n_events']), 'event')}"
     if row["n_trials"] > row["n_events"]:
         text += f" in {plural(int(row['n_trials']), 'trial')} (the rest followed in the same process)"
-    text += f", {percent(row['event_pct'])} of the trials ({percent(row['low_pct'])} to {percent(row['high_pct'])})."
+    text += f", {share(row['event_pct'])} of the trials ({share(row['low_pct'])} to {share(row['high_pct'])})."
     if not math.isnan(row["before_pct"]) and not math.isnan(well_pct):
         text += (
-            f" In the minute before, memory stood at {percent(row['before_pct'])} (median), against "
-            f"{percent(well_pct)} before trials that ended well"
+            f" In the minute before, memory stood at {share(row['before_pct'])} (median), against "
+            f"{share(well_pct)} before trials that ended well"
         )
         if not math.isnan(row["p_memory"]):
             p = f"p = {row['p_memory']:.2g}" if row["p_memory"] >= 1e-4 else "p < 0.0001"
@@ -348,12 +348,12 @@ def _constraint(capacity: MemoryCapacity) -> list[Block]:
     best = {True: "The best trial was among them", False: "The best trial was not among them", None: ""}[
         one.best_refused
     ]
-    share = f"an equal share, {memory(one.limit_mib)}: then any {one.k} fit together"
+    limit = f"an equal share, {memory(one.limit_mib)}: then any {one.k} fit together"
     if one.k == 1:
-        share = f"what is usable, {memory(one.limit_mib)}"
+        limit = f"what is usable, {memory(one.limit_mib)}"
     text = (
-        f"No trial larger than {share}. It would have "
-        f"refused {plural(one.n_refused, 'trial')} of {one.n} ({percent(100 * one.n_refused / one.n)})"
+        f"No trial larger than {limit}. It would have "
+        f"refused {plural(one.n_refused, 'trial')} of {one.n} ({share(100 * one.n_refused / one.n)})"
     )
     if one.n_oom:
         text += f", {one.n_oom_refused} of the {one.n_oom} that ran out of memory; the others are within the limit"

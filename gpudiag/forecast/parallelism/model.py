@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Model:
     horizon: int
     memory_mib: np.ndarray | None = None
     tick: Callable[[], None] = lambda: None
+    _made: dict[tuple[Any, ...], Futures] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def law(self) -> str:
@@ -51,17 +53,26 @@ class Model:
         startup: float = 1.0,
     ) -> Futures:  # fmt: skip
         """Futures of the log as it is: no resampling of the log itself. ``startup`` scales every start-up."""
+        law, gpus = law or self.law, gpus or len(self.log.gpus)
+        key = "point", workers, law, gpus, policy, startup
+        return self._once(key, lambda: self._point(workers, law, gpus, policy, startup))
+
+    def _point(self, workers: int, law: str, gpus: int, policy: Policy, startup: float) -> Futures:
         rng = np.random.default_rng(7)
-        busy = np.repeat(self._busy(self.levels, law or self.law, workers), N_POINT, axis=0)
+        busy = np.repeat(self._busy(self.levels, law, workers), N_POINT, axis=0)
         picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
         draws = self._draws(picks, busy, rng, startup)
-        return resimulate(draws, busy, workers, gpus=gpus or len(self.log.gpus), policy=policy, tick=self.tick)
+        return resimulate(draws, busy, workers, gpus=gpus, policy=policy, tick=self.tick)
 
     def bootstrap(self, workers: int, *, policy: Policy = "round robin", startup: float = 1.0) -> Futures:
         """The double bootstrap (METHODS 10): resample the log, then draw a fresh future from it, over both laws of U.
 
         The seed is the same for every number of workers, so that differences between numbers hold less noise.
         """
+        key = "bootstrap", workers, policy, startup
+        return self._once(key, lambda: self._bootstrap(workers, policy, startup))
+
+    def _bootstrap(self, workers: int, policy: Policy, startup: float) -> Futures:
         rng = np.random.default_rng(11)
         n = len(self.trials)
         blocks = self.blocks[rng.integers(len(self.blocks), size=(N_BOOTSTRAP, len(self.blocks)))]
@@ -96,13 +107,23 @@ class Model:
         Pairs measured on a real GPU are nearer to that than to the sharing of their common utilization
         (docs/forecast.md), so that an interval must reach to it.
         """
+        made = self._once(("undisturbed", workers), lambda: self._undisturbed(workers))
+        return float(made.throughput_h.mean())
+
+    def _undisturbed(self, workers: int) -> Futures:
         alone = self._busy(self.levels, self.law, workers)[:, 1:2]
         rng = np.random.default_rng(7)
         width = max(workers, self.log.level_s.shape[1] - 1)
         busy = np.repeat(np.minimum(1.0, np.arange(width + 1) * alone), N_POINT, axis=0)
         picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
         draws = self._draws(picks, busy, rng, 1.0)
-        return float(resimulate(draws, busy, workers, gpus=len(self.log.gpus), tick=self.tick).throughput_h.mean())
+        return resimulate(draws, busy, workers, gpus=len(self.log.gpus), tick=self.tick)
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Futures]) -> Futures:
+        """A re-simulation is deterministic and the slowest part of a forecast: none is run twice."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def _busy(self, levels: Levels, law: str, workers: int) -> np.ndarray:
         return busy_by_level(levels, law, max(workers, self.log.level_s.shape[1] - 1))
@@ -118,10 +139,10 @@ class Model:
         return Draws(startup * self.log.startup_s[picks] + gap, work, memory)
 
 
-def whole(log: Observed, tick: Callable[[], None], memory_mib: np.ndarray | None = None) -> Model:
+def whole(log: Observed, tick: Callable[[], None] = lambda: None) -> Model:
     """The model of all of a log."""
     everything = np.arange(log.n)
-    return Model(log, everything, np.arange(N_BLOCKS), min(log.n, LONGEST_FUTURE), memory_mib, tick)
+    return Model(log, everything, np.arange(N_BLOCKS), min(log.n, LONGEST_FUTURE), tick=tick)
 
 
 def part(log: Observed, low: float, high: float, tick: Callable[[], None] = lambda: None) -> Model:

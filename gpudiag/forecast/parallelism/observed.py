@@ -13,12 +13,12 @@ from gpudiag.forecast.parallelism.levels import Levels, measure_levels
 from gpudiag.forecast.parallelism.startup_fit import fit_startup
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.timeline import Lives, Samples
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.window import samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
@@ -80,7 +80,7 @@ class Observed:
         return float(self.busy_s[workers] / self.seen_s[workers]) if inside else float("nan")
 
 
-@made_once
+@memoized
 def observe(run: Run) -> Observed:
     """Read a run for forecasts.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.model import Model
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
-from gpudiag.forecast.parallelism.observed import Observed
-from gpudiag.forecast.parallelism.recent import Recent, recent
+from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.spread import ratio_estimate, spread
 
@@ -61,16 +60,16 @@ class Remaining:
 
 
 def forecast_parallelism(
-    log: Observed,
+    held: Recent,
     wanted: Sequence[int],
     remaining: Remaining,
     overflow: Overflow,
     memory_mib: np.ndarray | None = None,
     progress: Progress = lambda what: None,
 ) -> Parallelism:
-    """Forecast each number of workers in ``wanted``. ``progress`` is called with what comes next and may raise."""
-    progress("back-test on the second half of the log")
-    held = recent(log, lambda: progress(""), memory_mib)
+    """Forecast each number of workers in ``wanted``. ``memory_mib``: peak of each trial of the log, for policies that
+    look at memory. ``progress`` is called with what comes next and may raise.
+    """
     model, test, now = held.model, held.test, held.now
     base = _Base(held, model, now, held.expected, model.undisturbed(now), remaining, overflow)
     scenarios = []
@@ -78,9 +77,12 @@ def forecast_parallelism(
         progress(f"re-simulation with {k} at once")
         scenarios.append(base.scenario(k))
     policies: tuple[tuple[int, str, float], ...] = ()
-    if len(log.gpus) > 1 and not test.reason:
+    if len(model.log.gpus) > 1 and not test.reason:
+        by_memory = replace(model, memory_mib=memory_mib)
         policies = tuple(
-            (k, policy, float(model.point(k, policy=policy).throughput_h.mean())) for k in wanted for policy in POLICIES
+            (k, policy, float(by_memory.point(k, policy=policy).throughput_h.mean()))
+            for k in wanted
+            for policy in POLICIES
         )
     return Parallelism(tuple(scenarios), now, held.rate, test, held.drift, policies, model)
 

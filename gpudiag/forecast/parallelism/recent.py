@@ -14,10 +14,12 @@ from gpudiag.forecast.parallelism.bounds import measured_rate
 from gpudiag.forecast.parallelism.drift import Drift, find_drift
 from gpudiag.forecast.parallelism.gpu_sharing import telling_levels
 from gpudiag.forecast.parallelism.model import Model, part, whole
-from gpudiag.forecast.parallelism.observed import Observed
+from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.processor_sharing import Futures
 from gpudiag.forecast.parallelism.spread import spread, widening
 from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.memo import once
+from gpudiag.run import Run
 
 UNIT = "trials/h"
 RECENT = 2 / 3
@@ -52,11 +54,17 @@ class Recent:
         return measured_rate(start, end, log.handover, self.now)
 
     @cached_property
+    def crash_free(self) -> Model:
+        """The model of the trials that did not fail."""
+        well = self.model.trials[self.model.log.state[self.model.trials] != "FAIL"]
+        return replace(self.model, trials=well)
+
+    @property
     def point(self) -> Futures:
         """Futures of the present number of workers, from the log as it is."""
         return self.model.point(self.now)
 
-    @cached_property
+    @property
     def many(self) -> Futures:
         """The same from many logs."""
         return self.model.bootstrap(self.now)
@@ -83,10 +91,18 @@ class Recent:
         return widening(workers, self.model.log.handover.most, self.test.widening)
 
 
-def recent(log: Observed, tick: Callable[[], None], memory_mib: np.ndarray | None = None) -> Recent:
-    """All of the log, or where its trials drift the last third of it, with the back-test of the same part."""
-    model = whole(log, tick, memory_mib)
+def recent(run: Run, tick: Callable[[], None]) -> Recent:
+    """All of a run's log, or where its trials drift the last third of it, with the back-test of the same part.
+
+    Raises NotMeasurable as :func:`observe` does.
+    """
+    return once(run, recent, lambda: _recent(run, tick))
+
+
+def _recent(run: Run, tick: Callable[[], None]) -> Recent:
+    log = observe(run)
+    model = whole(log, tick)
     drift = find_drift((log.startup_s + model.solo_work_s())[log.state != "FAIL"])
     if drift.found:
-        model = replace(part(log, RECENT, 1.0), tick=tick, memory_mib=memory_mib)
+        model = part(log, RECENT, 1.0, tick)
     return Recent(model, drift, backtest(log, RECENT if drift.found else 0.0, tick))

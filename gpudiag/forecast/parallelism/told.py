@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Table
-from gpudiag.display.format import UNKNOWN, duration, number, percent, plural, quantity
+from gpudiag.display.format import UNKNOWN, duration, number, plural, quantity, share
 from gpudiag.forecast.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def models(forecast: Forecast) -> Table:
 def _assignment(forecast: Forecast) -> list[Block]:
     if not forecast.policies:
         return []
-    rows = tuple((Number(str(k)), policy, Number(quantity(rate))) for k, policy, rate in forecast.policies)
+    rows = tuple((Number(str(k)), policy, Number(quantity(rate, exact=True))) for k, policy, rate in forecast.policies)
     caption = "Which GPU the next trial goes to. Round robin: each worker stays on its GPU."
     return [Table(("At once", "Assignment", "Trials/h"), rows, caption)]
 
@@ -216,8 +216,8 @@ def startup(forecast: Forecast) -> str:
         return ""
     seen = f"seen in {plural(gain.n_seen, 'trial')}" if gain.n_seen else "fitted"
     return (
-        f"Start-up takes {percent(gain.share_pct)} of a trial's slot ({duration(gain.typical_s)}, {seen}), but with "
-        f"{forecast.now} at once it leaves a GPU with nothing else for {percent(gain.alone_pct)} of its time at most. "
+        f"Start-up takes {share(gain.share_pct)} of a trial's slot ({duration(gain.typical_s)}, {seen}), but with "
+        f"{forecast.now} at once it leaves a GPU with nothing else for {share(gain.alone_pct)} of its time at most. "
         f"Half as long, throughput would be {between(gain.halved)} times the present one; without any, "
         f"{between(gain.removed)} times; more than {gain.most:.2f} times is not possible."
     )

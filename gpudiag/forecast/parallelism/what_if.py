@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,11 +22,12 @@ from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.observed import Observed, observe
 from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Progress, Remaining, forecast_parallelism
+from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
-from gpudiag.measures._time.once import sharing
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
+from gpudiag.memo import MemoRun
 from gpudiag.plain_data import clean
 from gpudiag.run import Run
 
@@ -136,10 +137,9 @@ class Forecast(Shown):
         return tell(self)
 
 
-@sharing()
 def what_if(
     run: Run,
-    parallel: Sequence[int | str] | str | None = None,
+    parallel: int | Sequence[int | str] | str | None = None,
     *,
     pruner: Any = None,
     restart_min: float | None = None,
@@ -149,8 +149,8 @@ def what_if(
 
     Args:
         run: a run with trials; for more than bounds also with utilization while they ran.
-        parallel: numbers of trials at once, over all GPUs, or text such as ``"2,3,4"``; default: the present one, one
-            less, one more and half as many again.
+        parallel: a number of trials at once, over all GPUs, several, or text such as ``"2,3,4"``; default: the
+            present one, one less, one more and half as many again.
         pruner: an Optuna pruner or its text, as :func:`gpudiag.replay_pruner` takes it.
         restart_min: minutes without any trial that a change of the number of workers, or a crash, costs; default: 10
             for a change, and for a crash what the gaps after failures show.
@@ -167,6 +167,7 @@ def what_if(
         from gpudiag.forecast.pruning.pruner import resolve_pruner
 
         resolve_pruner(pruner)
+    run = MemoRun.of(run)
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     try:
         return _made(run, numbers, pruner, restart_min, asked(progress))
@@ -190,9 +191,12 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     if log is None:
         made = _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
     else:
+        progress("back-test on the second half of the log")
         known = log
         modelled = _attempt("parallelism", gaps, lambda: _modelled(
-            run, forecast_parallelism(known, wanted, remaining, overflow, _peaks(capacity, known), progress)
+            run, forecast_parallelism(
+                recent(run, lambda: progress("")), wanted, remaining, overflow, _peaks(capacity, known), progress
+            )
         ))  # fmt: skip
         made = modelled or _bounded(run, wanted, remaining, overflow, gaps["parallelism"])
     if pruner is not None:
@@ -203,11 +207,14 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     )
 
 
-def _numbers(parallel: Sequence[int | str] | str | None) -> list[int] | None:
+def _numbers(parallel: int | Sequence[int | str] | str | None) -> list[int] | None:
     """Numbers of trials at once, from numbers or from text such as '2,3,4'; None where nothing was asked for."""
     if parallel is None:
         return None
-    items = [part.strip() for part in parallel.split(",")] if isinstance(parallel, str) else parallel
+    if isinstance(parallel, str):
+        items: Sequence[int | str] = [part.strip() for part in parallel.split(",")]
+    else:
+        items = parallel if isinstance(parallel, Iterable) else [parallel]
     numbers = []
     for item in items:
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)

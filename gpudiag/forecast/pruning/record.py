@@ -12,6 +12,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.concurrency import fifo_slots
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 DIRECTIONS = {"MINIMIZE": "minimize", "MAXIMIZE": "maximize"}
@@ -58,6 +59,7 @@ class Recorded:
         return len(self.number)
 
 
+@memoized
 def recorded_studies(run: Run, *, study: str | None = None, direction: str | None = None) -> tuple[Recorded, ...]:
     """The studies that can be replayed.
 

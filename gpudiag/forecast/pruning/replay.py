@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from gpudiag.forecast.pruning.bounds import fates_of
 from gpudiag.forecast.pruning.judge import SMALL, has_rule, judge_for
 from gpudiag.forecast.pruning.play import (
+    Backtest,
     Judge,
     Progress,
     Retimed,
@@ -25,8 +26,8 @@ from gpudiag.forecast.pruning.pruner import in_words, quiet, resolve_pruner
 from gpudiag.forecast.pruning.record import Recorded, recorded_studies
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.forecast.pruning.summary import Plays, compares_trials, gpu_shares, summarize
-from gpudiag.measures._time.once import sharing
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
+from gpudiag.memo import MemoRun, once
 from gpudiag.run import Run
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ LARGE = 300_000
 """Events from which on a study is replayed in fewer orders: its totals hardly depend on them."""
 
 
-@sharing()
 def replay_pruner(
     run: Run,
     pruner: BasePruner | PrunerSpec | str,
@@ -65,33 +65,39 @@ def replay_pruner(
         ConfigError: the text names no pruner, or Optuna refuses its parameters.
         NotMeasurable: there are no intermediate values, or several objectives.
     """
+    run = MemoRun.of(run)
     with quiet():
         template, spec = resolve_pruner(pruner)
         records = recorded_studies(run, study=study, direction=direction)
-        told = _stated(run)
+        tests = once(run, ("tests", study, direction), lambda: _tests(run, records, progress))
         shares = gpu_shares(run)
-        plays = [_play_study(record, template, spec, told, progress) for record in records]
+        plays = [_play_study(*each, template, spec, progress) for each in zip(records, tests, strict=True)]
         words = in_words(spec) if spec else type(template).__name__
         return summarize(words, spec, plays, shares)
 
 
-def _stated(run: Run) -> tuple[BasePruner, PrunerSpec | None] | None:
-    return resolve_pruner(run.info.settings.pruner) if run.info.settings.pruner else None
+def _tests(run: Run, records: Sequence[Recorded], progress: Progress | None) -> list[Backtest | None]:
+    """The stated pruner asked again over each study; None where none is stated."""
+    if not run.info.settings.pruner:
+        return [None] * len(records)
+    template, spec = resolve_pruner(run.info.settings.pruner)
+    words = in_words(spec) if spec else ""
+    judges = (judge_for(copy.deepcopy(template), spec, record) for record in records)
+    return [backtest(as_recorded(r), judge, words, progress) for r, judge in zip(records, judges, strict=True)]
 
 
 def _play_study(
     record: Recorded,
+    tested: Backtest | None,
     template: BasePruner,
     spec: PrunerSpec | None,
-    stated: tuple[BasePruner, PrunerSpec | None] | None,
     progress: Progress | None,
 ) -> Plays:
-    def fresh(of: tuple[BasePruner, PrunerSpec | None] = (template, spec), *, quick: bool = False) -> Judge:
-        return judge_for(copy.deepcopy(of[0]), of[1], record, quick=quick)
+    def fresh(*, quick: bool = False) -> Judge:
+        return judge_for(copy.deepcopy(template), spec, record, quick=quick)
 
     plain = as_recorded(record)
     large = plain.events > LARGE
-    tested = backtest(plain, fresh(stated), in_words(stated[1]) if stated[1] else "", progress) if stated else None
     cuts = [play(plain, fresh(), logged_order(plain), progress)]
     # What might have been is judged by our own rules, if they cut what was recorded exactly where Optuna does.
     quick = spec is not None and has_rule(spec) and len(record) <= SMALL

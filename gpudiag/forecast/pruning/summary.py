@@ -18,6 +18,7 @@ from gpudiag.forecast.pruning.record import Array, Recorded
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.measures.costs import measure_costs
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 IDENTIFIED_PCT = 90.0
@@ -61,6 +62,7 @@ def _is_ratio(spec: PrunerSpec | None) -> bool:
     return spec.name in RATIO_PRUNERS or (isinstance(inner, PrunerSpec) and _is_ratio(inner))
 
 
+@memoized
 def gpu_shares(run: Run) -> pd.Series:
     """GPU time for each second of a trial, by (study, trial); empty where the run does not tell."""
     if run.gpu.empty and "gpu" not in run.trials:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Table, Tiles
-from gpudiag.display.format import UNKNOWN, interval, number, percent, plural, quantity
+from gpudiag.display.format import UNKNOWN, interval, number, plural, quantity, share
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.rank import FEWEST
 
@@ -44,7 +44,7 @@ def notes(replay: PrunerReplay) -> tuple[str, ...]:
 
 def blocks(replay: PrunerReplay) -> Sequence[Block]:
     """Title, what would change, how early values rank, and the notes."""
-    known = f"{percent(replay.identified_pct)} of {plural(replay.n_trials, 'trial')}"
+    known = f"{share(replay.identified_pct)} of {plural(replay.n_trials, 'trial')}"
     rows = tuple((name, _logged(name, logged, e), _value(e), _span(e)) for name, logged, e in replay.quantities())
     rank: tuple[tuple[Cell, ...], ...] = tuple(
         (

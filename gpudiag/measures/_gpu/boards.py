@@ -8,8 +8,8 @@ import pandas as pd
 
 from gpudiag.hardware import Board, find_board
 from gpudiag.manifest import GpuOverride
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures.sampling import gpu_order
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.units import MIB_PER_GIB
 
@@ -24,7 +24,7 @@ def gpu_boards(run: Run) -> pd.DataFrame:
     return _boards(run).copy()  # callers add columns
 
 
-@made_once
+@memoized
 def _boards(run: Run) -> pd.DataFrame:
     logged = run.gpu.groupby("gpu")[[c for c in ("mem_total_mib", "power_limit_w") if c in run.gpu]].max()
     listed = run.gpus.drop_duplicates("gpu").set_index("gpu")

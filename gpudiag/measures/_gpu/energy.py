@@ -38,12 +38,12 @@ def energy_curves(run: Run) -> dict[str, EnergyCurve]:
         boards = gpu_boards(run)
         factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
         most = dict(zip(boards.index, boards["limit_w"] * factor, strict=True))
-        for gpu, part in by_gpu(cells(run.gpu, "power_w")):
+        for gpu, part in by_gpu(cells(run, "power_w")):
             power = part["power_w"].to_numpy(float)
             good = (power > 0) & ~(power > most[gpu])
             curves[gpu] = _integrated(microseconds(part["time"])[good], power[good])
     if "energy_j" in run.gpu:
-        for gpu, part in by_gpu(cells(run.gpu, "energy_j")):
+        for gpu, part in by_gpu(cells(run, "energy_j")):
             rise = np.maximum(np.diff(part["energy_j"].to_numpy(float)), 0.0)
             curves[gpu] = EnergyCurve(microseconds(part["time"]), np.concatenate(([0.0], np.cumsum(rise))), "counter")
     return {gpu: curve for gpu, curve in curves.items() if len(curve.time_us) > 1}

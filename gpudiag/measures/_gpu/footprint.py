@@ -26,7 +26,7 @@ def active_gpus(run: Run) -> set[str]:
     for column in ("util_pct", "mem_used_mib"):
         if column not in run.gpu or not run.gpu[column].notna().any():
             continue
-        for gpu, part in by_gpu(cells(run.gpu, column)):
+        for gpu, part in by_gpu(cells(run, column)):
             value = part[column].to_numpy(float)
             if column == "util_pct":
                 busy = value > IDLE_PCT
@@ -50,7 +50,7 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
         return {}
     start, end = microseconds(lives["start"]), microseconds(lives["end"])
     names, rises, falls = [], [], []
-    for gpu, part in by_gpu(cells(run.gpu, "mem_used_mib")):
+    for gpu, part in by_gpu(cells(run, "mem_used_mib")):
         time, used = microseconds(part["time"]), part["mem_used_mib"].to_numpy(float)
         if len(time) < 2 or np.median(np.diff(time)) > MAX_PERIOD_US:
             continue

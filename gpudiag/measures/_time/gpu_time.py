@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.bins import bin_cuts
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.span import clipped, limits_us
 from gpudiag.measures._time.timeline import Lives, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures._time.window import (
@@ -19,6 +18,7 @@ from gpudiag.measures._time.window import (
     trial_windows,
 )
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 
@@ -45,7 +45,7 @@ class GpuTime:
         return Lives(self.trials.start_us[places], self.trials.end_us[places])
 
 
-@made_once
+@memoized
 def gpu_time(run: Run) -> GpuTime:
     """Cut the time of every GPU that the run knows of, or that a trial names, into pieces."""
     trials, samples = timed_trials(run), samples_by_gpu(run, "util_pct")

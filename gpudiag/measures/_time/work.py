@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.gpu_time import gpu_time
-from gpudiag.measures._time.once import made_once
 from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures.sampling import trials_window
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
@@ -37,7 +37,7 @@ class Work:
         return (self.end_us - self.start_us) / SECOND_US
 
 
-@made_once
+@memoized
 def work_by_gpu(run: Run) -> dict[str, Work]:
     """:class:`Work` of every GPU with at least two samples of its utilization."""
     time = gpu_time(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpudiag.display.format import number, plural, quantity
+from gpudiag.display.format import plural, precise, ratio
 
 Document = Mapping[str, Any]
 
@@ -64,27 +64,11 @@ def _verdict_line(document: Document) -> str:
 def _ratio(held: Mapping[str, Any]) -> str:
     if held["ratio"] is None:
         return "an unknown number of"
-    if held["low"] is None:
-        return f"{held['ratio']:.2f} (no interval)"
-    return f"{held['ratio']:.2f} ({held['low']:.2f}–{held['high']:.2f})"
+    return ratio(held["ratio"], held["low"], held["high"]) + (" (no interval)" if held["low"] is None else "")
 
 
 def both(q: Mapping[str, Any], between: str) -> str:
-    return between.join(amount(q[side], q["unit"]) for side in ("baseline", "experiment"))
-
-
-def amount(value: float | None, unit: str) -> str:
-    """A value with its unit, and with the digits that it takes for two of them to have the ratio printed beside."""
-    if value is None or not value > 0:
-        return quantity(value, unit)
-    if unit in ("GPU-h", "GPU-s"):
-        seconds = value * (3600 if unit == "GPU-h" else 1)
-        return f"{number(seconds)} GPU-s" if seconds < 36 else f"{number(seconds / 3600)} GPU-h"
-    if unit == "MiB":
-        return f"{number(value)} MiB" if value < 1024 else f"{number(value / 1024)} GiB"
-    if (unit == "s" and 1 <= value < 60) or (unit == "%" and 0.1 <= value < 10):
-        return f"{number(value)} {unit}"
-    return quantity(value, unit)
+    return between.join(precise(q[side], q["unit"]) for side in ("baseline", "experiment"))
 
 
 def _measure_of(held: Mapping[str, Any]) -> str:

@@ -6,9 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpudiag.display.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
-from gpudiag.display.format import UNKNOWN, duration, number, plural, quantity, safe, share, span, zone
+from gpudiag.display.format import (
+    UNKNOWN,
+    duration,
+    number,
+    p_value,
+    plural,
+    precise,
+    quantity,
+    ratio,
+    safe,
+    share,
+    span,
+    zone,
+)
 from gpudiag.faults import fault_sentence
-from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document, amount, plan_counts
+from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document, plan_counts
 from gpudiag.report.ledger import CELLS
 
 GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown", "error": "error"}
@@ -89,13 +102,13 @@ def quantities(document: Document) -> list[Block]:
 
 
 def _quantity_row(q: Mapping[str, Any]) -> tuple[Cell, ...]:
-    interval = f"{q['low']:.2f}–{q['high']:.2f}" if q["low"] is not None and q["high"] is not None else UNKNOWN
+    known = q["low"] is not None and q["high"] is not None
     return (
         q["title"],
-        Number(amount(q["baseline"], q["unit"])),
-        Number(amount(q["experiment"], q["unit"])),
-        Number(f"{q['ratio']:.2f}" if q["ratio"] is not None else UNKNOWN),
-        Number(interval),
+        Number(precise(q["baseline"], q["unit"])),
+        Number(precise(q["experiment"], q["unit"])),
+        Number(ratio(q["ratio"])),
+        Number(f"{ratio(q['low'])}–{ratio(q['high'])}" if known else UNKNOWN),
         said(q),
     )
 
@@ -107,7 +120,7 @@ def said(q: Mapping[str, Any]) -> Chip:
 
 
 def _p(value: float | None) -> Cell:
-    return Number(UNKNOWN if value is None else f"{value:.2f}" if value >= 0.01 else f"{value:.1g}")
+    return Number(p_value(value))
 
 
 def ledger(document: Document) -> list[Block]:
@@ -132,7 +145,7 @@ def _cell_row(cell: Mapping[str, Any]) -> tuple[Cell, ...]:
         Number(hours(cell["baseline_gpu_h"])),
         Number(hours(cell["experiment_gpu_h"])),
         Number(signed(cell["difference_gpu_h"])),
-        Number(f"{share(cell['baseline_share_pct'])} → {share(cell['experiment_share_pct'])}"),
+        Number(f"{share(cell['baseline_share_pct'], exact=True)} → {share(cell['experiment_share_pct'], exact=True)}"),
         Number(f"{_seconds(cell['baseline_item_gpu_s'])} → {_seconds(cell['experiment_item_gpu_s'])}"),
     )
 
@@ -207,9 +220,7 @@ def outcome_row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def _amount(value: float | None, unit: str) -> str:
-    if value is None:
-        return UNKNOWN
-    return f"×{value:.2f}" if unit == "x" else quantity(value, unit or "1")
+    return quantity(value, unit or "1", exact=True)
 
 
 def provenance(document: Document) -> list[Block]:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpudiag.display.blocks import MARKS
-from gpudiag.display.format import UNKNOWN
+from gpudiag.display.format import UNKNOWN, precise, ratio
 from gpudiag.display.markdown import inline
 from gpudiag.faults import fault_sentence
-from gpudiag.report.comparison.headline import Document, amount, leader, ordered_reasons, plan_counts
+from gpudiag.report.comparison.headline import Document, leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
 
 SAID = {
@@ -42,8 +42,8 @@ def summary(document: Document) -> str:
     for q in _comment_rows(document):
         cells = (
             _short_title(q),
-            amount(q["baseline"], q["unit"]),
-            amount(q["experiment"], q["unit"]),
+            precise(q["baseline"], q["unit"]),
+            precise(q["experiment"], q["unit"]),
             short_ratio(q),
             said(q).words,
         )
@@ -60,9 +60,7 @@ def _comment_rows(document: Document) -> list[Mapping[str, Any]]:
 
 
 def short_ratio(q: Mapping[str, Any]) -> str:
-    if q["ratio"] is None:
-        return UNKNOWN
-    return f"{q['ratio']:.2f}" if q["low"] is None else f"{q['ratio']:.2f} ({q['low']:.2f}–{q['high']:.2f})"
+    return ratio(q["ratio"], q["low"], q["high"])
 
 
 def _short_title(q: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from gpudiag.display.blocks import MARKS, NAMES, Cell, Number
-from gpudiag.display.format import percent, plural, safe, share
+from gpudiag.display.format import plural, safe, share
 from gpudiag.faults import fault_sentence
 from gpudiag.report.comparison.headline import OUTCOME_LEVELS, QUESTIONS, Document, both
 from gpudiag.report.comparison.sections import GATE_LEVELS, hours, outcome_row, said, signed, value
@@ -83,8 +83,8 @@ def _text_consistency(document: Document, width: int, color: bool) -> list[str]:
 def _text_ledger(document: Document) -> list[str]:
     return [
         f"  {CELLS[c['cell']][0]:<16}{hours(c['baseline_gpu_h']):>12} → {hours(c['experiment_gpu_h']):>12}"
-        f"  {signed(c['difference_gpu_h']):>13}  {share(c['baseline_share_pct']):>7} →"
-        f" {share(c['experiment_share_pct']):>7}"
+        f"  {signed(c['difference_gpu_h']):>13}  {share(c['baseline_share_pct'], exact=True):>7} →"
+        f" {share(c['experiment_share_pct'], exact=True):>7}"
         for c in document["ledger"]
         if c["baseline_gpu_h"] or c["experiment_gpu_h"]
     ]
@@ -133,7 +133,7 @@ def _tally(tally: Any) -> str:
     if not tally.told:
         return f"{counts}."
     low, high = tally.held_interval_pct
-    return f"{counts}; of those told {percent(tally.held_pct)} held (95 %: {low:.0f}–{high:.0f} %)."
+    return f"{counts}; of those told {share(tally.held_pct)} held (95 %: {low:.0f}–{high:.0f} %)."
 
 
 def _of(cell: Cell) -> str:

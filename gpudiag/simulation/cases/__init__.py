@@ -1,4 +1,4 @@
-"""The sample cases: situations that occur, with known truth, for tests, documentation and first steps."""
+"""The cases that ship: simulated runs with known truth, for first steps."""
 
 from __future__ import annotations
 
@@ -6,23 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, nearest
-from gpudiag.simulation.cases import (
-    aggressive_pruning,
-    healthy,
-    idle_gpu,
-    memory_exhaustion,
-    starved_input,
-    tiny_batch,
-)
+from gpudiag.simulation.cases import aggressive_pruning, healthy, second_worker
 from gpudiag.simulation.cases.case import Case
 
 CASES: dict[str, Callable[[], Case]] = {
     "hpo-aggressive-pruning": aggressive_pruning.make,
-    "starved-input-pipeline": starved_input.make,
-    "idle-second-gpu": idle_gpu.make,
-    "memory-exhaustion": memory_exhaustion.make,
-    "tiny-batch-laptop": tiny_batch.make,
     "healthy": healthy.make,
+    "second-worker": second_worker.make,
 }
 
 

@@ -17,7 +17,8 @@ class Case:
     """``runs`` by subfolder ('' is the case's own folder); ``logs``: lines of the log a run printed, by subfolder;
     ``extras``: lines of further files, which no run.toml names, by path.
 
-    ``story`` is the body of ORIGIN.md: what the case stands for, what is scripted in it and what follows.
+    ``story`` is the body of ORIGIN.md: what the case stands for, what is scripted in it and what follows;
+    ``made_by`` the command that writes it, where that is not ``gpudiag demo``.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Case:
     runs: Mapping[str, Simulated]
     logs: Mapping[str, Iterable[str]] = field(default_factory=dict)
     extras: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    made_by: str = ""
 
     def write(self, folder: Path) -> None:
         """Write every run and ORIGIN.md below ``folder``."""
@@ -39,9 +41,9 @@ class Case:
 
     def _origin(self) -> str:
         parts = [f"# {self.name}", self.story.strip(), *(_known(sub, run) for sub, run in self.runs.items())]
-        alone = f"`gpudiag demo --case {self.name} -o FOLDER`"
+        command = self.made_by or f"gpudiag demo --case {self.name} -o FOLDER"
         parts.append(
-            f"## Made by\n\n`python -m gpudiag.simulation data/samples` (this case alone: {alone}), seed {self.seed}. "
+            f"## Made by\n\n`{command}`, seed {self.seed}. "
             "The same command writes the same bytes. Nothing in it was measured on a real machine."
         )
         return "\n\n".join(parts)

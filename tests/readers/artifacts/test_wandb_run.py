@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from gpudiag.clock import parse_zone
-from gpudiag.load import load_run, walk
+from gpudiag.folder import walk
+from gpudiag.load import load_run
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import wandb_run
 from gpudiag.readers.base import ReadOptions, Trials

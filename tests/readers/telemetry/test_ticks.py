@@ -25,6 +25,12 @@ def test_spread_keeps_order_and_stays_within_the_second(counts: list[int]) -> No
     assert (moved.astype("datetime64[s]") == np.array([m.stamp for m in stamps], dtype="datetime64[s]")).all()
 
 
+@pytest.mark.parametrize("samples", [2, 3, 4, 5])
+def test_spread_divides_the_second_by_the_number_of_samples(samples: int) -> None:
+    moved = spread([Moment(START)] * samples).astype(int)
+    assert moved.tolist() == [1_000_000 * k // samples for k in range(samples)]
+
+
 def test_spread_leaves_fractions_gaps_and_lone_samples_alone() -> None:
     half = Moment(START + timedelta(milliseconds=500))
     assert spread([half, half, None, None, Moment(START)]).astype(int).tolist() == [0, 0, 0, 0, 0]

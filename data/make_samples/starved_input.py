@@ -113,7 +113,7 @@ def make() -> Case:
     """Script both trainings."""
     runs = {side.name: _train(side) for side in (BEFORE, AFTER)}
     logs = {side.name: list(_log(side, runs[side.name])) for side in (BEFORE, AFTER)}
-    return Case(NAME, SEED, STORY, runs, logs)
+    return Case(NAME, SEED, STORY, runs, logs, made_by="make samples")
 
 
 def _train(side: _Side) -> Simulated:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from data.make_samples.steer import steer
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.simulation.cases.case import Case
-from gpudiag.simulation.cases.steer import steer
 from gpudiag.simulation.simulator import observed, simulate
 from gpudiag.simulation.spec import Gpu, Model, Spec, Telemetry, Trial
 
@@ -71,7 +71,7 @@ def make() -> Case:
     """Simulate the job, then move its readings onto the figures of the situation."""
     simulated = simulate(SPEC, seed=SEED)
     samples = _steered(simulated.samples)
-    return Case(NAME, SEED, STORY, {"": observed(simulated.spec, simulated.history, samples)})
+    return Case(NAME, SEED, STORY, {"": observed(simulated.spec, simulated.history, samples)}, made_by="make samples")
 
 
 def _steered(samples: pd.DataFrame) -> pd.DataFrame:

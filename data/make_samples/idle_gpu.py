@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from data.make_samples.steer import steer
 from gpudiag.manifest import Settings
 from gpudiag.simulation.cases.case import Case
-from gpudiag.simulation.cases.steer import steer
 from gpudiag.simulation.files import iso
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.script import replay
@@ -139,7 +139,7 @@ def make() -> Case:
         side.name: _run(side, jobs) for side, jobs in ((BASELINE, _baseline_jobs()), (EXPERIMENT, _jobs_of(SUBSET)))
     }
     record = {"experiment/teacher_runs.json": list(_own_record(runs["experiment"]))}
-    return Case(NAME, SEED, STORY, runs, extras=record)
+    return Case(NAME, SEED, STORY, runs, extras=record, made_by="make samples")
 
 
 def _jobs_of(symbols: tuple[str, ...]) -> list[tuple[str, int]]:

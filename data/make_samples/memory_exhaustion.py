@@ -70,7 +70,7 @@ SPEC = Spec(
 def make() -> Case:
     """Simulate the two days."""
     simulated = simulate(SPEC, seed=SEED)
-    return Case(NAME, SEED, STORY, {"": simulated}, {"": list(_log(simulated))})
+    return Case(NAME, SEED, STORY, {"": simulated}, {"": list(_log(simulated))}, made_by="make samples")
 
 
 def _log(simulated: Simulated) -> Iterator[str]:

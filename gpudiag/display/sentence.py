@@ -1,0 +1,51 @@
+"""Sentences from templates and values: ``render("It ran for {observed_s}.", {"observed_s": 551})``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from string import Formatter
+from typing import Any
+
+from gpudiag.display.format import gpus, listed, named, plural, quantity
+
+EXACT = "exact"
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """The template with each ``{name}`` in words. A name without a value raises KeyError.
+
+    - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'.
+    - ``{n_failed:trial}``: a count with its noun, '3 trials'; ``{n:study|studies}`` for other plurals.
+    - ``{rate:=trials/h}``: a unit that the name does not carry.
+    - ``{first}``, a time, to the second and in UTC, which the template says.
+    - ``{gpu}``, ``{gpus}``: one or several GPUs, 'GPU 0', 'GPUs 0 and 2'. Other lists are 'a, b and c'.
+
+    Text loses its control characters; what is unknown (None, NaN) is a dash.
+    """
+    return "".join(_parts(template, values))
+
+
+def _parts(template: str, values: Mapping[str, Any]) -> Iterable[str]:
+    for text, name, form, conversion in Formatter().parse(template):
+        yield text
+        if name is None:
+            continue
+        if conversion or not name.isidentifier():
+            raise ValueError(f"a template names a value, as in {{mean_pct}}; got {{{name}}} in {template!r}")
+        yield _said(name, form or "", values[name])
+
+
+def _said(name: str, form: str, value: Any) -> str:
+    if form in ("", EXACT):
+        if name in ("gpu", "gpus"):
+            return gpus([value] if isinstance(value, str) or not isinstance(value, Iterable) else value)
+        if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+            return listed(named(name, item, exact=form == EXACT) for item in value)
+        if isinstance(value, datetime):
+            return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+        return named(name, value, exact=form == EXACT)
+    if form.startswith("="):
+        return quantity(value, form[1:])
+    noun, _, nouns = form.partition("|")
+    return plural(value, noun, nouns)

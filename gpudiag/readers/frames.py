@@ -1,0 +1,76 @@
+"""A DataFrame that somebody holds already: samples of GPUs, or trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from gpudiag.errors import InputError
+from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.finish import finish
+from gpudiag.readers._studies.flat import from_columns, is_trials_header
+from gpudiag.readers.base import ReadOptions, Telemetry, Trials
+from gpudiag.schema import STATES, STUDIES, TRIALS, conform
+
+NAME = "dataframe"
+HELD = Source(Path("DataFrame"), b"")
+"""Stands for the frame in messages."""
+EXPECTED = (
+    "samples (columns time, gpu and util_pct, mem_used_mib, power_w ... of gpudiag.schema.GPU), "
+    "study.trials_dataframe(), or trials (columns trial, state, start, end ... of gpudiag.schema.TRIALS)"
+)
+
+
+def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
+    """The tables in a frame, told by its columns; stamps without a zone are read in ``options.timezone``.
+
+    Raises InputError that says what columns were expected, or what is wrong in them.
+    """
+    names = {str(name) for name in frame.columns}
+    try:
+        if {"time", "gpu"} <= names:
+            return _telemetry(frame, options)
+        if is_trials_header([str(name) for name in frame.columns]):
+            cells = {str(name): _cells(frame[name]) for name in frame.columns}
+            return from_columns(cells, Source(Path(options.study or "study"), b""), options, NAME, ProblemLog())
+        if {"trial", "state"} <= names:
+            return _trials(frame, options)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"DataFrame: holds a value that its column cannot have ({error}).") from error
+    got = ", ".join(sorted(names)[:12]) or "none"
+    raise InputError(f"DataFrame: expected {EXPECTED}; its columns are: {got}.")
+
+
+def _telemetry(frame: pd.DataFrame, options: ReadOptions) -> Telemetry:
+    stamps = pd.to_datetime(frame["time"])
+    gpu = frame.assign(time=stamps, gpu=frame["gpu"].astype(str).astype(object)).reset_index(drop=True)
+    return finish(HELD, NAME, options, ProblemLog(), gpu=gpu)
+
+
+def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:
+    unknown = sorted(set(frame["state"].dropna().astype(str)) - set(STATES))
+    if unknown:
+        raise InputError(f"DataFrame: there is no state {unknown[0]!r}; expected {', '.join(STATES)}.")
+    given = frame if "study" in frame else frame.assign(study=options.study or "study")
+    stamps = {name: _utc(given[name], options) for name in ("start", "end") if name in given}
+    trials = conform(given.assign(**stamps), TRIALS)
+    if options.study is not None:
+        trials = trials[trials["study"] == options.study]
+    trials = trials.sort_values(["study", "trial"], kind="stable", ignore_index=True)
+    studies = conform(pd.DataFrame({"study": trials["study"].unique()}), STUDIES)
+    return Trials(trials=trials, studies=studies, reader=NAME)
+
+
+def _utc(values: pd.Series, options: ReadOptions) -> pd.Series:
+    stamps = pd.to_datetime(values)
+    if stamps.dt.tz is None:
+        stamps = stamps.dt.tz_localize(options.timezone, ambiguous=True, nonexistent="shift_forward")
+    return stamps.dt.tz_convert("UTC")
+
+
+def _cells(values: pd.Series) -> list[object]:
+    return values.astype(object).where(values.notna(), None).tolist()

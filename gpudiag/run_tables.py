@@ -1,0 +1,130 @@
+"""The tables of a run, and what is known about where they came from: data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from gpudiag.display.shown import Shown
+from gpudiag.manifest import DataLoader, GpuOverride, Settings
+from gpudiag.readers._io.problems import Problem
+from gpudiag.readers._io.url import shown, without_secrets
+from gpudiag.readers.base import no_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+InputKind = Literal["telemetry", "trials", "artifacts", "unknown"]
+Confidence = Literal["strong", "weak", "assumed", "undetermined"]
+TIME = {"json_schema_extra": {"format": "date-time"}}
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """What an input says of one study: trials by state, intermediate values, and the most trials at one instant."""
+
+    name: str
+    directions: tuple[str, ...]
+    states: Mapping[str, int]
+    reports: int
+    start: str | None = field(metadata=TIME)
+    end: str | None = field(metadata=TIME)
+    max_concurrent: int | None
+
+
+@dataclass(frozen=True)
+class InputRecord:
+    """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
+
+    ``clock`` says how the stamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``. Whatever a record
+    is made from, ``path`` and ``error`` hold no password of a storage URL.
+    """
+
+    path: str
+    kind: InputKind
+    reader: str = ""
+    sha256: str = field(default="", metadata={"pattern": "^([0-9a-f]{64})?$"})
+    rows: int = 0
+    gpus: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    start: str | None = field(default=None, metadata=TIME)
+    end: str | None = field(default=None, metadata=TIME)
+    median_period_s: float | None = None
+    studies: tuple[StudyRecord, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+    clock: str = ""
+
+    def __post_init__(self) -> None:
+        path = shown(self.path)
+        if path != self.path and self.error is not None:
+            object.__setattr__(self, "error", without_secrets(self.error.replace(self.path, path), self.path))
+        object.__setattr__(self, "path", path)
+
+
+@dataclass(frozen=True)
+class ClockRecord:
+    """The offset between the trials' clock and the telemetry's: trials + offset_s = telemetry.
+
+    ``confidence``: ``strong`` (shown by the data), ``weak`` (the data lean that way),
+    ``assumed`` (nothing contradicts equal clocks), ``undetermined`` (the data cannot tell).
+    ``applied_s`` is what was added to the stamps of ``trials``: 0 unless confidence is strong or
+    the offset was given. ``candidates`` holds offset_s against correlation for the figure.
+    ``joined`` is False where trials and telemetry share no time, so that nothing may be read off one
+    about the other. ``parts`` lists (study, first trial, offset_s) where a study changes its clock in
+    the middle; that offset stands in place of ``applied_s`` from that trial on. ``notes`` are sentences
+    on other oddities: a clock change within the study, ends before starts.
+    """
+
+    offset_s: float = 0.0
+    confidence: Confidence = "assumed"
+    method: str = "not examined"
+    evidence: str = ""
+    applied_s: float = 0.0
+    candidates: tuple[tuple[float, float], ...] = ()
+    joined: bool = True
+    parts: tuple[tuple[str, int, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What is known about a run beside its tables.
+
+    ``thresholds`` are run.toml's, by rule id; ``gpu_overrides`` its data-sheet values, by GPU index;
+    ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing. ``between`` and
+    ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
+    """
+
+    name: str = "run"
+    timezone: str = "UTC"
+    settings: Settings = field(default_factory=Settings)
+    dataloader: DataLoader = field(default_factory=DataLoader)
+    inputs: tuple[InputRecord, ...] = ()
+    clock: ClockRecord = field(default_factory=ClockRecord)
+    stated: Mapping[str, float] = field(default_factory=dict)
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    show_attrs: tuple[str, ...] = ()
+    gpu_overrides: Mapping[str, GpuOverride] = field(default_factory=dict)
+    given_offset_s: float | None = None
+    notes: tuple[str, ...] = ()
+    between: tuple[pd.Timestamp | None, pd.Timestamp | None] = (None, None)
+    left_out_gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tables(Shown):
+    """The tables of :mod:`gpudiag.schema` on one clock. An absent table is an empty frame."""
+
+    gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))
+    gpus: pd.DataFrame = field(default_factory=no_rows("gpus"))
+    processes: pd.DataFrame = field(default_factory=no_rows("processes"))
+    host: pd.DataFrame = field(default_factory=no_rows("host"))
+    trials: pd.DataFrame = field(default_factory=no_rows("trials"))
+    reports: pd.DataFrame = field(default_factory=no_rows("reports"))
+    studies: pd.DataFrame = field(default_factory=no_rows("studies"))
+    events: pd.DataFrame = field(default_factory=no_rows("events"))
+    info: RunInfo = field(default_factory=RunInfo)

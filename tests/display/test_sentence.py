@@ -1,0 +1,49 @@
+"""Templates with values in words: the unit from the name, counts with nouns, GPUs, unknown values, unsafe text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpudiag.display.sentence import render
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "expected"),
+    [
+        ("{mean_pct} over {observed_s}.", {"mean_pct": 97.4, "observed_s": 551}, "97 % over 9 min 11 s."),
+        ("{mean_pct:exact}", {"mean_pct": 97.4}, "97.4 %"),
+        ("{lost_gpu_h}, {peak_mib}, {mean_w}", {"lost_gpu_h": 47.3, "peak_mib": 640, "mean_w": 212.4},
+         "47 GPU-h, 640 MiB, 212 W"),
+        ("{n:trial} and {m:failed trial}", {"n": 1, "m": 4758.0}, "1 trial and 4,758 failed trials"),
+        ("{n:study|studies}", {"n": 2}, "2 studies"),
+        ("{gpu} of {gpus}", {"gpu": "4", "gpus": ["4", "5", "7"]}, "GPU 4 of GPUs 4, 5 and 7"),
+        ("{gpu}", {"gpu": np.int64(3)}, "GPU 3"),
+        ("{names}", {"names": ("a", "b")}, "a and b"),
+        ("{shares_pct}", {"shares_pct": [97.4, 8.61]}, "97 % and 8.6 %"),
+        ("{rate:=trials/h}", {"rate": 12.34}, "12.3 trials/h"),
+        ("{why}", {"why": "a\x1b[31mb\nc"}, "a[31mb c"),
+        ("{a_pct}, {b_s}, {c}", {"a_pct": float("nan"), "b_s": None, "c": None}, "–, –, –"),
+        ("{flag} {x}", {"flag": True, "x": np.float64(1.234)}, "yes 1.23"),
+        ("{first}", {"first": pd.Timestamp("2025-10-24 19:40:07.6", tz="Asia/Taipei")}, "2025-10-24 11:40:07"),
+        ("100 % {{braces}}", {}, "100 % {braces}"),
+    ],
+)  # fmt: skip
+def test_render(template: str, values: dict[str, object], expected: str) -> None:
+    assert render(template, values) == expected
+
+
+def test_values_are_not_templates() -> None:
+    assert render("{a} {b}", {"a": "{b}", "b": "x"}) == "{b} x"
+
+
+def test_a_name_without_a_value_is_an_error() -> None:
+    with pytest.raises(KeyError, match="mean_pct"):
+        render("{mean_pct}", {"mean_s": 1})
+
+
+@pytest.mark.parametrize("template", ["{a.__class__}", "{a[0]}", "{}", "{a!r}", "{0}"])
+def test_only_names_stand_in_braces(template: str) -> None:
+    with pytest.raises(ValueError, match="names a value"):
+        render(template, {"a": [1]})

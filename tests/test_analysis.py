@@ -1,0 +1,142 @@
+"""Whatever is asked of one run, and by whoever: each measure, forecast, capacity and replay is made once."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpudiag as gd
+from gpudiag.analysis import Analysis
+from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.memory.capacity import memory_capacity
+from gpudiag.forecast.memory.constraint import combinations
+from gpudiag.forecast.memory.crashes import find_crashes
+from gpudiag.forecast.memory.overflow import overflow_table
+from gpudiag.forecast.memory.peaks import trial_peaks
+from gpudiag.forecast.parallelism.backtest import backtest
+from gpudiag.forecast.parallelism.model import whole
+from gpudiag.forecast.parallelism.observed import observe
+from gpudiag.forecast.parallelism.what_if import what_if
+from gpudiag.forecast.pruning.play import backtest as replayed_log
+from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.replay import replay_pruner
+from gpudiag.measures import MEASURES
+from gpudiag.measures._time.gpu_time import gpu_time
+from gpudiag.measures._time.work import work_by_gpu
+from gpudiag.measures._trials.pruner_spec import PrunerSpec
+from gpudiag.measures.utilization import measure_utilization
+from gpudiag.plots import PLOTS
+
+SAMPLE = Path(__file__).resolve().parent.parent / "data" / "samples" / "hpo-aggressive-pruning"
+FORECASTS = (what_if, observe, whole, backtest, memory_capacity, trial_peaks, overflow_table, find_crashes)
+FORECASTS += (combinations, replay_pruner, replayed_log, recorded_studies)
+SHARED = (gpu_time, work_by_gpu)
+WATCHED = {inspect.unwrap(made).__code__: made for made in (*MEASURES, *FORECASTS, *SHARED)}
+
+
+def _plain(value: Any) -> Any:
+    """An argument as what it says: tables by the columns that they share, others that cannot be compared by kind."""
+    if isinstance(value, gd.Run):
+        return id(value.gpu), id(value.trials)
+    if isinstance(value, range | list | tuple):
+        return tuple(map(_plain, value))
+    return str(value) if isinstance(value, int | float | str | PrunerSpec | None) else type(value).__name__
+
+
+@contextmanager
+def counted() -> Iterator[Counter[tuple[str, Any]]]:
+    """Calls of what is watched, by name and arguments; functions among these only report progress."""
+    calls: Counter[tuple[str, Any]] = Counter()
+
+    def look(frame: FrameType, _: str, __: Any) -> None:
+        if frame.f_code in WATCHED:
+            names = inspect.getargs(frame.f_code)
+            given = {name: frame.f_locals[name] for name in names.args}
+            told = tuple(
+                (n, _plain(v)) for n, v in given.items() if not callable(v) and not isinstance(v, np.random.Generator)
+            )
+            calls[f"{frame.f_code.co_filename.rsplit('/', 2)[-1]}:{frame.f_code.co_name}", told] += 1
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield calls
+    finally:
+        sys.settrace(before)
+
+
+def test_nothing_is_made_twice_of_one_run_whoever_asks(tmp_path: Path) -> None:
+    run = gd.load_run(SAMPLE)
+    with counted() as calls:
+        d = gd.diagnose(run)
+        after_diagnosis = Counter(name for name, _ in calls.elements())
+        assert d.headline and d.to_dict() and d.recommendations and d.advice and d.forecast and repr(d)
+        assert d._repr_html_() and d._repr_markdown_()
+        for suffix in ("html", "md", "json"):
+            d.save(tmp_path / f"x.{suffix}")
+        for name in PLOTS:
+            try:
+                d.picture(name)
+            except NotMeasurable:
+                continue
+        assert repr(d.showing(minimal=True)) and d.showing("forecast").show.forecast
+        assert gd.compare(d, d).to_dict()
+    assert {key: n for key, n in calls.items() if n > 1} == {}
+    made = Counter(name for name, _ in calls.elements())
+    assert {name for name in made if name.endswith(":measure_utilization")}, "what is watched is seen"
+    assert made["replay.py:replay_pruner"] == 2 and made["capacity.py:memory_capacity"] >= 1
+    assert made["peaks.py:trial_peaks"] == made["overflow.py:overflow_table"] == made["model.py:whole"] == 1
+    assert not [name for name in after_diagnosis if name.startswith(("what_if", "capacity", "replay", "model"))]
+
+
+def test_a_headline_waits_for_no_advice_on_other_findings_and_says_the_same() -> None:
+    run = gd.load_run(SAMPLE)
+    with counted() as calls:
+        short = gd.diagnose(run).headline
+    assert not [name for name, _ in calls if name.startswith(("what_if", "capacity", "model"))]
+    told = gd.diagnose(run).to_dict()["headline"]["sentences"]
+    assert short == " ".join(told)
+
+
+def test_a_measure_without_data_is_asked_once() -> None:
+    analysis = Analysis(gd.Run())
+    with counted() as calls:
+        gaps = []
+        for _ in range(2):
+            with pytest.raises(NotMeasurable) as gap:
+                analysis[measure_utilization]
+            gaps.append(gap.value)
+    assert gaps[0] is gaps[1] and sum(calls.values()) == 1 and analysis.get(measure_utilization) is None
+
+
+def test_forecasts_of_an_analysis_are_those_of_its_run() -> None:
+    run = gd.simulate(seed=3, n_trials=60, startup_s=(5.0, 9.0)).run
+    analysis = Analysis(run)
+    first = analysis.forecast(2, 6)
+    assert analysis.forecast(2, 6) is first and analysis.given is run
+    assert analysis.forecast(6).at(6).to_dict() == first.at(6).to_dict()
+    assert first.to_json() == gd.what_if(run, [2, 6]).to_json()
+    assert analysis.capacity is analysis.capacity
+    assert analysis.capacity.to_dict() == gd.memory_capacity(run).to_dict()
+    assert analysis.forecast().to_json() == gd.what_if(run).to_json()
+
+
+def test_threads_diagnose_different_runs_as_one_after_the_other() -> None:
+    runs = [gd.simulate(seed=seed, n_trials=40, pruner="median()").run for seed in range(4)]
+    ask: Callable[[gd.Run], str] = lambda run: gd.diagnose(run).to_json()  # noqa: E731
+    serial = [ask(run) for run in runs]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, runs)) == serial
+        shared = gd.diagnose(runs[0])
+        asked = list(pool.map(lambda _: (shared.to_json(), shared.forecast), range(4)))
+    assert {text for text, _ in asked} == {serial[0]} and len({id(forecast) for _, forecast in asked}) == 1
