@@ -91,7 +91,7 @@ def in_words(template: str, values: Mapping[str, Any]) -> str:
     """
     if not values:
         return template
-    return str(importlib.import_module("gpudiag.display.sentence").render(template, values))
+    return str(importlib.import_module("gpudiag.report.sentence").render(template, values))
 
 
 def nearest(name: str, legal: Iterable[str]) -> str:

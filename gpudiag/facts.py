@@ -23,14 +23,18 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, dataclass_transform, overload
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NewType, TypeVar, cast, dataclass_transform, overload
 
+from gpudiag.faults import is_strict
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+Key = NewType("Key", str)
+"""``<topic>.<name>``: what a fact is called in plans and in the JSON's ``measures``."""
 
 INDEX = {"per_gpu": "gpu", "by_state": "state"}
 """Tables with one row a name, and what their index is called: their cells are facts too."""
@@ -53,8 +57,6 @@ class Named(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.removesuffix("_")  # class_ is the column "class"
         self.kind = KINDS[_parameter(owner, name)]
-        if self.label and LABELS.setdefault(self.name, self.label) != self.label:
-            raise ValueError(f"{owner.__name__}.{name}: '{self.label}' is called '{LABELS[self.name]}' elsewhere")
 
     @property
     def unit(self) -> str:
@@ -72,9 +74,9 @@ class Fact(Named[T]):
     topic: str = ""
 
     @property
-    def key(self) -> str:
-        """Its name in plans and in the JSON's ``measures``: ``<topic>.<name>``."""
-        return f"{self.topic}.{self.name}"
+    def key(self) -> Key:
+        """Its name in plans and in the JSON's ``measures``."""
+        return Key(f"{self.topic}.{self.name}")
 
     def of(self, profile: object) -> T | None:
         """Its value in a profile; None where the profile has no such row."""
@@ -94,6 +96,9 @@ class Fact(Named[T]):
         def __set__(self, instance: object, value: T) -> None: ...
 
 
+Numeric = Fact[float] | Fact[int]
+
+
 class Column(Named[T]):
     """A column of a table of a profile."""
 
@@ -109,22 +114,21 @@ class Column(Named[T]):
         """The fact in the row of that name, of a table that has one row a GPU or a state."""
         if not self.row.index:
             raise ValueError(f"{self.row.__name__} has no index, so its cells have no names")
-        return _Cell(self, label)
+        return Cell(self, label)
 
 
-class _Cell(Fact[T]):
+class Cell(Fact[T]):
     """One cell of a table with an index."""
 
     def __init__(self, column: Column[T], row: str) -> None:
         super().__init__(column.meaning, column.label)
         self.kind, self.topic = column.kind, column.row.topic
         self.name = f"{column.row.index}.{row}.{column.name}"
-        self._place = column.row.field, row, column.name
+        self.column, self.row = column, row
 
     def of(self, profile: object) -> T | None:
-        field, row, column = self._place
-        frame = getattr(profile, field)
-        return cast(T, frame.at[row, column]) if row in frame.index and column in frame else None
+        frame = getattr(profile, self.column.row.field)
+        return cast(T, frame.at[self.row, self.column.name]) if self.row in frame.index else None
 
 
 class Row:
@@ -141,6 +145,7 @@ class Row:
     def __init_subclass__(cls, families: tuple[str, ...] = (), **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.families = families
+        _tell_labels(cls, cls.declared().values())
         lines = [column.line() for column in cls.declared().values()]
         cls.__doc__ = "\n".join([f"{inspect.cleandoc(cls.__doc__ or '')}\n", *lines])
 
@@ -206,8 +211,6 @@ class Declared:
     """A frozen dataclass of facts and tables, where the class names its topic. Without a topic nothing is done."""
 
     topic: ClassVar[str] = ""
-    strict: ClassVar[bool] = False
-    """True: a table that differs from its declaration is an error. For tests; readers of a report need none of it."""
 
     def __init_subclass__(cls, topic: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -215,6 +218,7 @@ class Declared:
             return
         cls.topic = topic
         handles = {name: value for name, value in vars(cls).items() if isinstance(value, Fact | Rows)}
+        _tell_labels(cls, (handle for handle in handles.values() if isinstance(handle, Fact)))
         for name, handle in handles.items():
             # Without the handle as a default, each field must be given; and help() shows plain types.
             delattr(cls, name)
@@ -226,7 +230,8 @@ class Declared:
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_tables(handles)}"
 
     def __post_init__(self) -> None:
-        if self.strict:
+        """Under :func:`gpudiag.faults.strict` a table that differs from its declaration is an error."""
+        if is_strict():
             for name, row in self.tables().items():
                 if differs := row.differs(getattr(self, name)):
                     raise TypeError(f"{type(self).__name__}.{name} {differs}")
@@ -258,6 +263,13 @@ def _bind(handle: Fact[Any] | Rows, topic: str) -> None:
         handle.topic = topic
     elif handle.name in INDEX:
         handle.row.topic, handle.row.field, handle.row.index = topic, handle.name, INDEX[handle.name]
+
+
+def _tell_labels(owner: type, named: Iterable[Named[Any]]) -> None:
+    """Put the labels of a class among all; raises ValueError where a name has another one already."""
+    for one in named:
+        if one.label and LABELS.setdefault(one.name, one.label) != one.label:
+            raise ValueError(f"{owner.__name__}.{one.name}: '{one.label}' is called '{LABELS[one.name]}' elsewhere")
 
 
 def _tables(handles: dict[str, Fact[Any] | Rows]) -> str:

@@ -112,6 +112,11 @@ def strict(on: bool | None = True) -> Iterator[None]:
         _STRICT.reset(token)
 
 
+def is_strict() -> bool:
+    """Whether faults are raised here."""
+    return _STRICT.get()
+
+
 @contextmanager
 def heard() -> Iterator[list[Fault]]:
     """The list that faults are put into as they happen, each once; those of an inner call are in the outer one too."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from gpudiag.errors import InputError, UnknownInput
+from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.intake import Intake, try_take
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
-from gpudiag.readers.base import ReadOptions
+from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import EXPECTED, identify
 
 MAX_FILES = 20_000
+STORAGES = ("optuna-sqlite", "optuna-journal")
+"""Readers of files that hold studies by name."""
 
 
 def refuse_several_runs(folder: Path) -> None:
@@ -35,9 +38,31 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
             others.append(name)
     if not any(intake.data is not None for intake in intakes):
         raise _nothing(folder, others, intakes)
+    if options.study:
+        intakes = _of_study(options.study, folder, intakes)
     if not others:
         return intakes, []
     return intakes, [f"{len(others)} other files in the folder are none of the kinds read: {_some(others)}."]
+
+
+def _of_study(study: str, folder: Path, intakes: list[Intake]) -> list[Intake]:
+    """The inputs where one holds the study that was named; then it is no fault of the others that they do not.
+
+    Raises StudyNotFound. A trial table without names of studies takes the name that is given.
+    """
+    without = [intake for intake in intakes if isinstance(intake.error, StudyNotFound)]
+    unread = [str(intake.error) for intake in intakes if intake.error is not None]
+    of_trials = [intake.record for intake in intakes if isinstance(intake.data, Trials)]
+    if without and not any(record.reader in STORAGES for record in of_trials):
+        raise StudyNotFound(" ".join(unread))
+    if not of_trials and not unread:
+        raise StudyNotFound(f"{folder}: has no study '{study}'; it holds no study at all.")
+    return [_left_out(intake) if intake in without else intake for intake in intakes]
+
+
+def _left_out(intake: Intake) -> Intake:
+    note = f"Left out: {intake.record.error}"
+    return replace(intake, record=replace(intake.record, kind="trials", error=None, notes=(note,)), error=None)
 
 
 def _some(names: list[str]) -> str:

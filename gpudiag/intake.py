@@ -23,10 +23,11 @@ from gpudiag.schema import FINISHED
 
 @dataclass(frozen=True, eq=False)
 class Intake:
-    """One input: its tables (None where it could not be read) and the record of how it was read."""
+    """One input: its tables (None where it could not be read: ``error`` says why) and the record of how it was read."""
 
     record: InputRecord
     data: Telemetry | Trials | None
+    error: InputError | None = None
 
 
 def take(given: object, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
@@ -64,7 +65,7 @@ def try_take(given: str | Path | Source, options: ReadOptions, *, shown_as: str 
         return take(given, options, shown_as=shown_as)
     except InputError as error:
         name = shown_as or str(given.path if isinstance(given, Source) else given)
-        return Intake(InputRecord(name, "unknown", error=str(error)), None)
+        return Intake(InputRecord(name, "unknown", error=str(error)), None, error)
 
 
 def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:

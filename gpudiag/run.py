@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag import selection
-from gpudiag.display.blocks import Block
 from gpudiag.run_tables import ClockRecord, InputRecord, RunInfo, Tables
 
 if TYPE_CHECKING:
@@ -78,12 +77,6 @@ class Run(Tables):
             ConfigError: no such column, or the test gives something else.
         """
         return selection.trials_where(self, test, equal)
-
-    def blocks(self) -> list[Block]:
-        """What was read, from when to when, on which GPUs, and what became of the trials."""
-        from gpudiag.display.contents import run_blocks
-
-        return run_blocks(self)
 
     def map_tables(self, change: Callable[[str, pd.DataFrame], pd.DataFrame]) -> Run:
         """A run whose every table is ``change(name, table)``; the rest is unchanged."""

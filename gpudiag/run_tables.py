@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from gpudiag.display.shown import Shown
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import shown, without_secrets
 from gpudiag.readers.base import no_rows
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,21 +10,17 @@ import pytest
 from hypothesis import settings
 
 from gpudiag import faults
-from gpudiag.facts import Declared
 
 # Timings belong in benchmarks: a shared machine makes any deadline fail. CI repeats the same examples each time.
 settings.register_profile("gpudiag", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
 settings.load_profile("gpudiag")
-
-Declared.strict = True
-"""Every table of every profile that a test makes has the columns that are declared, and no other."""
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _strict() -> Iterator[None]:
-    """A fault of gpudiag fails the test that meets it; tests of ERROR take faults.strict(False)."""
+    """A fault of gpudiag, or a table that is not as declared, fails the test; tests of ERROR take strict(False)."""
     with faults.strict():
         yield
 

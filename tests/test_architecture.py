@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
     ("errors", "faults", "facts", "schema", "units", "interpreter", "plain_data"),
-    ("display",),
+    ("shown", "format", "sentence"),
     ("clock", "hardware", "manifest"),
     ("readers",),
     ("run", "run_tables", "run_source", "declared", "selection", "alignment", "intake", "folder", "load", "inspection"),
@@ -43,7 +43,13 @@ def modules() -> list[Path]:
 
 
 def part_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return _part(list(parts))
+
+
+def _part(names: list[str]) -> str:
+    """A folder is one part, but for the formatter: report/ holds it, and whoever says a number uses it."""
+    return names[1] if names[0] == "report" and names[1:2] in (["format"], ["sentence"]) else names[0]
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -61,7 +67,7 @@ def imported_parts(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         else:
             continue
-        parts |= {name.split(".")[1] for name in names if name.startswith("gpudiag.")}
+        parts |= {_part(name.split(".")[1:]) for name in names if name.startswith("gpudiag.")}
     return parts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.rules.engine import Status
-from gpudiag.run import Run
+from gpudiag.run import InputRecord, Run, RunInfo
 from planted.base import Edge, fault, host, in_slots, log, run, scattered, ticks, trials
 
 
@@ -125,3 +125,16 @@ def mixed(*, total_mib: float = 81920.0) -> Run:
     """A GPU whose memory of 24564 MiB changes its total half-way."""
     at = ticks(1000.0)
     return run(log(at, mem_total_mib=np.where(at < 500, 24564.0, total_mib)))
+
+
+@fault(
+    "input-unread",
+    edges={"": Edge({"n": 0}, {"n": 1}, Status.NOT_APPLICABLE)},
+    bigger=({"n": 2}, {"n": 5}),
+)
+def unread(*, n: int = 1) -> Run:
+    """A log that was read, and so many studies that were not."""
+    studies = [
+        InputRecord(f"{i}.db", "unknown", error=f"{i}.db: the database is locked by a writer.") for i in range(n)
+    ]
+    return run(info=RunInfo(inputs=(InputRecord("gpu.csv", "telemetry", "toy"), *studies)))

@@ -8,6 +8,7 @@ from gpudiag.advice.capacity import FULL_PCT, growth_of_memory
 from gpudiag.advice.gains import fill_gain
 from gpudiag.advice.remedy import Change, Gain, Prediction, Proposal, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.memory import MemoryProfile
 
 SMALL = ("batch-or-kernels-small", "launch-bound", "gpu-busy-but-light")
 MAX_FACTOR = 8
@@ -122,8 +123,8 @@ def _growth(now: Situation) -> float:
 
 
 def _memory(now: Situation, high: float) -> tuple[Prediction, ...]:
-    used = now.fact("memory.max_used_pct")
+    used = now.fact(MemoryProfile.max_used_pct)
     if not used > 0:
         return ()
     note = "Upper end: all memory above the baseline grows with the batch."
-    return (Prediction("memory.max_used_pct", used, used, max(used, high), "%", note),)
+    return (Prediction.of(MemoryProfile.max_used_pct, used, used, max(used, high), note),)

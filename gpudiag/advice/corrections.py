@@ -5,6 +5,8 @@ from __future__ import annotations
 from gpudiag.advice.capacity import FULL_PCT
 from gpudiag.advice.parallelism import START_UP_SHARE_PCT
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.trials import TrialsProfile
 
 OUT_OF_MEMORY = ("failures-out-of-memory", "failures-device-assert")
 CLEAN_RUN = 50
@@ -64,7 +66,7 @@ def _asserts(now: Situation) -> str:
     """A device-side assert is a logic error, whatever the memory was (METHODS 0)."""
     if not now.has("failures-device-assert"):
         return ""
-    full = now.fact("memory.max_used_pct")
+    full = now.fact(MemoryProfile.max_used_pct)
     beside = f", and {full:.0f} % of memory in use beside it is no proof" if full >= FULL_PCT else ""
     return (
         f"A device-side assert is not a lack of memory: an index or label was out of range{beside}. It ends all CUDA "
@@ -74,8 +76,8 @@ def _asserts(now: Situation) -> str:
 
 def _clean_run(now: Situation) -> str:
     """What a streak of successes shows about the rate of failures: the rule of three, exactly."""
-    rate, low, high = (now.fact(f"trials.{name}") for name in ("fail_pct", "fail_low_pct", "fail_high_pct"))
-    streak = now.fact("trials.success_streak")
+    rate, low, high = map(now.fact, (TrialsProfile.fail_pct, TrialsProfile.fail_low_pct, TrialsProfile.fail_high_pct))
+    streak = now.fact(TrialsProfile.success_streak)
     if not (now.has(*OUT_OF_MEMORY) and rate > 0 and streak >= 0):
         return ""
     few, most = (100 * (1 - bound / 100) ** CLEAN_RUN for bound in (high, low))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Gain, Proposal, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.sampling import SamplingProfile
+from gpudiag.measures.utilization import GpuUtilization
 from gpudiag.schema import IDLE_PCT
 
 UNUSED = ("gpu-unused", "gpu-idle-beside-busy")
@@ -39,7 +41,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
         '    subprocess.Popen([sys.executable, "worker.py", "--device", "0"], env=env)  # 0: the one that it can see\n'
         '# in worker.py: params["gpu_device_id"] = args.device (LightGBM); device = torch.device("cuda", args.device)'
     )
-    verify = [Check(f"utilization.gpu.{gpu}.mean_pct", ">", IDLE_PCT, "%") for gpu in idle]
+    verify = [Check.of(GpuUtilization.mean_pct.at(gpu), ">", IDLE_PCT) for gpu in idle]
     return Proposal(
         (
             Change(
@@ -52,7 +54,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
         Gain(1.0, n / active if idle and active else 1.0, "x", "devices"),
         "The GPU at work is the constraint and the input side feeds all of them: then as many times as GPUs come to "
         "work; else nothing but room in memory.",
-        (*verify, Check("sampling.expected_s", ">=", 300.0, "s")),
+        (*verify, Check.of(SamplingProfile.expected_s, ">=", 300.0)),
         verify_first=few,
     )
 

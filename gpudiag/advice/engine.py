@@ -16,12 +16,11 @@ from gpudiag.advice.recommendation import Recommendation, Recommendations
 from gpudiag.advice.remedy import Proposal, Remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.analysis import Analysis
-from gpudiag.display.blocks import Block, Note
-from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
 from gpudiag.plain_data import clean
 from gpudiag.rules.engine import Verdict, worst_of
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,10 +45,6 @@ class Advice(Shown):
     corrections: tuple[str, ...]
     bounds: Bounds
     errors: tuple[Fault, ...] = ()
-
-    def blocks(self) -> list[Block]:
-        """The options by safety and what the numbers refute."""
-        return [*(Note(text) for text in self.corrections), *self.recommendations.blocks()]
 
     def to_frame(self) -> pd.DataFrame:
         """The options ranked by safety, a row each, with what is predicted for memory, utilization and trial time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudiag.advice.remedy import Change, Proposal, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.power import GpuPower
 
 LIMITED = ("thermal-throttling", "power-throttling", "power-fault-throttling", "clocks-low", "temperature-high")
 
@@ -20,7 +21,7 @@ LIMITED = ("thermal-throttling", "power-throttling", "power-fault-throttling", "
 )
 def power_and_cooling(now: Situation) -> Proposal | None:
     """Too hot, or capped below its default, a board runs below its clocks; an efficient job at its cap does not."""
-    limit = now.least("power", "limit_w")
+    limit = now.least(GpuPower.limit_w)
     code = "nvidia-smi -q -d POWER,TEMPERATURE,PERFORMANCE   # note the limits first\nsudo nvidia-smi -pl DEFAULT_WATTS"
     return Proposal(
         (Change("power limit, W", round(limit) if limit > 0 else None, "the board's default", code),),

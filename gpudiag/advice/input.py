@@ -8,6 +8,7 @@ from dataclasses import replace
 from gpudiag.advice.gains import fill_gain
 from gpudiag.advice.remedy import Change, Proposal, Value, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.loader import LoaderProfile
 
 WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic")
 LOADER = "It is the loader that the GPU waits for"
@@ -189,20 +190,20 @@ def _workers(present: int, parallel: int, cores: int | None) -> int:
 
 def _no_wait(now: Situation) -> float:
     """What a step without any wait for the loader brings, from the log's loader and step times; infinite unknown."""
-    share = now.fact("loader.of_step_pct")
+    share = now.fact(LoaderProfile.of_step_pct)
     return 100 / (100 - share) if 0 <= share < 100 else math.inf
 
 
 def _unshown(now: Situation) -> str:
     """Why a change of the loader must be verified first; empty where something recorded speaks for it."""
-    if now.fact("loader.of_step_pct") > 0 or now.has(*LOADER_SHOWN):
+    if now.fact(LoaderProfile.of_step_pct) > 0 or now.has(*LOADER_SHOWN):
         return ""
     return "Nothing recorded shows that the GPU waits for the loader: time it first."
 
 
 def _shown(now: Situation) -> str:
     """What is known about the loader as the constraint."""
-    share = now.fact("loader.of_step_pct")
+    share = now.fact(LoaderProfile.of_step_pct)
     if share > 0:
         return f"The log states waits for the loader of {share:.0f} % of a step; at best all of that goes."
     return f"{LOADER}, which nothing recorded shows or refutes: then up to the upper end, else nothing."

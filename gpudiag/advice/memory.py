@@ -8,6 +8,8 @@ from gpudiag.advice.capacity import FULL_PCT, safe_level
 from gpudiag.advice.gains import saved_gain
 from gpudiag.advice.remedy import Change, Check, Proposal, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.memory import GpuMemory, MemoryProfile
+from gpudiag.measures.trials import TrialsProfile
 
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.constraint import Constraint
@@ -31,7 +33,7 @@ def memory_constraint(now: Situation) -> Proposal | None:
     """A trial's memory follows from its parameters (model, batch size); the limit is its share of the GPU."""
     from gpudiag.forecast.memory.constraint import share_code
 
-    k, total = safe_level(now.profiles) or now.parallel, now.least("memory", "total_mib")
+    k, total = safe_level(now.profiles) or now.parallel, now.least(GpuMemory.total_mib)
     if not (k and total > 0):
         return None
     if now.capacity is not None:  # where no trial was larger than its share there is nothing to refuse
@@ -42,8 +44,8 @@ def memory_constraint(now: Situation) -> Proposal | None:
         saved_gain(now.bounds, "failures"),
         f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is {FULL_PCT:.0f} % "
         f"of the GPU's {total:.0f} MiB, shared by {k} at once; what a trial takes is not known.",
-        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),
-        now.memory_predicted(0.0, FULL_PCT / max(now.fact("memory.max_used_pct"), FULL_PCT), "By construction."),
+        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
+        now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
     )
 
 
@@ -71,7 +73,7 @@ def catch_oom(now: Situation) -> Proposal | None:
         (Change("out of memory", None, "ends one trial", code),),
         saved_gain(now.bounds, "orphans"),
         "At most the time of trials comes back that were left RUNNING by a worker that died of it.",
-        (Check("trials.orphans", "<=", 0.0, "1"),),
+        (Check.of(TrialsProfile.orphans, "<=", 0.0),),
     )
 
 
@@ -92,7 +94,7 @@ def free_memory(now: Situation) -> Proposal | None:
         (Change("after a trial", None, "memory freed", code),),
         saved_gain(now.bounds, "failures"),
         "At most the time of all failed trials comes back, if memory left by earlier trials was what they lacked.",
-        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),
+        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
     )
 
 
@@ -113,12 +115,12 @@ def isolate_trials(now: Situation) -> Proposal | None:
         'with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as once:\n'
         "    return once.submit(train, trial.params).result()"
     )
-    streak = now.fact("trials.fail_streak")
+    streak = now.fact(TrialsProfile.fail_streak)
     return Proposal(
         (Change("process of a trial", "the worker's", "its own", code),),
         saved_gain(now.bounds, "failures"),
         f"Failures follow each other in one process (longest streak {streak:.0f}); those after the first come back.",
-        (Check("trials.fail_streak", "<=", 1.0, "1"), *_fewer_failures(now)),
+        (Check.of(TrialsProfile.fail_streak, "<=", 1.0), *_fewer_failures(now)),
     )
 
 
@@ -136,12 +138,12 @@ def _told_apart(now: Situation, one: Constraint | None) -> Proposal | None:
         f"{share}. It would have refused {one.n_refused} of "
         f"{one.n} trials whose peak is known, and "
         f"{one.n_oom_refused} of the {one.n_oom} that ran out of memory.{best[one.best_refused]}",
-        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), *_fewer_failures(now)),
-        now.memory_predicted(0.0, FULL_PCT / max(now.fact("memory.max_used_pct"), FULL_PCT), "By construction."),
+        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
+        now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
     )
 
 
 def _fewer_failures(now: Situation) -> tuple[Check, ...]:
     """Fewer failures than this run's interval allows."""
-    low = now.fact("trials.fail_low_pct")
-    return (Check("trials.fail_pct", "<", round(low, 1), "%"),) if low > 0 else ()
+    low = now.fact(TrialsProfile.fail_low_pct)
+    return (Check.of(TrialsProfile.fail_pct, "<", round(low, 1)),) if low > 0 else ()

@@ -10,10 +10,15 @@ from gpudiag.advice.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_l
 from gpudiag.advice.gains import fill_gain
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, remedy
 from gpudiag.advice.situation import Situation
-from gpudiag.display.format import plural
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.trials import TrialsProfile
+from gpudiag.report.format import plural
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 START_UP_SHARE_PCT = 10.0
+CONFIGURED, EFFECTIVE = ParallelismProfile.configured, ParallelismProfile.effective
 
 
 @remedy(
@@ -50,7 +55,10 @@ def more_workers(now: Situation) -> Proposal | None:
         (Change("trials at once", k, k + 1, f"--parallel {k + 1}  # was {k}; or start one more worker process"),),
         gain,
         f"{now.unless_unknown(told)} {shown if fits else ''}".strip(),
-        (Check("parallelism.effective", ">", round(now.fact("parallelism.effective"), 2), "1"), *now.no_new_failures()),
+        (
+            Check.of(EFFECTIVE, ">", round(now.fact(EFFECTIVE), 2)),
+            *now.no_new_failures(),
+        ),
         (
             *now.busier_by(high),
             *now.memory_predicted(1.0, (k + 1) / k, "An estimate, no bound: the largest trials may coincide."),
@@ -85,16 +93,16 @@ def fewer_workers(now: Situation) -> Proposal | None:
     gone = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0)
     lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else 0.0
     seen = "; ".join(f"{n} at once: {row['max_used_pct']:.1f} %" for n, row in levels.iterrows())
-    failed = now.fact("trials.fail_low_pct")
+    failed = now.fact(TrialsProfile.fail_low_pct)
     rates = _net_rates(now, present, k)
     return Proposal(
         (Change("trials at once", present, k, f"--parallel {k}  # was up to {present}"),),
         Gain(k / present, max(1.0, 1 / (1 - lost)) if lost < 1 else 1.0, "x", "failures"),
         f"Most memory seen with {seen}. Useful trials per hour: at worst in proportion to the workers, at best as "
         f"before and without the {100 * lost:.1f} % of trial time that failed. Failures of another kind go on.{rates}",
-        (Check("memory.max_used_pct", "<", FULL_PCT, "%"), Check("trials.fail_pct", "<", round(failed, 1), "%"),
-         Check("trials.success_streak", ">=", 50.0, "1")),
-        (Prediction("memory.max_used_pct", now.fact("memory.max_used_pct"), None, most, "%",
+        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), Check.of(TrialsProfile.fail_pct, "<", round(failed, 1)),
+         Check.of(TrialsProfile.success_streak, ">=", 50.0)),
+        (Prediction.of(MemoryProfile.max_used_pct, now.fact(MemoryProfile.max_used_pct), None, most,
                     "What was seen at that number; a larger trial than any here can exceed it."),),
     )  # fmt: skip
 
@@ -111,7 +119,7 @@ def fewer_workers(now: Situation) -> Proposal | None:
 )
 def restart_workers(now: Situation) -> Proposal | None:
     """A worker that died leaves its slot empty until somebody looks; a loop around it does not."""
-    configured, effective = now.fact("parallelism.configured"), now.fact("parallelism.effective")
+    configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
     if not configured > effective:
         return None
     gain = fill_gain(now.bounds, configured / effective)
@@ -121,7 +129,7 @@ def restart_workers(now: Situation) -> Proposal | None:
         (Change("workers alive", round(effective, 2), configured, code),),
         gain,
         now.unless_unknown("Slots were empty because workers were gone, not because the storage or a lock held them."),
-        (Check("parallelism.efficiency_pct", ">=", 75.0, "%"), *now.no_new_failures()),
+        (Check.of(ParallelismProfile.efficiency_pct, ">=", 75.0), *now.no_new_failures()),
         now.busier_by(gain.high if gain else math.nan),
     )
 
@@ -139,14 +147,14 @@ def restart_workers(now: Situation) -> Proposal | None:
 )
 def worker_processes(now: Situation) -> Proposal | None:
     """n_jobs of Optuna are threads: objectives that keep Python busy run one after another."""
-    configured, effective = now.fact("parallelism.configured"), now.fact("parallelism.effective")
+    configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
     gain = fill_gain(now.bounds, configured / effective)
     code = f"for i in $(seq {configured:.0f}); do python train.py & done; wait  # each calls study.optimize(n_jobs=1)"
     return Proposal(
         (Change("workers", "threads", "processes", code),),
         gain,
         now.unless_unknown("The GIL is what serialises the trials."),
-        (Check("parallelism.effective", ">", 1.2, "1"),),
+        (Check.of(EFFECTIVE, ">", 1.2),),
         now.busier_by(gain.high if gain else math.nan),
     )
 
@@ -186,7 +194,7 @@ def warm_worker(now: Situation) -> Proposal | None:
         f"Start-ups take {share:.0f} % of the slots, but with {k:.1f} trials at once they leave the GPU with nothing "
         f"else for {now.bounds.startup_only_pct:.1f} % of its time. The upper end "
         "assumes that the GPU takes all the work.",
-        (Check("costs.startup_share_pct", "<", round(share / 2, 1), "%"), *checks),
+        (Check.of(CostsProfile.startup_share_pct, "<", round(share / 2, 1)), *checks),
         predictions,
     )
 
@@ -235,9 +243,9 @@ def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
 
 def _slower(now: Situation, proposed: int, present: int, high: float) -> tuple[Prediction, ...]:
     """A trial's duration between the present one and, without any gain, in proportion to the trials at once."""
-    name = now.usual_duration()
-    if not name or math.isnan(high):
+    usual = now.usual_duration()
+    if usual is None or math.isnan(high):
         return ()
-    base = now.fact(name)
+    base = now.fact(usual)
     ratio = proposed / present
-    return (Prediction(name, base, base * ratio / high, base * ratio, "s"),)
+    return (Prediction.of(usual, base, base * ratio / high, base * ratio),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from gpudiag import __version__
 from gpudiag.advice.engine import Advice
 from gpudiag.advice.remedy import Change, Check, Prediction
-from gpudiag.display.blocks import Block, Heading, Note, Number, Table
-from gpudiag.display.format import UNKNOWN, quantity, safe
-from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.plain_data import plain
 from gpudiag.run import Run
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,46 +88,19 @@ class Plan(Shown):
     ceiling: float | None
     saved_gpu_h: float | None
 
-    def blocks(self) -> list[Block]:
-        """What is to be changed, and what it is predicted to do."""
-        names = ("remedy", "change", "apply", "safety", "at_least", "at_most")
-        rows = [tuple(_shown(row[name]) for name in names) for row in self.to_frame().to_dict("records")]
-        told = f"Plan for {safe(self.run)}"
-        if self.combined:
-            told += f": together between x{self.combined.low:.2f} and x{self.combined.high:.2f}"
-        if not rows:
-            return [Heading(told), Note("It holds no change.")]
-        columns = ("Remedy", "Change", "Apply", "Safety", "At least", "At most")
-        return [Heading(told), Table(columns, tuple(rows)), *self._predicted()]
-
-    def _predicted(self) -> list[Block]:
-        rows = tuple(
-            (p.measure, Number(quantity(p.baseline, p.unit, exact=True)), Number(quantity(p.low, p.unit, exact=True)),
-             Number(quantity(p.high, p.unit, exact=True)), one.id)
-            for one in self.remedies for p in one.predictions
-        )  # fmt: skip
-        return [Table(("Measure", "Now", "At least", "At most", "After"), rows, "What is predicted.")] if rows else []
-
     def to_frame(self) -> pd.DataFrame:
-        """A row a remedy: remedy (id), change, apply, safety, tier, at_least, at_most (its gain with the unit)."""
+        """A row a remedy: remedy (id), change, apply, safety, tier, gain_low, gain_high, gain_unit."""
         import pandas as pd
 
         rows = []
         for one in self.remedies:
             first = one.changes[0]
             present = "not stated" if first.present is None else first.present
-            ends = ("", "") if one.gain is None else (_gain(one.gain.low, one.gain), _gain(one.gain.high, one.gain))
+            gain = (nan, nan, "") if one.gain is None else (one.gain.low, one.gain.high, one.gain.unit)
             change = f"{first.what}: {present} → {first.proposed}"
-            rows.append((one.id, change, one.apply, one.safety, one.tier, *ends))
-        return pd.DataFrame(rows, columns=["remedy", "change", "apply", "safety", "tier", "at_least", "at_most"])
-
-
-def _gain(value: float, gain: PlannedGain) -> str:
-    return f"x{value:.2f}" if gain.unit == "x" else quantity(value, gain.unit)
-
-
-def _shown(value: Any) -> str:
-    return str(value) or UNKNOWN
+            rows.append((one.id, change, one.apply, one.safety, one.tier, *gain))
+        names = ["remedy", "change", "apply", "safety", "tier", "gain_low", "gain_high", "gain_unit"]
+        return pd.DataFrame(rows, columns=names)
 
 
 _ADAPTER = TypeAdapter(Plan)

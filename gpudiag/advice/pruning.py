@@ -8,8 +8,10 @@ from dataclasses import replace
 from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, Value, remedy
 from gpudiag.advice.situation import Situation
-from gpudiag.display.format import hours
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
+from gpudiag.measures.pruning import PruningProfile
+from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.report.format import hours
 
 EARLY = ("pruning-rate-high", "pruned-too-early")
 CONTROL_EVERY = 20
@@ -93,7 +95,7 @@ def pruner_min_resource(now: Situation) -> Proposal | None:
 def pruner_warmup(now: Situation) -> Proposal | None:
     """Median and percentile pruning compare from step n_warmup_steps on; the proposal is the median step of cuts."""
     spec = _spec(now)
-    median = now.fact("pruning.median_step")
+    median = now.fact(PruningProfile.median_step)
     if spec is None or "n_warmup_steps" not in spec.params or math.isnan(median):
         return None
     present, proposed = spec.params["n_warmup_steps"], math.ceil(median)
@@ -113,7 +115,8 @@ def pruner_warmup(now: Situation) -> Proposal | None:
 )
 def pruning_control(now: Situation) -> Proposal | None:
     """Only trials that were never up for pruning can show whether pruning kills good ones (METHODS 5)."""
-    n, full, cut = (now.fact(f"trials.{x}") for x in ("n", "state.COMPLETE.median_s", "state.PRUNED.mean_s"))
+    n = now.fact(TrialsProfile.n)
+    full, cut = now.fact(TrialState.median_s.at("COMPLETE")), now.fact(TrialState.mean_s.at("PRUNED"))
     cost_h = n / CONTROL_EVERY * max(full - cut, 0.0) / 3600 / now.bounds.parallel
     known = not math.isnan(cost_h)
     return Proposal(
@@ -128,7 +131,7 @@ def pruning_control(now: Situation) -> Proposal | None:
         f"It costs GPU time and brings knowledge: {n / CONTROL_EVERY:.0f} trials of the length of the COMPLETE ones."
         if known
         else "What a trial costs that is not pruned is not known: none completed.",
-        (Check("trials.state.COMPLETE.n", ">=", 15.0, "1"),),
+        (Check.of(TrialState.n.at("COMPLETE"), ">=", 15.0),),
     )  # fmt: skip
 
 
@@ -149,7 +152,7 @@ def log_pruner(now: Situation) -> Proposal | None:
         (Change("pruner in the record", "as stated" if now.settings.pruner else None, "as it runs", code),),
         NOTHING,
         "It shows and does not speed up.",
-        (Check("pruning.before_possible", "<=", 0.0, "1"),),
+        (Check.of(PruningProfile.before_possible, "<=", 0.0),),
     )
 
 
@@ -176,7 +179,7 @@ def _changed(spec: PrunerSpec, key: str, value: Value) -> PrunerSpec:
 
 
 def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed: Value) -> Proposal:
-    usual = "trials.state.PRUNED.median_s"
+    usual = TrialState.median_s.at("PRUNED")
     changed = _changed(spec, key, proposed)
     rate, told = _rate(now, changed)
     cost, priced = _cost(now, changed)
@@ -188,10 +191,10 @@ def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed:
         ),
         cost,
         " ".join(filter(None, (LAXER, priced, told))),
-        (Check("pruning.of_decided_pct", "<", round(now.fact("pruning.of_decided_low_pct"), 1), "%"),),
+        (Check.of(PruningProfile.of_decided_pct, "<", round(now.fact(PruningProfile.of_decided_low_pct), 1)),),
         (
             rate,
-            Prediction(usual, now.fact(usual), now.fact(usual), None, "s", CENSORED),
+            Prediction.of(usual, now.fact(usual), now.fact(usual), None, CENSORED),
             *now.memory_predicted(1.0, 1.0, "The same trials at once."),
         ),
         NOT_THE_PRUNER if now.has("pruned-before-possible") else "",
@@ -215,15 +218,15 @@ def _rate(now: Situation, candidate: PrunerSpec) -> tuple[Prediction, str]:
     The recorded curves are replayed through the candidate; its bounds hold only for its cuts of these curves, and a
     laxer pruner is not predicted to cut more trials than the present one did.
     """
-    rate = now.fact("pruning.of_decided_pct")
+    rate = now.fact(PruningProfile.of_decided_pct)
     # A laxer pruner may let every pruned trial live on, beyond its record: the bounds are about as wide as the rate.
     replay = now.replay(candidate) if rate <= WIDEST_PCT else None
     low, high = (math.nan, math.nan) if replay is None else (replay.pruned_pct.low, replay.pruned_pct.high)
     if replay is None or not high - low <= WIDEST_PCT:
-        return Prediction("pruning.of_decided_pct", rate, None, rate, "%", CENSORED), ""
+        return Prediction.of(PruningProfile.of_decided_pct, rate, None, rate, CENSORED), ""
     low, high = min(low, rate), min(high, rate)
     told = (
         f"Replayed over the recorded curves it prunes {low:.0f} to {high:.0f} % of them, where {rate:.0f} % were "
         f"pruned ({replay.identified_pct:.0f} % of the trials are recorded far enough to tell)."
     )
-    return Prediction("pruning.of_decided_pct", rate, low, high, "%", told), told
+    return Prediction.of(PruningProfile.of_decided_pct, rate, low, high, told), told

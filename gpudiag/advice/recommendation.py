@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice.remedy import TIERS, Apply, Change, Check, Gain, Prediction, Proposal, Remedy, Safety
-from gpudiag.display.blocks import Block, Note
-from gpudiag.display.shown import Shown
+from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
+from gpudiag.facts import Key
 from gpudiag.rules.engine import Verdict
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ FINDINGS = "findings"
 """In a check, ``findings.<rule>`` is 1 where the rule finds its fault in a run, 0 where it is clear."""
 OWN_TIER = 2
 """Of what a rule advises: whether trials stay comparable is not known, so it counts as if they did not."""
-RESOURCES = (("memory", "max_used_pct"), ("util", "utilization.mean_pct"), ("trial_time", ".median_s"))
+RESOURCES = (("memory", MEMORY), ("util", UTILIZATION), ("trial_time", TRIAL_TIME))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +105,7 @@ class Recommendation(Shown):
             assumption="No gain is computed: no remedy with a model of what it brings applies to this run.",
             changes=(Change("what the rule advises", None, finding.remedy, advised),),
             predictions=(),
-            verify=(Check(f"{FINDINGS}.{finding.rule}", "<=", 0, "1"),),
+            verify=(Check(Key(f"{FINDINGS}.{finding.rule}"), "<=", 0, "1"),),
             refute="After it was done the rule finds the same again.",
             rollback="Note what was there before, and put it back.",
             pros=("it is about the fault that was found",),
@@ -116,15 +117,9 @@ class Recommendation(Shown):
         """True where no remedy applies, so that it repeats what the rule advises."""
         return self.id == f"remedy-{self.rule}"
 
-    def predicted(self, ending: str) -> Prediction | None:
-        """What is predicted for the measure whose name ends so; None where nothing is."""
-        return next((p for p in self.predictions if p.measure.endswith(ending)), None)
-
-    def blocks(self) -> list[Block]:
-        """Its card."""
-        from gpudiag.advice.card import card
-
-        return [card(self)]
+    def predicted(self, keys: Collection[str]) -> Prediction | None:
+        """What is predicted for one of these facts; None where nothing is."""
+        return next((p for p in self.predictions if p.measure in keys), None)
 
     def to_frame(self) -> pd.DataFrame:
         """What is predicted: measure, baseline, low, high, unit, note."""
@@ -136,12 +131,6 @@ class Recommendation(Shown):
 
 class Recommendations(Shown, tuple[Recommendation, ...]):
     """Recommendations, best first: a tuple that shows the options."""
-
-    def blocks(self) -> list[Block]:
-        """The options by safety."""
-        from gpudiag.advice.card import options
-
-        return [options(self)] if self else [Note("Nothing needs to be changed.")]
 
     def to_frame(self) -> pd.DataFrame:
         """The options ranked by safety, one row each: id, title, tier, safety, apply, verify_first, present, proposed,
@@ -172,8 +161,8 @@ def _option(one: Recommendation) -> dict[str, Any]:
         "gain_high": gain.high if gain else math.nan,
         "gain_unit": gain.unit if gain else "",
     }
-    for name, ending in RESOURCES:
-        found = one.predicted(ending)
+    for name, keys in RESOURCES:
+        found = one.predicted(keys)
         for part, value in (("now", "baseline"), ("low", "low"), ("high", "high")):
             number = getattr(found, value, None)
             row[f"{name}_{part}"] = math.nan if number is None else number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpudiag.advice.gains import NOTHING
 from gpudiag.advice.remedy import Change, Check, Proposal, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.rules.engine import MIN_COVERAGE_PCT
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
@@ -28,9 +29,9 @@ QUERY = (
 )
 def record_run(now: Situation) -> Proposal | None:
     """What was not observed can't be judged: start the recorder before the first trial, stop it after the last."""
-    period = now.fact("sampling.median_period_s")
+    period = now.fact(SamplingProfile.median_period_s)
     code = f"nohup {QUERY.format(period=min(period, 5) if period >= 1 else 1)} 2> gpu.err &"
-    coverage = now.fact("sampling.coverage_pct")
+    coverage = now.fact(SamplingProfile.coverage_pct)
     sampling = now.profiles.get("sampling")
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
         return None  # one stamp is wrong, or two recordings lie years apart: more recording does not mend it
@@ -41,7 +42,7 @@ def record_run(now: Situation) -> Proposal | None:
         (Change("share of the run recorded, %", round(coverage, 1) if coverage >= 0 else None, 100, code),),
         NOTHING,
         SHOWS,
-        (Check("sampling.coverage_pct", ">=", MIN_COVERAGE_PCT, "%"),),
+        (Check.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
+from gpudiag.facts import Key, Numeric
 from gpudiag.plain_data import LEFT_OUT
 
 if TYPE_CHECKING:
@@ -56,22 +57,32 @@ class Change:
 class Check:
     """A statement on a number of the JSON's ``measures``, e.g. utilization.mean_pct >= 90 %."""
 
-    measure: str
+    measure: Key
     op: str
     value: float
     unit: str
+
+    @classmethod
+    def of(cls, fact: Numeric, op: str, value: float) -> Check:
+        """A statement on that fact, in its unit."""
+        return cls(fact.key, op, value, fact.unit)
 
 
 @dataclass(frozen=True)
 class Prediction:
     """What a measure is after the change: from ``low`` to ``high``; None where ``note`` says why nobody can tell."""
 
-    measure: str
+    measure: Key
     baseline: float | None
     low: float | None
     high: float | None
     unit: str
     note: str = ""
+
+    @classmethod
+    def of(cls, fact: Numeric, baseline: float, low: float | None, high: float | None, note: str = "") -> Prediction:
+        """What that fact will be, in its unit."""
+        return cls(fact.key, baseline, low, high, fact.unit, note)
 
 
 @dataclass(frozen=True)

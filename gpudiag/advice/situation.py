@@ -13,10 +13,14 @@ from gpudiag.advice.gains import Bounds, bounds_of
 from gpudiag.advice.remedy import Check, Prediction
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.facts import Column, Fact, Numeric
 from gpudiag.manifest import DataLoader, Settings
-from gpudiag.measures.base import facts
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.plain_data import clean
 from gpudiag.rules.engine import Status, Verdict
-from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.capacity import MemoryCapacity
@@ -89,27 +93,20 @@ class Situation:
         """True if a forecast takes no longer than the diagnosis did."""
         return 0 < len(self.analysis.run.trials) <= MAX_FORECAST_TRIALS
 
-    @cached_property
-    def _facts(self) -> dict[str, Any]:
-        return {
-            f"{topic}.{name}": fact["value"]
-            for topic, profile in self.profiles.items()
-            for name, fact in facts(profile).items()
-        }
-
     def has(self, *rules: str) -> bool:
         """True if one of these rules found something."""
         return any(rule in self.found for rule in rules)
 
-    def fact(self, measure: str) -> float:
-        """A number by its name in the JSON's ``measures``, e.g. ``utilization.mean_pct``; NaN unknown."""
-        value = self._facts.get(measure)
-        return float(value) if isinstance(value, int | float) else math.nan
+    def fact(self, fact: Numeric) -> float:
+        """A number such as ``UtilizationProfile.mean_pct``; NaN unknown, or infinite."""
+        profile = self.profiles.get(fact.topic)
+        value = None if profile is None else clean(fact.of(profile))
+        return math.nan if value is None else float(value)
 
-    def least(self, topic: str, column: str) -> float:
+    def least(self, column: Column[float]) -> float:
         """The smallest value of a column of ``per_gpu``; NaN unknown."""
-        profile = self.profiles.get(topic)
-        return math.nan if profile is None else float(profile.per_gpu[column].min())
+        profile = self.profiles.get(column.row.topic)
+        return math.nan if profile is None else float(profile.per_gpu[column.name].min())
 
     @property
     def worth_filling(self) -> bool:
@@ -127,7 +124,7 @@ class Situation:
         """Trials at once: as stated, else the most that were seen."""
         if self.settings.parallel is not None:
             return self.settings.parallel
-        peak = self.fact("parallelism.peak")
+        peak = self.fact(ParallelismProfile.peak)
         return int(peak) if peak >= 1 else None
 
     def unless_unknown(self, assumption: str) -> str:
@@ -148,41 +145,41 @@ class Situation:
 
     def busier(self) -> tuple[Check, ...]:
         """Mean utilization rose by more than runs differ."""
-        mean = self.fact("utilization.mean_pct")
+        mean = self.fact(UtilizationProfile.mean_pct)
         if not mean < 97:
             return ()
-        return (Check("utilization.mean_pct", ">=", round(mean + max(3.0, (100 - mean) / 10), 1), "%"),)
+        return (Check.of(UtilizationProfile.mean_pct, ">=", round(mean + max(3.0, (100 - mean) / 10), 1)),)
 
     def busier_by(self, high: float) -> tuple[Prediction, ...]:
         """Mean utilization after a speed-up of 1 to ``high`` at constant GPU work."""
-        mean = self.fact("utilization.mean_pct")
+        mean = self.fact(UtilizationProfile.mean_pct)
         if math.isnan(mean) or math.isnan(high):
             return ()
-        return (Prediction("utilization.mean_pct", mean, mean, min(100.0, mean * high), "%"),)
+        return (Prediction.of(UtilizationProfile.mean_pct, mean, mean, min(100.0, mean * high)),)
 
     def no_new_failures(self) -> tuple[Check, ...]:
         """No larger share of failures than this run's interval allows; no fuller memory than the limit."""
         out = []
-        if not math.isnan(failed := self.fact("trials.fail_high_pct")):
-            out.append(Check("trials.fail_pct", "<=", round(failed, 1), "%"))
-        if self.fact("memory.max_used_pct") < FULL_PCT:
-            out.append(Check("memory.max_used_pct", "<", FULL_PCT, "%"))
+        if not math.isnan(failed := self.fact(TrialsProfile.fail_high_pct)):
+            out.append(Check.of(TrialsProfile.fail_pct, "<=", round(failed, 1)))
+        if self.fact(MemoryProfile.max_used_pct) < FULL_PCT:
+            out.append(Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT))
         return tuple(out)
 
     def memory_predicted(self, low: float, high: float, note: str) -> tuple[Prediction, ...]:
         """Fullest GPU's memory after a change by these factors."""
-        used = self.fact("memory.max_used_pct")
-        return (Prediction("memory.max_used_pct", used, used * low, used * high, "%", note),) if used > 0 else ()
+        used = self.fact(MemoryProfile.max_used_pct)
+        return (Prediction.of(MemoryProfile.max_used_pct, used, used * low, used * high, note),) if used > 0 else ()
 
     def faster_trials(self, high: float) -> tuple[Prediction, ...]:
         """Median duration of the state that most trials ended in, at a speed-up of 1 to ``high``."""
-        name = self.usual_duration()
-        if not name or math.isnan(high):
+        usual = self.usual_duration()
+        if usual is None or math.isnan(high):
             return ()
-        return (Prediction(name, self.fact(name), self.fact(name) / high, self.fact(name), unit_of(name)),)
+        return (Prediction.of(usual, self.fact(usual), self.fact(usual) / high, self.fact(usual)),)
 
-    def usual_duration(self) -> str:
-        """Name of the median duration of the state that took most slot time; empty without trials."""
-        spent = {s: self.fact(f"trials.state.{s}.total_slot_s") for s in ("COMPLETE", "PRUNED", "FAIL")}
+    def usual_duration(self) -> Fact[float] | None:
+        """The median duration of the state that took most slot time; None without trials."""
+        spent = {state: self.fact(TrialState.total_slot_s.at(state)) for state in ("COMPLETE", "PRUNED", "FAIL")}
         state = max(spent, key=lambda s: spent[s] if spent[s] > 0 else 0.0)
-        return f"trials.state.{state}.median_s" if spent[state] > 0 else ""
+        return TrialState.median_s.at(state) if spent[state] > 0 else None

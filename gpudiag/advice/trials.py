@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpudiag.advice.gains import NOTHING, saved_gain
 from gpudiag.advice.remedy import Change, Check, Proposal, remedy
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.trials import TrialsProfile, TrialState
 
 FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-bimodal")
 ORPHANS = ("trials-orphaned", "parallelism-above-configured")
@@ -31,11 +32,11 @@ def heartbeat(now: Situation) -> Proposal | None:
     return Proposal(
         (
             Change("heartbeat_interval, s", None, 60, code),
-            Change("dead RUNNING trials", _whole(now.fact("trials.n_running")), "FAIL", now_code),
+            Change("dead RUNNING trials", _whole(now.fact(TrialsProfile.n_running)), "FAIL", now_code),
         ),
         saved_gain(now.bounds, "orphans"),
         "At most the slot time comes back that is counted for dead trials; if their slots were taken over, nothing.",
-        (Check("trials.orphans", "<=", 0.0, "1"),),
+        (Check.of(TrialsProfile.orphans, "<=", 0.0),),
     )
 
 
@@ -72,9 +73,9 @@ def log_failures(now: Situation) -> Proposal | None:
 )
 def checkpoint(now: Situation) -> Proposal | None:
     """Only worth it where trials fail late: the time of the failed trials is all that can come back."""
-    usual, failed = now.fact(now.usual_duration() or "trials.none"), now.fact("trials.state.FAIL.median_s")
-    total = now.fact("trials.state.FAIL.total_slot_s")
-    if not failed >= usual / 2:
+    usual, failed = now.usual_duration(), now.fact(TrialState.median_s.at("FAIL"))
+    total = now.fact(TrialState.total_slot_s.at("FAIL"))
+    if usual is None or not failed >= now.fact(usual) / 2:
         return None
     code = (
         'torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, path + ".tmp")\n'

@@ -20,8 +20,8 @@ def convert(
     period: Period = None,
 ) -> None:
     """Write logs of GPU metrics, read as one, into a Parquet file that is read as an input like any other."""
-    from gpudiag.display.format import plural
     from gpudiag.export.convert import convert as convert_files
+    from gpudiag.report.format import plural
 
     with reading(console_for(stderr=True)) as progress:
         data = convert_files(

@@ -50,10 +50,11 @@ def whatif(
     elif format_ == "md":
         typer.echo(forecast.to_markdown())
     else:
-        from gpudiag.display import plain
+        from gpudiag.report import plain
+        from gpudiag.report.shown import blocks_of
 
         console = console_for()
-        typer.echo(plain.render(forecast.blocks(), console.width, whole=not console.is_terminal))
+        typer.echo(plain.render(blocks_of(forecast), console.width, whole=not console.is_terminal))
 
 
 @contextmanager

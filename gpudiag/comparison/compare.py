@@ -24,13 +24,13 @@ from gpudiag.comparison.quantities import quantities
 from gpudiag.comparison.quantity import HIGHER, INVALID, SLOWER, Quantity, judged
 from gpudiag.comparison.side import Side, as_side
 from gpudiag.comparison.work import Consistency, consistency
-from gpudiag.display.format import safe
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.faults import Fault, attempt, heard
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import comparison as reports
 from gpudiag.report import pages
+from gpudiag.report.format import safe
 from gpudiag.report.show import Show
 from gpudiag.run import Run
 

@@ -8,7 +8,7 @@ from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.work import needed_util_pct
-from gpudiag.display.format import duration
+from gpudiag.report.format import duration
 
 LEAST_COVER_PCT = 90.0
 MOST_OUTSIDE_PCT = 10.0

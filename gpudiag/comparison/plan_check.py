@@ -11,18 +11,26 @@ import numpy as np
 from scipy import stats
 
 from gpudiag.advice.plan import Plan, PlannedRemedy, holds
+from gpudiag.advice.recommendation import FINDINGS
 from gpudiag.advice.remedy import Change, Check, Prediction
 from gpudiag.comparison.course import course_mean
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
 from gpudiag.comparison.intervals import LEVEL
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
+from gpudiag.errors import nearest
+from gpudiag.facts import Cell, Key
+from gpudiag.measures import PROFILES, fact_named
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.trials import TrialState
+from gpudiag.measures.utilization import UtilizationProfile
 
 CAME_TRUE, MISSED, CANNOT_TELL = "came true", "missed", "cannot tell"
+UNSEEN = "The experiment does not show this number."
 INVALID = "The comparison is invalid, so this cannot be laid to the plan."
 PREDICTION, CHECK, GAIN = "prediction", "check", "gain"
-_PEAKS = ("memory.max_used_pct", "memory.headroom_mib")
-_COURSES = {"utilization.mean_pct": "util_pct"}
+_PEAKS = (MemoryProfile.max_used_pct.key, MemoryProfile.headroom_mib.key)
+_COURSES = {UtilizationProfile.mean_pct.key: "util_pct"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ def verdict_on(
     if low is None and high is None:
         return CANNOT_TELL, "No interval was predicted."
     if measured is None or math.isnan(measured):
-        return CANNOT_TELL, "The experiment does not show this number."
+        return CANNOT_TELL, UNSEEN
     first, last = -math.inf if low is None else low, math.inf if high is None else high
     if first == last:
         first, last = first - SAME_WITHIN * abs(first), last + SAME_WITHIN * abs(last)
@@ -98,6 +106,8 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
     status, reason = verdict_on(value, interval, one.low, one.high)
     if one.low is None and one.high is None and one.note:
         reason = one.note
+    elif reason == UNSEEN:
+        reason = _unseen(one.measure)
     if status != CANNOT_TELL or value is not None:
         agree, why = pollers_agree(baseline, experiment, same_length=False) if one.measure in _PEAKS else (True, "")
         for doubt in (
@@ -131,7 +141,7 @@ def _check(remedy: str, check: Check, experiment: Side, doubt: str) -> Outcome:
     held = holds(check, {topic: experiment.facts(topic)})
     value, interval = _measured(check.measure, experiment)
     if held is None:
-        status, reason = CANNOT_TELL, "The experiment does not show this number."
+        status, reason = CANNOT_TELL, _unseen(check.measure)
     elif doubt:
         status, reason = CANNOT_TELL, doubt
     else:
@@ -187,7 +197,7 @@ def _gain(plan: Plan, found: Sequence[Quantity], invalid: bool) -> list[Outcome]
     ]
 
 
-def _measured(measure: str, side: Side) -> tuple[float | None, tuple[float, float] | None]:
+def _measured(measure: Key, side: Side) -> tuple[float | None, tuple[float, float] | None]:
     """The number of that name in the measures of a run, and its 95 % interval where there is one."""
     topic, _, name = measure.partition(".")
     held = side.facts(topic)
@@ -197,8 +207,8 @@ def _measured(measure: str, side: Side) -> tuple[float | None, tuple[float, floa
     return float(value), _interval(measure, float(value), side, held)
 
 
-def _interval(measure: str, value: float, side: Side, held: Mapping[str, Any]) -> tuple[float, float] | None:
-    topic, _, name = measure.partition(".")
+def _interval(measure: Key, value: float, side: Side, held: Mapping[str, Any]) -> tuple[float, float] | None:
+    name = measure.partition(".")[2]
     low, high = (held.get(name.replace("_pct", f"_{end}_pct"), {}).get("value") for end in ("low", "high"))
     if isinstance(low, float) and isinstance(high, float):
         return low, high
@@ -207,9 +217,18 @@ def _interval(measure: str, value: float, side: Side, held: Mapping[str, Any]) -
         if not math.isnan(mean.log_se):
             half = math.exp(float(stats.t.ppf(0.5 + LEVEL / 2, mean.n - 1)) * mean.log_se)
             return value / half, value * half
-    if topic == "trials" and name.startswith("state.") and name.endswith(".median_s"):
-        return _median_interval(side, name.split(".")[1])
+    cell = fact_named(measure)
+    if isinstance(cell, Cell) and cell.column is TrialState.median_s:
+        return _median_interval(side, cell.row)
     return None
+
+
+def _unseen(measure: str) -> str:
+    """Why a run does not show a number: it lacks the data, or nothing of that name is measured."""
+    if fact_named(measure) is not None or measure.startswith(f"{FINDINGS}."):
+        return UNSEEN
+    known = [fact.key for profile in PROFILES.values() for fact in profile.facts().values()]
+    return f"Nothing measured is called '{measure}'; {nearest(measure, known)}"
 
 
 def _median_interval(side: Side, state: str) -> tuple[float, float] | None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpudiag.display.format import safe
 from gpudiag.report import pages
+from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis

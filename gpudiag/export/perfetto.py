@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gpudiag.display.format import safe
 from gpudiag.measures._time.decimate import decimate
 from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.plain_data import clean
 from gpudiag.report import pages
+from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis

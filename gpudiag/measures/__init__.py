@@ -39,6 +39,7 @@ TOPICS = (
     "search",
     "agreement",
     "recorder",
+    "inputs",
 )
 
 MEASURES: tuple[Measure, ...]

@@ -8,15 +8,13 @@ unit, tables are tidy. :func:`facts` turns the scalars, and the rows of ``per_gp
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from gpudiag.display.blocks import Block, Heading
-from gpudiag.display.shown import Shown
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import INDEX, Column, Declared, Row, column
 from gpudiag.plain_data import clean
+from gpudiag.shown import Shown
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -41,14 +39,6 @@ class Profile(Shown, Declared):
             return frame.reset_index() if name in INDEX else frame
         rows = [(name, fact["value"], fact["unit"]) for name, fact in facts(self).items()]
         return pd.DataFrame(rows, columns=["name", "value", "unit"])
-
-    def blocks(self) -> list[Block]:
-        from gpudiag.display.frames import pairs, summary, table
-
-        scalars = {name: fact["value"] for name, fact in facts(self).items() if "." not in name}
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower().capitalize()
-        shown: list[Block] = [Heading(words), *summary(pairs(scalars))]
-        return [*shown, table(self.to_frame())] if self._frames() else shown
 
     def _frames(self) -> list[tuple[str, pd.DataFrame]]:
         import pandas as pd

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.display.blocks import Block, Heading, Number, Table, Tiles
-from gpudiag.display.format import quantity, share
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.bins import bin_width_s
@@ -121,23 +119,6 @@ class LedgerProfile(Profile, topic="ledger"):
     def to_frame(self) -> pd.DataFrame:
         """``cells``."""
         return self.cells
-
-    def blocks(self) -> list[Block]:
-        """The cells that hold time, for each GPU; what they add up to."""
-        rows = tuple(
-            (
-                str(row["cell"]),
-                str(row["gpu"]),
-                Number(quantity(row["gpu_s"], "GPU-s", exact=True)),
-                Number(share(row["share_pct"], exact=True)),
-            )
-            for row in self.cells.to_dict("records")
-            if row["gpu_s"] > 0
-        )
-        known = (("in the ledger", quantity(self.total_gpu_s, "GPU-s")), ("observed", share(self.coverage_pct)),
-                 ("mean utilization", share(self.mean_util_pct)))  # fmt: skip
-        caption = "Every second of every GPU once."
-        return [Heading("GPU-time ledger"), Tiles(known), Table(("Cell", "GPU", "Time", "Share"), rows, caption)]
 
     def pct(self, *cells: str) -> float:
         """Share of these cells together in the time of all GPUs."""

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gpudiag.display.blocks import Block
-from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError, UnknownInput
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,12 +66,6 @@ class Telemetry(Shown):
         """``gpu``."""
         return self.gpu
 
-    def blocks(self) -> list[Block]:
-        """How the log was read, its GPUs and what was odd."""
-        from gpudiag.display.contents import telemetry_blocks
-
-        return telemetry_blocks(self)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(Shown):
@@ -94,12 +87,6 @@ class Trials(Shown):
     def to_frame(self) -> pd.DataFrame:
         """``trials``."""
         return self.trials
-
-    def blocks(self) -> list[Block]:
-        """How the study was read, what became of its trials and what was odd."""
-        from gpudiag.display.contents import trials_blocks
-
-        return trials_blocks(self)
 
 
 Result = TypeVar("Result", Telemetry, Trials)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.card import card, gain, options
 from gpudiag.advice.remedy import Gain
-from gpudiag.display.blocks import Block, Note
-from gpudiag.display.format import hours
+from gpudiag.report.blocks import Block, Note
 from gpudiag.report.document import AdviceEntry, Document
+from gpudiag.report.format import hours, times
+from gpudiag.report.kinds.recommendations import card, gain, options
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
 
@@ -30,10 +30,10 @@ def _plan(entry: AdviceEntry) -> str:
     if not entry.plan or combined is None:
         return ""
     ids = ", ".join(f"`{name}`" for name in entry.plan)
-    clipped = f", clipped at 1/u = x{entry.ceiling:.2f}" if combined.clipped else ""
+    clipped = f", clipped at 1/u = {times(entry.ceiling)}" if combined.clipped else ""
     saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
     brought = gain(Gain(combined.low, combined.high))
-    together = brought if brought == "no speed-up" else f"between {brought}"
+    together = brought if brought == "no speed-up" else f"a speed-up of {brought}"
     return (
         f"The plan: {ids}. Together they bring {together}{clipped}, as far as the ledger of this run can tell.{saved}"
     )

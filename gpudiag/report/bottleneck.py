@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.display.blocks import Block, Heading, Note, Number, Table
-from gpudiag.display.format import named, share
+from gpudiag.report.blocks import Block, Heading, Note, Number, Table
 from gpudiag.report.document import Document
+from gpudiag.report.format import named, share
 
 QUESTION = "What limited it"
 CLASSES = {

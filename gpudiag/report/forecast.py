@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-from gpudiag.display.blocks import Block, Figure, Masthead, Note
-from gpudiag.display.format import quantity
 from gpudiag.errors import NotMeasurable
-from gpudiag.forecast.parallelism import told
 from gpudiag.forecast.parallelism.what_if import Forecast, what_if
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.forecast import THROUGHPUT
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.plots.replay import LEARNING_CURVES
+from gpudiag.report.blocks import Block, Figure, Masthead, Note
+from gpudiag.report.format import quantity
+from gpudiag.report.kinds import parallelism as told
 from gpudiag.report.show import Display
+from gpudiag.report.shown import blocks_of
 from gpudiag.run import Run
 
 NOT_ASKED = "No other pruner was asked for: give one, e.g. `patient(hyperband(min_resource=3), patience=4)`."
@@ -63,7 +64,7 @@ def pruner(forecast: Forecast) -> list[Block]:
 
 
 def _part(made: Any, reason: str) -> list[Block]:
-    return list(made.blocks()) if made is not None else [Note(reason, "unknown")]
+    return list(blocks_of(made)) if made is not None else [Note(reason, "unknown")]
 
 
 SECTIONS: dict[str, Section] = {

@@ -5,9 +5,9 @@ Format and escapes: docs.github.com, "Workflow commands for GitHub Actions".
 
 from __future__ import annotations
 
-from gpudiag.display.format import plural, safe
 from gpudiag.faults import Fault
 from gpudiag.report.document import Document, VerdictEntry
+from gpudiag.report.format import plural, safe
 from gpudiag.report.suppressed import suppression_notes
 from gpudiag.rules.engine import Status
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from gpudiag.display.format import plural, quantity, safe, share
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report.answers import answer
 from gpudiag.report.document import Counts, Document, Headline, LedgerEntry, Level, VerdictEntry
+from gpudiag.report.format import plural, quantity, safe, share
 from gpudiag.rules.engine import Severity, Status, worst_of
 from gpudiag.schema import STATES
 
@@ -38,7 +38,8 @@ def headline(document: Document) -> Headline:
         _said("what is wrong most", lambda: _worst(document, counts)),
         _said("what to do next", lambda: _next(document)),
     )
-    return Headline(level, _verdict(level, counts), counts, sentences)
+    unread = int(document.values("inputs").get("n_unread") or 0)
+    return Headline(level, _verdict(level, counts, unread), counts, sentences)
 
 
 def _said(what: str, make: Callable[[], str]) -> str:
@@ -72,10 +73,12 @@ def _level(document: Document, counts: Counts) -> Level:
     return "clear" if seen and enough else "unknown"
 
 
-def _verdict(level: Level, counts: Counts) -> str:
-    """Part of the data can prove a fault, never health: the unassessed checks are always named."""
+def _verdict(level: Level, counts: Counts, unread: int = 0) -> str:
+    """Part of the data can prove a fault, never health: inputs not read and checks not assessed are always named."""
     open_checks = counts.not_assessed
     unsure = f"; {plural(open_checks, 'check')} could not be assessed" if open_checks else ""
+    if unread:
+        unsure = f"; {plural(unread, 'input')} could not be read{unsure}"
     if counts.error:
         unsure += f"; {plural(counts.error, 'check')} failed in gpudiag itself (ERROR)"
     if counts.suppressed:

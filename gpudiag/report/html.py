@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiag import __version__
-from gpudiag.display import fragments
 from gpudiag.errors import ConfigError
+from gpudiag.report import fragments
 
 if TYPE_CHECKING:
     from nbconvert.exporters import HTMLExporter

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from gpudiag import __version__
-from gpudiag.display import fragments
-from gpudiag.display.blocks import Block, Cell, Chip, Number, Table
-from gpudiag.display.format import plural, quantity, safe
-from gpudiag.display.markdown import inline
-from gpudiag.display.shown import Shown
 from gpudiag.errors import InputError
-from gpudiag.report import pages
+from gpudiag.report import fragments, pages
+from gpudiag.report.blocks import Block, Cell, Chip, Number, Table
 from gpudiag.report.document import Document, LedgerEntry, Level
+from gpudiag.report.format import plural, quantity, safe
 from gpudiag.report.html import TEMPLATES, page_style
+from gpudiag.report.markdown import inline
 from gpudiag.report.notebooks import DOCUMENT
+from gpudiag.report.shown import shown_as
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -74,14 +74,6 @@ class Index(Shown):
     def level(self) -> str:
         """The worst level of all."""
         return self.rows[0].level if self.rows else "unknown"
-
-    def blocks(self) -> list[Block]:
-        """A table, a row a run."""
-        rows: list[tuple[Cell, ...]] = [
-            (row.name, _chip(row), Number(_hours(row.gpu_h)), Number(_hours(row.lost_gpu_h)), row.error or row.finding)
-            for row in self.rows
-        ]
-        return [Table(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
 
     def markdown(self) -> str:
         """The table with links to the reports."""
@@ -199,6 +191,16 @@ def row_of(document: Document | KeptDiagnosis, folder: str) -> Row:
         lost_gpu_h=sum(seconds.get(cell, 0.0) for cell in WITHOUT_WORK) / 3600 if ledger else None,
         finding=safe(next((v.title for v in document.verdicts if v.status == "FOUND"), "")),
     )
+
+
+@shown_as.register
+def index(shown: Index) -> list[Block]:
+    """A table, a row a run."""
+    rows: list[tuple[Cell, ...]] = [
+        (row.name, _chip(row), Number(_hours(row.gpu_h)), Number(_hours(row.lost_gpu_h)), row.error or row.finding)
+        for row in shown.rows
+    ]
+    return [Table(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
 
 
 def failed(name: str, folder: str, error: str) -> Row:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from gpudiag.display.format import safe
 from gpudiag.report.document import Document, VerdictEntry
+from gpudiag.report.format import safe
 from gpudiag.rules.engine import Status
 
 LEVELS = ("critical", "warning", "info")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.display.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
-from gpudiag.display.format import UNKNOWN, named, quantity, safe, share
+from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
+from gpudiag.report.format import UNKNOWN, named, quantity, safe, share
 
 CELLS = {
     "busy": ("busy", "50 % utilization or more"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpudiag.display.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, Table
-from gpudiag.display.format import named, plural, quantity, safe, span, zone
+from gpudiag.report.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, Table
 from gpudiag.report.document import Document, VerdictEntry
+from gpudiag.report.format import named, plural, quantity, safe, span, zone
 
 
 def data_quality(document: Document) -> list[Block]:

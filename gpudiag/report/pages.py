@@ -116,7 +116,7 @@ def markdown_page(notebook: NotebookNode, folder: str = "report_files") -> Markd
 
 
 def _image(path: str, said: Mapping[str, str], data: Mapping[str, str]) -> str:
-    from gpudiag.display.markdown import inline
+    from gpudiag.report.markdown import inline
 
     picture = f"![{inline(said.get('alt') or data.get('text/plain', 'figure'))}]({path})"
     return f"{picture}\n\n*{inline(said['caption'])}*" if said.get("caption") else picture

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpudiag.display.blocks import (
+from gpudiag.faults import REPORT
+from gpudiag.report.advice import advice
+from gpudiag.report.answers import answer, recommended
+from gpudiag.report.blocks import (
     NAMES,
     Banner,
     Block,
@@ -19,13 +22,10 @@ from gpudiag.display.blocks import (
     Note,
     Table,
 )
-from gpudiag.display.evidence import pairs
-from gpudiag.display.format import label, length, named, plural, quantity, span, zone
-from gpudiag.faults import REPORT
-from gpudiag.report.advice import advice
-from gpudiag.report.answers import answer, recommended
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
 from gpudiag.report.document import Document, GpuEntry, VerdictEntry
+from gpudiag.report.evidence import pairs
+from gpudiag.report.format import label, length, named, plural, quantity, span, zone
 from gpudiag.report.ledger import ledger
 from gpudiag.report.origin import data_quality, limits, provenance
 from gpudiag.report.suppressed import suppression_notes

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from gpudiag.display import fragments, markdown
-from gpudiag.display.blocks import Block, Figure, Note
 from gpudiag.faults import Fault, attempt
 from gpudiag.faults import strict as strictly
+from gpudiag.report import fragments, markdown
+from gpudiag.report.blocks import Block, Figure, Note
 
 if TYPE_CHECKING:
     from gpudiag.plots import Picture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpudiag.display.format import safe
 from gpudiag.report.document import Document
+from gpudiag.report.format import safe
 
 
 def suppression_notes(document: Document) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
-from gpudiag.advice.card import gain
-from gpudiag.display.blocks import MARKS, NAMES
-from gpudiag.display.format import label, named, plural, quantity, safe
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.report.answers import answer, recommended
+from gpudiag.report.blocks import MARKS, NAMES
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
 from gpudiag.report.document import Document, VerdictEntry
+from gpudiag.report.format import label, named, plural, quantity, safe
+from gpudiag.report.kinds.recommendations import gain
 from gpudiag.report.sections import QUESTIONS, unassessed
 from gpudiag.report.suppressed import suppression_notes
 from gpudiag.rules.engine import Status
@@ -101,7 +101,7 @@ def _todo(document: Document, verdict: VerdictEntry) -> str:
         return verdict.remedy
     if one == recommended(document, verdict.caused_by):
         return ""
-    gains = gain(one.gain).replace(" and ", " to ") if one.gain else "gain unknown"
+    gains = gain(one.gain) if one.gain else "gain unknown"
     return f"{answer(document, verdict.rule)}: {one.safety}, {gains} (remedy {one.id})"
 
 

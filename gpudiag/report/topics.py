@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.display.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
-from gpudiag.display.format import UNKNOWN, interval, named, plural, quantity, safe, share
+from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
 from gpudiag.report.bottleneck import bottleneck
 from gpudiag.report.document import Document, NotMeasured
+from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe, share
 from gpudiag.schema import STATES
 
 Columns = tuple[tuple[str, str], ...]

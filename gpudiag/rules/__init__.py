@@ -17,6 +17,7 @@ from gpudiag.rules import (
     failures,
     feed,
     idleness,
+    inputs,
     leak,
     ledger,
     loader,
@@ -63,6 +64,7 @@ TOPICS = (
     agreement,
     sampling,
     recorder,
+    inputs,
 )
 
 RULES: tuple[Rule, ...] = tuple(r for topic in TOPICS for r in vars(topic).values() if isinstance(r, Rule))

@@ -19,13 +19,10 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.display.blocks import Block, Chip, Finding, Named, Note, Table
-from gpudiag.display.evidence import pairs
-from gpudiag.display.format import named, quantity
-from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable, in_words, nearest
 from gpudiag.faults import REPORT, Failed, Fault, attempt
 from gpudiag.rules.sentence import Given, Sentence, template
+from gpudiag.shown import Shown
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -181,23 +178,6 @@ class Verdict(Shown):
     caused_by: str | None = None
     fault: Fault | None = None
 
-    def blocks(self) -> list[Block]:
-        """A finding as a card; any other verdict as its status with the reason."""
-        if self.status is not Status.FOUND:
-            if self.fault is not None:
-                return [Note(f"{self.title}: {self.fault}", "error")]
-            words = self.status.value.lower().replace("_", " ")
-            return [Note(f"{self.title}: {words}. {self.reason} {self.remedy}".strip())]
-        cost = f"cost {quantity(self.lost_gpu_h, 'GPU-h')}" if self.lost_gpu_h else ""
-        facts = tuple(pairs({**self.where, **self.evidence}))
-        limits = tuple((name, named(name, value)) for name, value in self.thresholds.items())
-        return [
-            Finding(
-                id=self.rule, level=self.severity.value, title=self.title, summary=self.summary, cost=cost, facts=facts,
-                limits=limits, advice=self.remedy, refuted_by="", why="",
-            )
-        ]  # fmt: skip
-
     def to_frame(self) -> pd.DataFrame:
         """Place, evidence and thresholds: kind, name, value, unit."""
         import pandas as pd
@@ -221,11 +201,6 @@ class Verdicts(Shown, tuple[Verdict, ...]):
             raise KeyError(f"no verdict of a rule '{key}' here; {nearest(key, rules) if rules else 'there is none'}")
         return found
 
-    def blocks(self) -> list[Block]:
-        """A row a verdict: its level, what was looked for, what the data say."""
-        rows = tuple((_chip(v), Named(v.title, v.rule), v.summary or v.reason) for v in self)
-        return [Table(("Result", "Fault looked for", "What the data say"), rows)] if rows else [Note("No verdict.")]
-
     def to_frame(self) -> pd.DataFrame:
         """A row a verdict: rule, status, severity, title, summary, reason, lost_gpu_h, margin, caused_by."""
         import pandas as pd
@@ -237,18 +212,6 @@ class Verdicts(Shown, tuple[Verdict, ...]):
 
 def _plain_value(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
-
-
-def _chip(verdict: Verdict) -> Chip:
-    levels = {
-        Status.CLEAR: "clear",
-        Status.NOT_ASSESSED: "unknown",
-        Status.NOT_APPLICABLE: "none",
-        Status.ERROR: "error",
-    }
-    if verdict.status is Status.SUPPRESSED:
-        return Chip("none", "suppressed")
-    return Chip(levels.get(verdict.status, verdict.severity.value))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import gpudiag as gd
-from gpudiag.advice.card import gain
 from gpudiag.advice.pruning import WIDEST_PCT, pruner_patience, pruner_warmup
 from gpudiag.advice.remedy import Prediction
 from gpudiag.advice.situation import Situation
+from gpudiag.measures.pruning import PruningProfile
+from gpudiag.report.kinds.recommendations import gain
 
 
 def situation(pruner: str) -> Situation:
@@ -31,7 +32,7 @@ def rate(now: Situation) -> Prediction:
 
 def test_a_mild_pruner_is_replayed_and_the_laxer_one_never_prunes_more() -> None:
     now = situation("percentile(percentile=94.0,n_startup_trials=10)")
-    logged = now.fact("pruning.of_decided_pct")
+    logged = now.fact(PruningProfile.of_decided_pct)
     assert 0 < logged <= WIDEST_PCT
     found = rate(now)
     assert found.low is not None and 0 <= found.low <= found.high <= logged
@@ -40,7 +41,7 @@ def test_a_mild_pruner_is_replayed_and_the_laxer_one_never_prunes_more() -> None
 
 def test_where_most_curves_were_cut_nothing_is_predicted_from_them() -> None:
     now = situation("percentile(percentile=75.0,n_startup_trials=3)")
-    assert now.fact("pruning.of_decided_pct") > WIDEST_PCT
+    assert now.fact(PruningProfile.of_decided_pct) > WIDEST_PCT
     found = rate(now)
     assert found.low is None and found.high == pytest.approx(found.baseline)
 

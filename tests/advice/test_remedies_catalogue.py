@@ -25,6 +25,7 @@ FRAMEWORK = {
     "plan",
     "ranking",
     "remedy",
+    "resources",
     "situation",
 }
 IDS = [item.id for item in REMEDIES]

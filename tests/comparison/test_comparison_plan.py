@@ -88,6 +88,7 @@ def test_each_prediction_comes_true_is_missed_or_cannot_be_told() -> None:
     assert outcomes["check", "trials.fail_pct"].status == "came true"
     assert outcomes["check", "utilization.mean_pct"].status == "missed"
     assert outcomes["check", "throttle.nothing"].status == "cannot tell"
+    assert outcomes["check", "throttle.nothing"].reason.startswith("Nothing measured is called 'throttle.nothing'; ")
     gain = outcomes["gain", "throughput"]
     assert gain.status == "came true" and gain.measured == pytest.approx(1 / 0.7)
     assert gain.measured == pytest.approx(found.quantity("throughput").ratio)

@@ -8,9 +8,9 @@ import pytest
 
 from gpudiag.advice.remedy import Gain
 from gpudiag.diagnosis import diagnose
-from gpudiag.display.blocks import Note, Number, Remedy, Table
 from gpudiag.load import load_run
 from gpudiag.report.advice import advice, gain
+from gpudiag.report.blocks import Note, Number, Remedy, Table
 from gpudiag.run import Run
 
 
@@ -18,9 +18,9 @@ from gpudiag.run import Run
     ("interval", "text"),
     [
         (None, "–"),
-        (Gain(1.0, 1.19), "x1.00 and x1.19"),
+        (Gain(1.0, 1.19), "1–1.2×"),
         (Gain(1.0, 1.0), "no speed-up"),
-        (Gain(0.0, 0.13, "GPU-h"), "0 GPU-h and 0.13 GPU-h"),
+        (Gain(0.0, 0.13, "GPU-h"), "0–0.13 GPU-h"),
         (Gain(-0.28, 0.0, "GPU-h"), "no speed-up, costs up to 0.28 GPU-h"),
         (
             Gain(-43.1, 0.11, "GPU-h"),
@@ -45,7 +45,7 @@ def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     assert tiers == sorted(tiers)
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
     gain, safety, apply, change = row[1:]
-    assert (gain, safety) == (Number("x1.00 – x1.19"), "safe (tier 1), verify first")
+    assert (gain, safety) == (Number("1–1.2×"), "safe (tier 1), verify first")
     assert (apply, change) == ("next study", "DataLoader num_workers: 2 → 3")
     (card,) = [block for block in blocks if isinstance(block, Remedy) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]

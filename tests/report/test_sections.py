@@ -9,14 +9,14 @@ import pytest
 from toyrun import TOY_RULES, toy_run, typed, with_only
 
 from gpudiag.diagnosis import Diagnosis, diagnose
-from gpudiag.display import fragments
-from gpudiag.display import plain as terminal
-from gpudiag.display.blocks import Chip, Figure, Finding, Folded, Note, Table
-from gpudiag.display.markdown import render
 from gpudiag.measures.bottleneck import CLASSES as MEASURED
 from gpudiag.plots import PLOTS
+from gpudiag.report import fragments
+from gpudiag.report import plain as terminal
 from gpudiag.report import text as report_text
+from gpudiag.report.blocks import Chip, Figure, Finding, Folded, Note, Table
 from gpudiag.report.bottleneck import CLASSES, bottleneck_sentence
+from gpudiag.report.markdown import render
 from gpudiag.report.sections import SECTIONS, findings
 from gpudiag.run import Run, RunInfo
 

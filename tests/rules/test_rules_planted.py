@@ -77,6 +77,7 @@ OF_TRIALS = {
     "agreement",
     "loader",
     "events",
+    "inputs",
 }
 """Topics whose finding is about trials, clocks or logs; the others name a GPU."""
 

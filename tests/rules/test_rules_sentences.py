@@ -12,8 +12,8 @@ import pytest
 from planted import FAULTS
 
 import gpudiag
-from gpudiag.display.sentence import render
 from gpudiag.errors import NotMeasurable
+from gpudiag.report.sentence import render
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Evidence, NotApplicable, Profiles, Rule, Verdict, check_thresholds, judge_all, rule
 from gpudiag.rules.sentence import Given, Sentence, parts, template

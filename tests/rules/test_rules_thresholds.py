@@ -15,6 +15,7 @@ from gpudiag.measures.events import EventsProfile
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.idleness import IdlenessProfile
+from gpudiag.measures.inputs import InputsProfile
 from gpudiag.measures.leak import LeakProfile
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.recorder import RecorderProfile
@@ -34,6 +35,7 @@ ASSERTS = pd.DataFrame({"kind": ["oom", "device_assert", "host_killed"], "n": [0
 FAILED = pd.DataFrame({"name": ["3"], "kind": ["oom"], "follows": [False]})
 LOST = pd.DataFrame({"time": [TIMES], "gpu": ["1"], "kind": ["gpu_lost"], "xid": [79.0], "detail": ["Xid 79"]})
 FAR = pd.DataFrame({"trial": [9], "name": ["9"], "state": ["PRUNED"], "duration_s": [2000.0], "median_s": [100.0]})
+UNREAD = pd.DataFrame({"path": ["o.db"], "error": ["o.db: is locked."]})
 STATED = pd.DataFrame({"what": ["COMPLETE"], "stated": [10.0], "found": [8.0]})
 
 FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
@@ -142,6 +144,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
         {"mixed": pd.DataFrame({"gpu": ["0, 1"], "what": ["share one uuid"]})},
         WARNING,
     ),
+    "input-unread": (InputsProfile, {"n_inputs": 2, "n_unread": 1, "unread": UNREAD}, WARNING),
 }
 """A profile by rule that is just past its thresholds; columns of ``per_gpu`` and fields by name."""
 
@@ -276,6 +279,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("study-tail", {"peak": 1}, NOT_APPLICABLE),
     ("stated-counts-differ", {"stated": STATED.assign(found=10.0)}, CLEAR),
     ("stated-counts-differ", {"stated": STATED.iloc[:0]}, NOT_APPLICABLE),
+    ("input-unread", {"n_unread": 0, "unread": UNREAD.iloc[:0]}, NOT_APPLICABLE),
     ("pruned-too-early", {"rho_high": 0.3}, NOT_ASSESSED),
     ("pruned-too-early", {"rho_high": 0.95, "rho_low": 0.71}, CLEAR),
     ("pruned-too-early", {"rho_high": 0.95, "rho_low": 0.7}, NOT_ASSESSED),

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.display.blocks import Block
-from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
@@ -26,6 +24,7 @@ from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun, memoized, once
 from gpudiag.plain_data import clean
 from gpudiag.run import Run
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,11 +149,6 @@ class MemoryCapacity(Shown):
             "error_pct": clean(self.error_pct),
             "reason": self.reason,
         }
-
-    def blocks(self) -> Sequence[Block]:
-        from gpudiag.forecast.memory.told import tell
-
-        return tell(self)
 
 
 def memory_capacity(

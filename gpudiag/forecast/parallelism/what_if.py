@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from gpudiag import __version__
-from gpudiag.display.blocks import Block
-from gpudiag.display.format import plural
-from gpudiag.display.shown import Shown
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.faults import ERROR, Fault, Passing, asked, attempt
 from gpudiag.forecast.estimate import NAN, Estimate
@@ -29,7 +26,9 @@ from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_wor
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
 from gpudiag.plain_data import clean
+from gpudiag.report.format import plural
 from gpudiag.run import Run
+from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,12 +128,6 @@ class Forecast(Shown):
     def to_markdown(self) -> str:
         """The forecast as Markdown."""
         return self._repr_markdown_()
-
-    def blocks(self) -> Sequence[Block]:
-        """The forecast as blocks: what is now, the table, and how far it can be trusted."""
-        from gpudiag.forecast.parallelism.told import tell
-
-        return tell(self)
 
 
 def what_if(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
-from gpudiag.display.blocks import Block
-from gpudiag.display.shown import Shown
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.play import Backtest
 from gpudiag.plain_data import clean
+from gpudiag.shown import Shown, words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,11 +97,4 @@ class PrunerReplay(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences: why values are missing, the back-test, the best trial, and the experiment that would tell."""
-        from gpudiag.forecast.pruning.words import notes
-
-        return notes(self)
-
-    def blocks(self) -> Sequence[Block]:
-        from gpudiag.forecast.pruning.words import blocks
-
-        return blocks(self)
+        return cast(tuple[str, ...], words().notes_of(self))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpudiag.display.format import plural, precise, ratio
+from gpudiag.report.format import plural, precise, ratio
 
 Document = Mapping[str, Any]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpudiag.display.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
-from gpudiag.display.format import (
+from gpudiag.faults import fault_sentence
+from gpudiag.report.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
+from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document, plan_counts
+from gpudiag.report.format import (
     UNKNOWN,
     duration,
     number,
@@ -20,8 +22,6 @@ from gpudiag.display.format import (
     span,
     zone,
 )
-from gpudiag.faults import fault_sentence
-from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document, plan_counts
 from gpudiag.report.ledger import CELLS
 
 GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown", "error": "error"}

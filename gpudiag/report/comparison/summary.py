@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpudiag.display.blocks import MARKS
-from gpudiag.display.format import UNKNOWN, precise, ratio
-from gpudiag.display.markdown import inline
 from gpudiag.faults import fault_sentence
+from gpudiag.report.blocks import MARKS
 from gpudiag.report.comparison.headline import Document, leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
+from gpudiag.report.format import UNKNOWN, precise, ratio
+from gpudiag.report.markdown import inline
 
 SAID = {
     "faster": "FASTER",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from gpudiag.display.blocks import MARKS, NAMES, Cell, Number
-from gpudiag.display.format import plural, safe, share
 from gpudiag.faults import fault_sentence
+from gpudiag.report.blocks import MARKS, NAMES, Cell, Number
 from gpudiag.report.comparison.headline import OUTCOME_LEVELS, QUESTIONS, Document, both
 from gpudiag.report.comparison.sections import GATE_LEVELS, hours, outcome_row, said, signed, value
 from gpudiag.report.comparison.summary import short_ratio
+from gpudiag.report.format import plural, safe, share
 from gpudiag.report.ledger import CELLS
 
 _COLORS = {

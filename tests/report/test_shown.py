@@ -10,10 +10,10 @@ import pytest
 from toyrun import toy_run
 
 import gpudiag as gd
-from gpudiag.display import plain
-from gpudiag.display.blocks import Heading, Number, Table, Tiles
-from gpudiag.display.frames import pairs, table
-from gpudiag.display.shown import Shown
+from gpudiag.report import plain
+from gpudiag.report.blocks import Heading, Number, Table, Tiles
+from gpudiag.report.frames import pairs, table
+from gpudiag.shown import Shown
 
 SAMPLE = Path(__file__).resolve().parents[2] / "data" / "samples" / "hpo-aggressive-pruning"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from gpudiag.display.blocks import (
+from gpudiag.report.blocks import (
     MARKS,
     SYMPTOMS,
     Banner,
@@ -25,7 +25,7 @@ from gpudiag.display.blocks import (
     Table,
     Tiles,
 )
-from gpudiag.display.format import safe
+from gpudiag.report.format import safe
 
 _SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$])")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from string import Formatter
 from typing import Any
 
-from gpudiag.display.format import gpus, listed, named, plural, quantity
+from gpudiag.report.format import gpus, listed, named, plural, quantity
 
 EXACT = "exact"
 

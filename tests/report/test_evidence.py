@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.display.evidence import pairs
 from gpudiag.facts import LABELS
+from gpudiag.report.evidence import pairs
 from gpudiag.units import unit_of
 
 RULES = sorted((Path(__file__).resolve().parents[2] / "gpudiag" / "rules").glob("*.py"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpudiag.display.format import interval, label, named, split_unit
 from gpudiag.facts import LABELS
+from gpudiag.report.format import interval, label, named, split_unit
 from gpudiag.units import unit_of
 
 MAX_ITEMS = 8

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 import pytest
 
-from gpudiag.display import blocks, fragments, markdown
-from gpudiag.display.blocks import (
+from gpudiag.report import blocks, fragments, markdown
+from gpudiag.report.blocks import (
     MARKS,
     NAMES,
     Banner,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Table
-from gpudiag.display.format import UNKNOWN, duration, number, plural, quantity, share
 from gpudiag.forecast.estimate import Estimate
-
-if TYPE_CHECKING:
-    from gpudiag.forecast.parallelism.scenario import Scenario
-    from gpudiag.forecast.parallelism.what_if import Forecast
+from gpudiag.forecast.parallelism.scenario import Scenario
+from gpudiag.forecast.parallelism.what_if import Forecast
+from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report.format import UNKNOWN, duration, number, plural, quantity, share
+from gpudiag.report.shown import blocks_of, shown_as
 
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
 RISKY_PCT = 5.0
@@ -20,6 +18,7 @@ RISKY_PCT = 5.0
 BOUNDS = "So there are bounds only."
 
 
+@shown_as.register
 def tell(forecast: Forecast) -> list[Block]:
     """What is now, each number of trials at once, and how far the forecast can be trusted."""
     blocks: list[Block] = [Heading(f"Forecast for {forecast.run}"), *parallelism(forecast), models(forecast)]
@@ -28,7 +27,7 @@ def tell(forecast: Forecast) -> list[Block]:
     blocks += [Heading("Larger batch"), *map(Note, batch(forecast))]
     for part in (forecast.capacity, forecast.pruner):
         if part is not None:
-            blocks += list(part.blocks())
+            blocks += blocks_of(part)
     return [*blocks, *gaps(forecast)]
 
 

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from gpudiag.advice.recommendation import Recommendation, by_safety
+from gpudiag.advice.engine import Advice
+from gpudiag.advice.recommendation import Recommendation, Recommendations, by_safety
 from gpudiag.advice.remedy import Change, Gain, Prediction, Value
-from gpudiag.display.blocks import Cell, Named, Number, Remedy, Table
-from gpudiag.display.format import UNKNOWN, hours, label, number, quantity
+from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
+from gpudiag.report.blocks import Block, Cell, Named, Note, Number, Remedy, Table
+from gpudiag.report.format import UNKNOWN, hours, label, number, quantity
+from gpudiag.report.format import interval as bounds
+from gpudiag.report.shown import shown_as
 
+NOTHING = "Nothing needs to be changed."
 RESOURCES = (
-    ("memory of the fullest GPU", "max_used_pct"),
-    ("mean utilization", "utilization.mean_pct"),
-    ("median trial time", ".median_s"),
+    ("memory of the fullest GPU", MEMORY),
+    ("mean utilization", UTILIZATION),
+    ("median trial time", TRIAL_TIME),
 )
+
+
+@shown_as.register
+def recommendations(several: Recommendations) -> list[Block]:
+    """The options by safety."""
+    return [options(several) if several else Note(NOTHING)]
+
+
+@shown_as.register
+def recommendation(one: Recommendation) -> list[Block]:
+    """Its card."""
+    return [card(one)]
+
+
+@shown_as.register
+def advice(given: Advice) -> list[Block]:
+    """What the numbers refute, and the options by safety."""
+    return [*(Note(text) for text in given.corrections), *recommendations(given.recommendations)]
 
 
 def options(remedies: Iterable[Recommendation]) -> Table:
@@ -21,7 +44,7 @@ def options(remedies: Iterable[Recommendation]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             Named(one.title, one.id),
-            Number(gain(one.gain).replace(" and ", " – ")),
+            Number(gain(one.gain)),
             f"{one.safety} (tier {one.tier}){', verify first' if one.verify_first else ''}",
             one.apply,
             _change(one.changes[0]),
@@ -54,23 +77,21 @@ def card(one: Recommendation) -> Remedy:
         ("Predicted for after the change", _predicted(one)),
         ("On the predictions", _limits(one.predictions)),
     )
-    mark = f"{one.safety}, {gain(one.gain).replace(' and ', ' to ')}"
+    mark = f"{one.safety}, {gain(one.gain)}"
     code = "\n".join(change.code for change in one.changes)
     return Remedy(one.id, one.title, mark, one.why, code, tuple((name, text) for name, text in notes if text))
 
 
 def gain(interval: Gain | None) -> str:
-    """'x1.00 and x1.19', '0 and 0.13 GPU-h'; a dash where nobody can tell."""
+    """'1–1.2×', '0–0.13 GPU-h'; a dash where nobody can tell."""
     if interval is None:
         return UNKNOWN
     if interval.unit == "x" and interval.low == interval.high == 1:
         return "no speed-up"
-    if interval.unit == "x":
-        return f"x{interval.low:.2f} and x{interval.high:.2f}"
     if interval.low < 0:
         saves = f", or saves up to {hours(interval.high)}" if interval.high > 0 else ""
         return f"no speed-up, costs up to {hours(-interval.low)}{saves}"
-    return f"{hours(interval.low)} and {hours(interval.high)}"
+    return bounds(interval.low, interval.high, interval.unit)
 
 
 def _change(change: Change) -> str:
@@ -85,12 +106,12 @@ def _value(value: Value) -> str:
 
 
 def _predicted(one: Recommendation) -> str:
-    known = [(title, after) for title, name in RESOURCES if (after := _after(one, name)) != UNKNOWN]
+    known = [(title, after) for title, names in RESOURCES if (after := _after(one, names)) != UNKNOWN]
     return "; ".join(f"{title} {after}" for title, after in known)
 
 
-def _after(one: Recommendation, name: str) -> str:
-    found = one.predicted(name)
+def _after(one: Recommendation, names: Collection[str]) -> str:
+    found = one.predicted(names)
     if found is None:
         return UNKNOWN
     low, high = (quantity(end, found.unit) for end in (found.low, found.high))

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Table
-from gpudiag.display.format import UNKNOWN, duration, named, number, plural, safe, stamp, zone
-from gpudiag.display.frames import summary
+from gpudiag.readers.base import Telemetry, Trials
+from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report.format import UNKNOWN, duration, named, number, plural, safe, stamp, zone
+from gpudiag.report.frames import summary
+from gpudiag.report.shown import shown_as
+from gpudiag.run import Run
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:
@@ -26,7 +29,8 @@ PER_GPU = {
 }
 
 
-def run_blocks(run: Any) -> list[Block]:
+@shown_as.register
+def run_blocks(run: Run) -> list[Block]:
     """A run: span, GPUs, trials, clock, and how each input was read."""
     times = [run.gpu["time"], run.host["time"], run.trials["start"], run.trials["end"]]
     tiles = [
@@ -48,7 +52,8 @@ def run_blocks(run: Any) -> list[Block]:
     return blocks + [Note(safe(note)) for note in run.info.notes]
 
 
-def telemetry_blocks(data: Any) -> list[Block]:
+@shown_as.register
+def telemetry_blocks(data: Telemetry) -> list[Block]:
     """One log of GPU metrics: its GPUs with their means and peaks, and what was odd."""
     tiles = [("reader", data.reader), ("samples", number(data.rows)), ("span", _span([data.gpu["time"]], zone("UTC")))]
     others = {name: len(getattr(data, name)) for name in ("processes", "host", "events")}
@@ -57,7 +62,8 @@ def telemetry_blocks(data: Any) -> list[Block]:
     return [Heading("Telemetry"), *summary(tiles), *table, *_problems(data)]
 
 
-def trials_blocks(data: Any) -> list[Block]:
+@shown_as.register
+def trials_blocks(data: Trials) -> list[Block]:
     """One study or batch: states by study, reports, and what was odd."""
     span = _span([data.trials["start"], data.trials["end"]], zone("UTC"))
     tiles = (

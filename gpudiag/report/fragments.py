@@ -8,7 +8,7 @@ from functools import cache
 from html import escape
 from importlib import resources
 
-from gpudiag.display.blocks import (
+from gpudiag.report.blocks import (
     MARKS,
     SYMPTOMS,
     Banner,
@@ -27,7 +27,7 @@ from gpudiag.display.blocks import (
     Table,
     Tiles,
 )
-from gpudiag.display.format import safe
+from gpudiag.report.format import safe
 
 _UNIT = re.compile(r"(\d) (?=(?:s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|slot-h)\b|%|°C)|(\bGPU) (?=\d)")
 
@@ -50,7 +50,7 @@ def style() -> str:
 
 def style_sheet() -> str:
     """The rules of that element."""
-    return resources.files("gpudiag").joinpath("display/fragments.css").read_text(encoding="utf-8")
+    return resources.files("gpudiag").joinpath("report/fragments.css").read_text(encoding="utf-8")
 
 
 def inline(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
-from gpudiag.display.blocks import (
+from gpudiag.report.blocks import (
     MARKS,
     NAMES,
     SYMPTOMS,
@@ -25,7 +25,7 @@ from gpudiag.display.blocks import (
     Table,
     Tiles,
 )
-from gpudiag.display.format import safe
+from gpudiag.report.format import safe
 
 
 def render(blocks: Sequence[Block], width: int = 88, *, whole: bool = False) -> str:

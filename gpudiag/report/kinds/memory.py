@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
-from gpudiag.display.format import UNKNOWN, duration, memory, number, plural, quantity, share
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
-from gpudiag.forecast.parallelism.told import between
-
-if TYPE_CHECKING:
-    from gpudiag.forecast.memory.capacity import MemoryCapacity
+from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
+from gpudiag.report.format import UNKNOWN, duration, memory, number, plural, quantity, share
+from gpudiag.report.kinds.parallelism import between
+from gpudiag.report.shown import shown_as
 
 CLEAN_RUN = 50
 """Trials in a row without a crash: what people wait for before they trust a setting."""
@@ -37,6 +35,7 @@ NOT_MEMORY = {
 }
 
 
+@shown_as.register
 def tell(capacity: MemoryCapacity) -> list[Block]:
     """What fits, what crashes cost, which parameters take the memory, and the constraint."""
     out: list[Block] = [Heading(f"Memory capacity of {capacity.run}")]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from gpudiag.display.blocks import Block, Cell, Heading, Note, Number, Table, Tiles
-from gpudiag.display.format import UNKNOWN, interval, number, plural, quantity, share
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.rank import FEWEST
-
-if TYPE_CHECKING:
-    from gpudiag.forecast.pruning.result import PrunerReplay
+from gpudiag.forecast.pruning.result import PrunerReplay
+from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table, Tiles
+from gpudiag.report.format import UNKNOWN, interval, number, plural, quantity, share
+from gpudiag.report.shown import sentences_of, shown_as
 
 CONTROL = (
     "What pruning kills can be learned from trials that are not pruned: run every twentieth of the next study to the "
@@ -29,6 +27,7 @@ LEVELS = {
 }
 
 
+@sentences_of.register
 def notes(replay: PrunerReplay) -> tuple[str, ...]:
     """The sentences that belong to a replay, most important first."""
     said = [replay.reason or LEVELS[replay.level], _tested(replay), _best(replay), _rank(replay), _length(replay)]
@@ -42,6 +41,7 @@ def notes(replay: PrunerReplay) -> tuple[str, ...]:
     return (*filter(None, said), OUTSIDE)
 
 
+@shown_as.register
 def blocks(replay: PrunerReplay) -> Sequence[Block]:
     """Title, what would change, how early values rank, and the notes."""
     known = f"{share(replay.identified_pct)} of {plural(replay.n_trials, 'trial')}"

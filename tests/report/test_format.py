@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudiag.display import format as fmt
+from gpudiag.report import format as fmt
 
 NAN = float("nan")
 FORMS = (

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpudiag.display.sentence import render
+from gpudiag.report.sentence import render
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.display.blocks import Block, Cell, Number, Table, Tiles
-from gpudiag.display.format import UNKNOWN, label, named, plural, safe
+from gpudiag.report.blocks import Block, Cell, Number, Table, Tiles
+from gpudiag.report.format import UNKNOWN, label, named, plural, safe
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:

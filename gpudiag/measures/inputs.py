@@ -1,0 +1,43 @@
+"""How many inputs there were, and which of them could not be read."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures.base import Profile
+from gpudiag.run import InputRecord, Run
+
+
+class UnreadInput(Row):
+    """An input that a reader recognised and could not read."""
+
+    path: Column[str] = column("where it lies, as the run names it")
+    error: Column[str] = column("why it could not be read")
+
+
+class InputsProfile(Profile, topic="inputs"):
+    """What the run was read from."""
+
+    unread: Rows = table_of(UnreadInput)
+    n_inputs: Fact[int] = fact("inputs that a reader recognised", label="inputs")
+    n_unread: Fact[int] = fact("inputs that could not be read", label="not read")
+
+
+def measure_inputs(run: Run) -> InputsProfile:
+    """The inputs by their records. Needs a run that was loaded."""
+    if not run.info.inputs:
+        raise NotMeasurable("The run was built in memory, without inputs.", "Load it with gpudiag.load_run.")
+    unread = [(record.path, why) for record in run.info.inputs if (why := _why_unread(record))]
+    return InputsProfile(
+        unread=pd.DataFrame(unread, columns=["path", "error"]), n_inputs=len(run.info.inputs), n_unread=len(unread)
+    )
+
+
+def _why_unread(record: InputRecord) -> str:
+    """The error, or the first damage of an input of which no row is left; '' where it was read."""
+    lost = [problem for problem in record.problems if problem.lost]
+    if record.error or record.rows or not lost:
+        return record.error or ""
+    return f"{record.path}: nothing of it could be read ({lost[0].kind}: {lost[0].example})"

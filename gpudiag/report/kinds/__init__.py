@@ -1,0 +1,1 @@
+"""What each kind of object looks like, as blocks: one file a topic."""

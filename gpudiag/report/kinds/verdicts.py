@@ -1,0 +1,48 @@
+"""Verdicts as blocks: a finding as a card, several as a table."""
+
+from __future__ import annotations
+
+from gpudiag.report.blocks import Block, Chip, Finding, Named, Note, Table
+from gpudiag.report.evidence import pairs
+from gpudiag.report.format import named, quantity
+from gpudiag.report.shown import shown_as
+from gpudiag.rules.engine import Status, Verdict, Verdicts
+
+LEVELS = {
+    Status.CLEAR: "clear",
+    Status.NOT_ASSESSED: "unknown",
+    Status.NOT_APPLICABLE: "none",
+    Status.ERROR: "error",
+}
+
+
+@shown_as.register
+def verdict(one: Verdict) -> list[Block]:
+    """A finding as a card; any other verdict as its status with the reason."""
+    if one.status is not Status.FOUND:
+        if one.fault is not None:
+            return [Note(f"{one.title}: {one.fault}", "error")]
+        words = one.status.value.lower().replace("_", " ")
+        return [Note(f"{one.title}: {words}. {one.reason} {one.remedy}".strip())]
+    cost = f"cost {quantity(one.lost_gpu_h, 'GPU-h')}" if one.lost_gpu_h else ""
+    facts = tuple(pairs({**one.where, **one.evidence}))
+    limits = tuple((name, named(name, value, exact=True)) for name, value in one.thresholds.items())
+    return [
+        Finding(
+            id=one.rule, level=one.severity.value, title=one.title, summary=one.summary, cost=cost, facts=facts,
+            limits=limits, advice=one.remedy, refuted_by="", why="",
+        )
+    ]  # fmt: skip
+
+
+@shown_as.register
+def verdicts(several: Verdicts) -> list[Block]:
+    """A row a verdict: its level, what was looked for, what the data say."""
+    rows = tuple((_chip(v), Named(v.title, v.rule), v.summary or v.reason) for v in several)
+    return [Table(("Result", "Fault looked for", "What the data say"), rows)] if rows else [Note("No verdict.")]
+
+
+def _chip(one: Verdict) -> Chip:
+    if one.status is Status.SUPPRESSED:
+        return Chip("none", "suppressed")
+    return Chip(LEVELS.get(one.status, one.severity.value))

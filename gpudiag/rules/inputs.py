@@ -1,0 +1,38 @@
+"""Was everything read that was found?"""
+
+from __future__ import annotations
+
+from gpudiag.measures.inputs import InputsProfile, measure_inputs
+from gpudiag.rules.engine import Evidence, NotApplicable, rule
+from gpudiag.rules.sentence import Given
+
+MOST_TOLD = 3
+
+
+@rule(
+    measure=measure_inputs,
+    severity="warning",
+    title="An input could not be read",
+    says=("{n_unread:input} of {n_inputs} could not be read: {errors}", Given("n_more", "; and {n_more} more"), "."),
+    remedy="Mend it, wait until its writer lets go of it, or take it out of the folder: nothing of it is in this "
+    "diagnosis. gpudiag inspect RUN says how each input is read.",
+    refuted_by="An input that does not belong to this run: name the others in a run.toml.",
+)
+def input_unread(inputs: InputsProfile) -> Evidence | None:
+    """A study or log that is there and missing from the numbers makes all of them those of another run.
+
+    Counted are inputs that a reader recognised by content and could not read: damaged, locked by a writer, or of an
+    unknown schema; one is too many (a default without a published source). What is named on the command line or in
+    run.toml must be readable and ends the command otherwise.
+    """
+    if inputs.n_unread:
+        told = inputs.unread.head(MOST_TOLD)
+        return Evidence(
+            values={"n_unread": inputs.n_unread, "n_inputs": inputs.n_inputs},
+            where={"path": ", ".join(told["path"])},
+            extra={
+                "errors": "; ".join(error.rstrip(".") for error in told["error"]),
+                "n_more": inputs.n_unread - len(told) or None,
+            },
+        )
+    raise NotApplicable("Every input that was recognised was read.")
