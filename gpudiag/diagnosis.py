@@ -159,7 +159,9 @@ class Diagnosis:
         studies of so many trials that it takes long: ask for it with :func:`gpudiag.what_if`.
         """
         if len(self.run.trials) > MOST_FORECAST:
-            raise NotMeasurable(f"With {len(self.run.trials):,} trials a forecast takes long.", "Use gpudiag whatif.")
+            raise NotMeasurable(
+                "With {n_trials:trial} a forecast takes long.", "Use gpudiag whatif.", n_trials=len(self.run.trials)
+            )
         with strictly(self.strict):
             return self.analysis.forecast()
 

@@ -40,7 +40,7 @@ def plot_duration_ecdf(trials: TrialsProfile) -> Figure:
     """
     states = _states(trials.durations)
     if not states:
-        raise NotMeasurable(f"No state has {FEWEST} trials with a known start and end.")
+        raise NotMeasurable("No state has {n_needed:trial} with a known start and end.", n_needed=FEWEST)
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     ax = figure.add_subplot()
     handles = []

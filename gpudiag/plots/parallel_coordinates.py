@@ -100,7 +100,9 @@ def _chosen(costs: CostsProfile) -> tuple[pd.DataFrame, pd.DataFrame]:
         trials = trials[trials["study"] == trials["study"].value_counts().index[0]]
     if len(trials) < FEWEST_TRIALS:
         raise NotMeasurable(
-            f"Only {plural(len(trials), 'COMPLETE trial')} with parameters; this figure needs {FEWEST_TRIALS}."
+            "Only {n:COMPLETE trial} with parameters; this figure needs {n_needed}.",
+            n=len(trials),
+            n_needed=FEWEST_TRIALS,
         )
     parameters = costs.parameters.loc[trials.index, names].rename(columns=lambda name: str(name)[len("params.") :])
     if not _names(parameters):

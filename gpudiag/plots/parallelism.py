@@ -125,7 +125,9 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
     """
     gaps = parallelism.gaps
     if len(gaps) < FEWEST_GAPS:
-        raise NotMeasurable(f"Only {plural(len(gaps), 'gap')} between trials of a slot; a figure needs {FEWEST_GAPS}.")
+        raise NotMeasurable(
+            "Only {n:gap} between trials of a slot; a figure needs {n_needed}.", n=len(gaps), n_needed=FEWEST_GAPS
+        )
     if not (gaps["gap_s"] > SHORTEST_S).any():
         raise NotMeasurable("No gap between trials of a slot is longer than 10 ms.")
     figure = Figure(figsize=(9, 3.6), layout="constrained")
