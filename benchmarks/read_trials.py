@@ -11,7 +11,7 @@
 Both read everything, after their imports: Optuna through ``load_study().trials_dataframe()`` and the intermediate
 values of every trial, gpudiag through ``read_trials()``. A side that passes the time limit is printed as such;
 nothing is extrapolated. ``--ways`` reads with what gpudiag falls back on in place of its columns: lines of a journal
-through ``json`` (and ``orjson``, where that is installed), rows of a server one by one or joined to CSV by the server.
+through ``json`` (and ``orjson``, where that is installed), rows of a server one by one.
 """
 
 from __future__ import annotations
@@ -84,18 +84,7 @@ def loads(text):
 journal.json = types.SimpleNamespace(loads=loads)
 """
     )
-SERVER_WAYS = {
-    "rows through SQLAlchemy": "optuna_server.DIALECTS = ()\n",
-    "rows through the driver": """
-import pandas as pd
-from gpudiag.readers._studies.optuna_rdb import select_sql
-def select(self, what, table, where="", *, few=False):
-    cursor = self._connection.connection.cursor()
-    cursor.execute(select_sql(what, table, where))
-    return pd.DataFrame.from_records(cursor.fetchall(), columns=list(what))
-optuna_server.ServerDatabase.select = select
-""",
-}
+SERVER_WAYS = {"rows of the driver": "optuna_server.as_arrays = optuna_server.as_points = lambda *_: None\n"}
 
 
 def measure(side: dict[str, str], where: str, limit_s: float) -> list[float] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 SECOND_US = 1_000_000
 MIB_PER_GIB = 1024
 BYTES_PER_MIB = 2**20
@@ -13,6 +15,7 @@ UNITS = {
 }  # fmt: skip
 
 
+@lru_cache(4096)
 def unit_of(name: str) -> str:
     """The unit that a name carries: ``mean_power_w`` is in W; '1' where it carries none."""
     for suffix in sorted(UNITS, key=len, reverse=True):

@@ -25,7 +25,7 @@ def test_the_rule_of_the_page_runs(root: Path, monkeypatch: pytest.MonkeyPatch, 
     (own,) = [v for v in d.findings if v.rule == "nightly-room"]
     left = float(d.profiles["memory"].per_gpu["headroom_mib"].min())
     assert own.evidence == {"headroom_mib": left} and own.thresholds == {"min_left_mib": 6500.0}
-    assert f"GPU 0 had {left:.0f} MiB left." in capsys.readouterr().out
+    assert f"GPU 0 had {left / 1024:.1f} GiB left." in capsys.readouterr().out
     for shown in (d.to_markdown(), d.to_json()):
         assert "nightly-room" in shown and "Too little memory is left for the nightly job" in shown
 

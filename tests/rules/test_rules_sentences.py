@@ -12,10 +12,11 @@ import pytest
 from planted import FAULTS
 
 import gpudiag
+from gpudiag.analysis import Analysis
 from gpudiag.errors import NotMeasurable
 from gpudiag.report.sentence import render
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Evidence, NotApplicable, Profiles, Rule, Verdict, check_thresholds, judge_all, rule
+from gpudiag.rules.engine import Evidence, NotApplicable, Rule, Verdict, check_thresholds, judge_all, rule
 from gpudiag.rules.sentence import Given, Sentence, parts, template
 from gpudiag.run import Run
 
@@ -38,7 +39,7 @@ def placeholders(text: str) -> set[str]:
 
 def evidence_of(one: Rule) -> Evidence:
     """What the rule gives for its planted fault."""
-    evidence = one.judge(Profiles(FAULTS[one.id].make())[one.measure], **one.thresholds)
+    evidence = one.judge(Analysis(FAULTS[one.id].make())[one.measure], **one.thresholds)
     assert evidence is not None
     return evidence
 
@@ -66,7 +67,7 @@ def test_a_sentence_ends_whichever_parts_stand(one: Rule) -> None:
 def test_extras_are_in_no_other_output(one: Rule) -> None:
     evidence = evidence_of(one)
     run = FAULTS[one.id].make()
-    (verdict,) = judge_all((one,), Profiles(run), check_thresholds((one,), {}))
+    (verdict,) = judge_all((one,), Analysis(run), check_thresholds((one,), {}))
     assert set(verdict.evidence) == set(evidence.values) and set(verdict.where) == set(evidence.where)
 
 
@@ -106,7 +107,7 @@ def measure_nothing(run: Run) -> float:
 
 
 def judged(one: Rule) -> Verdict:
-    return judge_all((one,), Profiles(Run()), check_thresholds((one,), {}))[0]
+    return judge_all((one,), Analysis(Run()), check_thresholds((one,), {}))[0]
 
 
 @rule(

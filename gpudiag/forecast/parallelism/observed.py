@@ -99,8 +99,10 @@ def observe(run: Run) -> Observed:
     finished = rows["outcome"].isin(FINISHED).to_numpy() & ~rows["open"].to_numpy()
     if finished.sum() < MIN_TRIALS:
         raise NotMeasurable(
-            f"Only {int(finished.sum())} trials have finished; a forecast needs {MIN_TRIALS}.",
+            "Only {n_finished:trial} finished; a forecast needs {n_needed}.",
             "Come back when more have finished.",
+            n_finished=int(finished.sum()),
+            n_needed=MIN_TRIALS,
         )
     _need_places(time)
     return _observe(run, time, finished)
@@ -112,9 +114,11 @@ def _need_places(time: GpuTime) -> None:
     unknown = time.where.trials["gpu"].iloc[time.trials.rows.index].isna().mean() * 100
     if unknown > MAX_UNKNOWN_PCT:
         raise NotMeasurable(
-            f"Nobody knows on which of {len(time.places)} GPUs {unknown:.0f} % of the trials ran, so that no GPU's "
-            "load can be told from its number of trials.",
+            "Nobody knows on which of {n_gpus:GPU} {unknown_pct} of the trials ran, so that no GPU's load can be told "
+            "from its number of trials.",
             "Store the GPU with each trial: trial.set_user_attr('gpu', os.environ.get('CUDA_VISIBLE_DEVICES')).",
+            n_gpus=len(time.places),
+            unknown_pct=unknown,
         )
 
 

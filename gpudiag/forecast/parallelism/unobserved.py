@@ -32,8 +32,10 @@ def bounded_scenarios(
     finished = trials.rows["outcome"].isin(FINISHED).to_numpy() & ~trials.rows["open"].to_numpy()
     if finished.sum() < MIN_TRIALS:
         raise NotMeasurable(
-            f"Only {int(finished.sum())} finished trials have a start and an end; a forecast needs {MIN_TRIALS}.",
+            "Only {n_finished:finished trial} with a start and an end; a forecast needs {n_needed}.",
             GIVE_TRIALS,
+            n_finished=int(finished.sum()),
+            n_needed=MIN_TRIALS,
         )
     handover = handovers(run, trials)
     now = handover.usual

@@ -19,7 +19,6 @@ from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.mysql_columns import as_points
 from gpudiag.readers._studies.optuna_rdb import Database, Fields, read_rdb, select_sql
 from gpudiag.readers._studies.postgres_columns import as_arrays
-from gpudiag.readers._studies.server_columns import DIALECTS, joined
 from gpudiag.readers.base import ReadOptions, Trials
 
 NAME = "optuna-server"
@@ -123,13 +122,14 @@ class ServerDatabase:
 
     def select(self, what: Fields, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
         dialect = self._connection.dialect.name
-        if "trial_id" in what and dialect in DIALECTS and not few:
+        if "trial_id" in what and dialect in _SNAPSHOT and not few:
             read = as_arrays if dialect == "postgresql" else as_points
             frame = read(self._connection, what, table, where, self.columns(table))
-            frame = joined(self._connection, what, table, where) if frame is None else frame
             if frame is not None:
                 return frame
-        rows = self._connection.exec_driver_sql(select_sql(what, table, where)).fetchall()
+        result = self._connection.exec_driver_sql(select_sql(what, table, where))
+        rows = result.cursor.fetchall() if result.cursor else []  # without a row object of SQLAlchemy for each
+        result.close()
         return pd.DataFrame.from_records([tuple(row) for row in rows], columns=list(what))
 
     def apart(self, read: Callable[[Database], pd.DataFrame]) -> Callable[[], pd.DataFrame]:

@@ -19,7 +19,7 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalRedisBackend
 
 from gpudiag.errors import InputError, StudyNotFound
-from gpudiag.readers._studies import mysql_columns, postgres_columns, server_columns, server_stretches
+from gpudiag.readers._studies import mysql_columns, postgres_columns, server_stretches
 from gpudiag.readers.trials import optuna_server, read_trials
 
 pytestmark = pytest.mark.server
@@ -77,21 +77,19 @@ def test_the_tables_of_a_database_server(url: str) -> None:
 TEXTS = ['quo"te', "comma, and", "", "new\nline", "back\\slash", "NULL", "déjà 漢", "tab\t", "'; --", "%s :x"]
 
 
-WAYS = ("numbers as they are", "joined", "row by row")
+WAYS = ("numbers as they are", "row by row")
 
 
 def only(way: str, patch: pytest.MonkeyPatch) -> None:
-    """Leave this way to read a table, and the slower ones, which must not be needed."""
-    if way != "numbers as they are":
+    """Leave this way to read a table."""
+    if way == "row by row":
         patch.setattr(optuna_server, "as_points", lambda *_: None)
         patch.setattr(optuna_server, "as_arrays", lambda *_: None)
-    if way == "row by row":
-        patch.setattr(server_columns, "_sql", lambda *_: "SELECT 1, NULL")
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_any_text_comes_through(url: str, way: str, as_they_are: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joined by the server to long texts, or row by row where these would not fit."""
+    """Many rows as one answer, or row by row."""
     only(way, monkeypatch)
     kinds = {name: CategoricalDistribution(TEXTS) for name in TEXTS if name}
     trials = [
@@ -105,15 +103,6 @@ def test_any_text_comes_through(url: str, way: str, as_they_are: list[str], monk
     for name in kinds:
         assert out.trials[f"params.{name}"].tolist() == TEXTS
     assert ("trial_params" in as_they_are) == (way == "numbers as they are")
-
-
-def test_texts_that_the_server_cut_are_read_row_by_row(mysql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    only("joined", monkeypatch)
-    monkeypatch.setattr(server_columns, "GROUP_CONCAT_BYTES", 100)
-    with storage_at(mysql_url) as storage:
-        write_study(storage, "cut", [frozen(0), frozen(1)])
-    out = read_trials(mysql_url, study="cut")
-    assert out.trials["params.layers"].tolist() == [1, 2] and len(out.reports) == 4
 
 
 @pytest.fixture
