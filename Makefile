@@ -3,6 +3,7 @@
 # make test-slow the slow tests                      make test-oldest, test-newest: both ends of what is supported
 # make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
 # make gallery  every figure from the samples: docs/gallery.md
+# make schemas  regenerate gpudiag/schemas/*.json from the classes of the documents
 # make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
 # make mutants  how many planted faults the tests notice (by hand: an hour)
 
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 
-.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs gallery accuracy bench mutants clean
+.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants clean
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -46,6 +47,9 @@ samples: $(READY)
 docs: $(READY)
 	@$(BIN)/gpudiag rules list --format md > docs/rules.md
 	@$(BIN)/python -m gpudiag.report.remedies > docs/remedies.md
+
+schemas: $(READY)
+	@$(BIN)/python -m gpudiag.schemas
 
 gallery: $(READY)
 	@$(BIN)/python docs/gallery.py

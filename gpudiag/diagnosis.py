@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
 from gpudiag.advice.engine import Advice, advise
-from gpudiag.advice.ranking import Recommendations
+from gpudiag.advice.recommendation import Recommendations
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly
 from gpudiag.measures import MEASURES
+from gpudiag.plain_data import json_text, plain
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
-from gpudiag.report import document as documents
 from gpudiag.report import forecast as forecasts
 from gpudiag.report import pages
+from gpudiag.report.build import build
+from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.report.show import Show
 from gpudiag.rules import RULES
@@ -103,8 +105,8 @@ class Diagnosis:
     @cached_property
     def headline(self) -> str:
         """Three sentences: where the time went, what is wrong most, what to do next."""
-        document = self._document if "_document" in vars(self) else self._built(self._next_advice())
-        return " ".join(document["headline"]["sentences"])
+        document = self.document if "document" in vars(self) else self._built(self._next_advice())
+        return " ".join(document.headline.sentences)
 
     def _next_advice(self) -> Advice:
         """The advice on the finding to tell first, which is all that a headline says of it."""
@@ -117,8 +119,8 @@ class Diagnosis:
 
     @property
     def recommendations(self) -> Recommendations:
-        """What to do, best first; the same as in the document."""
-        return Recommendations(self.to_dict()["recommendations"])
+        """What to do, best first."""
+        return self.advice.recommendations
 
     @cached_property
     def advice(self) -> Advice:
@@ -149,9 +151,9 @@ class Diagnosis:
         return level != "never" and any(v.severity.rank <= Severity(level).rank for v in self.findings)
 
     @property
-    def show(self) -> Show:
+    def show(self) -> Show[Document]:
         """Sections for a notebook: ``show.findings``, ``show.trials`` ..."""
-        return Show(self._document, self._draw, self._sections, self.left_out, self.strict)
+        return Show(self.document, self._draw, self._sections, self.left_out, self.strict)
 
     @property
     def forecast(self) -> Forecast:
@@ -179,7 +181,7 @@ class Diagnosis:
             raise ConfigError(f"there is no section '{name}'; {nearest(name, SECTIONS)}")
         names = names or set(MINIMAL if minimal else SECTIONS)
         shown = replace(self, left_out=frozenset(SECTIONS) - names - {"masthead"})
-        known = {"advice", "headline", "_document"} & vars(self).keys()
+        known = {"advice", "headline", "document"} & vars(self).keys()
         vars(shown).update({name: vars(self)[name] for name in known})  # the same for any sections, and slow to make
         return shown
 
@@ -194,13 +196,12 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, schema ``gpudiag.diagnosis/1``."""
-        import copy
-
-        return copy.deepcopy(self._document)
+        made: dict[str, Any] = plain(self.document)
+        return made
 
     def to_json(self) -> str:
         """The document as JSON text."""
-        return documents.to_json(self._document)
+        return json_text(self.document)
 
     def to_markdown(self) -> str:
         """The report as Markdown without its pictures."""
@@ -236,18 +237,19 @@ class Diagnosis:
     def __repr__(self) -> str:
         from gpudiag.report import text
 
-        return text.brief(self._document, min(shutil.get_terminal_size((88, 24)).columns, 120))
+        return text.brief(self.document, min(shutil.get_terminal_size((88, 24)).columns, 120))
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]
 
     @cached_property
-    def _document(self) -> dict[str, Any]:
+    def document(self) -> Document:
+        """All that is said of the run, typed; the same as :meth:`to_dict`."""
         return self._built(self.advice)
 
-    def _built(self, advice: Advice) -> dict[str, Any]:
+    def _built(self, advice: Advice) -> Document:
         with strictly(self.strict):
-            return documents.build(
+            return build(
                 self.run,
                 findings=self.findings,
                 verdicts=self.verdicts,
@@ -268,7 +270,7 @@ class Diagnosis:
 
     def _notebook(self, *, pictures: bool = True) -> Any:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
-        show = self.show if pictures else Show(self._document, lambda name: None, self._sections, strict=self.strict)
+        show = self.show if pictures else Show(self.document, lambda name: None, self._sections, strict=self.strict)
         return pages.filled("run_report", show)
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gpudiag.errors import GpudiagError, NotMeasurable
+from gpudiag.plain_data import LEFT_OUT
 
 T = TypeVar("T")
 
@@ -53,7 +54,7 @@ class Fault:
     type: str
     place: str
     trace: tuple[str, ...] = ()
-    traceback: str = field(default="", compare=False, repr=False)
+    traceback: str = field(default="", compare=False, repr=False, metadata=LEFT_OUT)
 
     @classmethod
     def of(cls, part: str, error: BaseException) -> Fault:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ from gpudiag.clock import parse_zone
 from gpudiag.folder import walk
 from gpudiag.intake import try_take
 from gpudiag.manifest import MANIFEST, read_manifest
+from gpudiag.plain_data import plain
+from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.base import ReadOptions
-from gpudiag.run import InputRecord
+from gpudiag.run_tables import TIME, InputKind, InputRecord, StudyRecord
 
 
 def inspect(
@@ -58,12 +60,29 @@ def _as_its_manifest_says(folder: Path, given: ReadOptions) -> ReadOptions:
     )
 
 
+@dataclass(frozen=True)
+class Inspected:
+    """How one input was read: an entry of the list that `gpudiag inspect --format json` prints.
+
+    Times are ISO 8601 in UTC; what is unknown is null or empty. ``error`` says why an input was not read.
+    """
+
+    path: str
+    kind: InputKind
+    reader: str
+    rows: int
+    gpus: tuple[str, ...]
+    columns: tuple[str, ...]
+    start: str | None = field(metadata=TIME)
+    end: str | None = field(metadata=TIME)
+    median_period_s: float | None
+    studies: tuple[StudyRecord, ...]
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+    error: str | None
+
+
 def to_json(record: InputRecord) -> dict[str, Any]:
     """One entry of the list that `gpudiag inspect --format json` prints (schema gpudiag.inspect/1)."""
-    keys = ("path", "kind", "reader", "rows", "gpus", "columns", "start", "end", "median_period_s", "studies")
-    entry = {key: getattr(record, key) for key in keys}
-    entry["gpus"], entry["columns"], entry["studies"] = list(record.gpus), list(record.columns), list(record.studies)
-    entry["problems"] = [asdict(problem) for problem in record.problems]
-    entry["notes"] = list(record.notes)
-    entry["error"] = record.error
+    entry: dict[str, Any] = plain(Inspected(*(getattr(record, one.name) for one in fields(Inspected))))
     return entry

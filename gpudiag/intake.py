@@ -17,7 +17,7 @@ from gpudiag.readers._io.url import is_url
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
 from gpudiag.readers.frames import read_frame
 from gpudiag.readers.identify import EXPECTED, identify
-from gpudiag.run import InputRecord
+from gpudiag.run_tables import InputKind, InputRecord, StudyRecord
 from gpudiag.schema import FINISHED
 
 
@@ -53,7 +53,7 @@ def _of_study(given: Any, options: ReadOptions) -> Trials:
     return trial_readers.read_trials(given, study=options.study, timezone=options.timezone)
 
 
-def _described(data: Telemetry | Trials, path: str, kind: str, sha256: str) -> Intake:
+def _described(data: Telemetry | Trials, path: str, kind: InputKind, sha256: str) -> Intake:
     if isinstance(data, Telemetry):
         return Intake(_describe_telemetry(data, path, sha256), data)
     return Intake(_describe_trials(data, path, kind, sha256), data)
@@ -87,7 +87,7 @@ def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
     )
 
 
-def _describe_trials(data: Trials, path: str, kind: str, sha256: str) -> InputRecord:
+def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> InputRecord:
     trials = data.trials
     stamps = pd.concat([trials["start"], trials["end"]])
     main = trials if len(trials) else data.events
@@ -106,18 +106,18 @@ def _describe_trials(data: Trials, path: str, kind: str, sha256: str) -> InputRe
     )
 
 
-def _study(row: Mapping[Any, Any], data: Trials) -> dict[str, Any]:
+def _study(row: Mapping[Any, Any], data: Trials) -> StudyRecord:
     name = row["study"]
     trials = data.trials[data.trials["study"] == name]
-    return {
-        "name": name,
-        "directions": [d for d in str(row["directions"]).split(",") if d],
-        "states": {str(state): int(n) for state, n in sorted(trials["state"].value_counts().items())},
-        "reports": int((data.reports["study"] == name).sum()),
-        "start": _iso(trials["start"].min()),
-        "end": _iso(trials["end"].max()),
-        "max_concurrent": _max_concurrent(trials),
-    }
+    return StudyRecord(
+        name=name,
+        directions=tuple(d for d in str(row["directions"]).split(",") if d),
+        states={str(state): int(n) for state, n in sorted(trials["state"].value_counts().items())},
+        reports=int((data.reports["study"] == name).sum()),
+        start=_iso(trials["start"].min()),
+        end=_iso(trials["end"].max()),
+        max_concurrent=_max_concurrent(trials),
+    )
 
 
 def _max_concurrent(trials: pd.DataFrame) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
 from gpudiag.readers._io.problems import Problem
@@ -16,6 +16,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+InputKind = Literal["telemetry", "trials", "artifacts", "unknown"]
+Confidence = Literal["strong", "weak", "assumed", "undetermined"]
+TIME = {"json_schema_extra": {"format": "date-time"}}
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """What an input says of one study: trials by state, intermediate values, and the most trials at one instant."""
+
+    name: str
+    directions: tuple[str, ...]
+    states: Mapping[str, int]
+    reports: int
+    start: str | None = field(metadata=TIME)
+    end: str | None = field(metadata=TIME)
+    max_concurrent: int | None
+
+
 @dataclass(frozen=True)
 class InputRecord:
     """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
@@ -25,16 +43,16 @@ class InputRecord:
     """
 
     path: str
-    kind: str
+    kind: InputKind
     reader: str = ""
-    sha256: str = ""
+    sha256: str = field(default="", metadata={"pattern": "^([0-9a-f]{64})?$"})
     rows: int = 0
     gpus: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    start: str | None = None
-    end: str | None = None
+    start: str | None = field(default=None, metadata=TIME)
+    end: str | None = field(default=None, metadata=TIME)
     median_period_s: float | None = None
-    studies: tuple[Mapping[str, Any], ...] = ()
+    studies: tuple[StudyRecord, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     error: str | None = None
@@ -62,7 +80,7 @@ class ClockRecord:
     """
 
     offset_s: float = 0.0
-    confidence: str = "assumed"
+    confidence: Confidence = "assumed"
     method: str = "not examined"
     evidence: str = ""
     applied_s: float = 0.0

@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "faults", "facts", "schema", "units", "interpreter"),
+    ("errors", "faults", "facts", "schema", "units", "interpreter", "plain_data"),
     ("shown", "format", "sentence"),
     ("clock", "hardware", "manifest"),
     ("readers",),
@@ -24,7 +24,7 @@ LAYERS = (
     ("report", "record"),
     ("diagnosis",),
     ("comparison", "export"),
-    ("cli", "__main__"),
+    ("cli", "schemas", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 NEVER = {

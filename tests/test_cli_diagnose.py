@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from gpudiag.advice.plan import schema as plan_schema
 from gpudiag.cli import main
-from gpudiag.report.document import schema
+from gpudiag.schemas import schema
 
 SAMPLE = Path(__file__).resolve().parent.parent / "data" / "samples" / "tiny-batch-laptop"
 
@@ -44,9 +43,9 @@ def folder(tmp_path: Path) -> Path:
 def test_every_format_is_well_formed(gpudiag, tmp_path: Path) -> None:
     code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "json", "--plan-out", "sub/plan.json")
     assert code == 0
-    jsonschema.validate(json.loads(out), schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(json.loads(out), schema("diagnosis-1"), cls=jsonschema.Draft202012Validator)
     plan = json.loads((tmp_path / "sub" / "plan.json").read_text())
-    jsonschema.validate(plan, plan_schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(plan, schema("plan-1"), cls=jsonschema.Draft202012Validator)
     code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "junit", "--fail-on", "info")
     found = list(ElementTree.fromstring(out.encode()).iter("failure"))
     assert code == 1 and len(found) >= 3

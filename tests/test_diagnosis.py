@@ -16,11 +16,11 @@ from toyrun import TOY_RULES, renamed, toy_run
 import gpudiag
 from gpudiag.diagnosis import MEASURES, Diagnosis, diagnose, parse_thresholds
 from gpudiag.errors import ConfigError, NotMeasurable
-from gpudiag.report.document import schema
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Severity, Status, Verdict
 from gpudiag.rules.suppression import Suppression
 from gpudiag.run import Run
+from gpudiag.schemas import schema
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +32,9 @@ def toy() -> Diagnosis:
     "run", [toy_run(), toy_run(samples=0), toy_run(trials=0), Run()], ids=["toy", "trials", "gpu", "empty"]
 )
 def test_the_document_fits_its_schema(run: Run) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.Draft202012Validator.check_schema(schema("diagnosis-1"))
     document = json.loads(diagnose(run, rules=(*RULES, *TOY_RULES)).to_json())
-    jsonschema.validate(document, schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("diagnosis-1"), cls=jsonschema.Draft202012Validator)
     assert [v["rule"] for v in document["verdicts"] if v["status"] != "FOUND"]
     assert len(document["verdicts"]) == len(RULES) + len(TOY_RULES)
 
@@ -63,13 +63,22 @@ def test_to_dict_gives_a_copy(toy: Diagnosis) -> None:
 def test_findings_come_before_notes_whatever_these_cost(toy: Diagnosis) -> None:
     assert [finding.rule for finding in toy.findings] == ["toy-broken", "toy-dear"]
     assert [v.rule for v in toy.verdicts] == [rule.id for rule in TOY_RULES]
-    assert [r["rule"] for r in toy.recommendations] == ["toy-broken", "toy-dear"]
-    assert toy.recommendations[0] == {
-        "id": "remedy-toy-broken",
-        "title": "The toy is broken",
-        "rule": "toy-broken",
-        "text": "Mend `it` with glue.",
-    }
+    assert [r.rule for r in toy.recommendations] == ["toy-broken", "toy-dear"]
+    assert toy.recommendations is toy.advice.recommendations
+
+
+def test_what_a_rule_advises_is_a_complete_recommendation(toy: Diagnosis) -> None:
+    """Of the toy no remedy knows anything, so that nothing is computed, and it is said that nothing is."""
+    one = toy.recommendations[0]
+    assert (one.id, one.title, one.rules) == ("remedy-toy-broken", "The toy is broken", ("toy-broken",))
+    assert one.text == one.changes[0].proposed == "Mend `it` with glue." and one.changes[0].present is None
+    assert (one.safety, one.tier) == ("moderate", 2) and one.safety_reason and one.effort and one.rollback
+    assert one.gain is None and not one.predictions and one.assumption and one.verify_first
+    assert [f"{c.measure} {c.op} {c.value}" for c in one.verify] == ["findings.toy-broken <= 0"]
+    assert toy.to_dict()["advice"]["plan"] == [], "what must be verified first is in no plan by default"
+    (planned,) = toy.plan(["remedy-toy-broken"]).remedies
+    assert planned.verify == one.verify and planned.rollback == one.rollback
+    assert toy.recommendations.to_frame()["id"].tolist() == ["remedy-toy-broken", "remedy-toy-dear"]
 
 
 def test_symptoms_follow_their_cause(toy: Diagnosis) -> None:
@@ -100,9 +109,9 @@ def test_findings_are_ranked_by_gpu_hours(toy: Diagnosis) -> None:
 
 
 def test_fewer_sections_are_of_the_same_advice(toy: Diagnosis) -> None:
-    advice, document = toy.advice, toy._document
+    advice, document = toy.advice, toy.document
     shown = toy.showing("findings")
-    assert shown.advice is advice and shown._document is document
+    assert shown.advice is advice and shown.document is document
 
 
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
@@ -229,11 +238,11 @@ def test_a_suppressed_finding_is_shown_and_counts_for_nothing() -> None:
     d = diagnose(toy_run(), rules=TOY_RULES, suppress=entries)
     assert [v.rule for v in d.findings] == ["toy-dear"] and not d.fails("critical")
     document = d.to_dict()
-    jsonschema.validate(document, schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("diagnosis-1"), cls=jsonschema.Draft202012Validator)
     assert document["headline"]["counts"]["suppressed"] == 1
     assert "1 finding suppressed" in document["headline"]["verdict"]
     assert [one["state"] for one in document["suppressions"]] == ["applied", "unused"]
-    assert all(r.get("rule") != "toy-broken" for r in d.recommendations)
+    assert all(r.rule != "toy-broken" for r in d.recommendations)
     assert "Suppressed: a &lt;spare&gt; board" in d.show.checks._repr_html_()
     assert "Suppressed: a \\<spare\\> board" in d.to_markdown()
     assert "has nothing to suppress" in d.to_markdown()

@@ -29,7 +29,6 @@ from gpudiag.faults import Failed, Fault, attempt, heard
 from gpudiag.forecast.parallelism import what_if as forecast
 from gpudiag.measures import power
 from gpudiag.plots import PLOTS
-from gpudiag.report import document as documents
 from gpudiag.report.github import github_annotations
 from gpudiag.report.junit import junit_xml
 from gpudiag.report.locate import find_notebook
@@ -37,6 +36,7 @@ from gpudiag.report.sections import SECTIONS
 from gpudiag.report.text import render
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Rule, Status
+from gpudiag.schemas import schema
 
 SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
 SAMPLE = SAMPLES / "tiny-batch-laptop"
@@ -122,7 +122,7 @@ def test_a_rule_that_fails_is_error_and_alone() -> None:
 def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path) -> None:
     found = gd.diagnose(toy_run())
     document = found.to_dict()
-    jsonschema.validate(document, documents.schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("diagnosis-1"), cls=jsonschema.Draft202012Validator)
     assert [one["part"] for one in document["errors"]] == ["measure power"]
     assert document["headline"]["counts"]["error"] == len(OF_POWER)
     assert f"{len(OF_POWER)} check failed in gpudiag itself (ERROR)" in document["headline"]["verdict"]
@@ -336,6 +336,7 @@ from dataclasses import replace
 from gpudiag.measures import power
 from gpudiag.plots import PLOTS
 from gpudiag.report.sections import SECTIONS
+from gpudiag.schemas import schema
 def broken(like):
     @functools.wraps(like)
     def fails(*given, **named):

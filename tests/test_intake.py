@@ -60,8 +60,7 @@ def test_the_text_shows_span_and_concurrency(tmp_path: Path) -> None:
     (tmp_path / "trials.csv").write_text(HEADER + "".join(rows))
     (record,) = inspect([tmp_path / "trials.csv"], timezone="UTC")
     (entry,) = record.studies
-    assert entry["start"] == "2026-03-01T10:00:00+00:00" and entry["end"] == "2026-03-01T10:01:02+00:00"
-    from gpudiag.inspection import to_json
+    assert entry.start == "2026-03-01T10:00:00+00:00" and entry.end == "2026-03-01T10:01:02+00:00"
 
-    shown = lines(to_json(record))[1]
+    shown = lines(record)[1]
     assert shown == "    study trials: COMPLETE 3; 2026-03-01 10:00:00 to 10:01:02 UTC; at most 3 at once"

@@ -6,12 +6,17 @@ Two GPUs for an hour at 10 s: GPU 0 at 80 %, GPU 1 never used. Twelve trials in 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter
 
+from gpudiag.diagnosis import diagnose
 from gpudiag.manifest import Settings
 from gpudiag.readers._io.problems import Problem
+from gpudiag.report.document import Document
 from gpudiag.rules.engine import Evidence, NotApplicable, Rule, rule
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
 from gpudiag.schema import GPU, GPUS, TRIALS, conform
@@ -120,3 +125,18 @@ def toys_quarrel(toy: ToyProfile) -> Evidence | None:
 
 
 TOY_RULES: tuple[Rule, ...] = (toy_broken, toy_dear, toy_old, toys_quarrel)
+
+
+def typed(document: dict[str, Any]) -> Document:
+    """A document as JSON holds it, perhaps changed for a test, as the renderers take it."""
+    return _adapter().validate_python(document)
+
+
+def with_only(**parts: Any) -> Document:
+    """The document of a run without data, and these parts of it."""
+    return typed({**diagnose(Run(), rules=()).to_dict(), **parts})
+
+
+@cache
+def _adapter() -> TypeAdapter[Document]:
+    return TypeAdapter(Document)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.advice import REMEDIES
 from gpudiag.advice.corrections import corrections
 from gpudiag.advice.gains import Bounds, Combined, combine
-from gpudiag.advice.ranking import Recommendation, rank
+from gpudiag.advice.ranking import rank
+from gpudiag.advice.recommendation import Recommendation, Recommendations
 from gpudiag.advice.remedy import Proposal, Remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
+from gpudiag.plain_data import clean
 from gpudiag.rules.engine import Verdict, worst_of
 from gpudiag.shown import Shown
 
@@ -33,30 +35,27 @@ EXCLUSIVE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advice(Shown):
-    """``recommendations``: best first. ``corrections``: sentences on what the numbers of this run refute.
+    """``recommendations``: remedies, best first, then what rules advise themselves for findings that no remedy answers.
 
-    ``unanswered``: findings for which no remedy applies; their rules' own advice stands. ``errors``: remedies that
-    failed by a fault of gpudiag.
+    ``corrections``: sentences on what the numbers of this run refute. ``errors``: remedies that failed by a fault of
+    gpudiag.
     """
 
-    recommendations: tuple[Recommendation, ...]
+    recommendations: Recommendations
     corrections: tuple[str, ...]
-    unanswered: tuple[Verdict, ...]
     bounds: Bounds
     errors: tuple[Fault, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """The options ranked by safety, a row each, with what is predicted for memory, utilization and trial time."""
-        from gpudiag.advice.export import options_frame
-
-        return options_frame(self)
+        return self.recommendations.to_frame()
 
     def choose(self, ids: Iterable[str] | None = None) -> tuple[Recommendation, ...]:
         """Those named, in the order of the ranking; by default all that need not be verified first and do not
         exclude each other. Raises ConfigError for an unknown id.
         """
         if ids is None:
-            ready = [one for one in self.recommendations if not one.proposal.verify_first]
+            ready = [one for one in self.recommendations if not one.verify_first]
             return tuple(one for one in ready if not _excluded(one, ready))
         wanted = list(ids)
         known = {one.id for one in self.recommendations}
@@ -68,7 +67,7 @@ class Advice(Shown):
 
     def combined(self, chosen: Iterable[Recommendation]) -> Combined | None:
         """What these bring together; None where utilization is unknown."""
-        return combine([one.proposal.gain for one in chosen], self.bounds)
+        return combine([one.gain for one in chosen], self.bounds)
 
 
 def advise(
@@ -79,19 +78,24 @@ def advise(
     now = Situation.of(analysis, profiles, findings)
     bounds = attempt("bounds of gains", lambda: now.bounds)
     if isinstance(bounds, Fault):
-        return Advice((), (), tuple(v for v in findings if v.remedy), Bounds(), (bounds,))
+        return Advice(Recommendations(_own(findings)), (), Bounds(), (bounds,))
     made = [attempt(f"remedy {item.id}", partial(_recommend, item, now)) for item in remedies]
     found = [one for one in made if isinstance(one, Recommendation)]
     refuted = attempt("corrections", lambda: corrections(now) if findings or now.worth_filling else ())
     place = worst_of((v.rule, v.severity.value, v.caused_by) for v in findings)
     answered = {rule for one in found for rule in one.rules}
+    ranked = rank(found, bounds, None if place is None else findings[place].rule)
     return Advice(
-        rank(found, bounds, None if place is None else findings[place].rule),
+        Recommendations((*ranked, *_own(findings, answered))),
         () if isinstance(refuted, Fault) else refuted,
-        tuple(v for v in findings if v.rule not in answered and v.remedy),
         bounds,
         tuple(one for one in (*made, refuted) if isinstance(one, Fault)),
     )
+
+
+def _own(findings: Iterable[Verdict], answered: Container[str] = ()) -> Iterator[Recommendation]:
+    """What the rules of the other findings advise themselves."""
+    return (Recommendation.own(v) for v in findings if v.rule not in answered and v.remedy)
 
 
 def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
@@ -112,15 +116,19 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     if gain is not None and gain.unit == "x" and gain.source == "idle" and not now.bounds.covered:
         seen = f"Only {now.bounds.coverage_pct:.0f} % of the run was observed, so its utilization is not known well."
         proposal = proposal.doubted(seen)
-    return Recommendation(item, proposal, rules, why)
+    return Recommendation.of(item, proposal, rules, why)
 
 
 def _known(proposal: Proposal) -> Proposal:
-    """Without checks and predictions of numbers that this run does not have."""
+    """Without checks and predictions of numbers that this run does not have, and with None for an end not known."""
     return replace(
         proposal,
         verify=tuple(check for check in proposal.verify if math.isfinite(check.value)),
-        predictions=tuple(p for p in proposal.predictions if p.baseline is not None and math.isfinite(p.baseline)),
+        predictions=tuple(
+            replace(p, low=clean(p.low), high=clean(p.high))
+            for p in proposal.predictions
+            if p.baseline is not None and math.isfinite(p.baseline)
+        ),
     )
 
 

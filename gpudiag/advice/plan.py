@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from importlib import resources
+from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from gpudiag import __version__
 from gpudiag.advice.engine import Advice
-from gpudiag.advice.export import recommendation_entry
 from gpudiag.advice.remedy import Change, Check, Prediction
 from gpudiag.errors import InputError, InputNotFound
+from gpudiag.plain_data import plain
 from gpudiag.run import Run
 from gpudiag.shown import Shown
 
@@ -80,7 +79,7 @@ class Plan(Shown):
     """The chosen remedies in the order of their rank, and their gain together, clipped at ``ceiling``."""
 
     __pydantic_config__ = CLOSED
-    schema: str
+    schema: str = field(metadata={"json_schema_extra": {"const": SCHEMA}})
     version: str
     run: str
     inputs: tuple[PlanInput, ...]
@@ -111,7 +110,7 @@ def make_plan(run: Run, advice: Advice, ids: Iterable[str] | None = None) -> Pla
     """The plan of these remedies, by default of all that need no verification first. Raises ConfigError."""
     chosen = advice.choose(ids)
     combined = advice.combined(chosen)
-    entries = [recommendation_entry(one) for one in chosen]
+    entries = [plain(one) for one in chosen]
     names = PlannedRemedy.__dataclass_fields__
     return _ADAPTER.validate_python(
         {
@@ -156,16 +155,3 @@ def holds(check: Check, measures: Mapping[str, Mapping[str, Any]]) -> bool | Non
     if not isinstance(value, int | float):
         return None
     return bool(OPERATORS[check.op](value, check.value))
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of plan.json, as shipped in the package."""
-    text = resources.files("gpudiag").joinpath("schemas/plan-1.json").read_text(encoding="utf-8")
-    return json.loads(text)
-
-
-def derived_schema() -> dict[str, Any]:
-    """The JSON Schema as the classes of this module say it; the shipped file must be equal."""
-    derived = _ADAPTER.json_schema()
-    derived["properties"]["schema"]["const"] = SCHEMA
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **derived}

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 from gpudiag.facts import Key, Numeric
+from gpudiag.plain_data import LEFT_OUT
 
 if TYPE_CHECKING:
     from gpudiag.advice.situation import Situation
 
 Value = bool | int | float | str
+Safety = Literal["safe", "moderate", "risky"]
+Apply = Literal["now", "next study"]
 
-TIERS = (
+TIERS: tuple[tuple[Safety, str], ...] = (
     ("safe", "it only observes, or writes something down"),
     ("safe", "it changes the CPU side, the input or how processes are kept; the same trials give the same values"),
     ("moderate", "results change: trials after it are not comparable with those before it"),
@@ -32,7 +35,7 @@ TIERS = (
 REVERSIBILITY = (1.0, 1.0, 0.8, 0.5, 0.3)
 """How much of a change can be taken back, by tier: a setting is restored at once, a search that saw other values is
 not, a crash has cost its trials (defaults without a published source)."""
-APPLY = ("now", "next study")
+APPLY = get_args(Apply)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Change:
     present: Value | None
     proposed: Value
     code: str
+
+    @property
+    def text(self) -> str:
+        """The change in words."""
+        return f"{self.what}: {'not stated' if self.present is None else self.present} → {self.proposed}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ class Gain:
     low: float
     high: float
     unit: str = "x"
-    source: str = "idle"
+    source: str = field(default="idle", metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class Remedy:
     answers: tuple[str, ...]
     tier: int
     effort: str
-    apply: str
+    apply: Apply
     pros: tuple[str, ...]
     cons: tuple[str, ...]
     refute: str
@@ -133,7 +141,7 @@ class Remedy:
     fills_idle: bool = False
 
     @property
-    def safety(self) -> str:
+    def safety(self) -> Safety:
         """safe, moderate or risky."""
         return TIERS[self.tier][0]
 
@@ -153,7 +161,7 @@ def remedy(
     cons: tuple[str, ...],
     refute: str,
     rollback: str,
-    apply: str = "now",
+    apply: Apply = "now",
     fills_idle: bool = False,
 ) -> Callable[[Callable[[Situation], Proposal | None]], Remedy]:
     """Make a function a Remedy; its name and docstring are used."""

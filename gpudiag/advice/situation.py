@@ -15,11 +15,11 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.facts import Column, Fact, Numeric
 from gpudiag.manifest import DataLoader, Settings
-from gpudiag.measures.base import clean
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.plain_data import clean
 from gpudiag.rules.engine import Status, Verdict
 
 if TYPE_CHECKING:

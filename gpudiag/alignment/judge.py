@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.alignment.scan import REACH_S, Scan
+from gpudiag.run_tables import Confidence
 
 QUARTER_S = 900.0
 """Every zone of the world is a multiple of 15 minutes from UTC."""
@@ -34,7 +35,7 @@ class Judgement:
     """``confidence`` as in ClockRecord; ``evidence`` has the numbers; without candidates nothing was compared."""
 
     offset_s: float
-    confidence: str
+    confidence: Confidence
     evidence: str
     candidates: tuple[tuple[float, float], ...]
 

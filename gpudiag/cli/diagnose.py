@@ -87,8 +87,8 @@ def _rendered(diagnosis: Diagnosis, format_: str, fail_on: str) -> str:
         case "md":
             return diagnosis.to_markdown()
         case "junit":
-            return junit_xml(diagnosis.to_dict(), fail_on)
+            return junit_xml(diagnosis.document, fail_on)
         case "github":
-            return github_annotations(diagnosis.to_dict())
+            return github_annotations(diagnosis.document)
     console = console_for()
-    return render(diagnosis.to_dict(), width=console.width, color=console.is_terminal and not no_color())
+    return render(diagnosis.document, width=console.width, color=console.is_terminal and not no_color())

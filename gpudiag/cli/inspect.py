@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from gpudiag.cli._arguments import names, one_of
 from gpudiag.cli._console import console_for, reading
 from gpudiag.cli._options import Columns, Period, Study, Timezone
 from gpudiag.readers._io.url import shown
+
+if TYPE_CHECKING:
+    from gpudiag.run import InputRecord
 
 
 def inspect(
@@ -30,16 +33,16 @@ def inspect(
     one_of("--format", format_, ("text", "json"))
     options: dict[str, Any] = {"timezone": timezone, "study": study, "columns": names(columns), "period_s": period}
     with reading(console_for(stderr=True)) as progress:  # takes standard output on a terminal: printed is afterwards
-        entries = [to_json(record) for record in inspect_paths(paths, **options, progress=progress)]
+        entries = list(inspect_paths(paths, **options, progress=progress))
     if format_ == "json":
-        typer.echo(json.dumps(entries, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps([to_json(entry) for entry in entries], indent=2, ensure_ascii=False))
     else:
         typer.echo("\n".join(line for entry in entries for line in lines(entry)))
-    if not any(entry["error"] is None for entry in entries) or _named_failed(paths, entries):
+    if not any(entry.error is None for entry in entries) or _named_failed(paths, entries):
         raise typer.Exit(2)
 
 
-def _named_failed(paths: list[str], entries: list[dict[str, Any]]) -> bool:
+def _named_failed(paths: list[str], entries: list[InputRecord]) -> bool:
     """True if a path that was named itself, not found in a folder, could not be read."""
     named = set(map(shown, paths))
-    return any(entry["error"] is not None and entry["path"] in named for entry in entries)
+    return any(entry.error is not None and entry.path in named for entry in entries)

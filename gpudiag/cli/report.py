@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -109,6 +108,7 @@ def report(
 
 def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     """Make one report; returns the level of its verdict."""
+    from gpudiag.report.document import read_document
     from gpudiag.report.notebooks import DOCUMENT, check_parameters, find_notebook, run_notebook
     from gpudiag.report.text import headline
 
@@ -120,8 +120,8 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     document = folder / DOCUMENT
     level = ""
     if document.is_file():
-        made = json.loads(document.read_text(encoding="utf-8"))
-        level = made["headline"]["level"]
+        made = read_document(document)
+        level = made.headline.level
         typer.echo(headline(made, width=console_for().width))
     for path in files:
         typer.echo(f"  {path}")

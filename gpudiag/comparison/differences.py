@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 from gpudiag.schema import IDLE_PCT
 
 PARAMS = "params."

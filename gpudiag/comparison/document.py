@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag import __version__
 from gpudiag.comparison.check import reasons
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 from gpudiag.report.comparison import headline
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from gpudiag.advice.plan import Plan, PlannedRemedy, holds
+from gpudiag.advice.recommendation import FINDINGS
 from gpudiag.advice.remedy import Change, Check, Prediction
 from gpudiag.comparison.course import course_mean
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
@@ -224,7 +225,7 @@ def _interval(measure: Key, value: float, side: Side, held: Mapping[str, Any]) -
 
 def _unseen(measure: str) -> str:
     """Why a run does not show a number: it lacks the data, or nothing of that name is measured."""
-    if fact_named(measure) is not None:
+    if fact_named(measure) is not None or measure.startswith(f"{FINDINGS}."):
         return UNSEEN
     known = [fact.key for profile in PROFILES.values() for fact in profile.facts().values()]
     return f"Nothing measured is called '{measure}'; {nearest(measure, known)}"

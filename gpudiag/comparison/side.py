@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 
+from gpudiag.advice.recommendation import FINDINGS
 from gpudiag.analysis import Analysis
+from gpudiag.diagnosis import effective_thresholds
 from gpudiag.errors import InputError
 from gpudiag.measures import MEASURES
 from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
+from gpudiag.rules import RULES
+from gpudiag.rules.engine import Status, judge_all
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
@@ -51,11 +55,22 @@ class Side:
         return self.analysis.get(_measure(topic))
 
     def facts(self, topic: str) -> Mapping[str, Mapping[str, Any]]:
-        """The measures of a topic as the document of a diagnosis holds them; empty where not measured."""
+        """The measures of a topic as the document of a diagnosis holds them; empty where not measured.
+
+        ``findings``: of each rule 1 where it finds its fault in this run, 0 where it is clear, else unknown.
+        """
+        if topic == FINDINGS:
+            return self._findings
         if topic not in _topics():
             return {}
         profile = self.get(topic)
         return facts(profile) if profile is not None else {}
+
+    @cached_property
+    def _findings(self) -> Mapping[str, Mapping[str, Any]]:
+        verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES, ""))
+        told = {Status.FOUND: 1, Status.CLEAR: 0}
+        return {v.rule: {"value": told.get(v.status), "unit": "1"} for v in verdicts}
 
     @cached_property
     def items(self) -> pd.DataFrame:

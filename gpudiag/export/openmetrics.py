@@ -5,15 +5,17 @@ Format: https://prometheus.io/docs/specs/om/open_metrics_spec/ (a family's lines
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiag.report import pages
 from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
+    from gpudiag.report.document import Document, Measured
 
 
 class Sample(NamedTuple):
@@ -40,49 +42,48 @@ def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
 
 def text(diagnosis: Diagnosis) -> str:
     """The diagnosis as OpenMetrics text; what is unknown has no line."""
-    document = diagnosis.to_dict()
-    run = document["run"]["name"]
+    document = diagnosis.document
+    run = document.run.name
     lines = [line for family in _families(document) if family.samples for line in _family(family, run)]
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _families(document: dict[str, Any]) -> Iterator[Family]:
-    ledger, verdicts = document["ledger"], document["verdicts"]
-    cells = ledger["cells"] if ledger else []
+def _families(document: Document) -> Iterator[Family]:
+    cells = document.ledger.cells if document.ledger else ()
     yield Family(
         "gpudiag_ledger_gpu_seconds", "seconds", "GPU time by cell of the ledger; the cells of a GPU add up.",
-        [Sample({"gpu": c["gpu"], "cell": c["cell"]}, c["gpu_s"]) for c in cells],
+        [Sample({"gpu": c.gpu, "cell": c.cell}, c.gpu_s) for c in cells],
     )  # fmt: skip
-    found = [v for v in verdicts if v["status"] == "FOUND"]
+    found = document.findings
     yield Family(
         "gpudiag_finding", "", "1 for each finding.",
-        [Sample({"rule": v["rule"], "severity": v["severity"]}, 1) for v in found],
+        [Sample({"rule": v.rule, "severity": v.severity.value}, 1) for v in found],
     )  # fmt: skip
     yield Family(
         "gpudiag_finding_lost_gpu_hours", "hours", "GPU-hours that a finding cost, where it can be told.",
-        [Sample({"rule": v["rule"]}, v["lost_gpu_h"]) for v in found if v["lost_gpu_h"] is not None],
+        [Sample({"rule": v.rule}, v.lost_gpu_h) for v in found if v.lost_gpu_h is not None],
     )  # fmt: skip
-    statuses = sorted({v["status"] for v in verdicts})
+    statuses = Counter(v.status.value for v in document.verdicts)
     yield Family(
         "gpudiag_checks", "", "Checks by what they concluded.",
-        [Sample({"status": s}, sum(v["status"] == s for v in verdicts)) for s in statuses],
+        [Sample({"status": status}, n) for status, n in sorted(statuses.items())],
     )  # fmt: skip
-    yield from _measured(document["measures"])
+    yield from _measured(document.measures)
 
 
-def _measured(measures: dict[str, dict[str, Any]]) -> Iterator[Family]:
+def _measured(measures: Mapping[str, Mapping[str, Measured]]) -> Iterator[Family]:
     """The few numbers that a dashboard wants, one family each."""
 
     def by(topic: str, kind: str, fact: str) -> Iterable[Sample]:
-        for name, value in measures.get(topic, {}).items():
+        for name, held in measures.get(topic, {}).items():
             prefix, _, rest = name.partition(".")
             key, _, last = rest.rpartition(".")
-            if prefix == kind and last == fact and value["value"] is not None:
-                yield Sample({kind: key}, value["value"])
+            if prefix == kind and last == fact and isinstance(held.value, int | float):
+                yield Sample({kind: key}, held.value)
 
     def one(topic: str, fact: str) -> list[Sample]:
-        value = measures.get(topic, {}).get(fact, {}).get("value")
-        return [] if value is None else [Sample({}, value)]
+        held = measures.get(topic, {}).get(fact)
+        return [Sample({}, held.value)] if held and isinstance(held.value, int | float) else []
 
     yield Family("gpudiag_utilization_percent", "percent", "Mean utilization.", [*by("utilization", "gpu", "mean_pct")])
     yield Family("gpudiag_memory_used_percent", "percent", "Peak memory.", [*by("memory", "gpu", "max_used_pct")])

@@ -16,7 +16,7 @@ import pandas as pd
 
 from gpudiag.measures._time.decimate import decimate
 from gpudiag.measures._time.timestamps import microseconds
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 from gpudiag.report import pages
 from gpudiag.report.format import safe
 

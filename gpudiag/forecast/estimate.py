@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 
 NAN = float("nan")
 

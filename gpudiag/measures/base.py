@@ -8,12 +8,12 @@ unit, tables are tidy. :func:`facts` turns the scalars, and the rows of ``per_gp
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import INDEX, Column, Declared, Row, column
+from gpudiag.plain_data import clean
 from gpudiag.shown import Shown
 from gpudiag.units import unit_of
 
@@ -83,24 +83,6 @@ def _fact(name: str, value: Any) -> dict[str, Any]:
     plain = clean(value)
     unit = "" if isinstance(plain, bool | str) else unit_of(name)
     return {"value": plain, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
-
-
-def clean(value: Any) -> Any:
-    """A value that JSON can hold: numpy scalars become Python's, NaN/NaT/infinity become None."""
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or value is pd.NaT or value is pd.NA:
-        return None
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
-    if isinstance(value, pd.Timedelta):
-        return value.total_seconds()
-    return value
 
 
 def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remedy: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from gpudiag.faults import fault_sentence
+from gpudiag.advice.remedy import Gain
 from gpudiag.report.blocks import Block, Note
-from gpudiag.report.document import Document
+from gpudiag.report.document import AdviceEntry, Document
 from gpudiag.report.format import hours, times
 from gpudiag.report.kinds.recommendations import card, gain, options
 
@@ -15,37 +13,27 @@ NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time
 
 def advice(document: Document) -> list[Block]:
     """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
-    given, failed = document["recommendations"], failures(document)
+    given, failed = document.recommendations, failures(document)
     if not given:
-        return failed or [Note(NOTHING, "clear" if document["verdicts"] else "")]
-    remedies = [one for one in given if "tier" in one]
-    blocks: list[Block] = [
-        Note(text) for text in (_plan(document["advice"]), *document["advice"]["corrections"]) if text
-    ]
-    if remedies:
-        blocks.append(options(remedies))
-    blocks += [card(one) for one in remedies]
-    return [*blocks, *(_plain(one) for one in given if "tier" not in one), *failed]
+        return failed or [Note(NOTHING, "clear" if document.verdicts else "")]
+    said = (_plan(document.advice), *document.advice.corrections)
+    return [*(Note(text) for text in said if text), options(given), *map(card, given), *failed]
 
 
 def failures(document: Document) -> list[Block]:
     """A note for each part of the advice that failed by a fault of gpudiag; checks say so themselves."""
-    parts = [one for one in document["errors"] if not one["part"].startswith(("measure ", "rule "))]
-    return [Note(fault_sentence(one), "error") for one in parts]
+    return [Note(str(one), "error") for one in document.errors if not one.part.startswith(("measure ", "rule "))]
 
 
-def _plan(entry: dict[str, Any]) -> str:
-    combined = entry["combined"]
-    if not entry["plan"] or combined is None:
+def _plan(entry: AdviceEntry) -> str:
+    combined = entry.combined
+    if not entry.plan or combined is None:
         return ""
-    ids = ", ".join(f"`{name}`" for name in entry["plan"])
-    clipped = f", clipped at 1/u = {times(entry['ceiling'])}" if combined["clipped"] else ""
-    saved = f" Up to {hours(entry['saved_gpu_h'])} of this run need not be spent again." if entry["saved_gpu_h"] else ""
-    together = gain(combined) if gain(combined) == "no speed-up" else f"a speed-up of {gain(combined)}"
+    ids = ", ".join(f"`{name}`" for name in entry.plan)
+    clipped = f", clipped at 1/u = {times(entry.ceiling)}" if combined.clipped else ""
+    saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
+    brought = gain(Gain(combined.low, combined.high))
+    together = brought if brought == "no speed-up" else f"a speed-up of {brought}"
     return (
         f"The plan: {ids}. Together they bring {together}{clipped}, as far as the ledger of this run can tell.{saved}"
     )
-
-
-def _plain(one: dict[str, Any]) -> Note:
-    return Note(f"{one['title']}: {one['text']}")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from gpudiag.advice.recommendation import Recommendation
+from gpudiag.report.document import Document
 
 
-def recommended(document: Mapping[str, Any], rule: str) -> Mapping[str, Any] | None:
-    """The best recommendation that answers the rule and makes a change; None where there is none."""
-    return next((r for r in document.get("recommendations", ()) if "changes" in r and rule in r["rules"]), None)
+def recommended(document: Document, rule: str | None) -> Recommendation | None:
+    """The best remedy that answers the rule; None where there is nothing but the rule's own advice."""
+    return next((r for r in document.recommendations if rule in r.rules and not r.is_the_rules_own), None)
 
 
-def answer(document: Mapping[str, Any], rule: str) -> str:
-    """Title and change of that recommendation in one line; '' where there is none."""
+def answer(document: Document, rule: str) -> str:
+    """Title and change of that remedy in one line; '' where there is none."""
     one = recommended(document, rule)
     if one is None:
         return ""
-    change = one["changes"][0]
-    present = "not stated" if change["present"] is None else change["present"]
-    first = "; verify first" if one["verify_first"] else ""
-    return f"{one['title']} ({change['what']}: {present} → {change['proposed']}{first})"
+    return f"{one.title} ({one.text}{'; verify first' if one.verify_first else ''})"

@@ -44,7 +44,7 @@ CLASSES = {
 
 def bottleneck_sentence(document: Document) -> str:
     """One sentence; '' where it was not measured."""
-    facts = _facts(document)
+    facts = document.values("bottleneck")
     if not facts:
         return ""
     label = facts["label"]
@@ -63,7 +63,7 @@ def bottleneck_sentence(document: Document) -> str:
 
 def bottleneck(document: Document) -> list[Block]:
     """The sentence, and every class that holds time."""
-    facts = _facts(document)
+    facts = document.values("bottleneck")
     if not facts:
         return []
     rows = tuple(
@@ -92,7 +92,3 @@ def _why_unknown(facts: dict[str, Any]) -> str:
 def _shares(facts: dict[str, Any]) -> list[tuple[str, float]]:
     """(class, percent) of those that hold a tenth of a percent or more, in the order of the classes."""
     return [(name, facts[f"{name}_pct"]) for name in CLASSES if facts[f"{name}_pct"] >= 0.1]
-
-
-def _facts(document: Document) -> dict[str, Any]:
-    return {name: fact["value"] for name, fact in document["measures"].get("bottleneck", {}).items()}

@@ -1,214 +1,289 @@
-"""A diagnosis as one JSON document (schema ``gpudiag.diagnosis/1``), and how renderers read it.
+"""A diagnosis as one typed document, schema ``gpudiag.diagnosis/1``: fields are the keys of the JSON, in its order.
 
-The document holds no user attribute of a trial, no NaN and no time of writing: the same run gives
-the same document.
+Times are ISO 8601 in UTC, unknown numbers are None, names carry their unit. The document holds no user attribute of a
+trial, no NaN and no time of writing: the same run gives the same document.
 """
 
 from __future__ import annotations
 
-import json
-import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from functools import cache, partial
-from importlib import metadata, resources
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Required
+
+from typing_extensions import TypedDict
 
 from gpudiag import __version__
-from gpudiag.advice.engine import Advice
-from gpudiag.advice.export import advice_entry, recommendation_entries
-from gpudiag.errors import NotMeasurable
-from gpudiag.faults import Fault, attempt
-from gpudiag.measures._time.window import ORPHAN
-from gpudiag.measures.base import clean, facts
-from gpudiag.report.headline import headline
-from gpudiag.rules.engine import Rule, Status, Verdict
-from gpudiag.rules.suppression import Applied
-from gpudiag.schema import STATES
+from gpudiag.advice.recommendation import Recommendation
+from gpudiag.errors import InputError
+from gpudiag.faults import Fault
+from gpudiag.rules.engine import Severity, Status
+from gpudiag.rules.suppression import SuppressionState
+from gpudiag.run_tables import TIME, Confidence, InputRecord
 
 if TYPE_CHECKING:
-    from gpudiag.run import Run
+    from pydantic import TypeAdapter
 
-SCHEMA = "gpudiag.diagnosis/1"
-PACKAGES = ("numpy", "pandas", "polars", "scipy", "matplotlib", "optuna", "papermill", "nbconvert")
+Level = Literal["critical", "warning", "info", "clear", "unknown"]
+Scalar = bool | int | float | str | None
 
-NO_ADVICE: dict[str, Any] = {
-    "busy_pct": None, "ceiling": None, "plan": [], "combined": None, "saved_gpu_h": None, "corrections": []
-}  # fmt: skip
-
-Document = Mapping[str, Any]
+COUNT: dict[str, Any] = {"ge": 0}
 
 
-def build(
-    run: Run,
-    *,
-    findings: Sequence[Verdict],
-    verdicts: Sequence[Verdict],
-    rules: Iterable[Rule],
-    profiles: Mapping[str, Any],
-    missing: Mapping[str, NotMeasurable],
-    advice: Advice,
-    preset: str = "",
-    suppressions: Sequence[Applied] = (),
-    errors: Sequence[Fault] = (),
-) -> dict[str, Any]:
-    """The document of one diagnosis: findings first, in their order, then the other verdicts in theirs."""
-    by_id = {rule.id: rule for rule in rules}
-    others = [v for v in verdicts if v.status is not Status.FOUND]
-    failed = list(errors)
-
-    def part(name: str, make: Callable[[], Any], otherwise: Any = None) -> Any:
-        """A part of the document; ``otherwise`` where it fails by a fault of gpudiag."""
-        made = attempt(f"document's {name}", make)
-        if isinstance(made, Fault):
-            failed.append(made)
-            return otherwise
-        return made
-
-    measured = {topic: part(f"measure {topic}", partial(facts, profile)) for topic, profile in profiles.items()}
-    document = {
-        "schema": SCHEMA,
-        "version": __version__,
-        "run": _run(run),
-        "headline": None,
-        "inputs": [_plain(asdict(record)) for record in run.info.inputs],
-        "clock": _clock(run),
-        "measures": {topic: values for topic, values in measured.items() if values is not None},
-        "not_measured": {topic: {"reason": gap.reason, "remedy": gap.remedy} for topic, gap in missing.items()},
-        "ledger": part("ledger", lambda: _ledger(profiles.get("ledger"))),
-        "costs": part("costs", lambda: _costs(profiles.get("costs"))),
-        "preset": preset or None,
-        "verdicts": [_verdict(v, by_id[v.rule]) for v in (*findings, *others)],
-        "suppressions": [_suppression(one) for one in suppressions],
-        "recommendations": part("recommendations", lambda: _plain(recommendation_entries(advice)), []),
-        "advice": part("advice", lambda: _plain(advice_entry(advice)), NO_ADVICE),
-        "errors": [fault.to_dict() for fault in failed],
-        "environment": environment(),
-    }
-    document["headline"] = headline(document)
-    return document
+def _meaning(text: str) -> dict[str, Any]:
+    """What a field means, for the schema."""
+    return {"description": text}
 
 
-def to_json(document: Document) -> str:
-    """The document as text. A NaN in it would be a bug and raises ValueError."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+class GpuEntry(TypedDict, total=False):
+    """A GPU of the run; what no input tells is absent."""
+
+    gpu: Required[str]
+    uuid: str | None
+    bus_id: str | None
+    name: str | None
+    mem_total_mib: float | None
+    power_limit_w: float | None
+    driver: str | None
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the document, as shipped in the package."""
-    text = resources.files("gpudiag").joinpath("schemas/diagnosis-1.json").read_text(encoding="utf-8")
-    return json.loads(text)
+@dataclass(frozen=True)
+class RunEntry:
+    """What the run is called and what it holds."""
+
+    name: str
+    timezone: str = field(metadata=_meaning("zone of stamps that carried none"))
+    start: str | None = field(metadata=TIME)
+    end: str | None = field(metadata=TIME)
+    gpus: tuple[GpuEntry, ...]
+    n_samples: int = field(metadata=COUNT)
+    n_trials: int = field(metadata=COUNT)
+    studies: tuple[str, ...]
+    settings: Mapping[str, Scalar] = field(metadata=_meaning("[settings] of run.toml, only what it states"))
+    dataloader: Mapping[str, Scalar] = field(metadata=_meaning("[dataloader] of run.toml, only what it states"))
+    stated: Mapping[str, float] = field(metadata=_meaning("[stated] of run.toml: counts written down by hand"))
+    notes: tuple[str, ...]
 
 
-def of_status(document: Document, status: str) -> list[dict[str, Any]]:
-    """The verdicts of that status, in the document's order."""
-    return [verdict for verdict in document["verdicts"] if verdict["status"] == status]
+@dataclass(frozen=True)
+class Counts:
+    """Verdicts by severity where something was found, else by status."""
+
+    critical: int = field(default=0, metadata=COUNT)
+    warning: int = field(default=0, metadata=COUNT)
+    info: int = field(default=0, metadata=COUNT)
+    clear: int = field(default=0, metadata=COUNT)
+    not_assessed: int = field(default=0, metadata=COUNT)
+    not_applicable: int = field(default=0, metadata=COUNT)
+    suppressed: int = field(default=0, metadata=COUNT)
+    error: int = field(default=0, metadata=COUNT | _meaning("checks that failed by a fault of gpudiag itself"))
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The level, one line, and three sentences: where the time went, what is wrong most, what to do next."""
+
+    level: Level = "unknown"
+    verdict: str = ""
+    counts: Counts = Counts()
+    sentences: tuple[str, str, str] = ("", "", "")
+
+
+@dataclass(frozen=True)
+class ClockEntry:
+    """trials + offset_s = telemetry; ``joined`` is false where the two cannot be laid on one clock."""
+
+    offset_s: float | None
+    confidence: Confidence
+    method: str
+    evidence: str
+    applied_s: float | None
+    joined: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number of a measure, text or yes and no; ``unit`` is '' where there is none, '1' for a plain number."""
+
+    value: Scalar
+    unit: str
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """Why a topic was not measured, and what would fill it."""
+
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class CellEntry:
+    """GPU-seconds of one GPU in one cell of the ledger."""
+
+    gpu: str
+    cell: str
+    gpu_s: float = field(metadata=COUNT)
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """Every observed GPU-second in exactly one cell."""
+
+    total_gpu_s: float = field(metadata=COUNT)
+    cells: tuple[CellEntry, ...]
+
+    def seconds(self) -> dict[str, float]:
+        """GPU-seconds by cell over all GPUs."""
+        out: dict[str, float] = {}
+        for row in self.cells:
+            out[row.cell] = out.get(row.cell, 0.0) + row.gpu_s
+        return out
+
+
+@dataclass(frozen=True)
+class OutcomeEntry:
+    """What the trials of one outcome took, or the time between trials."""
+
+    outcome: str
+    n_trials: int | None
+    slot_s: float | None
+    gpu_s: float | None
+    busy_gpu_s: float | None
+    energy_kwh: float | None
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class CostsEntry:
+    """Slot time, GPU time, energy and money by outcome."""
+
+    currency: str
+    outcomes: tuple[OutcomeEntry, ...]
+
+
+@dataclass(frozen=True)
+class VerdictEntry:
+    """What one rule concluded. ``reason``: why nothing could be said, why a finding is suppressed, or of a check that
+    is ERROR the exception's type and place.
+    """
+
+    rule: str = field(metadata={"pattern": "^[a-z0-9-]+$"})
+    topic: str
+    title: str
+    status: Status
+    severity: Severity
+    summary: str
+    reason: str
+    evidence: Mapping[str, Any]
+    thresholds: Mapping[str, float]
+    changed: tuple[str, ...] = field(metadata=_meaning("thresholds that are not the rule's own"))
+    where: Mapping[str, Any]
+    lost_gpu_h: float | None
+    margin: float | None
+    caused_by: str | None = field(metadata=_meaning("rule of another finding of which this one is a symptom"))
+    remedy: str
+    refuted_by: str
+    why: str
+
+
+@dataclass(frozen=True)
+class SuppressionEntry:
+    """An entry of gpudiag.toml that is meant for this run; unused: nothing was found that it could suppress."""
+
+    rule: str
+    reason: str
+    run: str = field(metadata=_meaning("pattern of names of runs"))
+    until: str | None = field(metadata={"json_schema_extra": {"format": "date"}})
+    state: SuppressionState
+
+
+@dataclass(frozen=True)
+class CombinedEntry:
+    """What the plan brings together, clipped where it would be more than the ceiling."""
+
+    low: float
+    high: float
+    unit: Literal["x"]
+    clipped: bool
+
+
+@dataclass(frozen=True)
+class AdviceEntry:
+    """What bounds all gains, what the plan brings, and what the numbers refute."""
+
+    busy_pct: float | None
+    ceiling: float | None = field(metadata=_meaning("1/u: no combination of changes at constant GPU work brings more"))
+    plan: tuple[str, ...]
+    combined: CombinedEntry | None
+    saved_gpu_h: float | None
+    corrections: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Versions of Python and of the libraries that numbers depend on."""
+
+    python: str
+    packages: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Document:
+    """Diagnosis of one run by gpudiag."""
+
+    schema: Literal["gpudiag.diagnosis/1"]
+    version: str = field(metadata=_meaning("version of gpudiag"))
+    run: RunEntry
+    headline: Headline
+    inputs: tuple[InputRecord, ...]
+    clock: ClockEntry
+    measures: Mapping[str, Mapping[str, Measured]] = field(metadata=_meaning("by topic, then by name"))
+    not_measured: Mapping[str, NotMeasured] = field(metadata=_meaning("by topic"))
+    ledger: LedgerEntry | None
+    costs: CostsEntry | None
+    preset: str | None = field(metadata=_meaning("set of thresholds of another tool that was started from"))
+    verdicts: tuple[VerdictEntry, ...] = field(
+        metadata=_meaning(
+            "findings first: by GPU-hours lost, then severity, notes last, and before all what is critical at an "
+            "unknown cost; a symptom directly after its cause"
+        )
+    )
+    suppressions: tuple[SuppressionEntry, ...]
+    recommendations: tuple[Recommendation, ...] = field(
+        metadata=_meaning("remedies best first; then the rules' own advice for findings that no remedy answers")
+    )
+    advice: AdviceEntry
+    errors: tuple[Fault, ...] = field(
+        metadata=_meaning("faults of gpudiag itself: measures, rules and remedies that failed while all else stands")
+    )
+    environment: Environment
+
+    def of_status(self, status: Status) -> list[VerdictEntry]:
+        """The verdicts of that status, in the document's order."""
+        return [verdict for verdict in self.verdicts if verdict.status is status]
+
+    @property
+    def findings(self) -> list[VerdictEntry]:
+        """The verdicts that found something."""
+        return self.of_status(Status.FOUND)
+
+    def values(self, topic: str) -> dict[str, Any]:
+        """The numbers of a topic by name; empty where it was not measured."""
+        return {name: fact.value for name, fact in self.measures.get(topic, {}).items()}
 
 
 @cache
-def environment() -> dict[str, Any]:
-    """Versions of Python and of the libraries that numbers depend on."""
-    installed = {name: metadata.version(name) for name in PACKAGES}
-    return {"python": platform.python_version(), "packages": installed}
+def _adapter() -> TypeAdapter[Document]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Document)
 
 
-def _run(run: Run) -> dict[str, Any]:
-    stamps = [s for table, column in ((run.gpu, "time"), (run.trials, "start"), (run.trials, "end"))
-              for s in (table[column].min(), table[column].max())]  # fmt: skip
-    known = [stamp for stamp in map(clean, stamps) if stamp]
-    return {
-        "name": run.info.name,
-        "timezone": run.info.timezone,
-        "start": min(known, default=None),
-        "end": max(known, default=None),
-        "gpus": [_plain(row) for row in run.gpus.to_dict("records")],
-        "n_samples": len(run.gpu),
-        "n_trials": len(run.trials),
-        "studies": [str(name) for name in run.trials["study"].unique()],
-        "settings": _given(run.info.settings.model_dump()),
-        "dataloader": _given(run.info.dataloader.model_dump()),
-        "stated": _plain(run.info.stated),
-        "notes": list(run.info.notes),
-    }
-
-
-def _ledger(profile: Any) -> dict[str, Any] | None:
-    """Every cell of every GPU; None where the time of the GPUs could not be accounted for."""
-    if profile is None:
-        return None
-    columns = ("gpu", "cell", "gpu_s")
-    rows = zip(*(profile.cells[name] for name in columns), strict=True)
-    cells = [{name: clean(value) for name, value in zip(columns, row, strict=True)} for row in rows]
-    return {"total_gpu_s": clean(profile.total_gpu_s), "cells": cells}
-
-
-def _costs(profile: Any) -> dict[str, Any] | None:
-    """Slot time, GPU time, energy and money of each outcome; None without timed trials."""
-    if profile is None:
-        return None
-    rows = profile.slots.drop(columns="share_pct").merge(
-        profile.outcomes.drop(columns=["share_pct", "n_trials"]), on="outcome", how="outer", sort=False
-    )
-    order = [*profile.outcomes["outcome"], *profile.slots["outcome"]]
-    rows = rows.set_index("outcome").loc[list(dict.fromkeys(order))].reset_index()
-    # What lies between trials has a number of gaps, or none at all, but no number of trials.
-    ran = rows["outcome"].isin([*STATES, ORPHAN])
-    rows["n_trials"] = rows["n_trials"].astype("Int64").where(ran)
-    return {"currency": profile.currency, "outcomes": [_plain(row) for row in rows.to_dict("records")]}
-
-
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What run.toml says; a currency without a price says nothing."""
-    given = {name: value for name, value in values.items() if value is not None}
-    if "price_per_gpu_h" not in given:
-        given.pop("currency", None)
-    return given
-
-
-def _clock(run: Run) -> dict[str, Any]:
-    clock = run.info.clock
-    return {
-        "offset_s": clean(clock.offset_s),
-        "confidence": clock.confidence,
-        "method": clock.method,
-        "evidence": clock.evidence,
-        "applied_s": clean(clock.applied_s),
-        "joined": clock.joined,
-    }
-
-
-def _verdict(verdict: Verdict, rule: Rule) -> dict[str, Any]:
-    return {
-        "rule": verdict.rule,
-        "topic": rule.topic,
-        "title": verdict.title,
-        "status": verdict.status.value,
-        "severity": verdict.severity.value,
-        "summary": verdict.summary,
-        "reason": verdict.reason,
-        "evidence": _plain(verdict.evidence),
-        "thresholds": _plain(verdict.thresholds),
-        "changed": sorted(n for n, v in verdict.thresholds.items() if v != rule.thresholds.get(n)),
-        "where": _plain(verdict.where),
-        "lost_gpu_h": clean(verdict.lost_gpu_h),
-        "margin": clean(verdict.margin),
-        "caused_by": verdict.caused_by,
-        "remedy": verdict.remedy,
-        "refuted_by": rule.refuted_by,
-        "why": rule.why,
-    }
-
-
-def _suppression(one: Applied) -> dict[str, Any]:
-    return {**one.entry.model_dump(mode="json"), "state": one.state}
-
-
-def _plain(value: Any) -> Any:
-    """Containers and scalars of any library as JSON's own."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
-    if getattr(value, "ndim", None):  # an array or a column
-        return _plain(value.tolist())
-    return clean(value)
+def read_document(path: Path) -> Document:
+    """The document in a diagnosis.json of this version. Raises InputError where it is none."""
+    try:
+        return _adapter().validate_json(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path}: is no diagnosis as gpudiag {__version__} writes it.") from error

@@ -5,12 +5,11 @@ Format and escapes: docs.github.com, "Workflow commands for GitHub Actions".
 
 from __future__ import annotations
 
-from typing import Any
-
-from gpudiag.faults import fault_sentence
-from gpudiag.report.document import Document
+from gpudiag.faults import Fault
+from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import plural, safe
 from gpudiag.report.suppressed import suppression_notes
+from gpudiag.rules.engine import Status
 
 COMMANDS = {"critical": "error", "warning": "warning", "info": "notice"}
 
@@ -19,26 +18,26 @@ def github_annotations(document: Document) -> str:
     """One line a finding, after one with the verdict, and a warning for each fault of gpudiag itself; open checks are
     counted, ended suppressions said.
     """
-    head, counts = document["headline"], document["headline"]["counts"]
-    lines = [_line("notice", f"gpudiag: {document['run']['name']}", head["verdict"])]
-    lines += [_finding(verdict) for verdict in document["verdicts"] if verdict["status"] == "FOUND"]
-    lines += [_failed(one) for one in document["errors"]]
+    head, counts = document.headline, document.headline.counts
+    lines = [_line("notice", f"gpudiag: {document.run.name}", head.verdict)]
+    lines += [_finding(verdict) for verdict in document.findings]
+    lines += [_failed(one) for one in document.errors]
     lines += [_line("notice", "gpudiag: suppression", note) for note in suppression_notes(document)]
-    if counts["not_assessed"]:
-        rules = ", ".join(v["rule"] for v in document["verdicts"] if v["status"] == "NOT_ASSESSED")
-        said = f"{plural(counts['not_assessed'], 'check')} had not the data: {rules}"
+    if counts.not_assessed:
+        rules = ", ".join(v.rule for v in document.of_status(Status.NOT_ASSESSED))
+        said = f"{plural(counts.not_assessed, 'check')} had not the data: {rules}"
         lines.append(_line("notice", "gpudiag: not assessed", said))
     return "\n".join(lines) + "\n"
 
 
-def _finding(verdict: dict[str, Any]) -> str:
-    todo = f"\nWhat to do: {verdict['remedy']}" if verdict["remedy"] else ""
-    title = f"gpudiag {verdict['rule']}: {verdict['title']}"
-    return _line(COMMANDS[verdict["severity"]], title, f"{verdict['summary'] or verdict['title']}{todo}")
+def _finding(verdict: VerdictEntry) -> str:
+    todo = f"\nWhat to do: {verdict.remedy}" if verdict.remedy else ""
+    title = f"gpudiag {verdict.rule}: {verdict.title}"
+    return _line(COMMANDS[verdict.severity.value], title, f"{verdict.summary or verdict.title}{todo}")
 
 
-def _failed(one: dict[str, Any]) -> str:
-    return _line("warning", f"gpudiag ERROR: {one['part']}", fault_sentence(one))
+def _failed(one: Fault) -> str:
+    return _line("warning", f"gpudiag ERROR: {one.part}", str(one))
 
 
 def _line(command: str, title: str, message: str) -> str:

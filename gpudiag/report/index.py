@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from gpudiag import __version__
 from gpudiag.errors import InputError
 from gpudiag.report import fragments, pages
 from gpudiag.report.blocks import Block, Cell, Chip, Number, Table
+from gpudiag.report.document import Document, LedgerEntry, Level
 from gpudiag.report.format import plural, quantity, safe
 from gpudiag.report.html import TEMPLATES, page_style
 from gpudiag.report.markdown import inline
 from gpudiag.report.notebooks import DOCUMENT
 from gpudiag.report.shown import shown_as
 from gpudiag.shown import Shown
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 ORDER = ("failed", "critical", "warning", "unknown", "info", "clear")
 WITHOUT_WORK = ("idle_no_trial", "startup_only", "tail_only", "stalled")
@@ -113,6 +118,47 @@ class Index(Shown):
         return [folder / "index.html", folder / "index.md"]
 
 
+@dataclass(frozen=True)
+class KeptRun:
+    """What a run is called in its diagnosis.json."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class KeptHeadline:
+    """Level and line of a diagnosis."""
+
+    level: Level
+    verdict: str
+
+
+@dataclass(frozen=True)
+class KeptVerdict:
+    """What became of one check."""
+
+    status: str
+    title: str
+
+
+@dataclass(frozen=True)
+class KeptDiagnosis:
+    """As much of a diagnosis.json as the index shows: it may be of an older gpudiag."""
+
+    schema: str
+    run: KeptRun
+    headline: KeptHeadline
+    ledger: LedgerEntry | None
+    verdicts: tuple[KeptVerdict, ...]
+
+
+@cache
+def _adapter() -> TypeAdapter[KeptDiagnosis]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(KeptDiagnosis)
+
+
 def _is_diagnosis(path: Path) -> bool:
     """Ours, and not another tool's file of that name."""
     try:
@@ -123,25 +169,27 @@ def _is_diagnosis(path: Path) -> bool:
 
 
 def read_row(folder: Path, link: str) -> Row:
-    """The row of one report from its diagnosis.json."""
-    document = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"))
+    """The row of one report from its diagnosis.json. Raises InputError where that is damaged."""
+    path = folder / DOCUMENT
+    try:
+        document = _adapter().validate_json(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path}: is no diagnosis as gpudiag writes it; make the report again.") from error
     return row_of(document, link)
 
 
-def row_of(document: Mapping[str, Any], folder: str) -> Row:
+def row_of(document: Document | KeptDiagnosis, folder: str) -> Row:
     """The row of one diagnosis."""
-    head, ledger = document["headline"], document["ledger"]
-    cells = ledger["cells"] if ledger else []
-    lost = sum(cell["gpu_s"] for cell in cells if cell["cell"] in WITHOUT_WORK)
-    found = [verdict for verdict in document["verdicts"] if verdict["status"] == "FOUND"]
+    head, ledger = document.headline, document.ledger
+    seconds = ledger.seconds() if ledger else {}
     return Row(
-        name=safe(document["run"]["name"]),
+        name=safe(document.run.name),
         folder=folder,
-        level=head["level"],
-        verdict=safe(head["verdict"]),
-        gpu_h=ledger["total_gpu_s"] / 3600 if ledger else None,
-        lost_gpu_h=lost / 3600 if ledger else None,
-        finding=safe(found[0]["title"]) if found else "",
+        level=head.level,
+        verdict=safe(head.verdict),
+        gpu_h=ledger.total_gpu_s / 3600 if ledger else None,
+        lost_gpu_h=sum(seconds.get(cell, 0.0) for cell in WITHOUT_WORK) / 3600 if ledger else None,
+        finding=safe(next((v.title for v in document.verdicts if v.status == "FOUND"), "")),
     )
 
 

@@ -3,46 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+
+from gpudiag.run_tables import InputRecord, StudyRecord
 
 
-def lines(entry: Mapping[str, Any]) -> list[str]:
-    """The lines for one entry of the inspect document."""
-    path = entry["path"]
-    if entry["error"] is not None:
+def lines(entry: InputRecord) -> list[str]:
+    """The lines for one input."""
+    path = entry.path
+    if entry.error is not None:
         # What a file could have been is said where it is named alone; a folder's listing stays short.
-        reason = re.sub(
-            r"; expected .*; its first line", "; its first line", str(entry["error"]).removeprefix(f"{path}: ")
-        )
+        reason = re.sub(r"; expected .*; its first line", "; its first line", entry.error.removeprefix(f"{path}: "))
         return [f"{path}: not read: {reason}"]
-    parts = [entry["reader"], f"{entry['rows']:,} rows".replace(",", " ")]
-    if entry["gpus"]:
-        parts.append(f"{len(entry['gpus'])} GPU" + ("s" if len(entry["gpus"]) > 1 else ""))
-    if entry["start"] and entry["end"]:
-        parts.append(_span(entry["start"], entry["end"]))
-    if entry["median_period_s"]:
-        parts.append(f"every {entry['median_period_s']:g} s")
+    parts = [entry.reader, f"{entry.rows:,} rows".replace(",", " ")]
+    if entry.gpus:
+        parts.append(f"{len(entry.gpus)} GPU" + ("s" if len(entry.gpus) > 1 else ""))
+    if entry.start and entry.end:
+        parts.append(_span(entry.start, entry.end))
+    if entry.median_period_s:
+        parts.append(f"every {entry.median_period_s:g} s")
     out = [f"{path}: " + ", ".join(parts)]
-    out += [f"    study {study['name']}: {_study(study)}" for study in entry["studies"]]
-    for problem in entry["problems"]:
-        where = f", first at line {problem['line']}" if problem["line"] is not None else ""
-        example = f" ({problem['example']})" if problem["example"] else ""
-        out.append(f"    {problem['count']} x {problem['kind']}{where}{example}")
-    out += [f"    note: {note}" for note in entry["notes"]]
+    out += [f"    study {study.name}: {_study(study)}" for study in entry.studies]
+    for problem in entry.problems:
+        where = f", first at line {problem.line}" if problem.line is not None else ""
+        example = f" ({problem.example})" if problem.example else ""
+        out.append(f"    {problem.count} x {problem.kind}{where}{example}")
+    out += [f"    note: {note}" for note in entry.notes]
     return out
 
 
-def _study(study: Mapping[str, Any]) -> str:
-    states = " ".join(f"{state} {n}" for state, n in study["states"].items()) or "no trials"
-    directions = ", ".join(d.lower() for d in study["directions"])
-    reports = f", {study['reports']} reports" if study["reports"] else ""
+def _study(study: StudyRecord) -> str:
+    states = " ".join(f"{state} {n}" for state, n in study.states.items()) or "no trials"
+    directions = ", ".join(d.lower() for d in study.directions)
+    reports = f", {study.reports} reports" if study.reports else ""
     parts = [states + reports, directions]
-    if study["start"] and study["end"]:
-        parts.append(_span(study["start"], study["end"]))
-    if study["max_concurrent"]:
-        parts.append(f"at most {study['max_concurrent']} at once")
+    if study.start and study.end:
+        parts.append(_span(study.start, study.end))
+    if study.max_concurrent:
+        parts.append(f"at most {study.max_concurrent} at once")
     return "; ".join(part for part in parts if part)
 
 

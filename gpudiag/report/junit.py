@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from xml.etree import ElementTree
 
-from gpudiag.report.document import Document
+from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import safe
+from gpudiag.rules.engine import Status
 
 LEVELS = ("critical", "warning", "info")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -20,7 +20,7 @@ def junit_xml(document: Document, fail_on: str = "never") -> str:
     ones go into the case's output. A check that failed by a fault of gpudiag is an error. What could not be assessed,
     does not apply or is suppressed is skipped with the reason.
     """
-    cases = [_case(verdict, fail_on) for verdict in document["verdicts"]]
+    cases = [_case(verdict, fail_on) for verdict in document.verdicts]
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
@@ -29,41 +29,40 @@ def junit_xml(document: Document, fail_on: str = "never") -> str:
         "time": "0",
     }
     root = ElementTree.Element("testsuites", {"name": "gpudiag", **counts})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": _text(document["run"]["name"]), **counts})
-    if document["run"]["start"]:
-        suite.set("timestamp", document["run"]["start"][:19])
+    suite = ElementTree.SubElement(root, "testsuite", {"name": _text(document.run.name), **counts})
+    if document.run.start:
+        suite.set("timestamp", document.run.start[:19])
     facts = ElementTree.SubElement(suite, "properties")
-    for name, value in (("gpudiag", document["version"]), ("verdict", document["headline"]["verdict"])):
+    for name, value in (("gpudiag", document.version), ("verdict", document.headline.verdict)):
         ElementTree.SubElement(facts, "property", {"name": name, "value": _text(value)})
     suite.extend(cases)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _case(verdict: dict[str, Any], fail_on: str) -> ElementTree.Element:
-    named = {"classname": f"gpudiag.{verdict['topic']}", "name": _text(f"{verdict['rule']}: {verdict['title']}")}
+def _case(verdict: VerdictEntry, fail_on: str) -> ElementTree.Element:
+    named = {"classname": f"gpudiag.{verdict.topic}", "name": _text(f"{verdict.rule}: {verdict.title}")}
     case = ElementTree.Element("testcase", {**named, "time": "0"})
-    if verdict["status"] == "FOUND":
-        level = verdict["severity"]
+    if verdict.status is Status.FOUND:
+        level = verdict.severity.value
         lines = [
-            verdict["summary"],
-            f"What to do: {verdict['remedy']}",
-            f"Would be refuted by: {verdict['refuted_by']}",
+            verdict.summary,
+            f"What to do: {verdict.remedy}",
+            f"Would be refuted by: {verdict.refuted_by}",
         ]
         words = _text("\n".join(line for line in lines if not line.endswith(": ")))
         if fail_on == "never" or LEVELS.index(level) <= LEVELS.index(fail_on):
-            failure = {"message": _text(verdict["summary"] or verdict["title"]), "type": level}
+            failure = {"message": _text(verdict.summary or verdict.title), "type": level}
             ElementTree.SubElement(case, "failure", failure).text = words
         else:
             ElementTree.SubElement(case, "system-out").text = f"{level}: {words}"
-    elif verdict["status"] == "ERROR":
-        said = _text(f"{verdict['reason']} {verdict['remedy']}")
+    elif verdict.status is Status.ERROR:
+        said = _text(f"{verdict.reason} {verdict.remedy}")
         ElementTree.SubElement(case, "error", {"message": said, "type": "gpudiag"}).text = said
-    elif verdict["status"] != "CLEAR":
-        kinds = {"NOT_ASSESSED": "not assessed", "NOT_APPLICABLE": "not applicable", "SUPPRESSED": "suppressed"}
-        remedy = f" {verdict['remedy']}" if verdict["status"] == "NOT_ASSESSED" else ""
-        said = f"{kinds[verdict['status']]}: {verdict['reason']}{remedy}"
-        ElementTree.SubElement(case, "skipped", {"message": _text(said)})
+    elif verdict.status is not Status.CLEAR:
+        said = verdict.status.value.lower().replace("_", " ")
+        remedy = f" {verdict.remedy}" if verdict.status is Status.NOT_ASSESSED else ""
+        ElementTree.SubElement(case, "skipped", {"message": _text(f"{said}: {verdict.reason}{remedy}")})
     return case
 
 

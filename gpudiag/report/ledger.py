@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
-from gpudiag.report.document import Document
+from gpudiag.report.document import Document, LedgerEntry, NotMeasured
 from gpudiag.report.format import UNKNOWN, named, quantity, safe, share
 
 CELLS = {
@@ -27,15 +26,15 @@ ALONE = {"idle_no_trial": ("idle", "10 % utilization or less")}
 
 def ledger(document: Document) -> list[Block]:
     """Every GPU-second of the run in one cell, and from 100 % to the mean utilization."""
-    held = document["ledger"]
+    held = document.ledger
     if held is None:
-        gap = document["not_measured"].get("ledger", {"reason": "The ledger was not measured.", "remedy": ""})
-        return [Note(safe(f"{gap['reason']} {gap['remedy']}").strip(), "unknown"), *costs(document)]
-    facts = {name: fact["value"] for name, fact in document["measures"]["ledger"].items()}
+        gap = document.not_measured.get("ledger", NotMeasured("The ledger was not measured.", ""))
+        return [Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown"), *costs(document)]
+    facts = document.values("ledger")
     when = "from the first trial to the last" if facts["has_trials"] else "over the whole record"
     tiles = Tiles(
         (
-            ("in the ledger, every second once", quantity(held["total_gpu_s"] / 3600, "GPU-h")),
+            ("in the ledger, every second once", quantity(held.total_gpu_s / 3600, "GPU-h")),
             ("of it observed", quantity(facts["coverage_pct"], "%")),
             (f"mean utilization {when}", quantity(facts["mean_util_pct"], "%")),
         )
@@ -44,12 +43,12 @@ def ledger(document: Document) -> list[Block]:
     return [*blocks, *costs(document)]
 
 
-def _cells(held: Mapping[str, Any], *, has_trials: bool) -> Table:
+def _cells(held: LedgerEntry, *, has_trials: bool) -> Table:
     """A row a cell that holds time, GPU-hours per GPU and in total."""
-    gpus = list(dict.fromkeys(row["gpu"] for row in held["cells"]))
+    gpus = list(dict.fromkeys(row.gpu for row in held.cells))
     by_cell: dict[str, dict[str, float]] = {}
-    for row in held["cells"]:
-        by_cell.setdefault(row["cell"], {})[row["gpu"]] = row["gpu_s"]
+    for row in held.cells:
+        by_cell.setdefault(row.cell, {})[row.gpu] = row.gpu_s
     words = CELLS if has_trials else {**CELLS, **ALONE}
     single = [f"GPU {gpu}" for gpu in gpus] if 1 < len(gpus) <= 8 else []
     rows: list[tuple[Cell, ...]] = [
@@ -57,7 +56,7 @@ def _cells(held: Mapping[str, Any], *, has_trials: bool) -> Table:
             name,
             *(Number(quantity(by_cell[cell][gpu] / 3600, "GPU-h", exact=True)) for gpu in gpus if single),
             Number(quantity(sum(by_cell[cell].values()) / 3600, "GPU-h", exact=True)),
-            Number(share(100 * sum(by_cell[cell].values()) / held["total_gpu_s"], exact=True)),
+            Number(share(100 * sum(by_cell[cell].values()) / held.total_gpu_s, exact=True)),
             meaning,
         )
         for cell, (name, meaning) in words.items()
@@ -69,20 +68,20 @@ def _cells(held: Mapping[str, Any], *, has_trials: bool) -> Table:
 
 def costs(document: Document) -> list[Block]:
     """Slot time and GPU time by outcome, and what start-up really costs."""
-    held = document["costs"]
+    held = document.costs
     if held is None:
         return []
     rows = tuple(
         (
-            row["outcome"],
-            Number("" if row["n_trials"] is None else named("n", row["n_trials"])),
-            Number(named("slot_h", None if row["slot_s"] is None else row["slot_s"] / 3600, exact=True)),
-            Number(named("gpu_h", None if row["gpu_s"] is None else row["gpu_s"] / 3600, exact=True)),
-            Number(named("energy_kwh", row["energy_kwh"], exact=True)),
-            Number(UNKNOWN if row["cost"] is None else f"{row['cost']:,.2f} {held['currency']}"),
+            row.outcome,
+            Number("" if row.n_trials is None else named("n", row.n_trials)),
+            Number(named("slot_h", None if row.slot_s is None else row.slot_s / 3600, exact=True)),
+            Number(named("gpu_h", None if row.gpu_s is None else row.gpu_s / 3600, exact=True)),
+            Number(named("energy_kwh", row.energy_kwh, exact=True)),
+            Number(UNKNOWN if row.cost is None else f"{row.cost:,.2f} {held.currency}"),
         )
-        for row in held["outcomes"]
-        if row["slot_s"] or row["gpu_s"]
+        for row in held.outcomes
+        if row.slot_s or row.gpu_s
     )
     columns = ("Outcome", "Trials", "Slot time", "GPU time", "Energy", "Cost")
     kept = [i for i in range(len(columns)) if i < 2 or any(_text(row[i]) != UNKNOWN for row in rows)]
@@ -101,11 +100,11 @@ def _text(cell: Any) -> str:
 
 def _startup(document: Document) -> list[Block]:
     """Start-ups that overlap hide each other: the share of slot time is not a share of GPU time."""
-    facts = {name: fact["value"] for name, fact in document["measures"]["costs"].items()}
+    facts = document.values("costs")
     f, law, k = facts["startup_share_pct"], facts["startup_law_pct"], facts["parallel"]
     if f is None or law is None or k is None:
         return []
-    seen = _startup_only(document["ledger"])
+    seen = _startup_only(document.ledger)
     measured = f" The ledger above shows {share(seen)}." if seen is not None else ""
     text = (
         f"Start-up took {share(f)} of the slot time ({named('startup_median_s', facts['startup_median_s'])} at the "
@@ -116,8 +115,7 @@ def _startup(document: Document) -> list[Block]:
     return [Note(text)]
 
 
-def _startup_only(held: Mapping[str, Any] | None) -> float | None:
-    if held is None or not held["total_gpu_s"]:
+def _startup_only(held: LedgerEntry | None) -> float | None:
+    if held is None or not held.total_gpu_s:
         return None
-    alone = sum(row["gpu_s"] for row in held["cells"] if row["cell"] == "startup_only")
-    return 100 * alone / float(held["total_gpu_s"])
+    return 100 * held.seconds().get("startup_only", 0.0) / held.total_gpu_s

@@ -33,7 +33,7 @@ class MarkdownPage:
     images: Mapping[str, bytes]
 
 
-def filled(name: str, show: Show) -> NotebookNode:
+def filled(name: str, show: Show[Any]) -> NotebookNode:
     """The shipped notebook with the sections that its cells show, as execution would leave it."""
     import nbformat
 

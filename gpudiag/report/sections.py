@@ -5,8 +5,7 @@ A section whose data are missing is one line that says what would fill it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from gpudiag.faults import REPORT
 from gpudiag.report.advice import advice
@@ -24,13 +23,14 @@ from gpudiag.report.blocks import (
     Table,
 )
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
-from gpudiag.report.document import Document, of_status
+from gpudiag.report.document import Document, GpuEntry, VerdictEntry
 from gpudiag.report.evidence import pairs
 from gpudiag.report.format import label, length, named, plural, quantity, span, zone
 from gpudiag.report.ledger import ledger
 from gpudiag.report.origin import data_quality, limits, provenance
 from gpudiag.report.suppressed import suppression_notes
 from gpudiag.report.topics import memory, parallelism, timeline, trials, utilization
+from gpudiag.rules.engine import Status
 
 Section = Callable[[Document], list[Block]]
 
@@ -40,15 +40,15 @@ NO_FINDINGS = "No check found anything. The table of all checks says which were 
 
 def masthead(document: Document) -> list[Block]:
     """Which run this is about."""
-    run = document["run"]
-    facts = [("GPUs", _boards(run["gpus"])), ("Trials", f"{run['n_trials']:,}" if run["n_trials"] else "none given")]
-    if run["start"]:
-        when = span(run["start"], run["end"], zone(run["timezone"]))
-        facts += [("From", f"{when} ({run['timezone']})"), ("Lasted", length(run["start"], run["end"]))]
-    return [Masthead(run["name"], tuple(facts))]
+    run = document.run
+    facts = [("GPUs", _boards(run.gpus)), ("Trials", f"{run.n_trials:,}" if run.n_trials else "none given")]
+    if run.start and run.end:
+        when = span(run.start, run.end, zone(run.timezone))
+        facts += [("From", f"{when} ({run.timezone})"), ("Lasted", length(run.start, run.end))]
+    return [Masthead(run.name, tuple(facts))]
 
 
-def _boards(gpus: list[dict[str, Any]]) -> str:
+def _boards(gpus: Sequence[GpuEntry]) -> str:
     """'2 x NVIDIA A100, 80 GiB'; the same boards counted together."""
     if not gpus:
         return "no telemetry given"
@@ -62,80 +62,77 @@ def _boards(gpus: list[dict[str, Any]]) -> str:
 
 def verdict(document: Document) -> list[Block]:
     """The headline and how the checks came out."""
-    head = document["headline"]
-    counts = head["counts"]
-    kinds = (("critical", "critical"), ("warning", "warning"), ("info", "info"), ("clear", "clear"),
-             ("error", "error"), ("unknown", "not_assessed"), ("none", "not_applicable"))  # fmt: skip
+    head = document.headline
+    counts = head.counts
+    kinds = (("critical", counts.critical), ("warning", counts.warning), ("info", counts.info),
+             ("clear", counts.clear), ("error", counts.error), ("unknown", counts.not_assessed),
+             ("none", counts.not_applicable))  # fmt: skip
     nouns = {"warning": "warnings", "info": "notes", "error": "ERRORs"}
-    chips = [
-        Chip(level, plural(counts[key], NAMES[level], nouns.get(level, NAMES[level])))
-        for level, key in kinds
-        if counts[key]
-    ]
-    if counts["suppressed"]:
-        chips.append(Chip("none", f"{counts['suppressed']} suppressed"))
-    said = [*zip(QUESTIONS, head["sentences"], strict=True)]
+    chips = [Chip(level, plural(n, NAMES[level], nouns.get(level, NAMES[level]))) for level, n in kinds if n]
+    if counts.suppressed:
+        chips.append(Chip("none", f"{counts.suppressed} suppressed"))
+    said = [*zip(QUESTIONS, head.sentences, strict=True)]
     if limit := bottleneck_sentence(document):
         said.insert(1, (QUESTION, limit))
-    return [Banner(head["level"], head["verdict"], tuple(said), tuple(chips))]
+    return [Banner(head.level, head.verdict, tuple(said), tuple(chips))]
 
 
 def findings(document: Document) -> list[Block]:
     """What was found, with evidence and advice, what costs most first."""
-    found = of_status(document, "FOUND")
+    found = document.findings
     if not found:
-        return [Note(NO_FINDINGS, "clear" if document["verdicts"] else "")]
-    shown = {verdict["rule"] for verdict in found}
-    return [_finding(document, v, found) for v in found if v["caused_by"] not in shown]
+        return [Note(NO_FINDINGS, "clear" if document.verdicts else "")]
+    shown = {verdict.rule for verdict in found}
+    return [_finding(document, v, found) for v in found if v.caused_by not in shown]
 
 
-def _finding(document: Document, verdict: dict[str, Any], found: list[dict[str, Any]]) -> Finding:
+def _finding(document: Document, verdict: VerdictEntry, found: list[VerdictEntry]) -> Finding:
     """A card; the findings that are symptoms of it are on it. What its rule says goes after what is recommended."""
-    one = recommended(document, verdict["rule"])
-    told = one is not None and one == recommended(document, str(verdict["caused_by"]))  # its cause has said it
-    own = "" if told else answer(document, verdict["rule"])
+    one = recommended(document, verdict.rule)
+    told = one is not None and one == recommended(document, verdict.caused_by)  # its cause has said it
+    own = "" if told else answer(document, verdict.rule)
     return Finding(
-        id=verdict["rule"],
-        level=verdict["severity"],
-        title=verdict["title"],
-        summary=verdict["summary"],
-        cost=f"cost {quantity(verdict['lost_gpu_h'], 'GPU-h')}" if verdict["lost_gpu_h"] else "",
-        facts=(*pairs(verdict["where"]), *pairs(verdict["evidence"])),
+        id=verdict.rule,
+        level=verdict.severity.value,
+        title=verdict.title,
+        summary=verdict.summary,
+        cost=f"cost {quantity(verdict.lost_gpu_h, 'GPU-h')}" if verdict.lost_gpu_h else "",
+        facts=(*pairs(verdict.where), *pairs(verdict.evidence)),
         limits=tuple(limits(verdict)),
-        advice=f"{own}. {verdict['remedy']}".strip() if own else verdict["remedy"],
-        refuted_by=verdict["refuted_by"],
-        why=verdict["why"],
-        symptoms=tuple(_finding(document, v, found) for v in found if v["caused_by"] == verdict["rule"]),
+        advice=f"{own}. {verdict.remedy}".strip() if own else verdict.remedy,
+        refuted_by=verdict.refuted_by,
+        why=verdict.why,
+        symptoms=tuple(_finding(document, v, found) for v in found if v.caused_by == verdict.rule),
     )
 
 
 def checks(document: Document) -> list[Block]:
     """Every check: what was found, what could not be assessed and why, and, folded, what gave no cause."""
-    if not document["verdicts"]:
+    if not document.verdicts:
         return [Note("No check was run.")]
-    found = of_status(document, "FOUND")
-    silenced, failed = of_status(document, "SUPPRESSED"), of_status(document, "ERROR")
+    found = document.findings
+    silenced, failed = document.of_status(Status.SUPPRESSED), document.of_status(Status.ERROR)
     told = (_results([*found, *failed, *silenced]), _open(document))
     blocks: list[Block] = [table for table in told if table.rows]
     blocks += [Note(REPORT, "error")] if failed else []
     blocks += [Note(text) for text in suppression_notes(document)]
-    clear, absent = of_status(document, "CLEAR"), of_status(document, "NOT_APPLICABLE")
+    clear, absent = document.of_status(Status.CLEAR), document.of_status(Status.NOT_APPLICABLE)
     if clear or absent:
         summary = f"{plural(len(clear), 'check')} clear, {len(absent)} not applicable"
         blocks.append(Folded(summary, (_results([*clear, *absent]),)))
     return blocks
 
 
-def _results(verdicts: list[dict[str, Any]]) -> Table:
-    rows = tuple((_status(v), Named(v["title"], v["rule"]), _said(v)) for v in verdicts)
+def _results(verdicts: list[VerdictEntry]) -> Table:
+    rows = tuple((_status(v), Named(v.title, v.rule), _said(v)) for v in verdicts)
     return Table(("Result", "Fault looked for", "What the data say"), rows)
 
 
-def unassessed(document: Document) -> dict[str, list[dict[str, Any]]]:
+def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
     """The verdicts that could not be assessed, by their reason; the reason of most checks first."""
-    reasons: dict[str, list[dict[str, Any]]] = {}
-    for verdict in of_status(document, "NOT_ASSESSED"):
-        reasons.setdefault(verdict["reason"], []).append(verdict)
+    reasons: dict[str, list[VerdictEntry]] = {}
+    for verdict in document.of_status(Status.NOT_ASSESSED):
+        reasons.setdefault(verdict.reason, []).append(verdict)
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
@@ -145,30 +142,30 @@ def _open(document: Document) -> Table:
         (
             Chip("unknown", plural(len(verdicts), "check")),
             reason,
-            " ".join(dict.fromkeys(v["remedy"] for v in verdicts if v["remedy"])) or "–",
-            ", ".join(f"`{v['rule']}`" for v in verdicts),
+            " ".join(dict.fromkeys(v.remedy for v in verdicts if v.remedy)) or "–",
+            ", ".join(f"`{v.rule}`" for v in verdicts),
         )
         for reason, verdicts in unassessed(document).items()
     )
     return Table(("Not assessed", "Why not", "What would tell", "Checks"), rows)
 
 
-def _said(verdict: dict[str, Any]) -> str:
+def _said(verdict: VerdictEntry) -> str:
     """What was found, why not, or that it is within its limits."""
-    if verdict["status"] == "SUPPRESSED":
-        return f"{verdict['summary']} Suppressed: {verdict['reason']}"
-    return str(verdict["summary"] or verdict["reason"] or _passed(verdict))
+    if verdict.status is Status.SUPPRESSED:
+        return f"{verdict.summary} Suppressed: {verdict.reason}"
+    return verdict.summary or verdict.reason or _passed(verdict)
 
 
-def _status(verdict: dict[str, Any]) -> Chip:
-    if verdict["status"] == "SUPPRESSED":
+def _status(verdict: VerdictEntry) -> Chip:
+    if verdict.status is Status.SUPPRESSED:
         return Chip("none", "suppressed")
-    levels = {"CLEAR": "clear", "NOT_APPLICABLE": "none", "ERROR": "error"}
-    return Chip(levels.get(verdict["status"], verdict["severity"]))
+    levels = {Status.CLEAR: "clear", Status.NOT_APPLICABLE: "none", Status.ERROR: "error"}
+    return Chip(levels.get(verdict.status, verdict.severity.value))
 
 
-def _passed(verdict: dict[str, Any]) -> str:
-    limits = ", ".join(f"{label(name)} {named(name, value)}" for name, value in verdict["thresholds"].items())
+def _passed(verdict: VerdictEntry) -> str:
+    limits = ", ".join(f"{label(name)} {named(name, value)}" for name, value in verdict.thresholds.items())
     return f"Within its limits ({limits})." if limits else "Nothing found."
 
 

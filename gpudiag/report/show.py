@@ -6,14 +6,12 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gpudiag.faults import Fault, attempt
 from gpudiag.faults import strict as strictly
 from gpudiag.report import fragments, markdown
 from gpudiag.report.blocks import Block, Figure, Note
-from gpudiag.report.document import Document
-from gpudiag.report.sections import SECTIONS, Section
 
 if TYPE_CHECKING:
     from gpudiag.plots import Picture
@@ -21,21 +19,22 @@ if TYPE_CHECKING:
 MAX_SVG_CHARS = 400_000
 """A picture that is larger as SVG is embedded as PNG, so that a report stays small."""
 
+D = TypeVar("D")
 Draw = Callable[[str], "Picture | None"]
 Output = tuple[dict[str, str], dict[str, Any]]
 """Data by MIME type, and metadata: one output of a notebook cell."""
 
 
 @dataclass(frozen=True, eq=False)
-class Show:
+class Show(Generic[D]):
     """One attribute a section; ``dir()`` lists them in the order of a report. What is left out shows nothing.
 
     A section that fails by a fault of gpudiag is a note that says so; with ``strict`` it raises.
     """
 
-    document: Document = field(repr=False)
+    document: D = field(repr=False)
     draw: Draw = field(repr=False)
-    sections: Mapping[str, Section] = field(default_factory=lambda: SECTIONS, repr=False)
+    sections: Mapping[str, Callable[[D], list[Block]]] = field(repr=False)
     left_out: frozenset[str] = field(default=frozenset(), repr=False)
     strict: bool | None = field(default=None, repr=False)
 

@@ -9,10 +9,10 @@ from gpudiag.report.format import safe
 def suppression_notes(document: Document) -> list[str]:
     """A sentence for each entry of gpudiag.toml that ended or that suppresses nothing."""
     out = []
-    for entry in document["suppressions"]:
-        named = f"`{entry['rule']}` ({safe(entry['reason'])})"
-        if entry["state"] == "expired":
-            out.append(f"The suppression of {named} ended on {entry['until']}: the rule counts again.")
-        elif entry["state"] == "unused":
+    for entry in document.suppressions:
+        named = f"`{entry.rule}` ({safe(entry.reason)})"
+        if entry.state == "expired":
+            out.append(f"The suppression of {named} ended on {entry.until}: the rule counts again.")
+        elif entry.state == "unused":
             out.append(f"The suppression of {named} has nothing to suppress: remove it from gpudiag.toml.")
     return out

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
 from gpudiag.report.bottleneck import bottleneck
-from gpudiag.report.document import Document
+from gpudiag.report.document import Document, NotMeasured
 from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe, share
 from gpudiag.schema import STATES
 
@@ -64,7 +64,7 @@ MEMORY: Columns = (
 
 def trials(document: Document) -> list[Block]:
     """What became of the trials, how long they took, and how much was pruned."""
-    facts = _facts(document, "trials")
+    facts = document.values("trials")
     if not facts:
         return [_missing(document, "trials")]
     blocks: list[Block] = [_tiles(facts, *OUTCOMES)]
@@ -89,7 +89,7 @@ def _outcome(facts: dict[str, Any], state: str) -> tuple[str | Number, ...]:
 
 
 def _pruning(document: Document) -> list[Block]:
-    facts = _facts(document, "pruning")
+    facts = document.values("pruning")
     if not facts.get("n_pruned"):
         return []
     bases = (("of_all", "all trials"), ("of_finished", "finished trials"), ("of_decided", "COMPLETE and PRUNED"))
@@ -105,12 +105,12 @@ def _pruning(document: Document) -> list[Block]:
 
 def timeline(document: Document) -> list[Block]:
     """Nothing but its picture; without trials, what would draw it."""
-    return [Figure("timeline") if _facts(document, "parallelism") else _missing(document, "parallelism")]
+    return [Figure("timeline") if document.values("parallelism") else _missing(document, "parallelism")]
 
 
 def parallelism(document: Document) -> list[Block]:
     """How many trials ran at once, against what was asked for."""
-    facts = _facts(document, "parallelism")
+    facts = document.values("parallelism")
     if not facts:
         return [_missing(document, "parallelism")]
     tiles = _all_slots(_tiles(facts, *AT_ONCE), facts)
@@ -159,10 +159,10 @@ def utilization(document: Document) -> list[Block]:
 
 def _room(document: Document) -> list[Block]:
     """What this run's utilization leaves to gain at most; nothing where it is unknown."""
-    busy = document["advice"]["busy_pct"]
+    busy = document.advice.busy_pct
     if not busy:
         return []
-    when = "while trials ran" if _facts(document, "ledger").get("has_trials") else "over the whole record"
+    when = "while trials ran" if document.values("ledger").get("has_trials") else "over the whole record"
     most = 100 / busy
     text = (
         f"Mean utilization {when} was {share(busy)}: the same work on the GPU cannot be done more than "
@@ -195,14 +195,10 @@ def _tiles(facts: dict[str, Any], *wanted: tuple[str, str]) -> Tiles:
     return Tiles(tuple(item for item in items if item[1] != UNKNOWN))
 
 
-def _facts(document: Document, topic: str) -> dict[str, Any]:
-    return {name: fact["value"] for name, fact in document["measures"].get(topic, {}).items()}
-
-
 def _per_gpu(document: Document, topic: str) -> dict[str, dict[str, Any]]:
     """Facts named ``gpu.<gpu>.<name>`` as {gpu: {name: value}}."""
     out: dict[str, dict[str, Any]] = {}
-    for name, value in _facts(document, topic).items():
+    for name, value in document.values(topic).items():
         if name.startswith("gpu."):
             gpu, _, column = name.removeprefix("gpu.").rpartition(".")
             out.setdefault(gpu, {})[column] = value
@@ -210,5 +206,5 @@ def _per_gpu(document: Document, topic: str) -> dict[str, dict[str, Any]]:
 
 
 def _missing(document: Document, topic: str) -> Note:
-    gap = document["not_measured"].get(topic, {"reason": f"{topic} was not measured.", "remedy": ""})
-    return Note(safe(f"{gap['reason']} {gap['remedy']}").strip(), "unknown")
+    gap = document.not_measured.get(topic, NotMeasured(f"{topic} was not measured.", ""))
+    return Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -45,12 +45,15 @@ class _File(BaseModel):
     suppress: tuple[Suppression, ...] = ()
 
 
+SuppressionState = Literal["applied", "expired", "unused"]
+
+
 @dataclass(frozen=True)
 class Applied:
     """One suppression and what came of it for one run: ``applied``, ``expired``, or ``unused`` (nothing was found)."""
 
     entry: Suppression
-    state: str
+    state: SuppressionState
 
 
 def read_suppressions(path: str | Path, rule_ids: Iterable[str]) -> tuple[Suppression, ...]:
@@ -106,7 +109,7 @@ def _suppressed(verdict: Verdict, entry: Suppression) -> Verdict:
     return replace(verdict, status=Status.SUPPRESSED, reason=f"{entry.reason}{until}")
 
 
-def _state(entry: Suppression, today: date, silenced: set[str]) -> str:
+def _state(entry: Suppression, today: date, silenced: set[str]) -> SuppressionState:
     if entry.until is not None and entry.until < today:
         return "expired"
     return "applied" if entry.rule in silenced else "unused"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.advice.gains import Bounds
-from gpudiag.advice.ranking import Recommendation, rank
+from gpudiag.advice.ranking import rank
+from gpudiag.advice.recommendation import Recommendation
 from gpudiag.advice.remedy import Change, Gain, Proposal, Remedy
 
 BOUNDS = Bounds(busy_pct=50.0, trial_gpu_h=10.0)
@@ -14,7 +15,7 @@ def made(
 ) -> Recommendation:
     proposal = Proposal((Change("a", 1, 2, "a = 2"),), gain, "", verify_first=verify_first)
     remedy = Remedy(name, "made", name, (), tier, "minutes", "now", ("p",), ("c",), "r", "b", lambda now: proposal)
-    return Recommendation(remedy, proposal, rules, "")
+    return Recommendation.of(remedy, proposal, rules, "")
 
 
 def order(*given: Recommendation) -> list[str]:

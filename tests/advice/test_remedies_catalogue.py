@@ -17,6 +17,7 @@ FRAMEWORK = {
     "__init__",
     "capacity",
     "card",
+    "recommendation",
     "corrections",
     "engine",
     "export",

@@ -21,14 +21,14 @@ def test_studies_of_the_corpus(corpus: Path) -> None:
     most = []
     for reference in chosen:
         (record,) = inspect([corpus / "optuna" / "sqlite" / reference["file"]], timezone="UTC")
-        found = {study["name"]: study for study in record.studies}
+        found = {study.name: study for study in record.studies}
         assert set(found) == {study["name"] for study in reference["studies"]}
         for study in reference["studies"]:
             ours = found[study["name"]]
-            assert ours["states"] == study["states"]
-            assert ours["max_concurrent"] == study.get("max_concurrent_finished"), reference["file"]
+            assert ours.states == study["states"]
+            assert ours.max_concurrent == study.get("max_concurrent_finished"), reference["file"]
             if "first_start" in study:  # of trials with both stamps
-                assert ours["start"] is not None
-                assert pd.Timestamp(ours["start"]) <= pd.Timestamp(study["first_start"], tz="UTC")
-            most.append(ours["max_concurrent"])
+                assert ours.start is not None
+                assert pd.Timestamp(ours.start) <= pd.Timestamp(study["first_start"], tz="UTC")
+            most.append(ours.max_concurrent)
     assert max(number for number in most if number is not None) > 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpudiag.advice.remedy import Gain
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
 from gpudiag.report.advice import advice, gain
@@ -17,27 +18,27 @@ from gpudiag.run import Run
     ("interval", "text"),
     [
         (None, "–"),
-        ({"low": 1.0, "high": 1.19, "unit": "x"}, "1–1.2×"),
-        ({"low": 1.0, "high": 1.0, "unit": "x"}, "no speed-up"),
-        ({"low": 0.0, "high": 0.13, "unit": "GPU-h"}, "0–0.13 GPU-h"),
-        ({"low": -0.28, "high": 0.0, "unit": "GPU-h"}, "no speed-up, costs up to 0.28 GPU-h"),
+        (Gain(1.0, 1.19), "1–1.2×"),
+        (Gain(1.0, 1.0), "no speed-up"),
+        (Gain(0.0, 0.13, "GPU-h"), "0–0.13 GPU-h"),
+        (Gain(-0.28, 0.0, "GPU-h"), "no speed-up, costs up to 0.28 GPU-h"),
         (
-            {"low": -43.1, "high": 0.11, "unit": "GPU-h"},
+            Gain(-43.1, 0.11, "GPU-h"),
             "no speed-up, costs up to 43 GPU-h, or saves up to 0.11 GPU-h",
         ),
     ],
 )
-def test_gains_in_words(interval: dict[str, object] | None, text: str) -> None:
+def test_gains_in_words(interval: Gain | None, text: str) -> None:
     assert gain(interval) == text
 
 
 def test_nothing_to_do_is_one_line() -> None:
-    (note,) = advice(diagnose(Run()).to_dict())
+    (note,) = advice(diagnose(Run()).document)
     assert isinstance(note, Note) and note.text.startswith("Nothing needs to be changed")
 
 
 def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
-    document = diagnose(load_run(samples / "hpo-aggressive-pruning")).to_dict()
+    document = diagnose(load_run(samples / "hpo-aggressive-pruning")).document
     blocks = advice(document)
     (table,) = [block for block in blocks if isinstance(block, Table)]
     tiers = [str(row[2]).partition("tier ")[2][0] for row in table.rows]
@@ -49,4 +50,4 @@ def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     (card,) = [block for block in blocks if isinstance(block, Remedy) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]
     cards = [block.id for block in blocks if isinstance(block, Remedy)]
-    assert cards == [one["id"] for one in document["recommendations"] if "tier" in one]
+    assert cards == [one.id for one in document.recommendations]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from toyrun import with_only
 
+from gpudiag.advice.recommendation import Recommendation
+from gpudiag.advice.remedy import Change, Proposal, Remedy
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
 from gpudiag.measures.base import GIVE_TRIALS
+from gpudiag.report.document import CellEntry, Document, LedgerEntry
 from gpudiag.report.headline import headline
+from gpudiag.rules.engine import Severity, Status, Verdict
 
 
 def verdict(status: str, severity: str = "warning", rule: str = "r", **more: Any) -> dict[str, Any]:
@@ -20,23 +26,31 @@ def verdict(status: str, severity: str = "warning", rule: str = "r", **more: Any
         "summary": "",
         "reason": "",
         "remedy": "",
+        "topic": "toy",
+        "evidence": {},
+        "thresholds": {},
+        "changed": [],
+        "where": {},
+        "margin": None,
+        "refuted_by": "",
+        "why": "",
         "lost_gpu_h": None,
         "caused_by": None,
     }
     return {**blank, "status": status, "severity": severity, **more}
 
 
-def document(*verdicts: dict[str, Any], **measures: dict[str, float]) -> dict[str, Any]:
+def document(*verdicts: dict[str, Any], **measures: dict[str, float]) -> Document:
     facts = {t: {n: {"value": v, "unit": "1"} for n, v in values.items()} for t, values in measures.items()}
-    return {"verdicts": list(verdicts), "measures": facts, "ledger": None}
+    return with_only(verdicts=list(verdicts), measures=facts)
 
 
-def with_ledger(seconds: dict[str, float], *, has_trials: bool = True, **measures: dict[str, float]) -> dict[str, Any]:
+def with_ledger(seconds: dict[str, float], *, has_trials: bool = True, **measures: dict[str, float]) -> Document:
     total = sum(seconds.values())
     facts = {"n_gpus": 1, "has_trials": has_trials, "mean_util_pct": 84.04}
     out = document(ledger=facts, **measures)
-    cells = [{"gpu": "0", "cell": cell, "gpu_s": value} for cell, value in seconds.items()]
-    return {**out, "ledger": {"total_gpu_s": total, "cells": cells}}
+    cells = tuple(CellEntry("0", cell, value) for cell, value in seconds.items())
+    return replace(out, ledger=LedgerEntry(total, cells))
 
 
 BUSY = "CLEAR warning gpu-low-utilization"
@@ -62,9 +76,9 @@ def test_level_and_verdict(words: str) -> None:
     level, made_of = CASES[words]
     verdicts = [verdict(*part.split()) for part in made_of.split(", ") if part]
     head = headline(document(*verdicts))
-    assert (head["level"], head["verdict"]) == (level, words)
-    assert len(head["sentences"]) == 3 and all(s.endswith(".") for s in head["sentences"])
-    assert sum(head["counts"].values()) == len(verdicts)
+    assert (head.level, head.verdict) == (level, words)
+    assert len(head.sentences) == 3 and all(s.endswith(".") for s in head.sentences)
+    assert sum(vars(head.counts).values()) == len(verdicts)
 
 
 def test_where_the_time_went() -> None:
@@ -78,32 +92,32 @@ def test_where_the_time_went() -> None:
         "state.WAITING.n": 0,
     }
     seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0, "foreign": 0.0}
-    (where, _, _) = headline(with_ledger(seconds, utilization=use, trials=trials))["sentences"]
+    (where, _, _) = headline(with_ledger(seconds, utilization=use, trials=trials)).sentences
     assert where == (
         "Of 2.8 GPU-h on the GPU, 90 % ran at 50 % utilization or more, 6 % stalled inside trials, 3.8 % was "
         "start-up alone; mean utilization was 84 % from the first trial to the last; 200 trials: 8 COMPLETE, "
         "173 PRUNED, 15 FAIL, 4 RUNNING."
     )
     idle = with_ledger({"busy": 0.0, "idle_no_trial": 3600.0}, has_trials=False)
-    assert headline(idle)["sentences"][0] == (
+    assert headline(idle).sentences[0] == (
         "Of 1 GPU-h on the GPU, 100 % was idle; mean utilization was 84 % over the whole record."
     )
-    assert headline(document(utilization=use))["sentences"][0] == "The GPU averaged 84 % utilization."
+    assert headline(document(utilization=use)).sentences[0] == "The GPU averaged 84 % utilization."
 
 
 def test_without_utilization_it_says_so() -> None:
-    where = headline(document(trials={"n": 3}))["sentences"][0]
+    where = headline(document(trials={"n": 3})).sentences[0]
     assert where == "Without GPU utilization nobody can say where the GPU time went; 3 trials."
-    unknown = headline(document(utilization={"mean_pct": None}))["sentences"][0]
+    unknown = headline(document(utilization={"mean_pct": None})).sentences[0]
     assert unknown == "Without GPU utilization nobody can say where the GPU time went."
 
 
 def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
     note = verdict("FOUND", "info", summary="A note", remedy="Smile", lost_gpu_h=9.0)
     fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
-    _, worst, then = headline(document(note, fault))["sentences"]
+    _, worst, then = headline(document(note, fault)).sentences
     assert worst == "GPU 1 was idle. It cost at least 2.1 GPU-h." and then == "Use it."
-    _, worst, then = headline(document(note))["sentences"]
+    _, worst, then = headline(document(note)).sentences
     assert worst.startswith("A note.") and then == "Smile."
 
 
@@ -111,44 +125,47 @@ def test_the_worst_is_a_cause_and_no_symptom() -> None:
     symptom = verdict("FOUND", "critical", rule="low", summary="GPU 0 was 9 % busy", remedy="Look", caused_by="feed")
     cause = verdict("FOUND", "warning", rule="feed", summary="The CPU is the limit", remedy="More workers")
     for order in ((symptom, cause), (cause, symptom)):
-        assert headline(document(*order))["sentences"][1:] == ["The CPU is the limit.", "More workers."]
+        assert headline(document(*order)).sentences[1:] == ("The CPU is the limit.", "More workers.")
     alone = verdict("FOUND", "critical", rule="low", summary="GPU 0 was 9 % busy", caused_by="absent")
-    assert headline(document(alone))["sentences"][1] == "GPU 0 was 9 % busy."
+    assert headline(document(alone)).sentences[1] == "GPU 0 was 9 % busy."
 
 
 def test_the_next_step_without_findings_is_the_record_that_settles_most() -> None:
     gaps = [verdict("NOT_ASSESSED", remedy=text) for text in ("Record A.", "Record B.", "Record B.")]
-    assert headline(document(verdict("CLEAR"), *gaps))["sentences"][2] == "To settle 2 more checks: Record B."
-    assert headline(document(verdict("CLEAR")))["sentences"][1:] == [
+    assert headline(document(verdict("CLEAR"), *gaps)).sentences[2] == "To settle 2 more checks: Record B."
+    assert headline(document(verdict("CLEAR"))).sentences[1:] == (
         "No fault was found in 1 check.",
         "Nothing needs to be changed.",
-    ]
+    )
 
 
 def test_the_next_step_is_the_recommendation_for_the_finding_named() -> None:
-    change = {"what": "num_workers", "present": 2, "proposed": 3}
-    best = {"title": "Start more workers", "rules": ["feed"], "changes": [change], "verify_first": ""}
-    advised = {"recommendations": [{"title": "Other", "rules": ["feed"]}, {**best, "rules": ["x"]}, best]}
+    proposal = Proposal((Change("num_workers", 2, 3, "num_workers=3"),), None, "")
+    workers = Remedy("w", "toy", "Start more workers", (), 1, "minutes", "now", (), (), "", "", lambda now: proposal)
+    best = Recommendation.of(workers, proposal, ("feed",), "")
     fault = document(verdict("FOUND", rule="feed", remedy="Look"))
-    assert headline({**fault, **advised})["sentences"][2] == "Start more workers (num_workers: 2 → 3)."
-    doubted = {**best, "verify_first": "Count the cores."}
-    assert headline({**fault, "recommendations": [doubted]})["sentences"][2].endswith("2 → 3; verify first).")
+    own = Recommendation.own(Verdict("feed", "Other", Status.FOUND, Severity.WARNING, remedy="Look"))
+    advised = replace(fault, recommendations=(own, replace(best, rules=("x",)), best))
+    assert headline(advised).sentences[2] == "Start more workers (num_workers: 2 → 3)."
+    doubted = replace(best, verify_first="Count the cores.")
+    assert headline(replace(fault, recommendations=(doubted,))).sentences[2].endswith("2 → 3; verify first).")
+    assert headline(replace(fault, recommendations=(own,))).sentences[2] == "Look."
 
 
 def test_training_without_a_search_is_not_asked_for_a_study() -> None:
     no_trials = [verdict("NOT_ASSESSED", rule=f"t{n}", remedy=GIVE_TRIALS) for n in range(3)]
     power = verdict("NOT_ASSESSED", rule="p", remedy="Record power")
     use = {"mean_pct": 92.0, "n_gpus": 1}
-    assert headline(document(*no_trials, power, utilization=use))["sentences"][2] == (
+    assert headline(document(*no_trials, power, utilization=use)).sentences[2] == (
         "To settle 1 more check: Record power."
     )
-    assert headline(document(*no_trials, utilization=use))["sentences"][2] == "Nothing needs to be changed."
-    assert GIVE_TRIALS in headline(document(*no_trials, power))["sentences"][2], "without telemetry it is what is there"
+    assert headline(document(*no_trials, utilization=use)).sentences[2] == "Nothing needs to be changed."
+    assert GIVE_TRIALS in headline(document(*no_trials, power)).sentences[2], "without telemetry it is what is there"
 
 
 @pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "tiny-batch-laptop"])
 def test_what_to_do_next_is_what_the_plan_begins_with(root: Path, sample: str) -> None:
-    told = diagnose(load_run(root / "data" / "samples" / sample)).to_dict()
-    (first,) = [one for one in told["recommendations"] if one["id"] == told["advice"]["plan"][0]]
-    assert told["headline"]["sentences"][2].startswith(first["title"])
-    assert told["recommendations"][0]["id"] == first["id"]
+    told = diagnose(load_run(root / "data" / "samples" / sample)).document
+    (first,) = [one for one in told.recommendations if one.id == told.advice.plan[0]]
+    assert told.headline.sentences[2].startswith(first.title)
+    assert told.recommendations[0] is first

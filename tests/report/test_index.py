@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toyrun import typed
 
 from gpudiag.errors import InputError
 from gpudiag.report.index import Index, Row, failed, row_of
@@ -53,7 +54,7 @@ def test_unknown_numbers_are_dashes_and_sort_before_all_others() -> None:
 
 
 def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path) -> None:
-    row = row_of(document, "here")
+    row = row_of(typed(document), "here")
     cells = {}
     for cell in document["ledger"]["cells"]:
         cells[cell["cell"]] = cells.get(cell["cell"], 0.0) + cell["gpu_s"]
@@ -63,7 +64,7 @@ def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path
     (tmp_path / "x" / "here").mkdir(parents=True)
     (tmp_path / "x" / "here" / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
     (found,) = Index.read(tmp_path).rows
-    assert found == row_of(document, "x/here")
+    assert found == row_of(typed(document), "x/here")
     written = Index.read(tmp_path).write(tmp_path)
     assert [path.name for path in written] == ["index.html", "index.md"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ from toyrun import TOY_RULES, toy_run
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.report.github import github_annotations
 from gpudiag.report.junit import junit_xml
+from gpudiag.rules.engine import Severity
 from gpudiag.rules.suppression import Suppression
 
 NASTY = 'x\n::error::y ##[error]z %0A <b>&"\x00\x1b]]>\ud800'
@@ -29,7 +31,7 @@ def cases(xml: str) -> dict[str, ElementTree.Element]:
 
 
 def test_a_test_case_a_rule(toy: Diagnosis) -> None:
-    xml = junit_xml(toy.to_dict())
+    xml = junit_xml(toy.document)
     root = ElementTree.fromstring(xml.encode())
     by_status = {"FOUND": "failure", "NOT_ASSESSED": "skipped", "NOT_APPLICABLE": "skipped"}
     assert len(cases(xml)) == len(toy.verdicts)
@@ -45,7 +47,7 @@ def test_a_test_case_a_rule(toy: Diagnosis) -> None:
 
 
 def test_reasons_and_severity(toy: Diagnosis) -> None:
-    found = cases(junit_xml(toy.to_dict()))
+    found = cases(junit_xml(toy.document))
     for verdict in toy.verdicts:
         for child in found[verdict.rule]:
             assert (
@@ -58,10 +60,8 @@ def test_reasons_and_severity(toy: Diagnosis) -> None:
 
 
 def test_with_a_level_lesser_findings_pass(toy: Diagnosis) -> None:
-    document = toy.to_dict()
-    for verdict in document["verdicts"]:
-        if verdict["status"] == "FOUND":
-            verdict["severity"] = "info"
+    mild = tuple(replace(verdict, severity=Severity.INFO) for verdict in toy.document.verdicts)
+    document = replace(toy.document, verdicts=mild)
     assert "<failure" in junit_xml(document) and "<failure" in junit_xml(document, "info")
     passed = junit_xml(document, "warning")
     assert "<failure" not in passed and "<system-out>info: " in passed
@@ -69,14 +69,14 @@ def test_with_a_level_lesser_findings_pass(toy: Diagnosis) -> None:
 
 def test_a_suppressed_finding_is_skipped_with_its_reason() -> None:
     entries = [Suppression(rule="toy-broken", reason="known", until=date(2999, 1, 1))]
-    document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).to_dict()
+    document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).document
     (skipped,) = cases(junit_xml(document))["toy-broken"]
     assert skipped.attrib["message"] == "suppressed: known (until 2999-01-01)"
     assert "toy-broken" not in github_annotations(document)
 
 
 def test_one_annotation_a_line_and_no_text_begins_a_command(toy: Diagnosis) -> None:
-    lines = github_annotations(toy.to_dict()).splitlines()
+    lines = github_annotations(toy.document).splitlines()
     commands = [re.fullmatch(r"::(error|warning|notice) title=([^:,]*)::(.*)", line) for line in lines]
     assert all(commands)
     levels = {"critical": "error", "warning": "warning", "info": "notice"}
@@ -87,6 +87,6 @@ def test_one_annotation_a_line_and_no_text_begins_a_command(toy: Diagnosis) -> N
 
 def test_an_ended_suppression_is_said() -> None:
     entries = [Suppression(rule="toy-broken", reason="known", until=date(2020, 1, 1))]
-    document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).to_dict()
+    document = diagnose(toy_run(), rules=TOY_RULES, suppress=entries).document
     assert "ended on 2020-01-01" in github_annotations(document)
     assert cases(junit_xml(document))["toy-broken"][0].tag == "failure"

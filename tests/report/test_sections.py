@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toyrun import TOY_RULES, toy_run
+from toyrun import TOY_RULES, toy_run, typed, with_only
 
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.measures.bottleneck import CLASSES as MEASURED
@@ -22,20 +22,20 @@ from gpudiag.run import Run, RunInfo
 
 
 def markdown(name: str, document: dict[str, Any]) -> str:
-    return render(SECTIONS[name](document))
+    return render(SECTIONS[name](typed(document)))
 
 
 @pytest.mark.parametrize("name", ["trials", "timeline", "parallelism", "utilization", "memory"])
 def test_a_section_without_data_is_one_line_that_says_what_would_fill_it(name: str) -> None:
     empty = diagnose(Run(info=RunInfo(name="nothing")), rules=TOY_RULES).to_dict()
-    (note,) = SECTIONS[name](empty)
+    (note,) = SECTIONS[name](typed(empty))
     assert isinstance(note, Note) and note.level == "unknown"
     assert any(hint in note.text for hint in ("Record it with", "Give the study"))
 
 
 def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> None:
     for name, section in SECTIONS.items():
-        assert section(document), name
+        assert section(typed(document)), name
 
 
 BY_CALL = ("memory_by_trial", "learning_curves")
@@ -44,7 +44,7 @@ BY_CALL = ("memory_by_trial", "learning_curves")
 
 def test_every_picture_has_one_place_and_every_place_a_picture(document: dict[str, Any]) -> None:
     document["measures"]["pruning"]["n_pruned"]["value"] = 1
-    placed = [b.name for section in SECTIONS.values() for b in section(document) if isinstance(b, Figure)]
+    placed = [b.name for section in SECTIONS.values() for b in section(typed(document)) if isinstance(b, Figure)]
     assert sorted([*placed, *BY_CALL]) == sorted(PLOTS)
 
 
@@ -56,7 +56,7 @@ def test_masthead(document: dict[str, Any]) -> None:
 
 
 def test_findings_carry_evidence_limits_and_advice(document: dict[str, Any]) -> None:
-    broken, dear = SECTIONS["findings"](document)
+    broken, dear = SECTIONS["findings"](typed(document))
     assert isinstance(dear, Finding) and isinstance(broken, Finding)
     assert (dear.id, dear.cost) == ("toy-dear", "cost 2 GPU-h")
     assert broken.facts == (("GPU", "1"), ("cracks", "7"), ("crack", "12.3 %"))
@@ -71,7 +71,7 @@ def test_a_changed_limit_says_so() -> None:
 
 
 def test_checks_list_every_rule_once_and_fold_the_quiet_ones(document: dict[str, Any]) -> None:
-    found, quiet = SECTIONS["checks"](document)
+    found, quiet = SECTIONS["checks"](typed(document))
     assert isinstance(found, Table) and [row[0] for row in found.rows] == [Chip("critical"), Chip("info")]
     assert isinstance(quiet, Folded) and quiet.summary == "1 check clear, 1 not applicable"
     (table,) = quiet.blocks
@@ -81,7 +81,7 @@ def test_checks_list_every_rule_once_and_fold_the_quiet_ones(document: dict[str,
 def test_open_checks_are_a_row_a_reason(document: dict[str, Any]) -> None:
     for verdict, reason in zip(document["verdicts"], ("No log.", "No clock.", "No log.", "No log."), strict=True):
         verdict |= {"status": "NOT_ASSESSED", "reason": reason, "remedy": "Record it."}
-    (table,) = SECTIONS["checks"](document)
+    (table,) = SECTIONS["checks"](typed(document))
     assert isinstance(table, Table)
     ids = [verdict["rule"] for verdict in document["verdicts"]]
     assert [row[0] for row in table.rows] == [Chip("unknown", "3 checks"), Chip("unknown", "1 check")]
@@ -95,7 +95,7 @@ def test_the_sections_do_not_print_the_document(toy: Diagnosis) -> None:
 
 def test_nothing_found_is_said(toy: Diagnosis) -> None:
     document = diagnose(toy_run(), rules=TOY_RULES[2:]).to_dict()
-    (note,) = SECTIONS["findings"](document)
+    (note,) = SECTIONS["findings"](typed(document))
     assert isinstance(note, Note) and note.level == "clear"
 
 
@@ -130,16 +130,16 @@ def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
     document = diagnose(toy_run(), rules=TOY_RULES).to_dict()
     cause, symptom = (next(v for v in document["verdicts"] if v["rule"] == name) for name in ("toy-broken", "toy-dear"))
     symptom["caused_by"] = "toy-broken"
-    (card,) = findings(document)
+    (card,) = findings(typed(document))
     assert [one.id for one in card.symptoms] == ["toy-dear"]
     html, text, plain = fragments.render([card]), render([card]), terminal.render([card])
     assert html.index('id="finding-toy-broken"') < html.index("Explained by it:") < html.index('id="finding-toy-dear"')
     assert html.count("<article") == html.count("</article>") == 2
     assert f"#### ● note: {symptom['title']}" in text and f"### ■ critical: {cause['title']}" in text
     assert f"  ● {symptom['title']}" in plain
-    assert f"Explained by: {cause['title']}" in report_text.render(document)
+    assert f"Explained by: {cause['title']}" in report_text.render(typed(document))
     document["verdicts"].remove(cause)
-    assert [one.id for one in findings(document)] == ["toy-dear"]
+    assert [one.id for one in findings(typed(document))] == ["toy-dear"]
 
 
 def test_more_than_all_slots_is_said_in_words(document: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
     def said(label: str, **shares: float) -> str:
         values = {f"{name}_pct": {"value": share, "unit": "%"} for name, share in shares.items()}
         facts = {**limit, **values, "label": {"value": label, "unit": ""}}
-        return bottleneck_sentence({"measures": {"bottleneck": facts}})
+        return bottleneck_sentence(with_only(measures={"bottleneck": facts}))
 
     assert said("io_wait", io_wait=80.0, undetermined=20.0).startswith("80 % of the trial time was waiting for storage")
     assert said("", busy=45.0, io_wait=30.0, undetermined=25.0) == (
@@ -168,7 +168,7 @@ def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
     assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the trial time shows no signature")
     limit["has_trials"] = {"value": False, "unit": ""}
     assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the time at work shows no signature")
-    assert bottleneck_sentence({"measures": {}}) == ""
+    assert bottleneck_sentence(with_only(measures={})) == ""
     assert tuple(CLASSES) == MEASURED
 
 

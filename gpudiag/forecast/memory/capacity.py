@@ -20,8 +20,9 @@ from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pc
 from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
 from gpudiag.measures.attribution import known_gpus
-from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun, memoized, once
+from gpudiag.plain_data import clean
 from gpudiag.run import Run
 from gpudiag.shown import Shown
 

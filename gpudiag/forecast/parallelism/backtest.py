@@ -14,7 +14,7 @@ from gpudiag.forecast.parallelism.model import Model, part
 from gpudiag.forecast.parallelism.observed import Observed
 from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
 from gpudiag.measures._time.timestamps import SECOND_US
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 
 MIN_HALF = 10
 """Fewer trials in a half test nothing (a default without a published source)."""

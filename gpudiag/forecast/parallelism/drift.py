@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpudiag.forecast.estimate import NAN
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 
 FALSE_ALARM = 0.05
 """With 300 trials that finds 65 % of drifts of half the work, at 7 % false alarms (METHODS 10)."""

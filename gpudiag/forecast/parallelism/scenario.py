@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 
 
 @dataclass(frozen=True)

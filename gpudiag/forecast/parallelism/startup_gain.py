@@ -10,7 +10,7 @@ import numpy as np
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.model import Model
 from gpudiag.forecast.parallelism.spread import ratio_estimate
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 
 UNKNOWN = Estimate()
 

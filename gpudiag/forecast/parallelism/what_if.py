@@ -23,8 +23,9 @@ from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
-from gpudiag.measures.base import GIVE_TRIALS, clean, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
+from gpudiag.plain_data import clean
 from gpudiag.report.format import plural
 from gpudiag.run import Run
 from gpudiag.shown import Shown

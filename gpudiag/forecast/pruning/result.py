@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.play import Backtest
-from gpudiag.measures.base import clean
+from gpudiag.plain_data import clean
 from gpudiag.shown import Shown, words
 
 

@@ -1,0 +1,26 @@
+"""The JSON Schemas of all documents, as shipped, and as the classes of the documents say them.
+
+``python -m gpudiag.schemas`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+NAMES = ("diagnosis-1", "plan-1", "inspect-1")
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The schema of that name as shipped in the package, such as ``diagnosis-1``."""
+    text = resources.files("gpudiag.schemas").joinpath(f"{name}.json").read_text(encoding="utf-8")
+    shipped: dict[str, Any] = json.loads(text)
+    return shipped
+
+
+def derived(name: str) -> dict[str, Any]:
+    """The same as the classes say it; the shipped file must be equal."""
+    from gpudiag.schemas._derive import derive
+
+    return derive(name)

@@ -1,0 +1,48 @@
+"""JSON Schemas out of the classes of documents: closed, with every key of a dataclass required."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from gpudiag.advice.plan import Plan
+from gpudiag.inspection import Inspected
+from gpudiag.report.document import Document
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+CLASSES: dict[str, Any] = {
+    "diagnosis-1": Document,
+    "plan-1": Plan,
+    "inspect-1": list[Inspected],
+}
+
+
+class _Closed(GenerateJsonSchema):
+    """What is written holds every field of a dataclass, and nothing else."""
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        made = super().dataclass_schema(schema)
+        return made | {"additionalProperties": False} if "properties" in made else made
+
+    def field_is_required(
+        self,
+        field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
+        total: bool,
+    ) -> bool:
+        return field["type"] == "dataclass-field" or super().field_is_required(field, total)
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def derive(name: str) -> dict[str, Any]:
+    """The schema of a document by its name."""
+    kind, _, number = name.rpartition("-")
+    made = TypeAdapter(CLASSES[name]).json_schema(mode="serialization", schema_generator=_Closed)
+    return {"$schema": DRAFT, "$id": f"gpudiag.{kind}/{number}", **made}
