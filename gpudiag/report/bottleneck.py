@@ -74,14 +74,18 @@ def bottleneck(document: Document) -> list[Block]:
         for name, value in _shares(facts)
     )  # fmt: skip
     columns = ("Limit", "Share", "Time", "Signature", "Would be refuted by")
-    what = "Time of the trials" if facts[BottleneckProfile.has_trials] else "Time from the first to the last activity"
+    what = (
+        "Time of the trials"
+        if facts.get(BottleneckProfile.has_trials) is not False
+        else "Time from the first to the last activity"
+    )
     caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
     return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), Table(columns, rows, caption)]
 
 
 def _time(facts: Values) -> str:
     """What the shares are of; without trials it is the GPUs' time from their first to their last activity."""
-    return "the trial time" if facts[BottleneckProfile.has_trials] else "the time at work"
+    return "the trial time" if facts.get(BottleneckProfile.has_trials) is not False else "the time at work"
 
 
 def _why_unknown(facts: Values) -> str:

@@ -58,16 +58,13 @@ def _problems(document: Document) -> list[Block]:
 
 def _coverage(document: Document) -> list[Block]:
     sampling = document.values(SamplingProfile)
-    if sampling.get(SamplingProfile.coverage_pct) is None:
+    covered = sampling.get(SamplingProfile.coverage_pct)
+    if covered is None:
         return []
-    n = sampling.get(SamplingProfile.n_gaps)
-    gaps = (
-        f"{plural(n, 'gap')}, the longest {quantity(sampling.get(SamplingProfile.longest_gap_s), 's')}"
-        if n
-        else "no gaps"
-    )
+    n, longest = sampling.get(SamplingProfile.n_gaps), sampling.get(SamplingProfile.longest_gap_s)
+    gaps = f"{plural(n, 'gap')}, the longest {quantity(longest, 's')}" if n else "no gaps"
     text = (
-        f"Telemetry covers {quantity(sampling[SamplingProfile.coverage_pct], '%')} of the time it should, with a sample every "
+        f"Telemetry covers {quantity(covered, '%')} of the time it should, with a sample every "
         f"{quantity(sampling.get(SamplingProfile.median_period_s), 's')} and {gaps}. "
         "Gaps are never bridged: time without samples counts as unobserved."
     )
