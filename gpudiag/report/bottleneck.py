@@ -74,11 +74,8 @@ def bottleneck(document: Document) -> list[Block]:
         for name, value in _shares(facts)
     )  # fmt: skip
     columns = ("Limit", "Share", "Time", "Signature", "Would be refuted by")
-    what = (
-        "Time of the trials"
-        if facts.get(BottleneckProfile.has_trials) is not False
-        else "Time from the first to the last activity"
-    )
+    of_trials = facts.get(BottleneckProfile.has_trials) is not False
+    what = "Time of the trials" if of_trials else "Time from the first to the last activity"
     caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
     return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), Table(columns, rows, caption)]
 

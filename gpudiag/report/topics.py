@@ -181,9 +181,8 @@ def _room(document: Document) -> list[Block]:
     busy = document.advice.busy_pct
     if not busy:
         return []
-    when = (
-        "while trials ran" if document.values(LedgerProfile).get(LedgerProfile.has_trials) else "over the whole record"
-    )
+    has_trials = document.values(LedgerProfile).get(LedgerProfile.has_trials)
+    when = "while trials ran" if has_trials else "over the whole record"
     most = 100 / busy
     text = (
         f"Mean utilization {when} was {share(busy)}: the same work on the GPU cannot be done more than "
