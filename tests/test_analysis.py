@@ -18,6 +18,7 @@ import pytest
 import gpudiag as gd
 from gpudiag.analysis import Analysis
 from gpudiag.errors import NotMeasurable
+from gpudiag.faults import strict
 from gpudiag.forecast.memory.capacity import memory_capacity
 from gpudiag.forecast.memory.constraint import combinations
 from gpudiag.forecast.memory.crashes import find_crashes
@@ -32,15 +33,17 @@ from gpudiag.forecast.pruning.record import recorded_studies
 from gpudiag.forecast.pruning.replay import replay_pruner
 from gpudiag.measures import MEASURES
 from gpudiag.measures._time.gpu_time import gpu_time
+from gpudiag.measures._time.window import timed_trials
 from gpudiag.measures._time.work import work_by_gpu
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.measures.utilization import measure_utilization
+from gpudiag.memo import memoized
 from gpudiag.plots import PLOTS
 
 SAMPLE = Path(__file__).resolve().parent.parent / "data" / "samples" / "hpo-aggressive-pruning"
 FORECASTS = (what_if, observe, whole, backtest, memory_capacity, trial_peaks, overflow_table, find_crashes)
 FORECASTS += (combinations, replay_pruner, replayed_log, recorded_studies)
-SHARED = (gpu_time, work_by_gpu)
+SHARED = (gpu_time, timed_trials, work_by_gpu)
 WATCHED = {inspect.unwrap(made).__code__: made for made in (*MEASURES, *FORECASTS, *SHARED)}
 
 
@@ -117,6 +120,28 @@ def test_a_measure_without_data_is_asked_once() -> None:
                 analysis[measure_utilization]
             gaps.append(gap.value)
     assert gaps[0] is gaps[1] and sum(calls.values()) == 1 and analysis.get(measure_utilization) is None
+
+
+def test_a_measure_that_failed_is_not_run_again_and_nor_is_what_it_shares() -> None:
+    tried = []
+
+    @memoized
+    def shared(run: gd.Run) -> float:
+        tried.append(run)
+        return 1 / 0
+
+    def measure_broken(run: gd.Run) -> float:
+        return shared(run)
+
+    def measure_other(run: gd.Run) -> float:
+        return 2 * shared(run)
+
+    with strict(False):
+        analysis = Analysis(gd.Run())
+        made, missing = analysis.profiles([measure_broken, measure_broken, measure_other])
+        assert not made and list(missing) == ["broken", "other"] and analysis.get(measure_other) is None
+    assert len(tried) == 1 and [fault.part for fault in analysis.failed] == ["measure broken", "measure other"]
+    assert [fault.place for fault in analysis.failed] == [missing["broken"].fault.place] * 2  # type: ignore[attr-defined]
 
 
 def test_forecasts_of_an_analysis_are_those_of_its_run() -> None:

@@ -13,6 +13,7 @@ from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.attribution import AttributionProfile, known_gpus
 from gpudiag.measures.sampling import by_gpu, cells, gpu_order
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 ORPHAN = "ORPHAN"
@@ -28,6 +29,7 @@ class TimedTrials:
     end_us: np.ndarray
 
 
+@memoized
 def timed_trials(run: Run) -> TimedTrials:
     """Trials with a start and an end; open ones end at their horizon (see ``open_trials``)."""
     lives = lifetimes(run.trials)
