@@ -14,13 +14,13 @@ import pytest
 from batchruns import batch, with_telemetry
 
 from gpudiag.comparison.compare import Comparison, compare
-from gpudiag.comparison.document import schema
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import pages
 from gpudiag.report.comparison import SECTIONS, summary, text
 from gpudiag.report.notebooks import run_notebook
 from gpudiag.run import Run
+from gpudiag.schemas import schema
 
 A = np.random.default_rng(41).lognormal(3, 0.4, 30)
 UNIT = re.compile(r"\[.+\]$")
@@ -50,7 +50,7 @@ def odd() -> Comparison:
 def test_the_document_is_of_its_schema(pair: Comparison, odd: Comparison) -> None:
     for found in (pair, odd):
         document = json.loads(found.to_json())
-        jsonschema.validate(document, schema())
+        jsonschema.validate(document, schema("comparison-1"))
         assert document == found.to_dict()
         assert set(document) >= {"gate", "verdict", "quantities", "ledger", "plan"}
 
