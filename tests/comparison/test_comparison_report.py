@@ -79,14 +79,14 @@ def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:
 
 
 def test_hostile_names_are_text_everywhere(odd: Comparison) -> None:
-    for told in (text(odd.to_dict()), odd.summary(), odd.to_markdown()):
+    for told in (text(odd.document), odd.summary(), odd.to_markdown()):
         assert "\x1b" not in told
     assert "<b>" not in odd.summary() and "<b>" not in odd.show.verdict._repr_html_()
-    assert max(map(len, text(odd.to_dict(), width=60).splitlines())) <= 110
+    assert max(map(len, text(odd.document, width=60).splitlines())) <= 110
 
 
 def test_colour_only_where_asked(pair: Comparison) -> None:
-    assert "\x1b" in text(pair.to_dict(), color=True) and "\x1b" not in text(pair.to_dict())
+    assert "\x1b" in text(pair.document, color=True) and "\x1b" not in text(pair.document)
 
 
 @pytest.mark.parametrize("name", list(SECTIONS))
