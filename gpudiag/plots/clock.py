@@ -10,6 +10,7 @@ from gpudiag.measures.clock import ClockProfile
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.report.format import ratio, shift
 
 HOUR_S = 3600.0
 
@@ -34,7 +35,7 @@ def plot_clock(clock: ClockProfile) -> Figure:
     ax.set(
         xlim=(-14.6, 14.6), xticks=range(-12, 15, 4), xlabel="offset of the trials' clock [h]", ylabel="correlation [1]"
     )
-    best_label = f"best: {_hours(hours[best])} ({clock.confidence})"
+    best_label = f"best: {shift(HOUR_S * hours[best])} ({clock.confidence})"
     legend_above(
         ax,
         [
@@ -49,11 +50,11 @@ def alt_clock(clock: ClockProfile) -> str:
     """What :func:`plot_clock` shows."""
     ordered = clock.candidates.sort_values("fit", ascending=False)
     if len(ordered) < 2:
-        return f"Offset {clock.offset_s:.0f} s, {clock.confidence}."
+        return f"Offset {shift(clock.offset_s)}, {clock.confidence}."
     (first, fit), (second, other) = ordered[["offset_s", "fit"]].to_numpy(float)[:2]
     return (
-        f"Correlation of telemetry with trials at {len(ordered)} offsets: best at {_hours(first / HOUR_S)} with "
-        f"{fit:.2f}, next at {_hours(second / HOUR_S)} with {other:.2f}; the offset is {clock.confidence}."
+        f"Correlation of telemetry with trials at {len(ordered)} offsets: best at {shift(first)} with "
+        f"{ratio(fit)}, next at {shift(second)} with {ratio(other)}; the offset is {clock.confidence}."
     )
 
 
@@ -63,7 +64,3 @@ CLOCK = Plot(
     "How well changes of activity and memory fit the starts and ends of the trials if their clock is moved by so "
     "much. One line that stands out is evidence; several of like height are none.",
 )
-
-
-def _hours(value: float) -> str:
-    return f"{value:+g} h" if value else "0 h"

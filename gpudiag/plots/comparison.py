@@ -13,11 +13,12 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots._draw.axes import count_axis, duration_scale, legend_above
+from gpudiag.plots._draw.axes import count_axis, duration_scale, legend_above, short
 from gpudiag.plots._draw.cells import LABELS, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED, STATE_COLORS, darker
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted, duration_text, short
+from gpudiag.report.format import duration, number, plural, share
+from gpudiag.report.format import ratio as ratio_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +107,7 @@ def _scatter(names: Names, pairs: pd.DataFrame) -> Figure:
         ax,
         [
             Line2D([], [], color=MUTED, linestyle=(0, (3, 2)), label="equal"),
-            Line2D([], [], color=COLORS[1], label=f"geometric mean of ratios, {mean:.2f}"),
+            Line2D([], [], color=COLORS[1], label=f"geometric mean of ratios, {ratio_text(mean)}"),
         ],
     )
     return figure
@@ -122,13 +123,13 @@ def alt_durations(names: Names, durations: Sequence[pd.DataFrame], pairs: pd.Dat
     if pairs is not None and len(pairs):
         ratio = pairs["experiment_s"].to_numpy(float) / pairs["baseline_s"].to_numpy(float)
         return (
-            f"Durations of {counted(len(pairs), 'item')} that succeeded in both: {(ratio < 1).mean() * 100:.0f} % were "
-            f"shorter in {names[1]}; the geometric mean of the ratios is {float(np.exp(np.log(ratio).mean())):.2f}."
+            f"Durations of {plural(len(pairs), 'item')} that succeeded in both: {share((ratio < 1).mean() * 100)} were "
+            f"shorter in {names[1]}; the geometric mean of the ratios is {ratio_text(np.exp(np.log(ratio).mean()))}."
         )
     means = [float(np.exp(np.log(part).mean())) for part in _complete(durations)]
     return (
-        f"Durations of COMPLETE trials: geometric mean {duration_text(means[0])} in {names[0]} and "
-        f"{duration_text(means[1])} in {names[1]}."
+        f"Durations of COMPLETE trials: geometric mean {duration(means[0])} in {names[0]} and "
+        f"{duration(means[1])} in {names[1]}."
     )
 
 
@@ -160,7 +161,7 @@ def plot_ledger_change(names: Names, ledger: pd.DataFrame, same_size: bool = Tru
     reach = max(
         float(before.sum()), float(after.sum()), float(before.sum() + np.maximum(change, 0).cumsum().max(initial=0))
     )
-    ax.text(level + 0.01 * reach, 0, f"{level:.3g}", va="center", fontsize=9, color=INK)
+    ax.text(level + 0.01 * reach, 0, number(level), va="center", fontsize=9, color=INK)
     for row, i in enumerate(rows.tolist(), 1):
         cell, step = str(ledger["cell"].iloc[i]), float(change[i])
         ax.barh(
@@ -177,12 +178,17 @@ def plot_ledger_change(names: Names, ledger: pd.DataFrame, same_size: bool = Tru
         level += step
         sign = "+" if step > 0 else "−"
         ax.text(
-            max(level, level - step) + 0.01 * reach, row, f"{sign} {abs(step):.3g}", va="center", fontsize=9, color=INK
+            max(level, level - step) + 0.01 * reach,
+            row,
+            f"{sign} {number(abs(step))}",
+            va="center",
+            fontsize=9,
+            color=INK,
         )
     last = len(labels) - 1
     ax.plot([level, level], [last - 1 + 0.35, last + 0.35], color=MUTED, linewidth=0.8)
     ax.barh(last, after.sum(), height=0.7, color=COLORS[1])
-    ax.text(float(after.sum()) + 0.01 * reach, last, f"{float(after.sum()):.3g}", va="center", fontsize=9, color=INK)
+    ax.text(float(after.sum()) + 0.01 * reach, last, number(float(after.sum())), va="center", fontsize=9, color=INK)
     ax.set(xlim=(0, 1.13 * reach or 1), xlabel=f"GPU time{'' if same_size else ' per finished item'} [{unit}]")
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(last + 0.6, -0.6)
@@ -196,9 +202,13 @@ def alt_ledger_change(names: Names, ledger: pd.DataFrame, same_size: bool = True
     before, after, unit = _columns(ledger, same_size)
     change = after - before
     most = np.argsort(-np.abs(change), kind="stable")[:3]
-    told = ", ".join(f"{LABELS[str(ledger['cell'].iloc[i])]} {change[i]:+.3g}" for i in most if change[i])
+    told = ", ".join(
+        f"{LABELS[str(ledger['cell'].iloc[i])]} {'+' * bool(change[i] > 0)}{number(change[i])}"
+        for i in most
+        if change[i]
+    )
     per = "" if same_size else " per finished item"
-    totals = f"{before.sum():.3g} {unit} in {names[0]} to {after.sum():.3g} in {names[1]}"
+    totals = f"{number(before.sum())} {unit} in {names[0]} to {number(after.sum())} in {names[1]}"
     return f"GPU time{per} from {totals}: {told or 'no change'}."
 
 
@@ -223,7 +233,7 @@ def plot_distributions(names: Names, courses: Sequence[pd.DataFrame]) -> Figure:
         value, reached = _ecdf(frame)
         ax.step(value, reached, where="post", color=COLORS[i], linestyle=DASHES[i], linewidth=1.7)
         handles.append(
-            Line2D([], [], color=COLORS[i], linestyle=DASHES[i], label=f"{_label(name)}, mean {_mean(frame):.0f} %")
+            Line2D([], [], color=COLORS[i], linestyle=DASHES[i], label=f"{_label(name)}, mean {share(_mean(frame))}")
         )
     ax.set(xlim=(-1, 101), ylim=(0, 101), xlabel="utilization [%]", ylabel="share of time at or below [%]")
     legend_above(ax, handles)
@@ -236,7 +246,7 @@ def alt_distributions(names: Names, courses: Sequence[pd.DataFrame]) -> str:
     for name, frame in zip(names, courses, strict=True):
         value, reached = _ecdf(frame)
         idle = float(reached[np.searchsorted(value, 10.0, "right") - 1])
-        parts.append(f"{name} averaged {_mean(frame):.0f} % and was at 10 % or less for {idle:.0f} % of the time")
+        parts.append(f"{name} averaged {share(_mean(frame))} and was at 10 % or less for {share(idle)} of the time")
     return f"Distribution of GPU utilization during the jobs: {'; '.join(parts)}."
 
 
@@ -334,8 +344,8 @@ def alt_timelines(
 ) -> str:
     """What :func:`plot_timelines` shows."""
     parts = [
-        f"{name} ran {counted(len(part.slots), 'trial')} in {duration_text(part.window_s)}, "
-        f"{part.effective:.2f} at once"
+        f"{name} ran {plural(len(part.slots), 'trial')} in {duration(part.window_s)}, "
+        f"{ratio_text(part.effective)} at once"
         for name, part in zip(names, parallelism, strict=True)
         if part is not None
     ]

@@ -8,10 +8,10 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
-from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.axes import legend_above, short
 from gpudiag.plots._draw.palette import gpu_color, gpu_dash
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted, short
+from gpudiag.report.format import hours, number, plural
 
 MAX_STUDIES = 4
 
@@ -44,8 +44,8 @@ def alt_progress(costs: CostsProfile) -> str:
     for study, spent, best in _parts(costs):
         name = "" if costs.progress["study"].nunique() == 1 else f" of {study}"
         texts.append(
-            f"The best value{name} went from {best[0]:.4g} after {spent[0]:.2g} GPU-hours to {best[-1]:.4g} after "
-            f"{spent[-1]:.2g}, in {counted(len(best), 'step')}; the trials took {costs.trial_gpu_h:.2g} in all."
+            f"The best value{name} went from {number(best[0])} after {hours(spent[0])} to {number(best[-1])} after "
+            f"{hours(spent[-1])}, in {plural(len(best), 'step')}; the trials took {hours(costs.trial_gpu_h)} in all."
         )
     return " ".join(texts)
 

@@ -13,7 +13,7 @@ from gpudiag.measures.trials import TrialsProfile
 from gpudiag.plots._draw.axes import duration_scale, legend_above
 from gpudiag.plots._draw.palette import MUTED, STATE_COLORS, Dash
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted, duration_text
+from gpudiag.report.format import duration, plural
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def alt_duration_ecdf(trials: TrialsProfile) -> str:
     said = []
     for state, seconds in _states(trials.durations):
         middle, late = np.quantile(seconds, [0.5, 0.95])
-        said.append(f"half of {len(seconds)} {state} within {duration_text(middle)}, 95 % within {duration_text(late)}")
+        said.append(f"half of {len(seconds)} {state} within {duration(middle)}, 95 % within {duration(late)}")
     n = sum(len(seconds) for _, seconds in _states(trials.durations))
-    return f"Cumulative durations of {counted(n, 'trial')} by state: {'; '.join(said)}."
+    return f"Cumulative durations of {plural(n, 'trial')} by state: {'; '.join(said)}."
 
 
 DURATION_ECDF = Plot(

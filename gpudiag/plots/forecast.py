@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted
+from gpudiag.report.format import number, plural
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -89,9 +89,9 @@ def alt_throughput(forecast: Forecast) -> str:
     """What :func:`plot_throughput` shows."""
     parts = []
     for s in forecast.parallel:
-        value = f"{s.throughput.value:.3g}, " if s.throughput.known else ""
-        parts.append(f"{s.k} at once: {value}between {s.throughput.low:.3g} and {s.throughput.high:.3g}")
-    now = f"{counted(forecast.now, 'trial')} at once now reach {forecast.rate.value:.3g} trials per hour"
+        value = f"{number(s.throughput.value)}, " if s.throughput.known else ""
+        parts.append(f"{s.k} at once: {value}between {number(s.throughput.low)} and {number(s.throughput.high)}")
+    now = f"{plural(forecast.now, 'trial')} at once now reach {number(forecast.rate.value)} trials per hour"
     return f"Throughput in trials per hour against trials at once. {now}. " + "; ".join(parts) + "."
 
 

@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile
-from gpudiag.plots._draw.axes import count_axis, legend_above
+from gpudiag.plots._draw.axes import count_axis, legend_above, short
 from gpudiag.plots._draw.palette import STATE_COLORS, STATE_MARKERS, darker
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted, short
+from gpudiag.report.format import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ def alt_learning_curves(pruning: PruningProfile) -> str:
     count = last["state"].value_counts()
     states = ", ".join(f"{count[state]} {state}" for state in reversed(DRAWN) if state in count)
     name = f" of {short(study, 28)}" if study else ""
-    text = f"Learning curves of {counted(len(last), 'trial')}{name} up to step {curves['step'].max():g}: {states}."
+    text = f"Learning curves of {plural(len(last), 'trial')}{name} up to step {curves['step'].max():g}: {states}."
     cut = last.loc[last["state"] == "PRUNED", "step"].median()
     return text + (f" Half of the pruned trials end by step {cut:g}." if cut == cut else "")
 

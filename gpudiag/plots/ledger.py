@@ -13,7 +13,7 @@ from gpudiag.plots._draw.axes import day_numbers, gpu_rows, legend_above, time_a
 from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted, share_text
+from gpudiag.report.format import plural, quantity, share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,10 +60,10 @@ def alt_ledger(ledger: LedgerProfile) -> str:
     """What :func:`plot_ledger` shows."""
     totals = ledger.totals[ledger.totals["share_pct"] >= LEAST_PCT].sort_values("share_pct", ascending=False)
     shares = ", ".join(
-        f"{cell_label(cell, has_trials=ledger.has_trials)} {share_text(pct)}"
+        f"{cell_label(cell, has_trials=ledger.has_trials)} {share(pct)}"
         for cell, pct in zip(totals["cell"], totals["share_pct"], strict=True)
     )
-    return f"{ledger.total_gpu_s / 3600:.1f} GPU-hours of {counted(ledger.n_gpus, 'GPU')}: {shares}."
+    return f"{quantity(ledger.total_gpu_s, 'GPU-s')} of {plural(ledger.n_gpus, 'GPU')}: {shares}."
 
 
 LEDGER = Plot(
@@ -95,13 +95,13 @@ def plot_waterfall(ledger: LedgerProfile) -> Figure:
     ax.barh(0, 100, height=0.7, color=MUTED)
     ax.barh(len(names) - 1, ledger.mean_util_pct, height=0.7, color=CELL_COLORS["busy"])
     _write(ax, 100, 0, "100 %")
-    _write(ax, ledger.mean_util_pct, len(names) - 1, _pct(ledger.mean_util_pct))
+    _write(ax, ledger.mean_util_pct, len(names) - 1, share(ledger.mean_util_pct))
     for row, (name, loss, left) in enumerate(zip(cells["step"], cells["loss_pct"], cells["left_pct"], strict=True), 1):
         hatch = CELL_HATCHES[name]
         ax.barh(
             row, loss, left=left, height=0.7, color=CELL_COLORS[name], hatch=hatch, edgecolor=edge(name), linewidth=0
         )
-        _write(ax, left + loss, row, f"− {_pct(loss)}")
+        _write(ax, left + loss, row, f"− {share(loss)}")
         ax.plot([left, left], [row - 0.35, row + 1.35], color=MUTED, linewidth=0.8)
     ax.set(xlim=(0, 112), xticks=[0, 25, 50, 75, 100], xlabel="share of observed GPU time [%]")
     ax.set_yticks(range(len(names)), names)
@@ -115,10 +115,10 @@ def alt_waterfall(ledger: LedgerProfile) -> str:
     """What :func:`plot_waterfall` shows."""
     losses = ledger.waterfall[ledger.waterfall["loss_pct"] >= LEAST_PCT].sort_values("loss_pct", ascending=False)
     taken = ", ".join(
-        f"{LOST.get(name, cell_label(name, has_trials=ledger.has_trials))} {_pct(loss)}"
+        f"{LOST.get(name, cell_label(name, has_trials=ledger.has_trials))} {share(loss)}"
         for name, loss in zip(losses["step"], losses["loss_pct"], strict=True)
     )
-    mean = _pct(ledger.mean_util_pct)
+    mean = share(ledger.mean_util_pct)
     return f"From all observed time down to a mean utilization of {mean}: {taken or 'nothing'} taken away."
 
 
@@ -140,10 +140,10 @@ def _present(ledger: LedgerProfile) -> list[str]:
 
 
 def _draw_totals(ax: Axes, cells: pd.DataFrame, gpus: list[str]) -> None:
-    share = cells.pivot(index="gpu", columns="cell", values="share_pct").reindex(gpus)
+    shares = cells.pivot(index="gpu", columns="cell", values="share_pct").reindex(gpus)
     left = np.zeros(len(gpus))
     for name in DRAWN:
-        width = share[name].fillna(0.0).to_numpy(float)
+        width = shares[name].fillna(0.0).to_numpy(float)
         if not width.any():
             continue
         ax.barh(
@@ -151,7 +151,7 @@ def _draw_totals(ax: Axes, cells: pd.DataFrame, gpus: list[str]) -> None:
             edgecolor=edge(name), linewidth=0,
         )  # fmt: skip
         for row in np.flatnonzero(width >= LEGIBLE_PCT).tolist() if len(gpus) <= 16 else ():
-            _inside(ax, left[row] + width[row] / 2, row, share_text(width[row]), name)
+            _inside(ax, left[row] + width[row] / 2, row, share(width[row]), name)
         left = left + width
     ax.set(xlim=(0, 100), xlabel="share of GPU time [%]")
     gpu_rows(ax, gpus)
@@ -185,7 +185,3 @@ def _draw_bins(ax: Axes, bins: pd.DataFrame, bin_s: float, n_gpus: int) -> None:
 
 def _write(ax: Axes, x: float, row: int, text: str) -> None:
     ax.text(x + 1, row, text, va="center", fontsize=9, color=INK)
-
-
-def _pct(value: float) -> str:
-    return f"{value:.1f} %" if value < 9.95 else f"{value:.0f} %"

@@ -15,7 +15,7 @@ from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import INK, MUTED, RULE
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
-from gpudiag.plots._draw.wording import counted
+from gpudiag.report.format import plural, quantity
 from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
@@ -67,19 +67,19 @@ def draw_capacity(ax: Axes, memory: MemoryProfile) -> list[Artist]:
     totals = sorted(set(memory.per_gpu["total_mib"].dropna() / MIB_PER_GIB))
     for total in totals:
         ax.axhline(total, color=MUTED, linestyle=(0, (4, 2)), linewidth=1.0)
-    text = ", ".join(f"{total:.1f}" for total in totals)
-    return [Line2D([], [], color=MUTED, linestyle=(0, (4, 2)), label=f"capacity {text} GiB")] if totals else []
+    text = ", ".join(quantity(total, "GiB") for total in totals)
+    return [Line2D([], [], color=MUTED, linestyle=(0, (4, 2)), label=f"capacity {text}")] if totals else []
 
 
 def alt_memory(memory: MemoryProfile) -> str:
     """What :func:`plot_memory` shows."""
     fullest = memory.per_gpu["max_mib"].idxmax()
     row = memory.per_gpu.loc[fullest]
-    text = f"Memory of {counted(len(memory.per_gpu), 'GPU')}: "
-    text += f"the fullest, GPU {fullest}, reached {row['max_mib'] / MIB_PER_GIB:.1f}"
+    text = f"Memory of {plural(len(memory.per_gpu), 'GPU')}: "
+    text += f"the fullest, GPU {fullest}, reached {quantity(row['max_mib'], 'MiB')}"
     if np.isfinite(row["total_mib"]):
-        text += f" of {row['total_mib'] / MIB_PER_GIB:.1f}"
-    return text + f" GiB, {row['mean_mib'] / MIB_PER_GIB:.1f} GiB on average."
+        text += f" of {quantity(row['total_mib'], 'MiB')}"
+    return text + f", {quantity(row['mean_mib'], 'MiB')} on average."
 
 
 MEMORY = Plot(

@@ -14,11 +14,11 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots._draw.axes import day_numbers, legend_above, time_axis
+from gpudiag.plots._draw.axes import day_numbers, legend_above, short, time_axis
 from gpudiag.plots._draw.palette import INK, MUTED, RULE, STATE_COLORS, darker
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import Trace, column_edges, extent, reduce, traces
-from gpudiag.plots._draw.wording import counted, share_text, short
+from gpudiag.report.format import plural, quantity, share
 from gpudiag.schema import STATES
 from gpudiag.units import MIB_PER_GIB
 
@@ -156,11 +156,11 @@ def alt_memory_by_trial(memory: MemoryProfile, parallelism: ParallelismProfile, 
     blocks = _blocks(parallelism, costs)
     known = blocks["gib"].dropna()
     text = (
-        f"Memory of {len(known)} of {counted(len(blocks), 'trial')} stacked over time: {known.median():.1f} GiB in the "
-        f"median, {known.max():.1f} GiB at most"
+        f"Memory of {len(known)} of {plural(len(blocks), 'trial')} stacked over time: "
+        f"{quantity(known.median(), 'GiB')} in the median, {quantity(known.max(), 'GiB')} at most"
     )
     if np.isfinite(memory.max_used_pct):
-        text += f"; the fullest GPU reached {share_text(memory.max_used_pct)} of its memory"
+        text += f"; the fullest GPU reached {share(memory.max_used_pct)} of its memory"
     return text + "."
 
 

@@ -13,6 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
 from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.report.format import quantity, share
 from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _draw_levels(ax: Axes, capacity: MemoryCapacity) -> None:
     ax.scatter(k, gib["worst_mib"], marker="v", s=34, color=STATE_COLORS["FAIL"], zorder=3)
     ax.scatter(k, gib["seen_max_mib"], marker="_", s=160, linewidth=2, color=INK, zorder=4)
     ax.set(xlabel="trials at once on the GPU, and chance of an overflow", ylabel="memory [GiB]", ylim=(0, ceiling))
-    ax.set_xticks(k, [f"{x:.0f}\n{_chance(p)}" for x, p in zip(k, table["p_overflow_pct"], strict=True)])
+    ax.set_xticks(k, [f"{x:.0f}\n{share(p)}" for x, p in zip(k, table["p_overflow_pct"], strict=True)])
     ax.set_xlim(k.min() - 0.6, k.max() + 0.6)
     legend_above(ax, [
         Line2D([], [], color=gpu_color(0), marker="o", markersize=5, linestyle="none", label="typical"),
@@ -65,12 +66,6 @@ def _draw_levels(ax: Axes, capacity: MemoryCapacity) -> None:
         Line2D([], [], color=STATE_COLORS["FAIL"], marker="v", markersize=5, linestyle="none", label="largest"),
         Line2D([], [], color=INK, linewidth=2, label="seen"),
     ])  # fmt: skip
-
-
-def _chance(percent: float) -> str:
-    if percent < 0.1:
-        return "<0.1 %" if percent > 0 else "0 %"
-    return f"{percent:.1f} %" if percent < 10 else (">99 %" if 99.5 <= percent < 100 else f"{percent:.0f} %")
 
 
 def _draw_peaks(ax: Axes, capacity: MemoryCapacity) -> None:
@@ -91,7 +86,7 @@ def _draw_peaks(ax: Axes, capacity: MemoryCapacity) -> None:
     ax.set(xlabel="peak of a trial [GiB], by parameters (trials)")
     if beyond:
         ax.axvline(limit, color=ACCENT, linestyle=(0, (4, 2)), linewidth=1.1)
-        label = f"equal share of {beyond[0].k}: {limit:.1f} GiB"
+        label = f"equal share of {beyond[0].k}: {quantity(limit, 'GiB')}"
         legend_above(ax, [Line2D([], [], color=ACCENT, linestyle=(0, (4, 2)), label=label)])
 
 
@@ -104,14 +99,14 @@ def alt_memory_capacity(memory_capacity: MemoryCapacity) -> str:
     """What :func:`plot_memory_capacity` shows."""
     table, room = memory_capacity.table, memory_capacity.room
     said = ", ".join(
-        f"{row.k} typically {row.typical_mib / MIB_PER_GIB:.1f} GiB with {_chance(row.p_overflow_pct)} overflow"
+        f"{row.k} typically {quantity(row.typical_mib, 'MiB')} with {share(row.p_overflow_pct)} overflow"
         for row in table.itertuples()
     )
-    text = f"Memory by trials at once on a GPU of {room.total_mib / MIB_PER_GIB:.1f} GiB: {said}."
+    text = f"Memory by trials at once on a GPU of {quantity(room.total_mib, 'MiB')}: {said}."
     if len(memory_capacity.combinations):
         top = memory_capacity.combinations.iloc[0]
         names = [str(top[name]) for name in memory_capacity.parameters if name in memory_capacity.combinations]
-        text += f" The largest combination, {', '.join(names)}, takes {top['peak_mib'] / MIB_PER_GIB:.1f} GiB."
+        text += f" The largest combination, {', '.join(names)}, takes {quantity(top['peak_mib'], 'MiB')}."
     return text
 
 

@@ -15,9 +15,10 @@ from matplotlib.ticker import MaxNLocator
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile
+from gpudiag.plots._draw.axes import natural_unit, short
 from gpudiag.plots._draw.palette import INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted, duration_text, natural_unit, short
+from gpudiag.report.format import duration, plural, quantity
 from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
@@ -191,15 +192,15 @@ def alt_parallel_coordinates(costs: CostsProfile) -> str:
     names = _names(parameters)
     seconds = trials["duration_s"]
     text = (
-        f"Parallel coordinates of {counted(len(trials), 'COMPLETE trial')} over {counted(len(names), 'parameter')}"
+        f"Parallel coordinates of {plural(len(trials), 'COMPLETE trial')} over {plural(len(names), 'parameter')}"
         f" ({', '.join(short(name, 18) for name in names[:MOST_PARAMETERS])}"
     )
     text += f" and {len(names) - MOST_PARAMETERS} not drawn)" if len(names) > MOST_PARAMETERS else ")"
-    text += f": durations run from {duration_text(seconds.min())} to {duration_text(seconds.max())}"
+    text += f": durations run from {duration(seconds.min())} to {duration(seconds.max())}"
     memory = _memory(trials)
     if memory is not None:
         low, high = memory[0].min() / MIB_PER_GIB, memory[0].max() / MIB_PER_GIB
-        text += f", memory from {low:.1f} to {high:.1f} GiB"
+        text += f", memory from {quantity(low, 'GiB')} to {quantity(high, 'GiB')}"
     return text + "."
 
 

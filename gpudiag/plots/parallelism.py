@@ -13,7 +13,7 @@ from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.plots._draw.axes import count_axis, day_numbers, duration_scale, legend_above, time_axis
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker, gpu_color
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted, duration_text, share_text
+from gpudiag.report.format import duration, number, plural, quantity, ratio, share
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -41,7 +41,7 @@ def plot_concurrency(parallelism: ParallelismProfile, *, timezone: str = "UTC") 
     handles = _draw_steps(left, parallelism)
     if np.isfinite(parallelism.configured):
         left.axhline(parallelism.configured, color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
-        label = f"configured: {parallelism.configured:.0f}"
+        label = f"configured: {number(parallelism.configured)}"
         handles.append(Line2D([], [], color=INK, linestyle=(0, (5, 2)), linewidth=1.2, label=label))
     legend_above(left, handles)
     stamps = day_numbers(steps["time"])
@@ -71,7 +71,7 @@ def _draw_steps(ax: Axes, parallelism: ParallelismProfile) -> list[Artist]:
         handles.append(
             ax.fill_between(
                 time, closed, everything, step="post", facecolor=color, edgecolor=darker(color), linewidth=0,
-                hatch=STATE_HATCHES["RUNNING"], label=f"end inferred ({counted(parallelism.n_open, 'trial')})",
+                hatch=STATE_HATCHES["RUNNING"], label=f"end inferred ({plural(parallelism.n_open, 'trial')})",
             )
         )  # fmt: skip
     return handles
@@ -88,8 +88,8 @@ def _draw_levels(ax: Axes, parallelism: ParallelismProfile) -> None:
     levels = parallelism.levels
     ax.barh(levels["level"], levels["share_pct"], height=0.6, color=gpu_color(0), alpha=0.55)
     if len(levels) <= MAX_LABELLED:
-        for level, share in zip(levels["level"], levels["share_pct"], strict=True):
-            ax.annotate(share_text(share), (share, level), (3, 0), textcoords="offset points", va="center", fontsize=9)
+        for level, part in zip(levels["level"], levels["share_pct"], strict=True):
+            ax.annotate(share(part), (part, level), (3, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set(xlabel="share of busy time [%]", xlim=(0, 119), xticks=[0, 50, 100])
     ax.tick_params(axis="y", labelleft=False, length=0)
     ax.grid(visible=False, axis="y")
@@ -98,14 +98,14 @@ def _draw_levels(ax: Axes, parallelism: ParallelismProfile) -> None:
 def alt_concurrency(parallelism: ParallelismProfile) -> str:
     """What :func:`plot_concurrency` shows."""
     text = (
-        f"Trials running at once over {duration_text(parallelism.window_s)}: {parallelism.effective:.2f} on average "
+        f"Trials running at once over {duration(parallelism.window_s)}: {ratio(parallelism.effective)} on average "
         f"while any ran, {parallelism.peak} at the peak"
     )
     if np.isfinite(parallelism.configured):
-        text += f", where {parallelism.configured:.0f} were configured"
+        text += f", where {number(parallelism.configured)} were configured"
     if parallelism.n_open:
-        lacking = counted(parallelism.n_open, "trial")
-        text += f"; {parallelism.effective_closed:.2f} without the {lacking} whose end is not known"
+        lacking = plural(parallelism.n_open, "trial")
+        text += f"; {ratio(parallelism.effective_closed)} without the {lacking} whose end is not known"
     return text + "."
 
 
@@ -143,7 +143,7 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
     handles: list[Artist] = [dot]
     if np.isfinite(parallelism.median_gap_s):
         ax.axhline(max(parallelism.median_gap_s, SHORTEST_S), color=INK, linestyle=(0, (5, 2)), linewidth=1.2)
-        label = f"median {duration_text(parallelism.median_gap_s)}"
+        label = f"median {duration(parallelism.median_gap_s)}"
         handles.append(Line2D([], [], color=INK, linestyle=(0, (5, 2)), label=label))
     time_axis(ax, time.min(), time.max(), timezone)
     duration_scale(ax, "y", seconds.min(), seconds.max())
@@ -154,11 +154,11 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
 
 def alt_gaps(parallelism: ParallelismProfile) -> str:
     """What :func:`plot_gaps` shows."""
-    text = f"{counted(len(parallelism.gaps), 'gap')} between trials of the same slot over time: "
+    text = f"{plural(len(parallelism.gaps), 'gap')} between trials of the same slot over time: "
     if np.isfinite(parallelism.median_gap_s):
-        text += f"median {duration_text(parallelism.median_gap_s)}, "
-    longest = duration_text(parallelism.gaps["gap_s"].max())
-    return text + f"longest {longest}, {parallelism.gap_slot_h:.2g} slot-hours in all."
+        text += f"median {duration(parallelism.median_gap_s)}, "
+    longest = duration(parallelism.gaps["gap_s"].max())
+    return text + f"longest {longest}, {quantity(parallelism.gap_slot_h, 'slot-h')} in all."
 
 
 GAPS = Plot(

@@ -15,7 +15,7 @@ from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import ACCENT, INK
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import natural, row_colors
-from gpudiag.plots._draw.wording import counted
+from gpudiag.report.format import plural, quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def _draw_rejected(ax: Axes, power: PowerProfile, gpus: list[str]) -> None:
     for gpu, row in worst.iterrows():
         y = gpus.index(str(gpu))
         ax.plot([1.02], [y], marker="x", color=ACCENT, markeredgewidth=1.6, transform=beyond, clip_on=False)
-        text = f"{row['size']:.0f} × {'up to ' if row['size'] > 1 else ''}{row['max']:.0f} W"
+        text = f"{row['size']:.0f} × {'up to ' if row['size'] > 1 else ''}{quantity(row['max'], 'W')}"
         ax.text(1.035, y, text, transform=beyond, va="center", fontsize=9, color=INK)
 
 
@@ -72,11 +72,16 @@ def alt_power(power: PowerProfile) -> str:
     """What :func:`plot_power` shows."""
     hungriest = power.per_gpu["mean_w"].idxmax()
     row = power.per_gpu.loc[hungriest]
-    text = f"Power of {counted(len(power.per_gpu), 'GPU')}: GPU {hungriest} drew most, {row['mean_w']:.0f} W on average"
-    text += f" of a limit of {row['limit_w']:.0f} W." if np.isfinite(row["limit_w"]) else "; its limit is not known."
+    text = f"Power of {plural(len(power.per_gpu), 'GPU')}: GPU {hungriest} drew most, "
+    text += f"{quantity(row['mean_w'], 'W')} on average"
+    text += (
+        f" of a limit of {quantity(row['limit_w'], 'W')}."
+        if np.isfinite(row["limit_w"])
+        else "; its limit is not known."
+    )
     if power.n_rejected:
-        readings = counted(power.n_rejected, "impossible reading")
-        text += f" Set aside: {readings} of up to {power.rejected['power_w'].max():.0f} W."
+        readings = plural(power.n_rejected, "impossible reading")
+        text += f" Set aside: {readings} of up to {quantity(power.rejected['power_w'].max(), 'W')}."
     return text
 
 

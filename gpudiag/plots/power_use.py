@@ -11,11 +11,11 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import LOAD_BIN_PCT, LOAD_BINS, PowerProfile
-from gpudiag.plots._draw.axes import legend_above
+from gpudiag.plots._draw.axes import legend_above, short
 from gpudiag.plots._draw.palette import ACCENT, CARD, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, natural
-from gpudiag.plots._draw.wording import counted, share_text, short
+from gpudiag.report.format import plural, share
 from gpudiag.schema import BUSY_PCT
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def plot_power_use(power: PowerProfile) -> Figure:
         weak = _weak_pct(panel)
         if weak == weak:
             plate = {"boxstyle": "round,pad=0.15", "facecolor": CARD, "edgecolor": "none", "alpha": 0.8}
-            text = f"{share_text(weak)} of\nbusy time"
+            text = f"{share(weak)} of\nbusy time"
             ax.text(98, 2.5, text, ha="right", va="bottom", fontsize=9, bbox=plate, zorder=4)
         if i % columns == 0:
             ax.set_ylabel("power [% of limit]")
@@ -69,10 +69,10 @@ def _draw(ax: Axes, load: pd.DataFrame, top: float) -> QuadMesh:
     row = (load["load_pct"] // LOAD_BIN_PCT).astype(int)
     n_rows = int(np.ceil(top / LOAD_BIN_PCT))
     seconds = np.bincount(row * LOAD_BINS + column, load["observed_s"], n_rows * LOAD_BINS).reshape(n_rows, LOAD_BINS)
-    share = 100 * seconds / seconds.sum()
+    part = 100 * seconds / seconds.sum()
     edges = np.arange(LOAD_BINS + 1) * LOAD_BIN_PCT, np.arange(n_rows + 1) * LOAD_BIN_PCT
     mesh = ax.pcolormesh(
-        *edges, np.ma.masked_less(share, LEAST_SHARE_PCT), cmap="Blues", rasterized=True,
+        *edges, np.ma.masked_less(part, LEAST_SHARE_PCT), cmap="Blues", rasterized=True,
         norm=LogNorm(LEAST_SHARE_PCT, 100),
     )  # fmt: skip
     height = edges[1][:-1] + LOAD_BIN_PCT / 2
@@ -102,13 +102,11 @@ def _known(power: PowerProfile) -> pd.DataFrame:
 def alt_power_use(power: PowerProfile) -> str:
     """What :func:`plot_power_use` shows."""
     load = _known(power)
-    text = f"Map of the power of {counted(load['gpu'].nunique(), 'GPU')} against utilization"
+    text = f"Map of the power of {plural(load['gpu'].nunique(), 'GPU')} against utilization"
     weak = _weak_pct(load)
     if weak != weak:
-        return f"{text}: utilization never reached {BUSY_PCT:.0f} %."
-    return (
-        f"{text}: {share_text(weak)} of the time at {BUSY_PCT:.0f} % or more was spent below half of the power limit."
-    )
+        return f"{text}: utilization never reached {share(BUSY_PCT)}."
+    return f"{text}: {share(weak)} of the time at {share(BUSY_PCT)} or more was spent below half of the power limit."
 
 
 POWER_USE = Plot(

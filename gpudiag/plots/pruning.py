@@ -15,7 +15,7 @@ from gpudiag.measures.pruning import PruningProfile
 from gpudiag.plots._draw.axes import count_axis, legend_above
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, Dash
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.wording import counted
+from gpudiag.report.format import plural, share
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -72,8 +72,8 @@ def _edges(steps: np.ndarray) -> list[float]:
 def alt_prune_steps(pruning: PruningProfile) -> str:
     """What :func:`plot_prune_steps` shows."""
     text = (
-        f"Histogram of the last step of {counted(len(pruning.steps), 'pruned trial')}: half were cut by step "
-        f"{pruning.median_step:g}, {pruning.at_first_pct:.0f} % at step {pruning.first_step:g}, the earliest seen"
+        f"Histogram of the last step of {plural(len(pruning.steps), 'pruned trial')}: half were cut by step "
+        f"{pruning.median_step:g}, {share(pruning.at_first_pct)} at step {pruning.first_step:g}, the earliest seen"
     )
     if math.isfinite(pruning.config_first_report):
         text += f"; the pruner may cut from report {pruning.config_first_report:.0f}"

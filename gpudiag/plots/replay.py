@@ -14,7 +14,7 @@ from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.plots._draw.axes import count_axis, legend_above
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, STATE_COLORS
 from gpudiag.plots._draw.picture import Picture, Plot, painter
-from gpudiag.plots._draw.wording import counted
+from gpudiag.report.format import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def _points(ax: object, rows: list[pd.Series], marker: str, color: str) -> None:
 def alt_learning_curves(replay: PrunerReplay) -> str:
     """What :func:`plot_learning_curves` shows."""
     count = replay.trials["outcome"].value_counts()
-    text = f"Learning curves of {counted(len(replay.trials), 'trial')} with {replay.pruner}: "
+    text = f"Learning curves of {plural(len(replay.trials), 'trial')} with {replay.pruner}: "
     text += f"{int(count.get('pruned', 0))} pruned, {int(count.get('kept', 0))} kept to the end"
     cut = replay.trials["cut_step"].median()
     text += f", cut at step {cut:g} in the median" if cut == cut else ""

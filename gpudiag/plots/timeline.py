@@ -20,8 +20,8 @@ from gpudiag.plots._draw.cells import draw_ribbon
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import Trace, draw_lines, extent, traces
-from gpudiag.plots._draw.wording import counted, duration_text, share_text
 from gpudiag.plots.memory import draw_capacity
+from gpudiag.report.format import duration, plural, ratio, share
 from gpudiag.schema import STATES
 from gpudiag.units import MIB_PER_GIB
 
@@ -171,16 +171,16 @@ def alt_timeline(
     counts = parallelism.slots["state"].value_counts()
     states = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
     text = (
-        f"Timeline of {counted(len(parallelism.slots), 'trial')} in {counted(parallelism.n_slots, 'slot')} over "
-        f"{duration_text(parallelism.window_s)}: {states}; {parallelism.effective:.2f} ran at once on average."
+        f"Timeline of {plural(len(parallelism.slots), 'trial')} in {plural(parallelism.n_slots, 'slot')} over "
+        f"{duration(parallelism.window_s)}: {states}; {ratio(parallelism.effective)} ran at once on average."
     )
     if utilization is not None:
-        gpus = counted(utilization.n_gpus, "GPU")
-        text += f" Below it, GPU utilization, {utilization.mean_pct:.0f} % on average over {gpus}."
+        gpus = plural(utilization.n_gpus, "GPU")
+        text += f" Below it, GPU utilization, {share(utilization.mean_pct)} on average over {gpus}."
     if memory is not None and np.isfinite(memory.max_used_pct):
-        text += f" GPU memory filled up to {memory.max_used_pct:.0f} %."
+        text += f" GPU memory filled up to {share(memory.max_used_pct)}."
     if ledger is not None and _has_ribbon(ledger):
-        worked = share_text(ledger.pct("busy", "busy_low"))
+        worked = share(ledger.pct("busy", "busy_low"))
         text += f" A ribbon shows what each GPU did at each instant: it worked for trials for {worked} of the time."
     return text
 

@@ -15,7 +15,7 @@ from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
-from gpudiag.plots._draw.wording import counted, share_text
+from gpudiag.report.format import plural, share
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 if TYPE_CHECKING:
@@ -61,15 +61,13 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
             continue
         for row in np.flatnonzero(width >= LEGIBLE_PCT).tolist():
             ink = INK if name == "busy_low" else "white"
-            ax.text(
-                left[row] + width[row] / 2, row, share_text(width[row]), ha="center", va="center", fontsize=9, color=ink
-            )
+            ax.text(left[row] + width[row] / 2, row, share(width[row]), ha="center", va="center", fontsize=9, color=ink)
     ax.set(xlabel="share of observed time [%]", xlim=(0, 100))
     gpu_rows(ax, list(rows.index))
     names = {
-        "idle_no_trial": f"≤ {IDLE_PCT:.0f} %",
-        "busy_low": f"{IDLE_PCT:.0f} to {BUSY_PCT:.0f} %",
-        "busy": f"≥ {BUSY_PCT:.0f} %",
+        "idle_no_trial": f"≤ {share(IDLE_PCT)}",
+        "busy_low": f"{IDLE_PCT:.0f} to {share(BUSY_PCT)}",
+        "busy": f"≥ {share(BUSY_PCT)}",
     }
     legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()], 3)
 
@@ -101,12 +99,12 @@ def alt_utilization(utilization: UtilizationProfile) -> str:
     """What :func:`plot_utilization` shows."""
     means = utilization.per_gpu["mean_pct"]
     text = (
-        f"Utilization of {counted(utilization.n_gpus, 'GPU')}: {utilization.mean_pct:.0f} % on average, "
-        f"idle for {utilization.idle_pct:.0f} % of the observed time."
+        f"Utilization of {plural(utilization.n_gpus, 'GPU')}: {share(utilization.mean_pct)} on average, "
+        f"idle for {share(utilization.idle_pct)} of the observed time."
     )
     if len(means) > 1:
         low, high = means.idxmin(), means.idxmax()
-        text += f" The means run from {means[low]:.0f} % (GPU {low}) to {means[high]:.0f} % (GPU {high})."
+        text += f" The means run from {share(means[low])} (GPU {low}) to {share(means[high])} (GPU {high})."
     return text
 
 

@@ -10,7 +10,7 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plots._draw.axes import gpu_rows, rows_inch, time_axis
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import draw_map, extent, traces
-from gpudiag.plots._draw.wording import counted
+from gpudiag.report.format import plural, share
 
 
 @painter
@@ -41,10 +41,10 @@ def plot_utilization_map(utilization: UtilizationProfile, *, timezone: str = "UT
 def alt_utilization_map(utilization: UtilizationProfile) -> str:
     """What :func:`plot_utilization_map` shows."""
     idle = utilization.per_gpu["idle_pct"].dropna()
-    text = f"Map of the utilization of {counted(utilization.n_gpus, 'GPU')} over time. "
+    text = f"Map of the utilization of {plural(utilization.n_gpus, 'GPU')} over time. "
     quiet = int(np.sum(idle >= 90))
-    text += f"GPU {idle.idxmax()} was idle most, for {idle.max():.0f} % of its observed time"
-    return text + (f"; {counted(quiet, 'GPU')} for 90 % or more." if quiet else ".")
+    text += f"GPU {idle.idxmax()} was idle most, for {share(idle.max())} of its observed time"
+    return text + (f"; {plural(quiet, 'GPU')} for 90 % or more." if quiet else ".")
 
 
 UTILIZATION_MAP = Plot(

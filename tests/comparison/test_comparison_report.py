@@ -67,7 +67,7 @@ def test_the_verdict_stands_with_its_interval(pair: Comparison) -> None:
         f"FASTER: after takes {held.ratio:.2f} ({held.low:.2f}–{held.high:.2f}) times the time of before"
     )
     assert len(pair.headline["sentences"]) == 3
-    assert f"{held.ratio:.2f}" in summary(pair.to_dict())
+    assert f"{held.ratio:.2f}" in summary(pair.document)
 
 
 def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:

@@ -12,7 +12,6 @@ from matplotlib.dates import date2num, num2date
 from matplotlib.figure import Figure
 
 from gpudiag.plots._draw.axes import ClockFormatter, clock_ticks, duration_scale, time_axis
-from gpudiag.plots._draw.wording import counted, duration_text, share_text
 
 BERLIN = ZoneInfo("Europe/Berlin")
 TAIPEI = ZoneInfo("Asia/Taipei")
@@ -71,23 +70,6 @@ def test_one_instant_still_has_an_axis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (0.04, "40 ms"),
-        (1, "1 s"),
-        (59, "59 s"),
-        (60, "1 min"),
-        (150, "2.5 min"),
-        (5400, "1.5 h"),
-        (259200, "3 d"),
-    ],
-)
-def test_durations_in_words(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
-
-
-@pytest.mark.parametrize(
     ("low", "high"), [(2, 900), (0.1, 90000), (100, 100), (3, 4), (620, 860), (0.041, 0.041), (9e5, 9e6)]
 )
 def test_duration_axis_has_ticks_at_round_durations(low: float, high: float) -> None:
@@ -97,8 +79,3 @@ def test_duration_axis_has_ticks_at_round_durations(low: float, high: float) -> 
     shown = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] <= tick <= ax.get_xlim()[1]]
     labels = [ax.xaxis.get_major_formatter()(tick, 0) for tick in shown]
     assert 2 <= len(labels) == len(set(labels)) <= 8, labels
-
-
-def test_small_shares_are_not_nothing() -> None:
-    assert [share_text(x) for x in (0, 0.2, 0.6, 55)] == ["0 %", "< 1 %", "1 %", "55 %"]
-    assert [counted(1, "GPU"), counted(0, "GPU")] == ["1 GPU", "0 GPUs"]

@@ -12,13 +12,15 @@ from matplotlib.dates import date2num, num2date
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
 from gpudiag.clock import parse_zone
-from gpudiag.plots._draw.wording import DAY_S, duration_text, natural_unit, short
+from gpudiag.report.format import duration
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+DAY_S = 86400.0
+UNITS_S = (("d", DAY_S), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 0.001))
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 UNDATED_YEAR = 1970
 SHORTEST_AXIS_S = 2.0
@@ -114,7 +116,7 @@ def duration_scale(ax: Axes, which: str, low: float, high: float) -> None:
     (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     axis.set_major_locator(FixedLocator(duration_ticks(low, high)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds, digits=3)))
+    axis.set_major_formatter(FuncFormatter(lambda seconds, _: duration(seconds)))
 
 
 def duration_ticks(low: float, high: float) -> list[float]:
@@ -160,3 +162,13 @@ def gpu_rows(ax: Axes, gpus: Sequence[Any], *, labels: bool = True) -> None:
 def rows_inch(n: int) -> float:
     """Height of a figure with ``n`` rows of GPUs: enough for each up to a page."""
     return min(1.6 + 0.3 * n, 7.0)
+
+
+def natural_unit(seconds: float) -> tuple[str, float]:
+    """The unit in which a duration is spoken of, and its length in seconds."""
+    return next((unit for unit in UNITS_S if seconds >= unit[1]), UNITS_S[-1] if seconds > 0 else UNITS_S[-2])
+
+
+def short(name: str, longest: int = 14) -> str:
+    """A name that fits beside an axis; the middle of a long one, such as a UUID, is left out."""
+    return name if len(name) <= longest else f"{name[: longest - 7]}…{name[-6:]}"

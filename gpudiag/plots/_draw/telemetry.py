@@ -15,9 +15,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from gpudiag.plots._draw.axes import day_numbers, legend_above, time_axis
+from gpudiag.plots._draw.axes import day_numbers, legend_above, short, time_axis
 from gpudiag.plots._draw.palette import MUTED, gpu_color, gpu_dash, gpu_number
-from gpudiag.plots._draw.wording import short
 
 if TYPE_CHECKING:
     import pandas as pd
