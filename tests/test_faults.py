@@ -130,7 +130,9 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
         case.attrib["name"].split(":")[0] for case in root.iter("testcase") if case.find("error") is not None
     } == OF_POWER
     assert root.attrib["errors"] == root[0].attrib["errors"] == str(len(OF_POWER))
-    (line,) = [one for one in github_annotations(found.document).splitlines() if "ERROR" in one and "measure power" in one]
+    (line,) = [
+        one for one in github_annotations(found.document).splitlines() if "ERROR" in one and "measure power" in one
+    ]
     assert line.startswith("::warning ")
     metrics = [*gd_export(found, "openmetrics", tmp_path)]
     (metric,) = [one for one in metrics if one.startswith("gpudiag_checks{") and '"ERROR"' in one]
