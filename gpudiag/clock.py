@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from gpudiag.errors import ConfigError
+from gpudiag.errors import ConfigError, expected
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,11 @@ class Localized:
     nonexistent: int
 
 
-def parse_zone(name: str | tzinfo | None) -> tzinfo:
+Zone: TypeAlias = str | tzinfo | None
+"""A zone or its IANA name; None is this machine's."""
+
+
+def parse_zone(name: Zone) -> tzinfo:
     """The zone of that IANA name; ``None`` is the machine's own zone.
 
     Raises ConfigError for a name that the zone database does not have.
@@ -40,6 +44,8 @@ def parse_zone(name: str | tzinfo | None) -> tzinfo:
         return machine_zone()
     if isinstance(name, tzinfo):
         return name
+    if not isinstance(name, str):
+        raise expected("a time zone or its IANA name", name)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:

@@ -15,9 +15,10 @@ from gpudiag.advice import REMEDIES
 from gpudiag.advice.engine import Advice, advise
 from gpudiag.advice.recommendation import Recommendations
 from gpudiag.analysis import Analysis
-from gpudiag.errors import ConfigError, NotMeasurable, nearest
+from gpudiag.errors import ConfigError, NotMeasurable, expected, nearest
 from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly
+from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
 from gpudiag.plain_data import json_text, plain
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
@@ -29,6 +30,7 @@ from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.report.show import Show
 from gpudiag.rules import RULES
 from gpudiag.rules.engine import Rule, Severity, Status, Verdict, Verdicts, check_thresholds, judge_all, worst_of
+from gpudiag.rules.own import chosen_rules
 from gpudiag.rules.presets import preset as preset_thresholds
 from gpudiag.rules.suppression import (
     Applied,
@@ -321,9 +323,9 @@ class Plotter:
 
 
 def diagnose(
-    run: Run,
+    run: RunLike,
     *,
-    rules: Iterable[Rule] = RULES,
+    rules: Iterable[Rule] | str | None = None,
     thresholds: Thresholds | str = "",
     preset: str = "",
     suppress: str | Path | Iterable[Suppression] = (),
@@ -333,8 +335,10 @@ def diagnose(
     """Measure a run and judge it.
 
     Args:
-        run: what :func:`gpudiag.load_run` gave.
-        rules: the rules to judge by; add your own with ``(*RULES, my_rule)``.
+        run: a run, or what :func:`gpudiag.load_run` reads.
+        rules: the rules to judge by, such as ``(*RULES, my_rule)``; or text that names modules with rules of your own
+            (``"mypackage.rules, ./more.py"``), which are added to those of gpudiag. Default: gpudiag's and those of
+            run.toml's ``rule_modules``.
         thresholds: by rule id and name, or text such as ``"gpu-idle.max_idle_pct=10, memory-full.max_used_pct=95"``;
             they go before those of run.toml.
         preset: thresholds of another tool to start from, by its name in :mod:`gpudiag.rules.presets`; run.toml and
@@ -345,10 +349,12 @@ def diagnose(
             a verdict or note of status ERROR; default: what :func:`gpudiag.faults.strict` says, else False.
 
     Raises:
-        ConfigError: a threshold, a preset or a suppression is unknown or out of range; nothing was measured then.
+        ConfigError: a rule, threshold, preset or suppression is unknown or out of range; nothing was measured then.
     """
+    held = as_run(run)
     with strictly(strict):
-        return _diagnose(run, tuple(rules), thresholds, preset, suppress, name, strict)
+        chosen = chosen_rules(rules, held.info.rule_modules, held.info.folder)
+        return _diagnose(held, chosen, thresholds, preset, suppress, name, strict)
 
 
 def _diagnose(
@@ -375,6 +381,8 @@ def _suppressions(given: str | Path | Iterable[Suppression], rules: tuple[Rule, 
     known = {rule.id for rule in (*RULES, *rules)}
     if isinstance(given, str | Path):
         return read_suppressions(given, known) if str(given) else ()
+    if not isinstance(given, Iterable):
+        raise expected("a gpudiag.toml or entries like those in it", given)
     entries = tuple(given)
     check_suppressions(entries, known, "suppress")
     return entries
@@ -391,6 +399,8 @@ def effective_thresholds(
     except ConfigError as error:
         raise ConfigError(f"run.toml: {error}") from error
     overrides = parse_thresholds(given) if isinstance(given, str) else given
+    if not (isinstance(overrides, Mapping) and all(isinstance(each, Mapping) for each in overrides.values())):
+        raise expected("thresholds as text, or by rule id and name", given)
     check_thresholds(rules, overrides)
     both = {
         rule.id: {**base.get(rule.id, {}), **run.info.thresholds.get(rule.id, {}), **overrides.get(rule.id, {})}

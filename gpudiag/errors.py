@@ -94,6 +94,11 @@ def in_words(template: str, values: Mapping[str, Any]) -> str:
     return str(importlib.import_module("gpudiag.report.sentence").render(template, values))
 
 
+def expected(what: str, given: object) -> ConfigError:
+    """The error for an argument of a wrong type, as in 'expected a path, but got int'."""
+    return ConfigError(f"expected {what}, but got {'None' if given is None else type(given).__name__}.")
+
+
 def nearest(name: str, legal: Iterable[str]) -> str:
     """A hint for a misspelt name: ``did you mean 'x'?`` or the list of legal names."""
     options = sorted(legal)

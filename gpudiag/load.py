@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pandas as pd
 
 from gpudiag.alignment import apply_clock, establish_clock
-from gpudiag.clock import parse_zone
-from gpudiag.errors import ConfigError, InputError, InputNotFound
+from gpudiag.clock import Zone, parse_zone
+from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.folder import refuse_several_runs, search
 from gpudiag.intake import Intake, take
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
@@ -23,7 +22,45 @@ from gpudiag.run import Run, RunInfo
 from gpudiag.run_source import as_runs, is_whole, name_of
 from gpudiag.schema import STUDIES, TRIALS, conform
 
-Paths = Sequence[str | Path] | str | Path
+if TYPE_CHECKING:
+    from optuna import Study
+
+Paths: TypeAlias = Sequence[str | Path] | str | Path
+
+
+class OfRun(Protocol):
+    """What was made of a run and knows it: its diagnosis, a simulation."""
+
+    @property
+    def run(self) -> Run: ...
+
+
+RunLike: TypeAlias = "Run | OfRun | Paths | pd.DataFrame | Study"
+"""A run, or what is read as one."""
+INPUT = "a path, a storage URL, a list of them, a DataFrame or an Optuna study"
+
+
+def as_run(given: RunLike) -> Run:
+    """The run that is meant: the run itself, that of a diagnosis, or what :func:`load_run` reads.
+
+    Raises ConfigError for anything else, and what load_run raises.
+    """
+    if isinstance(given, Run):
+        return given
+    if isinstance(run := getattr(given, "run", None), Run):
+        return run
+    if given is None:
+        raise expected(f"a run, {INPUT}", given)
+    _check_input(given, f"a run, {INPUT}")
+    return load_run(given)
+
+
+def _check_input(given: object, what: str = INPUT) -> None:
+    """Raise ConfigError unless this, or each member of a list, is of a kind that is read."""
+    for one in given if isinstance(given, list | tuple) else (given,):
+        known = isinstance(one, str | Path | pd.DataFrame) or hasattr(one, "get_trials")
+        if not known and not (one is not given and hasattr(one, "intermediate_values")):
+            raise expected(what, one)
 
 
 def load_run(
@@ -33,7 +70,7 @@ def load_run(
     trials: object = "",
     artifacts: Paths = (),
     study: str | None = None,
-    timezone: str | tzinfo | None = None,
+    timezone: Zone = None,
     columns: Sequence[str] = (),
     period_s: float | None = None,
     name: str | None = None,
@@ -64,6 +101,9 @@ def load_run(
     """
     given = {"study": study, "timezone": timezone, "columns": tuple(columns), "period_s": period_s, "name": name}
     told = {key: value for key, value in given.items() if value}
+    for one in (source, telemetry, trials, artifacts):
+        if one is not None:
+            _check_input(one)
     by_kind = [
         *((one, "telemetry") for one in _listed(telemetry)),
         *((one, "trials") for one in ([] if _not_given(trials) else [trials])),
@@ -101,7 +141,7 @@ def _of_folder(path: Path, told: Mapping[str, Any]) -> Run:
     else:
         intakes, skipped = search(folder, options)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})
-    return _assemble(intakes, manifest, manifest.name or name_of([folder]), options)
+    return _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
 
 
 def _not_given(value: object) -> bool:
@@ -144,7 +184,9 @@ def _options(manifest: Manifest) -> ReadOptions:
     return ReadOptions(parse_zone(manifest.timezone), manifest.columns, manifest.period_s, manifest.study)
 
 
-def _assemble(intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions) -> Run:
+def _assemble(
+    intakes: list[Intake], manifest: Manifest, name: str, options: ReadOptions, folder: Path | None = None
+) -> Run:
     """One run on one clock from everything that was read."""
     telemetry = merge_telemetry([i.data for i in intakes if isinstance(i.data, Telemetry)])
     trials = merge_trials([i.data for i in intakes if isinstance(i.data, Trials)])
@@ -159,6 +201,8 @@ def _assemble(intakes: list[Intake], manifest: Manifest, name: str, options: Rea
         show_attrs=manifest.show_attrs,
         gpu_overrides=dict(manifest.gpus),
         given_offset_s=manifest.clock_offset_s,
+        rule_modules=manifest.rule_modules,
+        folder=folder,
         notes=(*manifest.notes, *telemetry.notes, *trials.notes),
     )
     run = Run(

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
 
@@ -41,6 +41,16 @@ def _listed(value: Any) -> Any:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """One name or several: ``telemetry = "gpu.csv"`` is as good as a list."""
+
+
+def _import_path(value: str) -> str:
+    if value.endswith(".py") or not all(part.isidentifier() for part in value.split(".")):
+        raise ValueError("expected an import path such as mypackage.rules (name a file with --rules)")
+    return value
+
+
+ImportPaths = Annotated[tuple[Annotated[str, AfterValidator(_import_path)], ...], BeforeValidator(_listed)]
+"""Modules by import path. A run.toml lies among data, perhaps of somebody else, so it cannot name a file to run."""
 
 
 class _Strict(BaseModel):
@@ -101,6 +111,7 @@ class Manifest(_Strict):
         default_factory=dict, description="counts written down by hand, e.g. COMPLETE = 8"
     )
     gpus: Mapping[str, GpuOverride] = Field(default_factory=dict, description="overrides by GPU index")
+    rule_modules: ImportPaths = Field((), description="modules with rules of your own, by import path, never a file")
     rules: Mapping[str, Mapping[str, float]] = Field(default_factory=dict, description="thresholds by rule id")
 
 

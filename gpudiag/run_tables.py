@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
@@ -95,8 +96,9 @@ class RunInfo:
     """What is known about a run beside its tables.
 
     ``thresholds`` are run.toml's, by rule id; ``gpu_overrides`` its data-sheet values, by GPU index;
-    ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing. ``between`` and
-    ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
+    ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing; ``rule_modules`` its
+    modules with rules of somebody's own, by import path. ``folder``: where the run lies, None for single inputs.
+    ``between`` and ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
     """
 
     name: str = "run"
@@ -110,6 +112,8 @@ class RunInfo:
     show_attrs: tuple[str, ...] = ()
     gpu_overrides: Mapping[str, GpuOverride] = field(default_factory=dict)
     given_offset_s: float | None = None
+    rule_modules: tuple[str, ...] = ()
+    folder: Path | None = None
     notes: tuple[str, ...] = ()
     between: tuple[pd.Timestamp | None, pd.Timestamp | None] = (None, None)
     left_out_gpus: tuple[str, ...] = ()

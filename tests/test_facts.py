@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pandas as pd
 import pytest
 from toyrun import toy_run
@@ -20,6 +21,7 @@ from gpudiag.measures import MEASURES, PROFILES, TOPICS, fact_named
 from gpudiag.measures.base import Profile, facts
 from gpudiag.measures.trials import TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile, measure_utilization
+from gpudiag.schemas import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gpudiag"
@@ -132,6 +134,22 @@ def test_the_document_holds_what_is_declared_with_its_unit() -> None:
     for name, entry in found.items():
         handle = fact_named(f"utilization.{name}")
         assert handle is not None and entry["unit"] == handle.unit, name
+
+
+def test_the_schema_of_measures_knows_every_number_and_no_other() -> None:
+    whole = schema("diagnosis-1")
+    known = whole["properties"]["measures"]["properties"]
+    assert list(known) == list(TOPICS)
+    topic = {"$defs": whole["$defs"], **known["utilization"]}
+    found = facts(measure_utilization(toy_run()))
+    jsonschema.validate(found, topic)
+    wrong = ({"meen_pct": found["mean_pct"]}, {"mean_pct": {"value": 40.0, "unit": "s"}},
+             {"mean_pct": {"value": "40", "unit": "%"}}, {"gpu.0.meen_pct": found["mean_pct"]})  # fmt: skip
+    for change in wrong:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**found, **change}, topic)
+    with pytest.raises(jsonschema.ValidationError, match="'mean_pct' is a required property"):
+        jsonschema.validate({name: one for name, one in found.items() if name != "mean_pct"}, topic)
 
 
 def texts(path: Path) -> Iterator[str]:

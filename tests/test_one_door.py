@@ -103,7 +103,7 @@ def test_what_could_mean_two_things_is_refused(files: Path, samples: Path) -> No
         gd.load_run("gone.csv")
     with pytest.raises(InputError, match="at least one input"):
         gd.load_run([])
-    with pytest.raises(InputError, match="expected a path, a storage URL, a Study"):
+    with pytest.raises(ConfigError, match="expected a path, a storage URL, a list of them"):
         gd.load_run({"gpu": 1})
 
 

@@ -24,18 +24,18 @@ from gpudiag.comparison.quantities import quantities
 from gpudiag.comparison.quantity import HIGHER, INVALID, SLOWER, Quantity, judged
 from gpudiag.comparison.side import Side, as_side
 from gpudiag.comparison.work import Consistency, consistency
-from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.errors import ConfigError, NotMeasurable, expected
 from gpudiag.faults import Fault, attempt, heard
+from gpudiag.load import RunLike
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import comparison as reports
 from gpudiag.report import pages
 from gpudiag.report.format import safe
 from gpudiag.report.show import Show
-from gpudiag.run import Run
 
 if TYPE_CHECKING:
-    from gpudiag.diagnosis import Diagnosis
+    pass
 
 T = TypeVar("T")
 
@@ -254,15 +254,15 @@ class Comparisons(Sequence[Comparison]):
 
 
 def compare(
-    baseline: Run | Diagnosis | str | Path,
-    experiment: Run | Diagnosis | str | Path | Sequence[Run | Diagnosis | str | Path],
-    *others: Run | Diagnosis | str | Path,
+    baseline: RunLike,
+    experiment: RunLike | Sequence[RunLike],
+    *others: RunLike,
     plan: Plan | str | Path | None = None,
 ) -> Comparison | Comparisons:
     """Compare an experiment with its baseline: first whether that may be done, then the numbers.
 
     Args:
-        baseline: a run, its diagnosis, or the path of its folder or run.toml.
+        baseline: a run, its diagnosis, or what :func:`gpudiag.load_run` reads.
         experiment: the same; or several of them.
         *others: further experiments against the same baseline.
         plan: plan.json of the baseline (``diagnosis.save_plan``), whose predictions are checked.
@@ -282,6 +282,8 @@ def compare(
         raise ConfigError("there is no experiment to compare with the baseline; give at least one run.")
     sides = _told_apart(first, sides)
     made = load_plan(plan) if isinstance(plan, str | Path) else plan
+    if not isinstance(made, Plan | None):
+        raise expected("a plan or the path of its plan.json", plan)
     pairs = _pairs(first, sides, made)
     return Comparisons(pairs) if many or others else pairs[0]
 

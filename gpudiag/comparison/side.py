@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
@@ -14,6 +13,7 @@ from gpudiag.advice.recommendation import FINDINGS
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import effective_thresholds
 from gpudiag.errors import InputError
+from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
 from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import facts
@@ -22,9 +22,6 @@ from gpudiag.rules import RULES
 from gpudiag.rules.engine import Status, judge_all
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
-
-if TYPE_CHECKING:
-    from gpudiag.diagnosis import Diagnosis
 
 T = TypeVar("T")
 
@@ -117,18 +114,10 @@ class Side:
         return float(asked) if asked else float(found.effective) if found is not None else float("nan")
 
 
-def as_side(given: Run | Diagnosis | str | Path, role: str) -> Side:
+def as_side(given: RunLike, role: str) -> Side:
     """A run, a diagnosis or the path of a run as a side. Raises InputError where it holds nothing to compare."""
-    if isinstance(given, str | Path):
-        from gpudiag.load import load_run
-
-        given = load_run(given)
-    if isinstance(given, Run):
-        analysis = Analysis(given)
-    elif hasattr(given, "analysis"):
-        analysis = given.analysis
-    else:
-        raise InputError(f"the {role} must be a run, a diagnosis or the path of a run, but got {given!r}.")
+    known = getattr(given, "analysis", None)
+    analysis = known if isinstance(known, Analysis) else Analysis(as_run(given))
     side = Side(analysis, analysis.run.info.name)
     if side.run.trials.empty and side.run.gpu.empty:
         raise InputError(

@@ -22,6 +22,7 @@ from typing import Any
 from optuna.samplers import BaseSampler
 
 from gpudiag.clock import machine_zone
+from gpudiag.errors import expected
 from gpudiag.record.nvml import Nvml
 from gpudiag.record.readings import Device, DriverGone, GpuLost, NoDriver
 
@@ -41,6 +42,8 @@ class TrialStamps:
     """
 
     def __init__(self, objective: Objective, *, gpu: str = "") -> None:
+        if not callable(objective):
+            raise expected("the objective, a function of a trial", objective)
         self._objective = objective
         self._gpu = gpu
         wraps(objective)(self)
@@ -81,6 +84,8 @@ def optuna_callback(study: Any = None, *, gpu: str = "") -> Callable[[Any, Any],
             study.sampler = StampingSampler(study.sampler, gpu)
 
     if study is not None:
+        if not hasattr(study, "sampler"):
+            raise expected("an Optuna study", study)
         install(study)
     return lambda of, trial: install(of)
 

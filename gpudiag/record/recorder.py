@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from gpudiag.clock import machine_zone
-from gpudiag.errors import ConfigError
+from gpudiag.errors import ConfigError, expected
 from gpudiag.record import parquet
 from gpudiag.record.readings import Adapter
 from gpudiag.record.sampler import Options
@@ -67,6 +67,8 @@ class Recorder:
         warn: bool = True,
         adapter: Adapter | None = None,
     ) -> None:
+        if not isinstance(path, str | Path):
+            raise expected("the path of a file to record to", path)
         self.path = Path(path)
         self._parquet = self.path.suffix == ".parquet"
         if self._parquet and rotate_mb is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from gpudiag.facts import Fact
+from gpudiag.measures.bottleneck import BottleneckProfile
 from gpudiag.report.blocks import Block, Heading, Note, Number, Table
-from gpudiag.report.document import Document
+from gpudiag.report.document import Document, Values
 from gpudiag.report.format import named, share
 
 QUESTION = "What limited it"
@@ -40,17 +40,18 @@ CLASSES = {
     "undetermined": ("not told by the data", "none of these", "CPU by core, I/O wait and power of each sample"),
 }  # fmt: skip
 """By class of the profile: its name, its signature and what would refute it."""
+SHARES: dict[str, Fact[float]] = {name: BottleneckProfile.facts()[f"{name}_pct"] for name in CLASSES}
 
 
 def bottleneck_sentence(document: Document) -> str:
     """One sentence; '' where it was not measured."""
-    facts = document.values("bottleneck")
+    facts = document.values(BottleneckProfile)
     if not facts:
         return ""
-    label = facts["label"]
+    label = facts[BottleneckProfile.label]
     if label:
         name, signature, _ = CLASSES[label]
-        return f"{share(facts[f'{label}_pct'])} of {_time(facts)} was {name}: {signature}."
+        return f"{share(facts[SHARES[label]])} of {_time(facts)} was {name}: {signature}."
     held = sorted(_shares(facts), key=lambda pair: -pair[1])
     known = ", ".join(f"{share(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
     unknown = dict(held).get("undetermined", 0.0)
@@ -63,32 +64,33 @@ def bottleneck_sentence(document: Document) -> str:
 
 def bottleneck(document: Document) -> list[Block]:
     """The sentence, and every class that holds time."""
-    facts = document.values("bottleneck")
+    facts = document.values(BottleneckProfile)
     if not facts:
         return []
     rows = tuple(
         (CLASSES[name][0], Number(share(value, exact=True)),
-         Number(named("gpu_s", value / 100 * facts["trial_gpu_s"], exact=True)),
+         Number(named("gpu_s", value / 100 * facts[BottleneckProfile.trial_gpu_s], exact=True)),
          CLASSES[name][1], CLASSES[name][2])
         for name, value in _shares(facts)
     )  # fmt: skip
     columns = ("Limit", "Share", "Time", "Signature", "Would be refuted by")
-    what = "Time of the trials" if facts.get("has_trials", True) else "Time from the first to the last activity"
+    of_trials = facts.get(BottleneckProfile.has_trials) is not False
+    what = "Time of the trials" if of_trials else "Time from the first to the last activity"
     caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
     return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), Table(columns, rows, caption)]
 
 
-def _time(facts: dict[str, Any]) -> str:
+def _time(facts: Values) -> str:
     """What the shares are of; without trials it is the GPUs' time from their first to their last activity."""
-    return "the trial time" if facts.get("has_trials", True) else "the time at work"
+    return "the trial time" if facts.get(BottleneckProfile.has_trials) is not False else "the time at work"
 
 
-def _why_unknown(facts: dict[str, Any]) -> str:
-    if facts["has_host"]:
+def _why_unknown(facts: Values) -> str:
+    if facts[BottleneckProfile.has_host]:
         return "shows no signature"
     return "shows no signature, for CPU by core and I/O wait were not recorded"
 
 
-def _shares(facts: dict[str, Any]) -> list[tuple[str, float]]:
+def _shares(facts: Values) -> list[tuple[str, float]]:
     """(class, percent) of those that hold a tenth of a percent or more, in the order of the classes."""
-    return [(name, facts[f"{name}_pct"]) for name in CLASSES if facts[f"{name}_pct"] >= 0.1]
+    return [(name, facts[SHARES[name]]) for name in CLASSES if facts[SHARES[name]] >= 0.1]

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Required
+from typing import TYPE_CHECKING, Any, Literal, Required, TypeVar, cast
 
 from typing_extensions import TypedDict
 
 from gpudiag import __version__
 from gpudiag.advice.recommendation import Recommendation
 from gpudiag.errors import InputError
+from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
 from gpudiag.rules.engine import Severity, Status
 from gpudiag.rules.suppression import SuppressionState
@@ -24,6 +25,8 @@ from gpudiag.run_tables import TIME, Confidence, InputRecord
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 Level = Literal["critical", "warning", "info", "clear", "unknown"]
 Scalar = bool | int | float | str | None
@@ -108,6 +111,34 @@ class Measured:
 
     value: Scalar
     unit: str
+
+
+@dataclass(frozen=True)
+class Values:
+    """The numbers of one topic by their handles; false where it was not measured."""
+
+    held: Mapping[str, Measured]
+
+    def __bool__(self) -> bool:
+        return bool(self.held)
+
+    def __getitem__(self, fact: Fact[T]) -> T:
+        """A number that is always known where the topic was measured."""
+        return cast(T, self.held[fact.name].value)
+
+    def get(self, fact: Fact[T]) -> T | None:
+        """A number; None where it is unknown or was not measured."""
+        return cast("T | None", self.held[fact.name].value) if fact.name in self.held else None
+
+    def by_row(self, row: type[Row]) -> dict[str, dict[str, Any]]:
+        """The cells of a table with an index: by its rows, then by column."""
+        out: dict[str, dict[str, Any]] = {}
+        for name, measured in self.held.items():
+            index, _, rest = name.partition(".")
+            if rest and index == row.index:
+                key, _, column = rest.rpartition(".")
+                out.setdefault(key, {})[column] = measured.value
+        return out
 
 
 @dataclass(frozen=True)
@@ -269,9 +300,9 @@ class Document:
         """The verdicts that found something."""
         return self.of_status(Status.FOUND)
 
-    def values(self, topic: str) -> dict[str, Any]:
-        """The numbers of a topic by name; empty where it was not measured."""
-        return {name: fact.value for name, fact in self.measures.get(topic, {}).items()}
+    def values(self, profile: type[Declared]) -> Values:
+        """The numbers that a profile of that kind had."""
+        return Values(self.measures.get(profile.topic, {}))
 
 
 @cache

@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
+from gpudiag.measures.inputs import InputsProfile
+from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.answers import answer
 from gpudiag.report.document import Counts, Document, Headline, LedgerEntry, Level, VerdictEntry
 from gpudiag.report.format import plural, quantity, safe, share
@@ -38,7 +42,8 @@ def headline(document: Document) -> Headline:
         _said("what is wrong most", lambda: _worst(document, counts)),
         _said("what to do next", lambda: _next(document)),
     )
-    unread = int(document.values("inputs").get("n_unread") or 0)
+    inputs = document.values(InputsProfile)
+    unread = inputs[InputsProfile.n_unread] if inputs else 0
     return Headline(level, _verdict(level, counts, unread), counts, sentences)
 
 
@@ -107,13 +112,13 @@ def _where_time_went(document: Document) -> str:
     held = document.ledger
     if held is None:
         return _without_ledger(document, trials)
-    facts = document.values("ledger")
-    who = "the GPU" if facts["n_gpus"] == 1 else f"{facts['n_gpus']} GPUs"
+    facts = document.values(LedgerProfile)
+    who = "the GPU" if facts[LedgerProfile.n_gpus] == 1 else f"{facts[LedgerProfile.n_gpus]} GPUs"
     total = quantity(held.total_gpu_s / 3600, "GPU-h")
-    sentence = f"Of {total} on {who}, {', '.join(_shares(held, has_trials=facts['has_trials']))}"
-    if facts.get("mean_util_pct") is not None:
-        when = "from the first trial to the last" if facts["has_trials"] else "over the whole record"
-        sentence += f"; mean utilization was {share(facts['mean_util_pct'])} {when}"
+    sentence = f"Of {total} on {who}, {', '.join(_shares(held, has_trials=facts[LedgerProfile.has_trials]))}"
+    if facts.get(LedgerProfile.mean_util_pct) is not None:
+        when = "from the first trial to the last" if facts[LedgerProfile.has_trials] else "over the whole record"
+        sentence += f"; mean utilization was {share(facts[LedgerProfile.mean_util_pct])} {when}"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 
@@ -126,22 +131,23 @@ def _shares(held: LedgerEntry, *, has_trials: bool) -> list[str]:
 
 
 def _without_ledger(document: Document, trials: str) -> str:
-    use = document.values("utilization")
-    if use.get("mean_pct") is None:
+    use = document.values(UtilizationProfile)
+    if use.get(UtilizationProfile.mean_pct) is None:
         missing = "Without GPU utilization nobody can say where the GPU time went"
         return f"{missing}; {trials}." if trials else f"{missing}."
-    who = "The GPU" if use.get("n_gpus") == 1 else f"The {use.get('n_gpus')} GPUs"
-    sentence = f"{who} averaged {share(use['mean_pct'])} utilization"
+    n_gpus = use[UtilizationProfile.n_gpus]
+    who = "The GPU" if n_gpus == 1 else f"The {n_gpus} GPUs"
+    sentence = f"{who} averaged {share(use[UtilizationProfile.mean_pct])} utilization"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
 
 
 def _outcomes(document: Document) -> str:
-    trials = document.values("trials")
-    if not trials.get("n"):
+    trials = document.values(TrialsProfile)
+    if not trials.get(TrialsProfile.n):
         return ""
-    states = [(state, trials.get(f"state.{state}.n")) for state in STATES]
+    states = [(state, trials.get(TrialState.n.at(state))) for state in STATES]
     listed = ", ".join(f"{n:,} {state}" for state, n in states if n)
-    total = plural(trials["n"], "trial")
+    total = plural(trials[TrialsProfile.n], "trial")
     return f"{total}: {listed}" if listed else total
 
 
@@ -168,7 +174,7 @@ def _next(document: Document) -> str:
         return _sentence(answer(document, first.rule) or first.remedy)
     wanted: dict[str, int] = {}
     # Training without a search has no study to give: nobody can be asked for one where telemetry is there.
-    no_study = GIVE_TRIALS if "utilization" in document.measures and not document.values("trials") else ""
+    no_study = GIVE_TRIALS if document.values(UtilizationProfile) and not document.values(TrialsProfile) else ""
     for verdict in document.of_status(Status.NOT_ASSESSED):
         if verdict.remedy and verdict.remedy != no_study:
             wanted[verdict.remedy] = wanted.get(verdict.remedy, 0) + 1

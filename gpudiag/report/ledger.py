@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.report.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
 from gpudiag.report.format import UNKNOWN, named, quantity, safe, share
@@ -30,16 +32,22 @@ def ledger(document: Document) -> list[Block]:
     if held is None:
         gap = document.not_measured.get("ledger", NotMeasured("The ledger was not measured.", ""))
         return [Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown"), *costs(document)]
-    facts = document.values("ledger")
-    when = "from the first trial to the last" if facts["has_trials"] else "over the whole record"
+    facts = document.values(LedgerProfile)
+    has_trials = facts[LedgerProfile.has_trials]
+    when = "from the first trial to the last" if has_trials else "over the whole record"
     tiles = Tiles(
         (
             ("in the ledger, every second once", quantity(held.total_gpu_s / 3600, "GPU-h")),
-            ("of it observed", quantity(facts["coverage_pct"], "%")),
-            (f"mean utilization {when}", quantity(facts["mean_util_pct"], "%")),
+            ("of it observed", quantity(facts[LedgerProfile.coverage_pct], "%")),
+            (f"mean utilization {when}", quantity(facts[LedgerProfile.mean_util_pct], "%")),
         )
     )
-    blocks: list[Block] = [tiles, _cells(held, has_trials=facts["has_trials"]), Figure("ledger"), Figure("waterfall")]
+    blocks: list[Block] = [
+        tiles,
+        _cells(held, has_trials=has_trials),
+        Figure("ledger"),
+        Figure("waterfall"),
+    ]
     return [*blocks, *costs(document)]
 
 
@@ -100,15 +108,17 @@ def _text(cell: Any) -> str:
 
 def _startup(document: Document) -> list[Block]:
     """Start-ups that overlap hide each other: the share of slot time is not a share of GPU time."""
-    facts = document.values("costs")
-    f, law, k = facts["startup_share_pct"], facts["startup_law_pct"], facts["parallel"]
+    facts = document.values(CostsProfile)
+    f, law = facts.get(CostsProfile.startup_share_pct), facts.get(CostsProfile.startup_law_pct)
+    k, median = facts.get(CostsProfile.parallel), facts.get(CostsProfile.startup_median_s)
     if f is None or law is None or k is None:
         return []
+    n_seen = facts[CostsProfile.n_startups]
     seen = _startup_only(document.ledger)
     measured = f" The ledger above shows {share(seen)}." if seen is not None else ""
     text = (
-        f"Start-up took {share(f)} of the slot time ({named('startup_median_s', facts['startup_median_s'])} at the "
-        f"median of {facts['n_startups']} start-ups that could be seen). It is not GPU time lost: with {quantity(k)} "
+        f"Start-up took {share(f)} of the slot time ({named(CostsProfile.startup_median_s.name, median)} at the "
+        f"median of {n_seen} start-ups that could be seen). It is not GPU time lost: with {quantity(k)} "
         f"trials at once they hide each other, and independent starts leave a GPU with nothing but start-ups for "
         f"{share(law)} of the time ({share(f)} to the power {quantity(k)}).{measured}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.report.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, Table
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import named, plural, quantity, safe, span, zone
@@ -56,14 +57,15 @@ def _problems(document: Document) -> list[Block]:
 
 
 def _coverage(document: Document) -> list[Block]:
-    sampling = document.values("sampling")
-    if sampling.get("coverage_pct") is None:
+    sampling = document.values(SamplingProfile)
+    covered = sampling.get(SamplingProfile.coverage_pct)
+    if covered is None:
         return []
-    n = sampling.get("n_gaps")
-    gaps = f"{plural(n, 'gap')}, the longest {quantity(sampling.get('longest_gap_s'), 's')}" if n else "no gaps"
+    n, longest = sampling.get(SamplingProfile.n_gaps), sampling.get(SamplingProfile.longest_gap_s)
+    gaps = f"{plural(n, 'gap')}, the longest {quantity(longest, 's')}" if n else "no gaps"
     text = (
-        f"Telemetry covers {quantity(sampling['coverage_pct'], '%')} of the time it should, with a sample every "
-        f"{quantity(sampling.get('median_period_s'), 's')} and {gaps}. "
+        f"Telemetry covers {quantity(covered, '%')} of the time it should, with a sample every "
+        f"{quantity(sampling.get(SamplingProfile.median_period_s), 's')} and {gaps}. "
         "Gaps are never bridged: time without samples counts as unobserved."
     )
     return [Note(text)]

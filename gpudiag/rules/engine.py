@@ -1,6 +1,9 @@
 """The engine: a rule is a function over one profile; it gives exactly one verdict per run.
 
-    @rule(measure=measure_utilization, severity="critical", title="A GPU was never used", remedy="...")
+    @rule(
+        measure=measure_utilization, severity="critical", title="A GPU was never used", remedy="...",
+        says="{gpus} never rose above {max_util_pct} utilization in the {observed_s} observed.",
+    )
     def gpu_unused(use: UtilizationProfile, *, max_util_pct: float = 1.0) -> Evidence | None:
         \"\"\"Why it matters. Source of the threshold.\"\"\"
 

@@ -14,7 +14,8 @@ from gpudiag.rules.sentence import Given
     measure=measure_memory,
     severity="warning",
     title="GPU memory is nearly full",
-    says="{gpu} used {p99_used_pct} of its {total_mib} at the 99th percentile; {headroom_mib} were left at the peak.",
+    says="{gpu} used {p99_used_pct:exact} of its {total_mib} at the 99th percentile; {headroom_mib} were left at "
+    "the peak.",
     remedy="Run fewer trials at once or bound the parameters that take memory (batch size, model size) before adding "
     "work; one larger trial can end the run.",
     refuted_by="A framework that reserves all memory at start, or a caching allocator: memory in use is then a "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpudiag.errors import ConfigError, nearest
+from gpudiag.errors import ConfigError, expected, nearest
 
 PRESETS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     # jobstats config.py and job_defense_shield (Princeton): red at 15 %, alert below 25 %, target 50 %, runs from
@@ -41,6 +41,8 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
 
 def preset(name: str) -> Mapping[str, Mapping[str, float]]:
     """The thresholds of that name; none for ''. Raises ConfigError with the nearest name."""
+    if not isinstance(name, str):
+        raise expected("the name of a preset", name)
     if name and name not in PRESETS:
         raise ConfigError(f"there is no preset '{name}'; {nearest(name, PRESETS)}")
     return PRESETS[name] if name else {}

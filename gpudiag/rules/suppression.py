@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gpudiag.errors import ConfigError, InputNotFound, nearest
+from gpudiag.errors import ConfigError, InputNotFound, expected, nearest
 from gpudiag.rules.engine import Status, Verdict
 
 FILE_NAME = "gpudiag.toml"
@@ -76,6 +76,9 @@ def read_suppressions(path: str | Path, rule_ids: Iterable[str]) -> tuple[Suppre
 
 def check_suppressions(entries: Sequence[Suppression], rule_ids: Iterable[str], where: str) -> None:
     """Raise one ConfigError that names every unknown rule id."""
+    for entry in entries:
+        if not isinstance(entry, Suppression):
+            raise expected("entries like those in gpudiag.toml", entry)
     known = set(rule_ids)
     unknown = [entry.rule for entry in entries if entry.rule not in known]
     if unknown:

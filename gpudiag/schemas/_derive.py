@@ -11,6 +11,7 @@ from pydantic_core import core_schema
 from gpudiag.advice.plan import Plan
 from gpudiag.inspection import Inspected
 from gpudiag.report.document import Document
+from gpudiag.schemas._measures import measures_schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
@@ -45,4 +46,7 @@ def derive(name: str) -> dict[str, Any]:
     """The schema of a document by its name."""
     kind, _, number = name.rpartition("-")
     made = TypeAdapter(CLASSES[name]).json_schema(mode="serialization", schema_generator=_Closed)
+    if name == "diagnosis-1":
+        made["properties"]["measures"], kinds = measures_schema()
+        made["$defs"] = {name: one for name, one in made["$defs"].items() if name != "Measured"} | kinds
     return {"$schema": DRAFT, "$id": f"gpudiag.{kind}/{number}", **made}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag.errors import expected
 from gpudiag.run import Run
 from gpudiag.simulation.files import write_folder
 from gpudiag.simulation.sampler import sample
@@ -52,6 +53,8 @@ def simulate(spec: Spec | None = None, *, seed: int = 0, **overrides: Any) -> Si
     Raises:
         ConfigError: there is no field of that name, a value cannot be simulated, or the pruner's text is no pruner.
     """
+    if not isinstance(spec, Spec | None):
+        raise expected("a Spec of what to simulate", spec)
     spec = check(override(spec or Spec(), overrides))
     return observe(spec, World(spec, seed).run(), seed)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpudiag.errors import ConfigError
-from gpudiag.rules.own import own_rules
+from gpudiag.rules import RULES
+from gpudiag.rules.own import chosen_rules, own_rules
 
 MODULE = '''
 from pathlib import Path
@@ -69,3 +70,43 @@ def test_a_module_that_fails_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("1 / 0\n")
     with pytest.raises(ConfigError, match=r"broken\.py: cannot be imported \(ZeroDivisionError: division by zero\)"):
         own_rules([str(tmp_path / "broken.py")])
+
+
+def test_a_module_below_a_folder_that_may_be_imported_is_not_taken_from_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "many_runs" / "one_run" / "brought_rules.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))  # as a script in the folder above has it
+    with pytest.raises(ConfigError, match=r"module 'many_runs\.one_run' lies in the folder of the run"):
+        own_rules(["many_runs.one_run.brought_rules"], data_folder=path.parent)
+    assert not path.with_suffix(".ran").exists()
+    assert own_rules(["many_runs.one_run.brought_rules"]) and path.with_suffix(".ran").exists()
+
+
+def test_an_id_is_taken_once(tmp_path: Path, module: Path) -> None:
+    taken = tmp_path / "taken.py"
+    taken.write_text(MODULE.replace("nightly_room", "memory_headroom"))
+    with pytest.raises(ConfigError, match="there is a rule 'memory-headroom' in gpudiag already; rename the function"):
+        own_rules([str(taken)])
+    with pytest.raises(ConfigError, match=r"taken\.py: there is a rule 'nightly-room' in nightly_rules already"):
+        taken.write_text(MODULE)
+        own_rules(["nightly_rules", str(taken)])
+
+
+def test_rules_that_a_module_imports_count_once(tmp_path: Path, module: Path) -> None:
+    both = tmp_path / "both.py"
+    both.write_text("from gpudiag.rules.memory import *\nfrom nightly_rules import nightly_room\n")
+    assert [rule.id for rule in own_rules([str(both), "nightly_rules"])] == ["nightly-room"]
+
+
+def test_the_rules_to_judge_by(module: Path) -> None:
+    (own,) = own_rules(["nightly_rules"])
+    assert chosen_rules(None) == chosen_rules("") == RULES
+    assert chosen_rules(" nightly_rules ,") == (*RULES, own) == chosen_rules(None, ["nightly_rules"])
+    assert chosen_rules([own], ["no_such_module"]) == (own,), "rules given in Python are those and no others"
+    with pytest.raises(ConfigError, match="there are 2 rules 'nightly-room'"):
+        chosen_rules((own, own))
+    with pytest.raises(ConfigError, match="lies in the folder of the run"):
+        chosen_rules(None, ["nightly_rules"], module.parent)

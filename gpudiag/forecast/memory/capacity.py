@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.errors import ConfigError
+from gpudiag.errors import ConfigError, expected
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
 from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
@@ -19,6 +19,7 @@ from gpudiag.forecast.memory.net import Restart, net_estimate, rates_without_cra
 from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
 from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
+from gpudiag.load import RunLike, as_run
 from gpudiag.measures.attribution import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun, memoized, once
@@ -152,20 +153,21 @@ class MemoryCapacity(Shown):
 
 
 def memory_capacity(
-    run: Run,
-    levels: Sequence[int] | None = None,
+    run: RunLike,
+    levels: int | Sequence[int] | None = None,
     *,
     n_trials: int | None = None,
     restart_min: float | None = None,
     risk_pct: float | None = None,
     seed: int = 0,
-    progress: Progress = lambda what: None,
+    progress: Progress | None = None,
 ) -> MemoryCapacity:
     """How many trials fit into the GPU's memory at once, and what an overflow costs.
 
     Args:
-        run: a run with trials; for the memory of single trials also with GPU memory, or memory by process.
-        levels: numbers of trials at once on one GPU; default: 1 to one more than were seen.
+        run: a run, or what :func:`gpudiag.load_run` reads, with trials; for the memory of single trials also with GPU
+            memory, or memory by process.
+        levels: a number of trials at once on one GPU, or several; default: 1 to one more than were seen.
         n_trials: trials of the study whose risk is asked; default: as stated in run.toml, else as many as there are.
         restart_min: minutes until a slot works again after a crash; default: the gaps seen after failures.
         risk_pct: recommend the greatest k with at most this chance of an overflow in a study of trials like those seen.
@@ -176,7 +178,21 @@ def memory_capacity(
         ConfigError: an argument is out of range.
         NotMeasurable: there are no trials.
     """
-    _check(levels, n_trials, restart_min, risk_pct)
+    asked = [levels] if isinstance(levels, int) else levels
+    _check(asked, n_trials, restart_min, risk_pct)
+    held = as_run(run)
+    return _capacity(held, asked, n_trials, restart_min, risk_pct, seed, progress or (lambda what: None))
+
+
+def _capacity(
+    run: Run,
+    levels: Sequence[int] | None,
+    n_trials: int | None,
+    restart_min: float | None,
+    risk_pct: float | None,
+    seed: int,
+    progress: Progress,
+) -> MemoryCapacity:
     asked_again, run = isinstance(run, MemoRun), MemoRun.of(run)
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     progress("memory of single trials")
@@ -254,6 +270,8 @@ def usual_levels(seen: int) -> int:
 def _check(
     levels: Sequence[int] | None, n_trials: int | None, restart_min: float | None, risk_pct: float | None
 ) -> None:
+    if levels is not None and not isinstance(levels, Sequence | np.ndarray):
+        raise expected("levels as a whole number or several", levels)
     for k in levels if levels is not None else (1,):
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= MOST_AT_ONCE:
             raise ConfigError(f"levels must hold whole numbers from 1 to {MOST_AT_ONCE}, but got {k!r}.")

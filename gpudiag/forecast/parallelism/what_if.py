@@ -23,6 +23,7 @@ from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
+from gpudiag.load import RunLike, as_run
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
 from gpudiag.plain_data import clean
@@ -131,17 +132,18 @@ class Forecast(Shown):
 
 
 def what_if(
-    run: Run,
+    run: RunLike,
     parallel: int | Sequence[int | str] | str | None = None,
     *,
     pruner: Any = None,
     restart_min: float | None = None,
-    progress: Progress = lambda what: None,
+    progress: Progress | None = None,
 ) -> Forecast:
     """Forecast what other numbers of trials at once, or another pruner, would bring.
 
     Args:
-        run: a run with trials; for more than bounds also with utilization while they ran.
+        run: a run, or what :func:`gpudiag.load_run` reads, with trials; for more than bounds also with utilization
+            while they ran.
         parallel: a number of trials at once, over all GPUs, several, or text such as ``"2,3,4"``; default: the
             present one, one less, one more and half as many again.
         pruner: an Optuna pruner or its text, as :func:`gpudiag.replay_pruner` takes it.
@@ -160,10 +162,10 @@ def what_if(
         from gpudiag.forecast.pruning.pruner import resolve_pruner
 
         resolve_pruner(pruner)
-    run = MemoRun.of(run)
-    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    held = MemoRun.of(as_run(run))
+    need_columns(held.trials, ("state",), "trials table", GIVE_TRIALS)
     try:
-        return _made(run, numbers, pruner, restart_min, asked(progress))
+        return _made(held, numbers, pruner, restart_min, asked(progress or (lambda what: None)))
     except Passing as passing:
         raise passing.error from None
 

@@ -26,6 +26,7 @@ from gpudiag.forecast.pruning.pruner import in_words, quiet, resolve_pruner
 from gpudiag.forecast.pruning.record import Recorded, recorded_studies
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.forecast.pruning.summary import Plays, compares_trials, gpu_shares, summarize
+from gpudiag.load import RunLike, as_run
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.memo import MemoRun, once
 from gpudiag.run import Run
@@ -39,7 +40,7 @@ LARGE = 300_000
 
 
 def replay_pruner(
-    run: Run,
+    run: RunLike,
     pruner: BasePruner | PrunerSpec | str,
     *,
     study: str | None = None,
@@ -55,7 +56,7 @@ def replay_pruner(
     replay.
 
     Args:
-        run: needs trials and intermediate values.
+        run: a run, or what :func:`gpudiag.load_run` reads, with trials and intermediate values.
         pruner: an Optuna pruner, or text such as ``"patient(hyperband(min_resource=3), patience=4)"``.
         study: the study to replay; by default every one that has reports and one objective.
         direction: 'minimize' or 'maximize', for a record that does not say.
@@ -65,12 +66,12 @@ def replay_pruner(
         ConfigError: the text names no pruner, or Optuna refuses its parameters.
         NotMeasurable: there are no intermediate values, or several objectives.
     """
-    run = MemoRun.of(run)
+    held = MemoRun.of(as_run(run))
     with quiet():
         template, spec = resolve_pruner(pruner)
-        records = recorded_studies(run, study=study, direction=direction)
-        tests = once(run, ("tests", study, direction), lambda: _tests(run, records, progress))
-        shares = gpu_shares(run)
+        records = recorded_studies(held, study=study, direction=direction)
+        tests = once(held, ("tests", study, direction), lambda: _tests(held, records, progress))
+        shares = gpu_shares(held)
         plays = [_play_study(*each, template, spec, progress) for each in zip(records, tests, strict=True)]
         words = in_words(spec) if spec else type(template).__name__
         return summarize(words, spec, plays, shares)

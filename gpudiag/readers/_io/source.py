@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gpudiag.errors import InputError, InputNotFound
+from gpudiag.errors import InputError, InputNotFound, expected
 from gpudiag.readers._io.freed_memory import keep_freed_memory
 from gpudiag.readers._io.own_descriptor import open_bytes
 from gpudiag.readers._io.url import shown
@@ -70,6 +70,8 @@ class Source:
     @classmethod
     def open(cls, path: str | Path) -> Source:
         """Look at a path. Raises InputNotFound, or InputError where it cannot be opened."""
+        if not isinstance(path, str | Path):
+            raise expected("a path", path)
         path = Path(path)
         if not path.exists():
             raise InputNotFound(f"{shown(path)}: no such file or folder; check the path.")
