@@ -22,7 +22,6 @@ import gpudiag as gd
 from gpudiag import advice, faults
 from gpudiag.advice.engine import advise
 from gpudiag.cli import main
-from gpudiag.comparison import compare as comparing
 from gpudiag.comparison import quantities
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Failed, Fault, attempt, heard
@@ -236,7 +235,7 @@ def test_a_quantity_of_a_comparison_that_fails_is_left_out(monkeypatch: pytest.M
     left = {q.name for q in pair.quantities}
     assert left < whole
     document = pair.to_dict()
-    jsonschema.validate(document, comparing.documents.schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
     assert [one["part"] for one in document["errors"]] == [f"quantities {part[1:]}"]
     for text in (pair.to_markdown(), pair.summary()):
         assert "ERROR" in text and f"Quantities {part[1:]} failed with Planted" in text
@@ -247,7 +246,7 @@ def test_a_check_of_the_gate_that_fails_is_error(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(gate, "warm_up", broken(gate.warm_up))
     document = gd.compare(toy_run("a"), toy_run("b")).to_dict()
-    jsonschema.validate(document, comparing.documents.schema(), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
     assert [c["check"] for c in document["gate"] if c["status"] == "error"] == ["warm-up"]
     assert "ERROR" in gd.compare(toy_run("a"), toy_run("b")).to_markdown()
 
