@@ -75,7 +75,7 @@ def _clock(document: Document) -> Note:
     clock = document.clock
     if not document.run.n_trials or not document.run.n_samples:
         return Note("One source of time only, so no clocks had to be matched.")
-    sure = {"strong": "clear", "weak": "warning", "assumed": "info", "undetermined": "unknown"}
+    sure = {"strong": "clear", "weak": "warning", "assumed": "note", "undetermined": "unknown"}
     offset = named("_s", clock.offset_s)
     evidence = f" {safe(clock.evidence)}" if clock.evidence else ""
     text = f"Trials' clock + {offset} = telemetry's clock ({clock.confidence}; {safe(clock.method)}).{evidence}"

@@ -64,10 +64,10 @@ def verdict(document: Document) -> list[Block]:
     """The headline and how the checks came out."""
     head = document.headline
     counts = head.counts
-    kinds = (("critical", counts.critical), ("warning", counts.warning), ("info", counts.info),
+    kinds = (("critical", counts.critical), ("warning", counts.warning), ("note", counts.note),
              ("clear", counts.clear), ("error", counts.error), ("unknown", counts.not_assessed),
              ("none", counts.not_applicable))  # fmt: skip
-    nouns = {"warning": "warnings", "info": "notes", "error": "ERRORs"}
+    nouns = {"warning": "warnings", "note": "notes", "error": "ERRORs"}
     chips = [Chip(level, plural(n, NAMES[level], nouns.get(level, NAMES[level]))) for level, n in kinds if n]
     if counts.suppressed:
         chips.append(Chip("none", f"{counts.suppressed} suppressed"))

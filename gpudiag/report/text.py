@@ -18,7 +18,7 @@ from gpudiag.rules.engine import Status
 _COLORS = {
     "critical": "1;31",
     "warning": "33",
-    "info": "36",
+    "note": "36",
     "clear": "32",
     "unknown": "35",
     "none": "2",
