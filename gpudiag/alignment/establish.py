@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.alignment.apply import shifts_s
-from gpudiag.alignment.judge import Judgement, Observed, hours, judge
+from gpudiag.alignment.judge import Judgement, Observed, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, scan_offsets
 from gpudiag.alignment.signals import Samples, covered_s, make_grid, seconds, trial_signals
 from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError
+from gpudiag.report.format import duration
 from gpudiag.run import ClockRecord, Run
 
 MIN_TRIALS = 3
@@ -104,7 +105,7 @@ def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -
     low, high = float(start.min()), float(end.max())
     grid = make_grid(samples, low - REACH_S, high + REACH_S)
     if grid is None:
-        return _unknown(f"No telemetry lies within {REACH_S / 3600:.0f} h of the trials.")
+        return _unknown(f"No telemetry lies within {duration(REACH_S)} of the trials.")
     if not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
         return _unknown("The telemetry has neither utilization nor memory.")
     signals = trial_signals(run, samples, grid)
@@ -140,11 +141,11 @@ def _order(start: np.ndarray, end: np.ndarray, first: float, last: float) -> str
     """
     begun, ended = start[start > last], end[end < first]
     if not len(ended):
-        return f"the trials begin {hours(float(np.nanmin(start)) - last)[1:]} after the telemetry ends"
-    before = f"the telemetry begins {hours(first - float(ended.max()))[1:]} after the trials end"
+        return f"the trials begin {duration(abs(float(np.nanmin(start)) - last))} after the telemetry ends"
+    before = f"the telemetry begins {duration(abs(first - float(ended.max())))} after the trials end"
     if not len(begun):
         return before
-    return f"{before} and ends {hours(float(begun.min()) - last)[1:]} before others begin"
+    return f"{before} and ends {duration(abs(float(begun.min()) - last))} before others begin"
 
 
 def _prior(zone: tzinfo, low_s: float, high_s: float) -> set[float]:

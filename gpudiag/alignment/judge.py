@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.alignment.scan import REACH_S, Scan
+from gpudiag.report.format import ratio, share, shift
 from gpudiag.run_tables import Confidence
 
 QUARTER_S = 900.0
@@ -98,17 +99,7 @@ def _sentence(
 ) -> str:
     words = " and ".join([", ".join(signals[:-1]), signals[-1]] if len(signals) > 1 else signals)
     return (
-        f"{words[:1].upper()}{words[1:]} fit{'s' if len(signals) == 1 else ''} the trials best at {hours(best[0])} "
-        f"(correlation {best[1]:.2f}; next best {hours(rival[0])} with {rival[1]:.2f}); "
-        f"telemetry covers {100 * observed.coverage:.0f} % of the study."
+        f"{words[:1].upper()}{words[1:]} fit{'s' if len(signals) == 1 else ''} the trials best at {shift(best[0])} "
+        f"(correlation {ratio(best[1])}; next best {shift(rival[0])} with {ratio(rival[1])}); "
+        f"telemetry covers {share(100 * observed.coverage)} of the study."
     )
-
-
-def hours(offset_s: float) -> str:
-    """An offset as a person writes it: ``+8 h``, ``-3 h 30 min``, ``+5 h 45 s``, ``0 h``."""
-    if not offset_s:
-        return "0 h"
-    whole, rest = divmod(round(abs(offset_s)), 3600)
-    minutes, seconds = divmod(rest, 60)
-    parts = [f"{value} {unit}" for value, unit in ((whole, "h"), (minutes, "min"), (seconds, "s")) if value]
-    return ("+" if offset_s > 0 else "-") + " ".join(parts)

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 import numpy as np
 import pandas as pd
 
-from gpudiag.alignment.judge import QUARTER_S, hours
+from gpudiag.alignment.judge import QUARTER_S
 from gpudiag.alignment.signals import seconds
 from gpudiag.clock import transitions
+from gpudiag.report.format import duration, shift
 from gpudiag.run import Run
 
 MAX_STEPS = 3
@@ -25,7 +26,7 @@ def oddities(run: Run, zone: tzinfo) -> tuple[str, ...]:
         notes.append(f"{backward} trials end before they start: their clock was set back, or two clocks are mixed.")
     for study, trial, step_s in steps_back(trials):
         notes.append(
-            f"In study '{study}' the starts run back by {hours(step_s)[1:]} at trial {trial}, as where another "
+            f"In study '{study}' the starts run back by {duration(abs(step_s))} at trial {trial}, as where another "
             "version of Optuna (5 writes UTC) or another host went on with it."
         )
     return (*notes, *_clock_changes(run, zone))
@@ -72,6 +73,6 @@ def _describe(part: pd.DataFrame, zone: tzinfo, moment: datetime, change: timede
     change_s = change.total_seconds()
     across = int(((part["start"] < stamp) & (part["end"] > stamp)).sum())
     return (
-        f"The clocks of {zone} changed by {hours(change_s)} at {stamp:%Y-%m-%d %H:%M} UTC, within the study: the "
-        f"durations of the {across} trials that ran across it may be wrong by {abs(change_s):.0f} s."
+        f"The clocks of {zone} changed by {shift(change_s)} at {stamp:%Y-%m-%d %H:%M} UTC, within the study: the "
+        f"durations of the {across} trials that ran across it may be wrong by {duration(abs(change_s))}."
     )

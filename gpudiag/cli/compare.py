@@ -85,7 +85,7 @@ def _rendered(held: Any, format_: str) -> str:
     console = console_for()
     color = console.is_terminal and not no_color()
     pairs = list(held) if isinstance(held, Comparisons) else [held]
-    return "\n\n".join(text(pair.to_dict(), width=console.width, color=color) for pair in pairs)
+    return "\n\n".join(text(pair.document, width=console.width, color=color) for pair in pairs)
 
 
 def _folders(pairs: list[Any], output: Path) -> list[Path]:

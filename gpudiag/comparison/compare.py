@@ -27,10 +27,12 @@ from gpudiag.comparison.work import Consistency, consistency
 from gpudiag.errors import ConfigError, NotMeasurable, expected
 from gpudiag.faults import Fault, attempt, heard
 from gpudiag.load import RunLike
+from gpudiag.plain_data import json_text, plain
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import comparison as reports
 from gpudiag.report import pages
+from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.format import safe
 from gpudiag.report.show import Show
 
@@ -102,7 +104,8 @@ class Comparison:
     @property
     def headline(self) -> dict[str, Any]:
         """``level``, one line, and three sentences: what may be said, what differs, what to do next."""
-        return dict(self._document["headline"])
+        made: dict[str, Any] = plain(self.document.headline)
+        return made
 
     def quantity(self, name: str) -> Quantity:
         """The quantity of that name. Raises KeyError where the runs do not allow it."""
@@ -117,9 +120,9 @@ class Comparison:
         return (level in ("regression", "invalid") and worse) or (level == "invalid" and self.invalid)
 
     @property
-    def show(self) -> Show:
+    def show(self) -> Show[ComparisonDocument]:
         """Sections for a notebook: ``show.gate``, ``show.quantities`` ..."""
-        return Show(self._document, self._draw, reports.SECTIONS)
+        return Show(self.document, self._draw, reports.SECTIONS)
 
     def picture(self, name: str) -> Picture:
         """A figure with its text alternative and caption. Raises NotMeasurable, or KeyError."""
@@ -127,13 +130,12 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, schema ``gpudiag.comparison/1``."""
-        import copy
-
-        return copy.deepcopy(self._document)
+        made: dict[str, Any] = plain(self.document)
+        return made
 
     def to_json(self) -> str:
         """The document as JSON text."""
-        return documents.to_json(self._document)
+        return json_text(self.document)
 
     def to_markdown(self) -> str:
         """The report as Markdown without its pictures."""
@@ -141,7 +143,7 @@ class Comparison:
 
     def summary(self) -> str:
         """Markdown short enough for a comment on a pull request."""
-        return reports.summary(self._document)
+        return reports.summary(self.document)
 
     def save(self, path: str | Path) -> Path:
         """Write the report where ``path`` says: .html (self-contained), .md (pictures beside it) or .json.
@@ -178,7 +180,8 @@ class Comparison:
         return f"<Comparison of {self.experiment.name} with {self.baseline.name}: {self.verdict}>"
 
     @cached_property
-    def _document(self) -> dict[str, Any]:
+    def document(self) -> ComparisonDocument:
+        """All that is said of the two, typed; the same as :meth:`to_dict`."""
         return documents.build(self)
 
     @cached_property
@@ -207,7 +210,7 @@ class Comparison:
 
     def _notebook(self, *, pictures: bool = True) -> Any:
         """compare_report as if executed: its prose with this comparison's sections, without a kernel."""
-        show = self.show if pictures else Show(self._document, lambda name: None, reports.SECTIONS)
+        show = self.show if pictures else Show(self.document, lambda name: None, reports.SECTIONS)
         return pages.filled("compare_report", show)
 
 
@@ -236,7 +239,7 @@ class Comparisons(Sequence[Comparison]):
 
     def to_json(self) -> str:
         """The documents as JSON text."""
-        return documents.to_json(self.to_dict())
+        return json_text(self.to_dict())
 
     def to_markdown(self) -> str:
         """The reports one after the other."""
@@ -244,7 +247,7 @@ class Comparisons(Sequence[Comparison]):
 
     def summary(self) -> str:
         """One table over all experiments, then the summary of each."""
-        return reports.several([pair.to_dict() for pair in self.pairs])
+        return reports.several([pair.document for pair in self.pairs])
 
     def _repr_markdown_(self) -> str:
         return self.summary()

@@ -1,120 +1,112 @@
-"""A comparison as one JSON document (schema ``gpudiag.comparison/1``)."""
+"""The document of a comparison, built from what was compared."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from gpudiag import __version__
-from gpudiag.comparison.check import reasons
-from gpudiag.plain_data import clean
+from gpudiag.comparison.check import FAIL, Check, reasons
+from gpudiag.plain_data import clean, plain
 from gpudiag.report.comparison import headline
+from gpudiag.report.comparison.document import (
+    CellEntry,
+    CheckEntry,
+    CheckId,
+    CheckStatus,
+    ComparisonDocument,
+    ComparisonHeadline,
+    ConsistencyEntry,
+    DifferenceEntry,
+    InputEntry,
+    ItemsEntry,
+    OutcomeEntry,
+    PlanOf,
+    QuantityEntry,
+    SideEntry,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from gpudiag.comparison.compare import Comparison
     from gpudiag.comparison.side import Side
 
-SCHEMA = "gpudiag.comparison/1"
 SCHEMA_SEVERAL = "gpudiag.comparisons/1"
 
-
-def build(pair: Comparison) -> dict[str, Any]:
-    """The document of one baseline and one experiment; unknown numbers are null, and the same runs give the same."""
-    document = {
-        "schema": SCHEMA,
-        "version": __version__,
-        "verdict": pair.verdict,
-        "leader": pair.leader.name if pair.leader else None,
-        "headline": None,
-        "baseline": _side(pair.baseline),
-        "experiment": _side(pair.experiment),
-        "gate": [
-            {
-                "check": c.check,
-                "title": c.title,
-                "status": c.status,
-                "evidence": c.evidence,
-                "fault": c.fault if c.status == "fail" else "",
-            }
-            for c in pair.gate
-        ],
-        "reasons": [check.check for check in reasons(pair.gate)],
-        "items": _items(pair),
-        "consistency": [_plain(asdict(one)) for one in pair.consistency],
-        "quantities": [_quantity(asdict(quantity)) for quantity in pair.quantities],
-        "ledger": [_plain(asdict(cell)) for cell in pair.ledger],
-        "differences": [_plain(asdict(one)) for one in pair.differences],
-        "plan_of": _plan_of(pair),
-        "plan": [_plain(asdict(outcome)) for outcome in pair.plan],
-        "errors": [fault.to_dict() for fault in pair.errors],
-    }
-    document["headline"] = headline(document)
-    return document
+T = TypeVar("T")
 
 
-def to_json(document: Mapping[str, Any]) -> str:
-    """The document as text. A NaN in it would be a bug and raises ValueError."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def build(pair: Comparison) -> ComparisonDocument:
+    """The document of one baseline and one experiment."""
+    document = ComparisonDocument(
+        schema="gpudiag.comparison/1",
+        version=__version__,
+        verdict=cast(Verdict, pair.verdict),
+        leader=pair.leader.name if pair.leader else None,
+        headline=ComparisonHeadline(),
+        baseline=_side(pair.baseline),
+        experiment=_side(pair.experiment),
+        gate=tuple(_check(c) for c in pair.gate),
+        reasons=tuple(check.check for check in reasons(pair.gate)),
+        items=_items(pair),
+        consistency=_entries(ConsistencyEntry, pair.consistency),
+        quantities=_entries(QuantityEntry, pair.quantities),
+        ledger=_entries(CellEntry, pair.ledger),
+        differences=_entries(DifferenceEntry, pair.differences),
+        plan_of=_plan_of(pair),
+        plan=_entries(OutcomeEntry, pair.plan),
+        errors=pair.errors,
+    )
+    return replace(document, headline=headline(document))
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the document, as shipped in the package."""
-    text = resources.files("gpudiag").joinpath("schemas/comparison-1.json").read_text(encoding="utf-8")
-    return json.loads(text)
+def _check(one: Check) -> CheckEntry:
+    fault = one.fault if one.status == FAIL else ""
+    return CheckEntry(cast(CheckId, one.check), one.title, cast(CheckStatus, one.status), one.evidence, fault)
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _entries(kind: type[T], found: Iterable[object]) -> tuple[T, ...]:
+    """What was found, with the fields of the document's class; unknown is None."""
+    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
+    return tuple(kind(**{name: plain(getattr(one, name)) for name in names}) for one in found)
+
+
+def _side(side: Side) -> SideEntry:
     states = side.items["state"].value_counts()
-    return {
-        "name": side.name,
-        "timezone": side.run.info.timezone,
-        "n_items": len(side.items),
-        "states": {str(state): int(n) for state, n in states.items()},
-        "start": clean(side.items["start"].min()),
-        "end": clean(side.items["end"].max()),
-        "wall_s": clean(side.wall_s),
-        "gpus": sorted({str(name) for name in side.run.gpus["name"].dropna()}) if "name" in side.run.gpus else [],
-        "n_gpus": len(side.run.gpus),
-        "inputs": [{"path": record.path, "sha256": record.sha256} for record in side.run.info.inputs],
-    }
+    return SideEntry(
+        name=side.name,
+        timezone=side.run.info.timezone,
+        n_items=len(side.items),
+        states={str(state): int(n) for state, n in states.items()},
+        start=clean(side.items["start"].min()),
+        end=clean(side.items["end"].max()),
+        wall_s=clean(side.wall_s),
+        gpus=tuple(sorted({str(name) for name in side.run.gpus["name"].dropna()})) if "name" in side.run.gpus else (),
+        n_gpus=len(side.run.gpus),
+        inputs=tuple(InputEntry(record.path, record.sha256) for record in side.run.info.inputs),
+    )
 
 
-def _items(pair: Comparison) -> dict[str, Any]:
+def _items(pair: Comparison) -> ItemsEntry:
     held = pair.matched
-    return {
-        "paired": held.named and len(held.both_complete) > 0,
-        "n_baseline": held.n_baseline,
-        "n_experiment": held.n_experiment,
-        "n_shared": held.n_shared,
-        "n_succeeded_in_both": len(held.both_complete),
-        "jaccard": clean(held.jaccard),
-    }
+    return ItemsEntry(
+        paired=held.named and len(held.both_complete) > 0,
+        n_baseline=held.n_baseline,
+        n_experiment=held.n_experiment,
+        n_shared=held.n_shared,
+        n_succeeded_in_both=len(held.both_complete),
+        jaccard=clean(held.jaccard),
+    )
 
 
-def _quantity(values: dict[str, Any]) -> dict[str, Any]:
-    for name in ("whole", "tested", "follows"):
-        values.pop(name)
-    return _plain(values)
-
-
-def _plan_of(pair: Comparison) -> dict[str, Any] | None:
+def _plan_of(pair: Comparison) -> PlanOf | None:
     plan = pair.plan_made
     if plan is None:
         return None
-    return {
-        "run": plan.run,
-        "inputs": [{"path": one.path, "sha256": one.sha256} for one in plan.inputs],
-        "remedies": [remedy.id for remedy in plan.remedies],
-        "note": pair.plan_note,
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return clean(value)
+    return PlanOf(
+        run=plan.run,
+        inputs=tuple(InputEntry(one.path, one.sha256) for one in plan.inputs),
+        remedies=tuple(remedy.id for remedy in plan.remedies),
+        note=pair.plan_note,
+    )

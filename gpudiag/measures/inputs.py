@@ -13,7 +13,7 @@ from gpudiag.run import InputRecord, Run
 class UnreadInput(Row):
     """An input that a reader recognised and could not read."""
 
-    path: Column[str] = column("where it lies, as the run names it")
+    path: Column[str] = column("where it lies, as the run names it", label="path")
     error: Column[str] = column("why it could not be read")
 
 

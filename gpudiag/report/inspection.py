@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from gpudiag.report.format import duration, plural
 from gpudiag.run_tables import InputRecord, StudyRecord
 
 
@@ -15,13 +16,13 @@ def lines(entry: InputRecord) -> list[str]:
         # What a file could have been is said where it is named alone; a folder's listing stays short.
         reason = re.sub(r"; expected .*; its first line", "; its first line", entry.error.removeprefix(f"{path}: "))
         return [f"{path}: not read: {reason}"]
-    parts = [entry.reader, f"{entry.rows:,} rows".replace(",", " ")]
+    parts = [entry.reader, plural(entry.rows, "row")]
     if entry.gpus:
-        parts.append(f"{len(entry.gpus)} GPU" + ("s" if len(entry.gpus) > 1 else ""))
+        parts.append(plural(len(entry.gpus), "GPU"))
     if entry.start and entry.end:
         parts.append(_span(entry.start, entry.end))
     if entry.median_period_s:
-        parts.append(f"every {entry.median_period_s:g} s")
+        parts.append(f"every {duration(entry.median_period_s)}")
     out = [f"{path}: " + ", ".join(parts)]
     out += [f"    study {study.name}: {_study(study)}" for study in entry.studies]
     for problem in entry.problems:
@@ -47,6 +48,6 @@ def _study(study: StudyRecord) -> str:
 def _span(start: str, end: str) -> str:
     first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
     if first.year == 1970:
-        return f"{(last - first).total_seconds():g} s long, without dates"
+        return f"{duration((last - first).total_seconds())} long, without dates"
     same_day = first.date() == last.date()
     return f"{first:%Y-%m-%d %H:%M:%S} to {last:{'%H:%M:%S' if same_day else '%Y-%m-%d %H:%M:%S'}} UTC"

@@ -13,8 +13,10 @@ from gpudiag.report.format import label, named, plural, quantity, safe
 from gpudiag.report.kinds.recommendations import gain
 from gpudiag.report.sections import QUESTIONS, unassessed
 from gpudiag.report.suppressed import suppression_notes
+from gpudiag.report.terminal import marked, paint, wrap
 from gpudiag.rules.engine import Status
 
+<<<<<<< HEAD
 _COLORS = {
     "critical": "1;31",
     "warning": "33",
@@ -24,6 +26,8 @@ _COLORS = {
     "none": "2",
     "error": "1;31",
 }
+=======
+>>>>>>> main
 _LEVELS = {
     Status.CLEAR: "clear",
     Status.NOT_ASSESSED: "unknown",
@@ -38,13 +42,13 @@ def render(document: Document, width: int = 80, color: bool = False) -> str:
     width = max(width, 40)
     lines = [headline(document, width, color), ""]
     for note in _assumptions(document):
-        lines += [*_wrap(f"Assumed: {_plain(note)}", width, "  "), ""]
+        lines += [*wrap(f"Assumed: {note}", width, "  "), ""]
     for verdict in document.findings:
         lines += [*_finding(document, verdict, width, color), ""]
     for note in suppression_notes(document):
-        lines += [*_wrap(_plain(note), width, "  "), ""]
+        lines += [*wrap(note, width, "  "), ""]
     for one in document.errors:
-        lines += [*_wrap(f"{MARKS['error']} {NAMES['error']}: {_plain(str(one))}", width, "    "), ""]
+        lines += [*wrap(f"{MARKS['error']} {NAMES['error']}: {one}", width, "    "), ""]
     lines += _table(document, width, color)
     return "\n".join(lines) + "\n"
 
@@ -63,13 +67,13 @@ def brief(document: Document, width: int = 80) -> str:
 def headline(document: Document, width: int = 80, color: bool = False) -> str:
     """The verdict, the three sentences, and after the first what limited the run."""
     head = document.headline
-    verdict = [_paint(line, head.level, color) for line in _wrap(head.verdict, width, "  ")]
+    verdict = [paint(line, head.level, color) for line in wrap(head.verdict, width, "  ")]
     lines = [safe(document.run.name), *verdict, ""]
     said = [*zip(QUESTIONS, head.sentences, strict=True)]
     limit = attempt("sentence on what limited the run", lambda: bottleneck_sentence(document))
     said.insert(1, (QUESTION, f"{ERROR}: {limit}" if isinstance(limit, Fault) else limit))
     for question, sentence in said:
-        lines += _wrap(f"{question}: {_plain(sentence)}", width, "  ") if sentence else []
+        lines += wrap(f"{question}: {sentence}", width, "  ") if sentence else []
     return "\n".join(lines)
 
 
@@ -83,15 +87,15 @@ def _finding(document: Document, verdict: VerdictEntry, width: int, color: bool)
     """Title, summary, what to do and the limits; a symptom names its cause."""
     level = verdict.severity.value
     cost = f" ({quantity(verdict.lost_gpu_h, 'GPU-h')})" if verdict.lost_gpu_h else ""
-    title = _wrap(f"{MARKS[level]} {NAMES[level]}: {safe(verdict.title)}{cost}", width, "    ")
-    lines = [_paint(line, level, color) for line in title]
-    lines += _wrap(_plain(verdict.summary), width, "    ", "    ")
+    title = wrap(f"{MARKS[level]} {NAMES[level]}: {verdict.title}{cost}", width, "    ")
+    lines = [paint(line, level, color) for line in title]
+    lines += wrap(verdict.summary, width, "    ", "    ")
     if cause := _title(document, verdict.caused_by):
-        lines += _wrap(f"Explained by: {cause}", width, "    ", "    ")
+        lines += wrap(f"Explained by: {cause}", width, "    ", "    ")
     if todo := _todo(document, verdict):
-        lines += _wrap(f"Do: {_plain(todo)}", width, "    ", "    ")
+        lines += wrap(f"Do: {todo}", width, "    ", "    ")
     limits = ", ".join(f"{label(name)} {named(name, value)}" for name, value in verdict.thresholds.items())
-    return lines + _wrap(f"Rule {verdict.rule}" + (f"; limits: {limits}" if limits else ""), width, "    ", "    ")
+    return lines + wrap(f"Rule {verdict.rule}" + (f"; limits: {limits}" if limits else ""), width, "    ", "    ")
 
 
 def _todo(document: Document, verdict: VerdictEntry) -> str:
@@ -119,32 +123,18 @@ def _table(document: Document, width: int, color: bool) -> list[str]:
         if level == "unknown":
             continue
         silenced = verdict.status is Status.SUPPRESSED
-        mark = _paint(f"{MARKS[level]} {'suppressed' if silenced else NAMES[level]:<14}", level, color)
+        mark = marked(level, f"{'suppressed' if silenced else NAMES[level]:<14}", color)
         title = textwrap.shorten(safe(verdict.title), max(width - 20, 20), placeholder=" ...")
         lines.append(f"  {mark}  {title}")
         if level == "error":
-            lines += _wrap(_plain(verdict.reason), width, *[" " * 20] * 2)
+            lines += wrap(verdict.reason, width, *[" " * 20] * 2)
         if silenced:
-            lines += _wrap(_plain(f"{verdict.summary} Suppressed: {verdict.reason}"), width, *[" " * 20] * 2)
+            lines += wrap(f"{verdict.summary} Suppressed: {verdict.reason}", width, *[" " * 20] * 2)
     for reason, verdicts in unassessed(document).items():
-        mark = _paint(f"{MARKS['unknown']} {NAMES['unknown']:<14}", "unknown", color)
+        mark = marked("unknown", f"{NAMES['unknown']:<14}", color)
         lines.append(f"  {mark}  {plural(len(verdicts), 'check')}")
         remedies = dict.fromkeys(verdict.remedy for verdict in verdicts)
         titles = "; ".join(verdict.title for verdict in verdicts)
         for text in (" ".join((reason, *remedies)), titles):
-            lines += _wrap(_plain(text), width, " " * 20, " " * 20)
+            lines += wrap(text, width, " " * 20, " " * 20)
     return lines
-
-
-def _wrap(text: str, width: int, later: str, first: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def _plain(text: str) -> str:
-    return safe(text).replace("`", "")
-
-
-def _paint(text: str, level: str, color: bool) -> str:
-    return f"\x1b[{_COLORS[level]}m{text}\x1b[0m" if color else text

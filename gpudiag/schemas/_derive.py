@@ -10,12 +10,14 @@ from pydantic_core import core_schema
 
 from gpudiag.advice.plan import Plan
 from gpudiag.inspection import Inspected
+from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
 from gpudiag.schemas._measures import measures_schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
     "diagnosis-1": Document,
+    "comparison-1": ComparisonDocument,
     "plan-1": Plan,
     "inspect-1": list[Inspected],
 }

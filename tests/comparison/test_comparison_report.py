@@ -14,13 +14,13 @@ import pytest
 from batchruns import batch, with_telemetry
 
 from gpudiag.comparison.compare import Comparison, compare
-from gpudiag.comparison.document import schema
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import pages
 from gpudiag.report.comparison import SECTIONS, summary, text
 from gpudiag.report.notebooks import run_notebook
 from gpudiag.run import Run
+from gpudiag.schemas import schema
 
 A = np.random.default_rng(41).lognormal(3, 0.4, 30)
 UNIT = re.compile(r"\[.+\]$")
@@ -50,7 +50,7 @@ def odd() -> Comparison:
 def test_the_document_is_of_its_schema(pair: Comparison, odd: Comparison) -> None:
     for found in (pair, odd):
         document = json.loads(found.to_json())
-        jsonschema.validate(document, schema())
+        jsonschema.validate(document, schema("comparison-1"))
         assert document == found.to_dict()
         assert set(document) >= {"gate", "verdict", "quantities", "ledger", "plan"}
 
@@ -67,7 +67,7 @@ def test_the_verdict_stands_with_its_interval(pair: Comparison) -> None:
         f"FASTER: after takes {held.ratio:.2f} ({held.low:.2f}–{held.high:.2f}) times the time of before"
     )
     assert len(pair.headline["sentences"]) == 3
-    assert f"{held.ratio:.2f}" in summary(pair.to_dict())
+    assert f"{held.ratio:.2f}" in summary(pair.document)
 
 
 def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:
@@ -79,14 +79,14 @@ def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:
 
 
 def test_hostile_names_are_text_everywhere(odd: Comparison) -> None:
-    for told in (text(odd.to_dict()), odd.summary(), odd.to_markdown()):
+    for told in (text(odd.document), odd.summary(), odd.to_markdown()):
         assert "\x1b" not in told
     assert "<b>" not in odd.summary() and "<b>" not in odd.show.verdict._repr_html_()
-    assert max(map(len, text(odd.to_dict(), width=60).splitlines())) <= 110
+    assert max(map(len, text(odd.document, width=60).splitlines())) <= 110
 
 
 def test_colour_only_where_asked(pair: Comparison) -> None:
-    assert "\x1b" in text(pair.to_dict(), color=True) and "\x1b" not in text(pair.to_dict())
+    assert "\x1b" in text(pair.document, color=True) and "\x1b" not in text(pair.document)
 
 
 @pytest.mark.parametrize("name", list(SECTIONS))

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from gpudiag.report.comparison.document import CheckEntry, ComparisonDocument, ComparisonHeadline, QuantityEntry
 from gpudiag.report.format import plural, precise, ratio
-
-Document = Mapping[str, Any]
 
 QUESTIONS = ("What may be said", "What else differs", "What to do next")
 LEVELS = {
@@ -33,21 +29,17 @@ NEXT = {
 }
 
 
-def headline(document: Document) -> dict[str, Any]:
-    """``level``, ``verdict`` (one line) and three ``sentences`` that answer QUESTIONS."""
-    verdict = document["verdict"]
-    return {
-        "level": LEVELS[verdict],
-        "verdict": _verdict_line(document),
-        "sentences": [_what_may_be_said(document), _what_else(document), _what_next(document)],
-    }
+def headline(document: ComparisonDocument) -> ComparisonHeadline:
+    """What the rest of the document comes to; its sentences answer QUESTIONS."""
+    sentences = _what_may_be_said(document), _what_else(document), _what_next(document)
+    return ComparisonHeadline(LEVELS[document.verdict], _verdict_line(document), sentences)
 
 
-def _verdict_line(document: Document) -> str:
-    a, b = document["baseline"]["name"], document["experiment"]["name"]
-    verdict = document["verdict"]
+def _verdict_line(document: ComparisonDocument) -> str:
+    a, b = document.baseline.name, document.experiment.name
+    verdict = document.verdict
     if verdict == "invalid":
-        failed = [c["fault"] for c in ordered_reasons(document)]
+        failed = [c.fault for c in ordered_reasons(document)]
         return f"INVALID: {b} cannot be compared with {a} ({'; '.join(failed)})."
     held = leader(document)
     if held is None:
@@ -61,59 +53,59 @@ def _verdict_line(document: Document) -> str:
     return f"{words[verdict]} ({_measure_of(held)})."
 
 
-def _ratio(held: Mapping[str, Any]) -> str:
-    if held["ratio"] is None:
+def _ratio(held: QuantityEntry) -> str:
+    if held.ratio is None:
         return "an unknown number of"
-    return ratio(held["ratio"], held["low"], held["high"]) + (" (no interval)" if held["low"] is None else "")
+    return ratio(held.ratio, held.low, held.high) + (" (no interval)" if held.low is None else "")
 
 
-def both(q: Mapping[str, Any], between: str) -> str:
-    return between.join(precise(q[side], q["unit"]) for side in ("baseline", "experiment"))
+def both(q: QuantityEntry, between: str) -> str:
+    return between.join(precise(value, q.unit) for value in (q.baseline, q.experiment))
 
 
-def _measure_of(held: Mapping[str, Any]) -> str:
-    title = str(held["title"])
+def _measure_of(held: QuantityEntry) -> str:
+    title = held.title
     return title if title[:2].isupper() else title[0].lower() + title[1:]
 
 
-def _what_may_be_said(document: Document) -> str:
-    if document["verdict"] == "invalid":
-        return " ".join(c["evidence"] for c in ordered_reasons(document)[:2])
+def _what_may_be_said(document: ComparisonDocument) -> str:
+    if document.verdict == "invalid":
+        return " ".join(c.evidence for c in ordered_reasons(document)[:2])
     held = leader(document)
     if held is None:
         return "Neither run has items with times, so nothing can be said about speed."
     numbers = both(held, " against ")
     doubts = [
-        f"{word}: {'; '.join(c['title'].lower() for c in document['gate'] if c['status'] == status)}"
+        f"{word}: {'; '.join(c.title.lower() for c in document.gate if c.status == status)}"
         for status, word in (("fail", "Failed"), ("unknown", "Not known"), ("error", "Ended in an ERROR of gpudiag"))
-        if any(c["status"] == status for c in document["gate"])
+        if any(c.status == status for c in document.gate)
     ]
     doubt = "".join(f" {one}." for one in doubts) or " All eight checks passed."
-    return f"{held['title']}: {numbers}, {held['method']}.{doubt}"
+    return f"{held.title}: {numbers}, {held.method}.{doubt}"
 
 
-def _what_else(document: Document) -> str:
-    odd = [one["text"] for one in document["consistency"] if one["status"] == "inconsistent"]
-    if document["verdict"] == "invalid":
+def _what_else(document: ComparisonDocument) -> str:
+    odd = [one.text for one in document.consistency if one.status == "inconsistent"]
+    if document.verdict == "invalid":
         odd = [text for text in odd if "at face value" not in text]
     if odd:
         return " ".join(odd[:2])
-    moved = [q for q in document["quantities"] if q["verdict"] in ("higher", "lower")]
+    moved = [q for q in document.quantities if q.verdict in ("higher", "lower")]
     if moved:
-        return "; ".join(f"{q['title']} is {q['verdict']} ({both(q, ' to ')})" for q in moved[:3]) + "."
-    known = [q for q in document["quantities"] if q["p"] is not None]
+        return "; ".join(f"{q.title} is {q.verdict} ({both(q, ' to ')})" for q in moved[:3]) + "."
+    known = [q for q in document.quantities if q.p is not None]
     if not known:
         return "Nothing could be tested: the runs have too little in common."
     return f"No other of {plural(len(known), 'quantity', 'quantities')} that were tested shows a difference."
 
 
-def _what_next(document: Document) -> str:
+def _what_next(document: ComparisonDocument) -> str:
     failed = ordered_reasons(document)
     counted = plan_counts(document)
     told = f" The plan: {counted}." if counted else ""
     if failed:
-        return f"{NEXT[failed[0]['check']]}{told}"
-    verdict = document["verdict"]
+        return f"{NEXT[failed[0].check]}{told}"
+    verdict = document.verdict
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
         "slower": "Take the change back, or find what else differs.",
@@ -123,21 +115,21 @@ def _what_next(document: Document) -> str:
     return f"{words[verdict]}{told}"
 
 
-def plan_counts(document: Document) -> str:
+def plan_counts(document: ComparisonDocument) -> str:
     """How the predictions of the plan came out, as ``gpudiag plans`` counts them, and its checks; '' without any."""
     said = []
     for noun, kinds in (("prediction", ("prediction", "gain")), ("check", ("check",))):
-        statuses = [one["status"] for one in document["plan"] if one["kind"] in kinds]
+        statuses = [one.status for one in document.plan if one.kind in kinds]
         if statuses:
             counts = ", ".join(f"{statuses.count(word)} {COUNTED[word]}" for word in COUNTED if word in statuses)
             said.append(f"of {plural(len(statuses), noun)} {counts}")
     return "; ".join(said)
 
 
-def leader(document: Document) -> Mapping[str, Any] | None:
-    return next((q for q in document["quantities"] if q["name"] == document["leader"]), None)
+def leader(document: ComparisonDocument) -> QuantityEntry | None:
+    return next((q for q in document.quantities if q.name == document.leader), None)
 
 
-def ordered_reasons(document: Document) -> list[Mapping[str, Any]]:
-    by_id = {check["check"]: check for check in document["gate"]}
-    return [by_id[name] for name in document["reasons"]]
+def ordered_reasons(document: ComparisonDocument) -> list[CheckEntry]:
+    by_id: dict[str, CheckEntry] = {check.check: check for check in document.gate}
+    return [by_id[name] for name in document.reasons]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from gpudiag.faults import fault_sentence
 from gpudiag.report.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
-from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, Document, plan_counts
+from gpudiag.report.comparison.document import CellEntry, ComparisonDocument, OutcomeEntry, QuantityEntry, SideEntry
+from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, plan_counts
 from gpudiag.report.format import (
     UNKNOWN,
     duration,
@@ -27,68 +27,66 @@ from gpudiag.report.ledger import CELLS
 GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown", "error": "error"}
 
 
-def masthead(document: Document) -> list[Block]:
+def masthead(document: ComparisonDocument) -> list[Block]:
     """Which runs these are."""
-    a, b = document["baseline"], document["experiment"]
-    return [Masthead(f"{b['name']} against {a['name']}", (("Baseline", _run(a)), ("Experiment", _run(b))))]
+    a, b = document.baseline, document.experiment
+    return [Masthead(f"{b.name} against {a.name}", (("Baseline", _run(a)), ("Experiment", _run(b))))]
 
 
-def _run(side: Mapping[str, Any]) -> str:
-    parts = [plural(side["n_items"], "item")] if side["n_items"] else []
-    if side["n_gpus"]:
-        parts.append(f"{side['n_gpus']} × {', '.join(side['gpus']) or 'unnamed GPU'}")
-    if side["start"] and side["end"]:
-        parts.append(span(side["start"], side["end"], zone(side["timezone"])))
-    return f"{side['name']}: {', '.join(parts)}" if parts else side["name"]
+def _run(side: SideEntry) -> str:
+    parts = [plural(side.n_items, "item")] if side.n_items else []
+    if side.n_gpus:
+        parts.append(f"{side.n_gpus} × {', '.join(side.gpus) or 'unnamed GPU'}")
+    if side.start and side.end:
+        parts.append(span(side.start, side.end, zone(side.timezone)))
+    return f"{side.name}: {', '.join(parts)}" if parts else side.name
 
 
-def verdict(document: Document) -> list[Block]:
+def verdict(document: ComparisonDocument) -> list[Block]:
     """The verdict, and how the checks of the gate came out."""
-    head = document["headline"]
+    head = document.headline
     counts = [(GATE_LEVELS[word], word) for word in ("fail", "error", "unknown", "pass")]
-    statuses = [check["status"] for check in document["gate"]]
+    statuses = [check.status for check in document.gate]
     chips = tuple(
         Chip(level, f"{statuses.count(word)} of {len(statuses)} checks: {word}")
         for level, word in counts
         if word in statuses
     )
-    said = tuple(zip(QUESTIONS, head["sentences"], strict=True))
-    failed = [Note(fault_sentence(one), "error") for one in document["errors"]]
-    return [Banner(head["level"], head["verdict"], said, chips), *failed]
+    said = tuple(zip(QUESTIONS, head.sentences, strict=True))
+    failed = [Note(str(one), "error") for one in document.errors]
+    return [Banner(head.level, head.verdict, said, chips), *failed]
 
 
-def gate(document: Document) -> list[Block]:
+def gate(document: ComparisonDocument) -> list[Block]:
     """The eight checks with their evidence; a failed one of the first four makes the comparison invalid."""
     rows = tuple(
-        (str(place), Chip(GATE_LEVELS[c["status"]], c["status"]), c["title"], c["evidence"])
-        for place, c in enumerate(document["gate"], 1)
+        (str(place), Chip(GATE_LEVELS[c.status], c.status), c.title, c.evidence)
+        for place, c in enumerate(document.gate, 1)
     )
     caption = "A fail of check 1, 2, 3 or 4 makes the comparison invalid: then no ratio is a result."
     return [Table(("#", "Result", "Check", "Evidence"), rows, caption)]
 
 
-def consistency(document: Document) -> list[Block]:
+def consistency(document: ComparisonDocument) -> list[Block]:
     """Statements that the numbers refute or allow."""
     levels = {"inconsistent": "critical", "consistent": "clear", "unknown": "unknown"}
-    if not document["consistency"]:
+    if not document.consistency:
         return [Note("Nothing in these runs states work, rates or spans that could contradict the times.", "unknown")]
-    rows = tuple((Chip(levels[c["status"]], c["status"]), c["claim"], c["text"]) for c in document["consistency"])
+    rows = tuple((Chip(levels[c.status], c.status), c.claim, c.text) for c in document.consistency)
     return [Table(("Result", "Statement", "What the numbers say"), rows)]
 
 
-def quantities(document: Document) -> list[Block]:
+def quantities(document: ComparisonDocument) -> list[Block]:
     """Every quantity: both values, ratio and interval, verdict; and a figure of durations."""
-    if not document["quantities"]:
+    if not document.quantities:
         return [Note("The two runs share no quantity that could be compared.", "unknown")]
-    rows = tuple(_quantity_row(q) for q in document["quantities"])
+    rows = tuple(_quantity_row(q) for q in document.quantities)
     caption = (
         "Ratio: experiment over baseline with its 95 % interval. A verdict counts how many quantities were tested "
         "(Benjamini and Hochberg, 5 %), so an interval beside 1 may still be no evidence."
     )
-    notes = [f"{q['title']}: {q['note']}" for q in document["quantities"] if q["note"]]
-    methods = tuple(
-        (q["title"], q["method"], _p(q["p"]), _p(q["p_adjusted"])) for q in document["quantities"] if q["method"]
-    )
+    notes = [f"{q.title}: {q.note}" for q in document.quantities if q.note]
+    methods = tuple((q.title, q.method, _p(q.p), _p(q.p_adjusted)) for q in document.quantities if q.method)
     blocks: list[Block] = [
         Table(("Quantity", "Baseline", "Experiment", "Ratio", "95 % interval", "Verdict"), rows, caption)
     ]
@@ -101,37 +99,36 @@ def quantities(document: Document) -> list[Block]:
     return blocks
 
 
-def _quantity_row(q: Mapping[str, Any]) -> tuple[Cell, ...]:
-    known = q["low"] is not None and q["high"] is not None
+def _quantity_row(q: QuantityEntry) -> tuple[Cell, ...]:
+    known = q.low is not None and q.high is not None
     return (
-        q["title"],
-        Number(precise(q["baseline"], q["unit"])),
-        Number(precise(q["experiment"], q["unit"])),
-        Number(ratio(q["ratio"])),
-        Number(f"{ratio(q['low'])}–{ratio(q['high'])}" if known else UNKNOWN),
+        q.title,
+        Number(precise(q.baseline, q.unit)),
+        Number(precise(q.experiment, q.unit)),
+        Number(ratio(q.ratio)),
+        Number(f"{ratio(q.low)}–{ratio(q.high)}" if known else UNKNOWN),
         said(q),
     )
 
 
-def said(q: Mapping[str, Any]) -> Chip:
-    if q["kind"] in ("total", "peak") and q["verdict"] == "no evidence":
+def said(q: QuantityEntry) -> Chip:
+    if q.kind in ("total", "peak") and q.verdict == "no evidence":
         return Chip("none", "described")
-    return Chip(LEVELS[q["verdict"]], q["verdict"])
+    return Chip(LEVELS[q.verdict], q.verdict)
 
 
 def _p(value: float | None) -> Cell:
     return Number(p_value(value))
 
 
-def ledger(document: Document) -> list[Block]:
+def ledger(document: ComparisonDocument) -> list[Block]:
     """Where the GPU time of the two runs went, cell by cell."""
-    if not document["ledger"]:
+    if not document.ledger:
         return [Note("One of the runs has no ledger of its GPU time: it needs GPU utilization.", "unknown")]
-    rows = tuple(_cell_row(c) for c in document["ledger"] if c["baseline_gpu_h"] or c["experiment_gpu_h"])
-    sums = [
-        sum(c[name] for c in document["ledger"]) for name in ("baseline_gpu_h", "experiment_gpu_h", "difference_gpu_h")
-    ]
-    total = ("all", Number(hours(sums[0])), Number(hours(sums[1])), Number(signed(sums[2])), "", "")
+    rows = tuple(_cell_row(c) for c in document.ledger if c.baseline_gpu_h or c.experiment_gpu_h)
+    cells = [(c.baseline_gpu_h, c.experiment_gpu_h, c.difference_gpu_h) for c in document.ledger]
+    baseline, experiment, difference = (sum(column) for column in zip(*cells, strict=True))
+    total = ("all", Number(hours(baseline)), Number(hours(experiment)), Number(signed(difference)), "", "")
     columns = ("Cell", "Baseline", "Experiment", "Difference", "Share of the run", "Per finished item")
     return [
         Table(columns, (*rows, total), "GPU time, its share of the run, and GPU time per finished item."),
@@ -139,14 +136,14 @@ def ledger(document: Document) -> list[Block]:
     ]
 
 
-def _cell_row(cell: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _cell_row(cell: CellEntry) -> tuple[Cell, ...]:
     return (
-        CELLS[cell["cell"]][0],
-        Number(hours(cell["baseline_gpu_h"])),
-        Number(hours(cell["experiment_gpu_h"])),
-        Number(signed(cell["difference_gpu_h"])),
-        Number(f"{share(cell['baseline_share_pct'], exact=True)} → {share(cell['experiment_share_pct'], exact=True)}"),
-        Number(f"{_seconds(cell['baseline_item_gpu_s'])} → {_seconds(cell['experiment_item_gpu_s'])}"),
+        CELLS[cell.cell][0],
+        Number(hours(cell.baseline_gpu_h)),
+        Number(hours(cell.experiment_gpu_h)),
+        Number(signed(cell.difference_gpu_h)),
+        Number(f"{share(cell.baseline_share_pct, exact=True)} → {share(cell.experiment_share_pct, exact=True)}"),
+        Number(f"{_seconds(cell.baseline_item_gpu_s)} → {_seconds(cell.experiment_item_gpu_s)}"),
     )
 
 
@@ -162,16 +159,16 @@ def _seconds(value: float | None) -> str:
     return UNKNOWN if value is None else duration(value)
 
 
-def course(document: Document) -> list[Block]:
+def course(document: ComparisonDocument) -> list[Block]:
     """The two runs on one scale: what ran when, and how busy the GPUs were."""
     return [Figure("timelines"), Figure("distributions")]
 
 
-def differences(document: Document) -> list[Block]:
+def differences(document: ComparisonDocument) -> list[Block]:
     """How the two runs were set up, as far as they differ or are known of one only."""
-    if not document["differences"]:
+    if not document.differences:
         return [Note("Settings, loader, parameters, hardware and recording are the same as far as they are known.")]
-    rows = tuple((d["group"], d["name"], value(d["baseline"]), value(d["experiment"])) for d in document["differences"])
+    rows = tuple((d.group, d.name, value(d.baseline), value(d.experiment)) for d in document.differences)
     return [Table(("Group", "What", "Baseline", "Experiment"), rows, "A dash: not known in that run.")]
 
 
@@ -183,39 +180,39 @@ def value(value: Any) -> str:
     return number(value) if isinstance(value, int | float) else safe(value)
 
 
-def plan(document: Document) -> list[Block]:
+def plan(document: ComparisonDocument) -> list[Block]:
     """Every prediction and check of the plan, and how it came out."""
-    if document["plan_of"] is None:
+    if document.plan_of is None:
         return [Note("No plan was given: write one with diagnosis.save_plan() and give it with --plan.", "unknown")]
-    blocks: list[Block] = [Note(document["plan_of"]["note"], "unknown")] if document["plan_of"]["note"] else []
-    if not document["plan"]:
+    blocks: list[Block] = [Note(document.plan_of.note, "unknown")] if document.plan_of.note else []
+    if not document.plan:
         return [*blocks, Note("The plan predicts nothing that could be checked.", "unknown")]
-    rows = tuple(outcome_row(one) for one in document["plan"])
+    rows = tuple(outcome_row(one) for one in document.plan)
     columns = ("Result", "Remedy", "What", "Before", "Predicted", "Measured", "Why")
     caption = "A point, and a number without an interval, have a tolerance of 5 %."
     return [*blocks, Table(columns, rows, f"{caption} In all: {plan_counts(document)}.")]
 
 
-def outcome_row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
-    unit = one["unit"]
-    if one["kind"] == "check":
-        predicted = f"{one['op']} {_amount(one['low'], unit)}"
+def outcome_row(one: OutcomeEntry) -> tuple[Cell, ...]:
+    unit = one.unit
+    if one.kind == "check":
+        predicted = f"{one.op} {_amount(one.low, unit)}"
     else:
-        low, high = (_amount(one[end], unit) for end in ("low", "high"))
+        low, high = (_amount(end, unit) for end in (one.low, one.high))
         predicted = low if low == high else f"{low} to {high}"
-    measured = _amount(one["measured"], unit)
-    if one["measured_low"] is not None and one["measured_high"] is not None:
-        measured += f" ({_amount(one['measured_low'], unit)} to {_amount(one['measured_high'], unit)})"
-    before = _amount(one["baseline"], unit)
-    level = OUTCOME_LEVELS[one["status"]]
+    measured = _amount(one.measured, unit)
+    if one.measured_low is not None and one.measured_high is not None:
+        measured += f" ({_amount(one.measured_low, unit)} to {_amount(one.measured_high, unit)})"
+    before = _amount(one.baseline, unit)
+    level = OUTCOME_LEVELS[one.status]
     return (
-        Chip(level, one["status"]),
-        f"`{one['remedy']}`",
-        f"`{one['measure']}`",
+        Chip(level, one.status),
+        f"`{one.remedy}`",
+        f"`{one.measure}`",
         Number(before),
         Number(predicted),
         Number(measured),
-        one["reason"],
+        one.reason,
     )
 
 
@@ -223,17 +220,17 @@ def _amount(value: float | None, unit: str) -> str:
     return quantity(value, unit or "1", exact=True)
 
 
-def provenance(document: Document) -> list[Block]:
+def provenance(document: ComparisonDocument) -> list[Block]:
     """The inputs of both runs by content."""
     rows = tuple(
-        (role, one["path"], f"`{one['sha256'][:12]}`" if one["sha256"] else UNKNOWN)
-        for role in ("baseline", "experiment")
-        for one in document[role]["inputs"]
+        (role, one.path, f"`{one.sha256[:12]}`" if one.sha256 else UNKNOWN)
+        for role, side in (("baseline", document.baseline), ("experiment", document.experiment))
+        for one in side.inputs
     )
-    return [Table(("Run", "Input", "SHA-256"), rows), Note(f"gpudiag {document['version']}.")]
+    return [Table(("Run", "Input", "SHA-256"), rows), Note(f"gpudiag {document.version}.")]
 
 
-Section = Callable[[Document], list[Block]]
+Section = Callable[[ComparisonDocument], list[Block]]
 SECTIONS: dict[str, Section] = {
     section.__name__: section
     for section in (masthead, verdict, gate, consistency, quantities, ledger, course, differences, plan, provenance)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from gpudiag.faults import fault_sentence
 from gpudiag.report.blocks import MARKS
-from gpudiag.report.comparison.headline import Document, leader, ordered_reasons, plan_counts
+from gpudiag.report.comparison.document import ComparisonDocument, QuantityEntry
+from gpudiag.report.comparison.headline import leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
 from gpudiag.report.format import UNKNOWN, precise, ratio
 from gpudiag.report.markdown import inline
@@ -23,27 +22,25 @@ SAID = {
 COMMENT_ROWS = 12
 
 
-def summary(document: Document) -> str:
+def summary(document: ComparisonDocument) -> str:
     """Markdown for a comment on a pull request: the verdict, why, and the quantities that say something."""
-    head = document["headline"]
-    lines = [f"**{MARKS[head['level']]} {inline(head['verdict'])}**", ""]
+    head = document.headline
+    lines = [f"**{MARKS[head.level]} {inline(head.verdict)}**", ""]
     failed = ordered_reasons(document)
-    lines += [] if document["verdict"] == "invalid" else [inline(head["sentences"][0]), ""]
-    open_checks = [c["title"].lower() for c in document["gate"] if c["status"] == "unknown"]
-    lines += [f"- {MARKS['critical']} {inline(c['title'])}: {inline(_short(c['evidence']))}" for c in failed]
-    lines += [f"- {MARKS['error']} ERROR: {inline(fault_sentence(one))}" for one in document["errors"]]
+    lines += [] if document.verdict == "invalid" else [inline(head.sentences[0]), ""]
+    open_checks = [c.title.lower() for c in document.gate if c.status == "unknown"]
+    lines += [f"- {MARKS['critical']} {inline(c.title)}: {inline(_short(c.evidence))}" for c in failed]
+    lines += [f"- {MARKS['error']} ERROR: {inline(str(one))}" for one in document.errors]
     lines += [f"- {MARKS['unknown']} unknown: {inline(', '.join(open_checks))}"] if open_checks else []
     lines += [
-        f"- {MARKS['warning']} {inline(_short(c['text']))}"
-        for c in document["consistency"]
-        if c["status"] == "inconsistent"
+        f"- {MARKS['warning']} {inline(_short(c.text))}" for c in document.consistency if c.status == "inconsistent"
     ]
     lines += ["", "| quantity | baseline | experiment | ratio (95 %) | verdict |", "|---|--:|--:|--:|---|"]
     for q in _comment_rows(document):
         cells = (
             _short_title(q),
-            precise(q["baseline"], q["unit"]),
-            precise(q["experiment"], q["unit"]),
+            precise(q.baseline, q.unit),
+            precise(q.experiment, q.unit),
             short_ratio(q),
             said(q).words,
         )
@@ -53,34 +50,34 @@ def summary(document: Document) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _comment_rows(document: Document) -> list[Mapping[str, Any]]:
+def _comment_rows(document: ComparisonDocument) -> list[QuantityEntry]:
     """The leading quantity first, then the tested ones, as many as a comment can hold."""
-    tested = [q for q in document["quantities"] if q["kind"] not in ("total", "peak") and q["name"] != "throughput"]
-    return sorted(tested, key=lambda q: q["name"] != document["leader"])[:COMMENT_ROWS]
+    tested = [q for q in document.quantities if q.kind not in ("total", "peak") and q.name != "throughput"]
+    return sorted(tested, key=lambda q: q.name != document.leader)[:COMMENT_ROWS]
 
 
-def short_ratio(q: Mapping[str, Any]) -> str:
-    return ratio(q["ratio"], q["low"], q["high"])
+def short_ratio(q: QuantityEntry) -> str:
+    return ratio(q.ratio, q.low, q.high)
 
 
-def _short_title(q: Mapping[str, Any]) -> str:
-    return str(q["title"])
+def _short_title(q: QuantityEntry) -> str:
+    return str(q.title)
 
 
 def _short(text: str) -> str:
     return textwrap.shorten(text, 260, placeholder=" ...")
 
 
-def several(documents: Sequence[Document]) -> str:
+def several(documents: Sequence[ComparisonDocument]) -> str:
     """A table of the verdicts of several experiments, then each summary."""
     lines = [
-        f"Baseline: {inline(documents[0]['baseline']['name'])}",
+        f"Baseline: {inline(documents[0].baseline.name)}",
         "",
         "| experiment | verdict | time ratio (95 %) |",
         "|---|---|--:|",
     ]
     for one in documents:
         held = leader(one)
-        ratio = short_ratio(held) if held and one["verdict"] != "invalid" else UNKNOWN
-        lines.append(f"| {inline(one['experiment']['name'])} | {SAID[one['verdict']]} | {ratio} |")
+        ratio = short_ratio(held) if held and one.verdict != "invalid" else UNKNOWN
+        lines.append(f"| {inline(one.experiment.name)} | {SAID[one.verdict]} | {ratio} |")
     return "\n".join(lines) + "\n\n" + "\n\n".join(summary(one).rstrip() for one in documents) + "\n"

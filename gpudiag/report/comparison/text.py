@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
-from gpudiag.faults import fault_sentence
 from gpudiag.report.blocks import MARKS, NAMES, Cell, Number
-from gpudiag.report.comparison.headline import OUTCOME_LEVELS, QUESTIONS, Document, both
+from gpudiag.report.comparison.document import ComparisonDocument
+from gpudiag.report.comparison.headline import OUTCOME_LEVELS, QUESTIONS, both
 from gpudiag.report.comparison.sections import GATE_LEVELS, hours, outcome_row, said, signed, value
 from gpudiag.report.comparison.summary import short_ratio
-from gpudiag.report.format import plural, safe, share
+from gpudiag.report.format import interval, plural, safe, share
 from gpudiag.report.ledger import CELLS
+<<<<<<< HEAD
 
 _COLORS = {
     "critical": "1;31",
@@ -22,26 +22,27 @@ _COLORS = {
     "none": "2",
     "error": "1;31",
 }
+=======
+from gpudiag.report.terminal import marked, paint, wrap
+>>>>>>> main
 
 
-def text(document: Document, width: int = 80, color: bool = False) -> str:
+def text(document: ComparisonDocument, width: int = 80, color: bool = False) -> str:
     """The comparison as lines of at most ``width`` characters."""
     width = max(width, 40)
-    head = document["headline"]
-    lines = [safe(f"{document['experiment']['name']} against {document['baseline']['name']}")]
-    lines += [_paint(line, head["level"], color) for line in _wrap(head["verdict"], width, "  ")]
+    head = document.headline
+    lines = [safe(f"{document.experiment.name} against {document.baseline.name}")]
+    lines += [paint(line, head.level, color) for line in wrap(head.verdict, width, "  ")]
     lines.append("")
-    for question, answer in zip(QUESTIONS, head["sentences"], strict=True):
-        lines += _wrap(f"{question}: {answer}", width, "  ")
-    for one in document["errors"]:
-        lines += _wrap(f"{MARKS['error']} {NAMES['error']}: {fault_sentence(one)}", width, "    ")
+    for question, answer in zip(QUESTIONS, head.sentences, strict=True):
+        lines += wrap(f"{question}: {answer}", width, "  ")
+    for one in document.errors:
+        lines += wrap(f"{MARKS['error']} {NAMES['error']}: {one!s}", width, "    ")
     lines += ["", "The gate (a fail of 1 to 4 makes the comparison invalid)"]
-    for place, check in enumerate(document["gate"], 1):
-        level = GATE_LEVELS[check["status"]]
-        lines.append(
-            f"  {place} " + _paint(f"{MARKS[level]} {check['status']:<8}", level, color) + f" {check['title']}"
-        )
-        lines += _wrap(check["evidence"], width, " " * 15, " " * 15)
+    for place, check in enumerate(document.gate, 1):
+        level = GATE_LEVELS[check.status]
+        lines.append(f"  {place} " + marked(level, f"{check.status:<8}", color) + f" {check.title}")
+        lines += wrap(check.evidence, width, " " * 15, " " * 15)
     lines += _text_quantities(document, width, color)
     for title, rows in (
         ("Statements against the numbers", _text_consistency(document, width, color)),
@@ -54,63 +55,59 @@ def text(document: Document, width: int = 80, color: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _text_quantities(document: Document, width: int, color: bool) -> list[str]:
-    if not document["quantities"]:
+def _text_quantities(document: ComparisonDocument, width: int, color: bool) -> list[str]:
+    if not document.quantities:
         return []
     lines = ["", "Quantities: baseline, experiment, ratio (95 % interval), verdict"]
-    for q in document["quantities"]:
+    for q in document.quantities:
         values = both(q, " → ")
         chip = said(q)
-        lines += _wrap(q["title"], width, "    ", "  ")
-        lines.append(
-            f"    {values}, {short_ratio(q)}  " + _paint(f"{MARKS[chip.level]} {chip.words}", chip.level, color)
-        )
-        if q["note"]:
-            lines += _wrap(q["note"], width, "    ", "    ")
+        lines += wrap(q.title, width, "    ", "  ")
+        lines.append(f"    {values}, {short_ratio(q)}  " + marked(chip.level, chip.words, color))
+        if q.note:
+            lines += wrap(q.note, width, "    ", "    ")
     return lines
 
 
-def _text_consistency(document: Document, width: int, color: bool) -> list[str]:
+def _text_consistency(document: ComparisonDocument, width: int, color: bool) -> list[str]:
     lines = []
     levels = {"inconsistent": "critical", "consistent": "clear", "unknown": "unknown"}
-    for one in document["consistency"]:
-        level = levels[one["status"]]
-        lines.append("  " + _paint(f"{MARKS[level]} {one['status']}", level, color) + f": {one['claim']}")
-        lines += _wrap(one["text"], width, "    ", "    ")
+    for one in document.consistency:
+        level = levels[one.status]
+        lines.append("  " + marked(level, one.status, color) + f": {one.claim}")
+        lines += wrap(one.text, width, "    ", "    ")
     return lines
 
 
-def _text_ledger(document: Document) -> list[str]:
+def _text_ledger(document: ComparisonDocument) -> list[str]:
     return [
-        f"  {CELLS[c['cell']][0]:<16}{hours(c['baseline_gpu_h']):>12} → {hours(c['experiment_gpu_h']):>12}"
-        f"  {signed(c['difference_gpu_h']):>13}  {share(c['baseline_share_pct'], exact=True):>7} →"
-        f" {share(c['experiment_share_pct'], exact=True):>7}"
-        for c in document["ledger"]
-        if c["baseline_gpu_h"] or c["experiment_gpu_h"]
+        f"  {CELLS[c.cell][0]:<16}{hours(c.baseline_gpu_h):>12} → {hours(c.experiment_gpu_h):>12}"
+        f"  {signed(c.difference_gpu_h):>13}  {share(c.baseline_share_pct, exact=True):>7} →"
+        f" {share(c.experiment_share_pct, exact=True):>7}"
+        for c in document.ledger
+        if c.baseline_gpu_h or c.experiment_gpu_h
     ]
 
 
-def _text_differences(document: Document, width: int) -> list[str]:
+def _text_differences(document: ComparisonDocument, width: int) -> list[str]:
     return [
         line
-        for d in document["differences"]
-        for line in _wrap(
-            f"{d['group']} {d['name']}: {value(d['baseline'])} → {value(d['experiment'])}", width, "    ", "  "
-        )
+        for d in document.differences
+        for line in wrap(f"{d.group} {d.name}: {value(d.baseline)} → {value(d.experiment)}", width, "    ", "  ")
     ]
 
 
-def _text_plan(document: Document, width: int, color: bool) -> list[str]:
+def _text_plan(document: ComparisonDocument, width: int, color: bool) -> list[str]:
     lines = []
-    if document["plan_of"] and document["plan_of"]["note"]:
-        lines += _wrap(document["plan_of"]["note"], width, "    ", "  ")
-    for one in document["plan"]:
+    if document.plan_of and document.plan_of.note:
+        lines += wrap(document.plan_of.note, width, "    ", "  ")
+    for one in document.plan:
         row = outcome_row(one)
-        level = OUTCOME_LEVELS[one["status"]]
-        asked = "to check" if one["kind"] == "check" else "predicted"
-        words = f"{one['remedy']}, {one['measure']}: {asked} {_of(row[4])}, measured {_of(row[5])}. {one['reason']}"
-        lines.append("  " + _paint(f"{MARKS[level]} {one['status']}", level, color))
-        lines += _wrap(words, width, "    ", "    ")
+        level = OUTCOME_LEVELS[one.status]
+        asked = "to check" if one.kind == "check" else "predicted"
+        words = f"{one.remedy}, {one.measure}: {asked} {_of(row[4])}, measured {_of(row[5])}. {one.reason}"
+        lines.append("  " + marked(level, one.status, color))
+        lines += wrap(words, width, "    ", "    ")
     return lines
 
 
@@ -133,23 +130,8 @@ def _tally(tally: Any) -> str:
     if not tally.told:
         return f"{counts}."
     low, high = tally.held_interval_pct
-    return f"{counts}; of those told {share(tally.held_pct)} held (95 %: {low:.0f}–{high:.0f} %)."
+    return f"{counts}; of those told {share(tally.held_pct)} held (95 %: {interval(low, high, '%')})."
 
 
 def _of(cell: Cell) -> str:
     return cell.text if isinstance(cell, Number) else str(cell)
-
-
-def _wrap(words: str, width: int, later: str, first: str = "") -> list[str]:
-    return textwrap.wrap(
-        safe(words),
-        width,
-        initial_indent=first,
-        subsequent_indent=later,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _paint(words: str, level: str, color: bool) -> str:
-    return f"\x1b[{_COLORS[level]}m{words}\x1b[0m" if color else words
