@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -80,11 +80,6 @@ class Fault:
     def to_dict(self) -> dict[str, Any]:
         """For JSON: part, type, place and trace."""
         return {"part": self.part, "type": self.type, "place": self.place, "trace": list(self.trace)}
-
-
-def fault_sentence(entry: Mapping[str, Any]) -> str:
-    """What a document's entry of a fault says, as :class:`Fault` says it itself."""
-    return str(Fault(entry["part"], entry["type"], entry["place"]))
 
 
 class Failed(NotMeasurable):

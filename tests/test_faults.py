@@ -125,12 +125,14 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
     assert [one["part"] for one in document["errors"]] == ["measure power"]
     assert document["headline"]["counts"]["error"] == len(OF_POWER)
     assert f"{len(OF_POWER)} check failed in gpudiag itself (ERROR)" in document["headline"]["verdict"]
-    root = ElementTree.fromstring(junit_xml(document).encode())
+    root = ElementTree.fromstring(junit_xml(found.document).encode())
     assert {
         case.attrib["name"].split(":")[0] for case in root.iter("testcase") if case.find("error") is not None
     } == OF_POWER
     assert root.attrib["errors"] == root[0].attrib["errors"] == str(len(OF_POWER))
-    (line,) = [one for one in github_annotations(document).splitlines() if "ERROR" in one and "measure power" in one]
+    (line,) = [
+        one for one in github_annotations(found.document).splitlines() if "ERROR" in one and "measure power" in one
+    ]
     assert line.startswith("::warning ")
     metrics = [*gd_export(found, "openmetrics", tmp_path)]
     (metric,) = [one for one in metrics if one.startswith("gpudiag_checks{") and '"ERROR"' in one]
@@ -139,7 +141,7 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
         text = found.save(tmp_path / f"x{suffix}").read_text()
         assert "Planted" in text and "ERROR" in text and "s3cret" not in text, suffix
         assert str(Path(__file__).parent) not in text, suffix
-    for text in (render(document), repr(found), found.to_markdown(), found._repr_html_()):
+    for text in (render(found.document), repr(found), found.to_markdown(), found._repr_html_()):
         assert "ERROR" in text and "s3cret" not in text
     assert not found.fails("info") or found.findings
 

@@ -1,11 +1,9 @@
-"""Forecasts as sections of a notebook, and their JSON Schema."""
+"""Forecasts as sections of a notebook."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any
 
 from gpudiag.errors import NotMeasurable
@@ -130,9 +128,3 @@ def shown(
     except NotMeasurable as gap:
         return ForecastShow(run.info.name, None, str(gap))
     return ForecastShow(run.info.name, made)
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the document, as shipped in the package."""
-    text = resources.files("gpudiag").joinpath("schemas/forecast-1.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
