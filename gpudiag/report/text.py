@@ -16,18 +16,6 @@ from gpudiag.report.suppressed import suppression_notes
 from gpudiag.report.terminal import marked, paint, wrap
 from gpudiag.rules.engine import Status
 
-<<<<<<< HEAD
-_COLORS = {
-    "critical": "1;31",
-    "warning": "33",
-    "note": "36",
-    "clear": "32",
-    "unknown": "35",
-    "none": "2",
-    "error": "1;31",
-}
-=======
->>>>>>> main
 _LEVELS = {
     Status.CLEAR: "clear",
     Status.NOT_ASSESSED: "unknown",

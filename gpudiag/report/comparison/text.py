@@ -11,20 +11,7 @@ from gpudiag.report.comparison.sections import GATE_LEVELS, hours, outcome_row, 
 from gpudiag.report.comparison.summary import short_ratio
 from gpudiag.report.format import interval, plural, safe, share
 from gpudiag.report.ledger import CELLS
-<<<<<<< HEAD
-
-_COLORS = {
-    "critical": "1;31",
-    "warning": "33",
-    "note": "36",
-    "clear": "32",
-    "unknown": "35",
-    "none": "2",
-    "error": "1;31",
-}
-=======
 from gpudiag.report.terminal import marked, paint, wrap
->>>>>>> main
 
 
 def text(document: ComparisonDocument, width: int = 80, color: bool = False) -> str:
