@@ -40,24 +40,24 @@ def judged_by(run: Run, name: str) -> Verdict:
 
 
 def loud(verdicts: dict[str, Verdict]) -> list[str]:
-    """Rules that found something above info."""
-    return [r for r, v in verdicts.items() if v.status is Status.FOUND and v.severity is not Severity.INFO]
+    """Rules that found something above a note."""
+    return [r for r, v in verdicts.items() if v.status is Status.FOUND and v.severity is not Severity.NOTE]
 
 
 @dataclass
 class Alarms:
-    """What rules said of healthy runs, by rule; ``n_loud`` counts the runs with any finding above info."""
+    """What rules said of healthy runs, by rule; ``n_loud`` counts the runs with any finding above a note."""
 
     runs: int
     n_loud: int = 0
     above: Counter[str] = field(default_factory=Counter)
-    info: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
     clear: Counter[str] = field(default_factory=Counter)
 
     @property
     def too_many(self) -> dict[str, int]:
         """Rules whose findings, at any severity, exceed what is allowed; at least two."""
-        both = self.above + self.info
+        both = self.above + self.notes
         return {rule: n for rule, n in both.items() if n > max(self.runs * MAX_RULE_PCT / 100, 1)}
 
 
@@ -69,7 +69,7 @@ def false_alarms(runs: int) -> Alarms:
         names = loud(verdicts)
         out.n_loud += bool(names)
         out.above.update(names)
-        out.info.update(r for r, v in verdicts.items() if v.status is Status.FOUND and r not in names)
+        out.notes.update(r for r, v in verdicts.items() if v.status is Status.FOUND and r not in names)
         out.clear.update(r for r, v in verdicts.items() if v.status is Status.CLEAR)
     return out
 
@@ -112,7 +112,7 @@ def report(runs: int, faulty: int) -> str:
         "# Rules: false alarms and planted faults", "",
         f"**Healthy runs.** {runs} simulated runs without a fault (searches with and without pruning, batches, long "
         "trainings; 1-4 GPUs of seven boards from V100 to H100 and a laptop's, 1-12 workers, sampled every 1-30 s, "
-        f"some with host metrics and logs). {alarms.n_loud} of them had a finding above info "
+        f"some with host metrics and logs). {alarms.n_loud} of them had a finding above a note "
         f"({100 * alarms.n_loud / runs:.1f} %, at most {MAX_LOUD_PCT:.0f} % allowed; {MAX_RULE_PCT:.0f} % by rule).",
         "",
         "**Thresholds.** Runs just short of and just past each threshold of the rule (`benchmarks/planted/`), from "
@@ -122,13 +122,13 @@ def report(runs: int, faulty: int) -> str:
         "were found; a dash where simulation cannot express the fault.",
         "",
         "Made by `python benchmarks/rules.py`.", "",
-        "| rule | severity | healthy: above info | info | all clear | thresholds | faults found |",
+        "| rule | severity | healthy: above a note | note | all clear | thresholds | faults found |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
     for rule in RULES:
         (right, edges), (found, planted) = edges_right(rule), sensitivity(rule, faulty)
         lines.append(
-            f"| {rule.id} | {rule.severity.value} | {alarms.above[rule.id]} | {alarms.info[rule.id]} | "
+            f"| {rule.id} | {rule.severity.value} | {alarms.above[rule.id]} | {alarms.notes[rule.id]} | "
             f"{alarms.clear[rule.id]} | {right} of {edges} | {f'{found} of {planted}' if planted else '-'} |"
         )
     return "\n".join(lines) + "\n"

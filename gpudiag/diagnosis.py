@@ -149,8 +149,18 @@ class Diagnosis:
         return path
 
     def fails(self, level: str) -> bool:
-        """True if there is a finding as bad as ``level`` (critical, warning, info) or worse; never for 'never'."""
-        return level != "never" and any(v.severity.rank <= Severity(level).rank for v in self.findings)
+        """True if there is a finding as bad as ``level`` (critical, warning, note) or worse; never for 'never'.
+
+        Raises ConfigError for another level.
+        """
+        if level == "never":
+            return False
+        try:
+            worst = Severity(level)
+        except ValueError as error:
+            legal = (*(severity.value for severity in Severity), "never")
+            raise ConfigError(f"there is no level {level!r}; {nearest(str(level), legal)}") from error
+        return any(verdict.severity.rank <= worst.rank for verdict in self.findings)
 
     @property
     def show(self) -> Show[Document]:
@@ -280,7 +290,7 @@ def _urgency(verdict: Verdict) -> tuple[bool, float, int]:
     cost = math.nan if verdict.lost_gpu_h is None else verdict.lost_gpu_h
     if not math.isfinite(cost):
         cost = math.inf if verdict.severity is Severity.CRITICAL else 0.0
-    return verdict.severity is Severity.INFO, -cost, verdict.severity.rank
+    return verdict.severity is Severity.NOTE, -cost, verdict.severity.rank
 
 
 def _symptoms_after_causes(found: Sequence[Verdict]) -> tuple[Verdict, ...]:

@@ -46,7 +46,7 @@ def test_every_format_is_well_formed(gpudiag, tmp_path: Path) -> None:
     jsonschema.validate(json.loads(out), schema("diagnosis-1"), cls=jsonschema.Draft202012Validator)
     plan = json.loads((tmp_path / "sub" / "plan.json").read_text())
     jsonschema.validate(plan, schema("plan-1"), cls=jsonschema.Draft202012Validator)
-    code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "junit", "--fail-on", "info")
+    code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "junit", "--fail-on", "note")
     found = list(ElementTree.fromstring(out.encode()).iter("failure"))
     assert code == 1 and len(found) >= 3
     _, out, _ = gpudiag("diagnose", SAMPLE, "--format", "github")

@@ -86,22 +86,22 @@ def test_symptoms_follow_their_cause(toy: Diagnosis) -> None:
         return Verdict(rule, rule, Status.FOUND, Severity(severity), lost_gpu_h=lost, caused_by=cause)
 
     verdicts = (
-        found("note", "info", 50.0),
+        found("note", "note", 50.0),
         found("cheap", "warning", 1.0),
         found("dear", "warning", 9.0),
         found("symptom", "critical", 2.0, "cause"),
         found("cause", "warning", 0.5),
-        found("of-absent", "info", None, "not-found"),
-        found("of-symptom", "info", None, "symptom"),
+        found("of-absent", "note", None, "not-found"),
+        found("of-symptom", "note", None, "symptom"),
     )
     order = [v.rule for v in replace(toy, verdicts=verdicts).findings]
     assert order == ["dear", "cause", "symptom", "of-symptom", "cheap", "note", "of-absent"]
-    circle = (found("a", "info", None, "b"), found("b", "warning", None, "a"))
+    circle = (found("a", "note", None, "b"), found("b", "warning", None, "a"))
     assert sorted(v.rule for v in replace(toy, verdicts=circle).findings) == ["a", "b"]
 
 
 def test_findings_are_ranked_by_gpu_hours(toy: Diagnosis) -> None:
-    rows = [("warning", None), ("warning", 3), ("critical", 0.5), ("info", 8), ("critical", None), ("critical", 3)]
+    rows = [("warning", None), ("warning", 3), ("critical", 0.5), ("note", 8), ("critical", None), ("critical", 3)]
     verdicts = tuple(Verdict(f"r{n}", "", Status.FOUND, Severity(s), lost_gpu_h=h) for n, (s, h) in enumerate(rows))
     assert [v.rule for v in replace(toy, verdicts=verdicts).findings] == ["r4", "r5", "r1", "r2", "r0", "r3"]
     unknown = (*verdicts[:2], Verdict("nan", "", Status.FOUND, Severity.WARNING, lost_gpu_h=math.nan), *verdicts[2:])
@@ -117,9 +117,12 @@ def test_fewer_sections_are_of_the_same_advice(toy: Diagnosis) -> None:
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
     assert toy.headline.startswith("Of 2 GPU-h on 2 GPUs, 49 % ran at 50 % utilization or more")
     assert "7 cracks were seen. It cost at least 0.5 GPU-h. Mend" in toy.headline
-    assert [toy.fails(level) for level in ("critical", "warning", "info", "never")] == [True, True, True, False]
+    assert [toy.fails(level) for level in ("critical", "warning", "note", "never")] == [True, True, True, False]
     mild = diagnose(toy_run(), rules=TOY_RULES[1:])
-    assert [mild.fails(level) for level in ("critical", "warning", "info", "never")] == [False, False, True, False]
+    assert [mild.fails(level) for level in ("critical", "warning", "note", "never")] == [False, False, True, False]
+    assert mild.fails("info") and Severity("info") is Severity.NOTE, "the former name of a note"
+    with pytest.raises(ConfigError, match="there is no level 'warn'; did you mean 'warning'"):
+        mild.fails("warn")
 
 
 def test_profiles_by_topic_and_why_others_are_missing() -> None:

@@ -143,7 +143,7 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
         assert str(Path(__file__).parent) not in text, suffix
     for text in (render(found.document), repr(found), found.to_markdown(), found._repr_html_()):
         assert "ERROR" in text and "s3cret" not in text
-    assert not found.fails("info") or found.findings
+    assert not found.fails("note") or found.findings
 
 
 def gd_export(found: gd.Diagnosis, to: str, folder: Path) -> list[str]:
@@ -304,7 +304,7 @@ def test_the_terminal_says_it_in_a_line_and_the_exit_code_stays(gpudiag: Any, no
     lines = [line for line in err.splitlines() if "ERROR" in line]
     assert code == 0 and len(lines) == 1 and lines[0].startswith("gpudiag: ERROR: Measure power failed with Planted")
     assert "--debug" in lines[0] and "Traceback" not in err and "ERROR" in out
-    code, _, err = gpudiag("diagnose", SAMPLE, "--format", format_, "--strict", "--debug", "--fail-on", "info")
+    code, _, err = gpudiag("diagnose", SAMPLE, "--format", format_, "--strict", "--debug", "--fail-on", "note")
     assert code == 3 and "Traceback" in err and "s3cret-of-the-run" in err
 
 

@@ -106,7 +106,7 @@ def toy_broken(toy: ToyProfile, *, max_cracks: float = 3.0) -> Evidence | None:
     )
 
 
-@rule(measure=measure_toy, severity="info", title="The toy is dear", remedy="Buy another.")
+@rule(measure=measure_toy, severity="note", title="The toy is dear", remedy="Buy another.")
 def toy_dear(toy: ToyProfile) -> Evidence | None:
     """Prices matter."""
     return Evidence("It cost more than it should.", lost_gpu_h=2.0)

@@ -19,7 +19,7 @@ PERIOD_S = 100.0
         "min_lost_pct": Edge({"low_pct": 47.0}, {"low_pct": 45.0}),
         "max_sampling_s": Edge({"low_pct": 47.0}, {"low_pct": 45.0}, Status.NOT_ASSESSED, limit=0.1),
         "severe_lost_pct": Edge(
-            {"low_pct": 37.0, "width": 3}, {"low_pct": 27.0, "width": 3}, Severity.INFO, Severity.WARNING
+            {"low_pct": 37.0, "width": 3}, {"low_pct": 27.0, "width": 3}, Severity.NOTE, Severity.WARNING
         ),
         "min_periods": Edge({"n_dips": 4}, {"n_dips": 5}),
     },

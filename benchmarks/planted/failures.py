@@ -24,7 +24,7 @@ TEXTS = {
         "chance_pct": Edge(
             {"n": 10, "in_a_row": 3}, {"n": 10, "in_a_row": 6}, Severity.WARNING, told="more than chance"
         ),
-        "min_trials": Edge({"n": 4, "of": 4}, {"n": 5, "of": 5}, Severity.INFO, Severity.CRITICAL),
+        "min_trials": Edge({"n": 4, "of": 4}, {"n": 5, "of": 5}, Severity.NOTE, Severity.CRITICAL),
     },
     bigger=({"n": 50}, {"n": 99}),
 )

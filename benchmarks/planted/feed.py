@@ -29,10 +29,10 @@ def _beside(util: np.ndarray, at: np.ndarray, **columns: np.ndarray | float) -> 
 @fault(
     "cpu-bound-input",
     edges={
-        "min_starved_pct": Edge({"share": 0.495}, {"share": 0.5}, Severity.INFO, Severity.WARNING),
+        "min_starved_pct": Edge({"share": 0.495}, {"share": 0.5}, Severity.NOTE, Severity.WARNING),
         "min_soft_pct": Edge(
             {"share": 0.495, "util_pct": 49.0, "rest_pct": 95.0}, {"share": 0.5, "util_pct": 49.0, "rest_pct": 95.0},
-            Status.CLEAR, Severity.INFO,
+            Status.CLEAR, Severity.NOTE,
         ),
         "min_host_s": Edge({"host_s": 55.0}, {"host_s": 60.0}, Status.NOT_ASSESSED),
     },
@@ -148,9 +148,9 @@ def _lines(avg_ms: float, rate: float | None) -> list[tuple[str, str]]:
     "loader-slow",
     edges={
         "max_avg_ms": Edge({"avg_ms": 30.0}, {"avg_ms": 30.1}),
-        "max_step_pct": Edge({"avg_ms": 5.0, "rate": 10}, {"avg_ms": 5.1, "rate": 10}, Status.CLEAR, Severity.INFO),
+        "max_step_pct": Edge({"avg_ms": 5.0, "rate": 10}, {"avg_ms": 5.1, "rate": 10}, Status.CLEAR, Severity.NOTE),
         "severe_step_pct": Edge(
-            {"avg_ms": 24.9, "rate": 10}, {"avg_ms": 25.0, "rate": 10}, Severity.INFO, Severity.WARNING
+            {"avg_ms": 24.9, "rate": 10}, {"avg_ms": 25.0, "rate": 10}, Severity.NOTE, Severity.WARNING
         ),
     },
     bigger=({"avg_ms": 80.0}, {"avg_ms": 200.0}, {"avg_ms": 90.0, "rate": 10}),

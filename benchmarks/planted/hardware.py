@@ -14,8 +14,8 @@ SECONDS = 1000.0
 @fault(
     "power-implausible",
     edges={
-        "": Edge({"peak_w": 1.29 * LIMIT_W}, {"peak_w": 1.31 * LIMIT_W}, Status.CLEAR, Severity.INFO),
-        "frozen_s": Edge({"n": 11, "peak_w": 900.0}, {"n": 12, "peak_w": 900.0}, Severity.INFO, Severity.WARNING),
+        "": Edge({"peak_w": 1.29 * LIMIT_W}, {"peak_w": 1.31 * LIMIT_W}, Status.CLEAR, Severity.NOTE),
+        "frozen_s": Edge({"n": 11, "peak_w": 900.0}, {"n": 12, "peak_w": 900.0}, Severity.NOTE, Severity.WARNING),
         "max_over_limit_pct": Edge(
             {"n": 10, "peak_w": 1.2 * LIMIT_W}, {"n": 11, "peak_w": 1.2 * LIMIT_W}, Status.CLEAR, Severity.WARNING
         ),

@@ -12,9 +12,9 @@ from planted.base import Edge, fault, in_slots, reports, run, study, trials
 @fault(
     "pruning-rate-high",
     edges={
-        "high_pct": Edge({"n": 87}, {"n": 88}, Status.CLEAR, Severity.INFO),
-        "high_cost_pct": Edge({"pruned_s": 7.9}, {"pruned_s": 8.1}, Severity.INFO, Severity.WARNING),
-        "high_first_pct": Edge({"at_first": 46}, {"at_first": 47}, Severity.INFO, Severity.WARNING),
+        "high_pct": Edge({"n": 87}, {"n": 88}, Status.CLEAR, Severity.NOTE),
+        "high_cost_pct": Edge({"pruned_s": 7.9}, {"pruned_s": 8.1}, Severity.NOTE, Severity.WARNING),
+        "high_first_pct": Edge({"at_first": 46}, {"at_first": 47}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"n": 95}, {"n": 99}, {"n": 99, "at_first": 90}),
 )

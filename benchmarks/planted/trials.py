@@ -81,7 +81,7 @@ def orphans(*, n: int = 1) -> Run:
     "startup-dominated",
     edges={
         "max_slot_share_pct": Edge(
-            {"startup_s": 56.0, "waits": False}, {"startup_s": 64.0, "waits": False}, Status.CLEAR, Severity.INFO
+            {"startup_s": 56.0, "waits": False}, {"startup_s": 64.0, "waits": False}, Status.CLEAR, Severity.NOTE
         ),
         "max_gpu_share_pct": Edge({"startup_s": 10.0}, {"startup_s": 15.0}, Status.CLEAR, Severity.WARNING),
     },
@@ -108,8 +108,8 @@ def startup(*, startup_s: float = 30.0, waits: bool = True) -> Run:
 @fault(
     "duplicate-trials",
     edges={
-        "max_share_pct": Edge({"n": 2}, {"n": 3}, Status.CLEAR, Severity.INFO),
-        "severe_cost_pct": Edge({"n": 3, "each_s": 110.0}, {"n": 3, "each_s": 160.0}, Severity.INFO, Severity.WARNING),
+        "max_share_pct": Edge({"n": 2}, {"n": 3}, Status.CLEAR, Severity.NOTE),
+        "severe_cost_pct": Edge({"n": 3, "each_s": 110.0}, {"n": 3, "each_s": 160.0}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"n": 10}, {"n": 39}),
 )
@@ -123,8 +123,8 @@ def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
 @fault(
     "trial-duration-outliers",
     edges={
-        "": Edge({"longest_s": 290.0}, {"longest_s": 310.0}, Status.CLEAR, Severity.INFO),
-        "severe_cost_pct": Edge({"longest_s": 1000.0}, {"longest_s": 1100.0}, Severity.INFO, Severity.WARNING),
+        "": Edge({"longest_s": 290.0}, {"longest_s": 310.0}, Status.CLEAR, Severity.NOTE),
+        "severe_cost_pct": Edge({"longest_s": 1000.0}, {"longest_s": 1100.0}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"longest_s": 900.0}, {"longest_s": 9000.0}),
 )

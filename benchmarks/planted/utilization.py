@@ -47,9 +47,9 @@ def idle_beside(*, peak_pct: float = 10.0, n: int = 60, period_s: float = 5.0, d
     "gpu-low-utilization",
     edges={
         "very_low_pct": Edge({"mean_pct": 16.0}, {"mean_pct": 15.0}, Severity.WARNING, Severity.CRITICAL),
-        "low_pct": Edge({"mean_pct": 25.0}, {"mean_pct": 24.0}, Severity.INFO, Severity.WARNING),
-        "below_par_pct": Edge({"mean_pct": 50.0}, {"mean_pct": 49.0}, Status.CLEAR, Severity.INFO),
-        "min_run_s": Edge({"seconds": 1795.0}, {"seconds": 1800.0}, Severity.INFO, Severity.CRITICAL),
+        "low_pct": Edge({"mean_pct": 25.0}, {"mean_pct": 24.0}, Severity.NOTE, Severity.WARNING),
+        "below_par_pct": Edge({"mean_pct": 50.0}, {"mean_pct": 49.0}, Status.CLEAR, Severity.NOTE),
+        "min_run_s": Edge({"seconds": 1795.0}, {"seconds": 1800.0}, Severity.NOTE, Severity.CRITICAL),
     },
     bigger=({"mean_pct": 12.0}, {"mean_pct": 6.0}),
 )
@@ -68,7 +68,7 @@ def low(*, mean_pct: float = 14.0, seconds: float = 1800.0) -> Run:
         "low_pct": Edge({"floor_pct": 10.0}, {"floor_pct": 9.0}),
         "min_run_s": Edge({"seconds": 295.0}, {"seconds": 300.0}, Status.NOT_ASSESSED),
         "max_sampling_s": Edge({"peak_pct": 69.0}, {"peak_pct": 70.0}, Status.NOT_ASSESSED, limit=0.1),
-        "severe_idle_pct": Edge({"share": 0.19}, {"share": 0.2}, Severity.INFO, Severity.WARNING),
+        "severe_idle_pct": Edge({"share": 0.19}, {"share": 0.2}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"share": 0.3}, {"share": 0.4, "floor_pct": 0.0}, {"share": 0.5, "floor_pct": 0.0}),
 )
@@ -105,7 +105,7 @@ def _tasks(n: int, seconds: float) -> list[tuple[str, float, float]]:
     "gpu-imbalance",
     edges={
         "min_jain_ratio": Edge({"least_pct": 34.0}, {"least_pct": 33.0}),
-        "min_tasks_per_gpu_ratio": Edge({"n_tasks": 3}, {"n_tasks": 4}, Severity.INFO, Severity.WARNING),
+        "min_tasks_per_gpu_ratio": Edge({"n_tasks": 3}, {"n_tasks": 4}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"least_pct": 20.0}, {"least_pct": 12.0}, {"least_pct": 0.0}),
 )

@@ -12,6 +12,7 @@ from gpudiag.errors import ConfigError, InputNotFound, nearest
 from gpudiag.readers._io.url import is_url, shown
 
 MANY = ("--telemetry", "--artifacts")
+LEVELS = ("critical", "warning", "note", "never")
 
 
 def folder_name(name: str) -> str:
@@ -112,6 +113,13 @@ def assignments(items: list[str]) -> dict[str, str]:
 def one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
     if value not in legal:
         raise ConfigError(f"{option} must be one of {', '.join(legal)}, but got '{value}'; {nearest(value, legal)}")
+
+
+def as_level(fail_on: str) -> str:
+    """The level of --fail-on; ``info`` is the former name of ``note``. Raises ConfigError for an unknown one."""
+    level = "note" if fail_on == "info" else fail_on
+    one_of("--fail-on", level, LEVELS)
+    return level
 
 
 def names(text: str) -> tuple[str, ...]:

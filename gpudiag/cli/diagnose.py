@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudiag.cli._arguments import check_output, one_of, run_inputs, suppression_file
+from gpudiag.cli._arguments import as_level, check_output, one_of, run_inputs, suppression_file
 from gpudiag.cli._console import console_for, no_color, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import (
@@ -35,7 +35,7 @@ FORMATS = ("text", "json", "md", "junit", "github")
 def diagnose(
     run: RunPath = None,
     format_: Annotated[str, typer.Option("--format", help="text, json, md, junit or github")] = "text",
-    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, info or never")] = "never",
+    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, note or never")] = "never",
     plan_out: Annotated[
         Path | None, typer.Option("--plan-out", metavar="FILE", help="write plan.json: what is advised and predicted")
     ] = None,
@@ -57,7 +57,7 @@ def diagnose(
     from gpudiag.load import load_run
 
     one_of("--format", format_, FORMATS)
-    one_of("--fail-on", fail_on, ("critical", "warning", "info", "never"))
+    fail_on = as_level(fail_on)
     inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
     if plan_out is not None:
         check_output(plan_out.parent)

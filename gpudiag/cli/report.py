@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from gpudiag.cli._arguments import (
+    LEVELS,
+    as_level,
     assignments,
     check_given,
     check_output,
     existing_runs,
     folder_name,
     named_inputs,
-    one_of,
     suppression_file,
 )
 from gpudiag.cli._console import console_for, spinner
@@ -35,7 +36,6 @@ from gpudiag.cli._options import (
 )
 from gpudiag.errors import ConfigError
 
-LEVELS = ("critical", "warning", "info", "never")
 INPUTS = ("run_path", "telemetry", "trials", "artifacts")
 """Parameters of notebooks by which ``-p`` names inputs."""
 
@@ -51,7 +51,7 @@ def report(
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: reports/NAME")] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="of several runs, so many at once")] = 1,
-    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, info or never")] = "never",
+    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, note or never")] = "never",
     notebook: Annotated[str, typer.Option("--notebook", help="notebook to execute, by name or path")] = "run_report",
     parameter: Parameters = None,
     telemetry: Telemetry = None,
@@ -68,7 +68,7 @@ def report(
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
     parameters = assignments(parameter or [])
     check_given(runs, telemetry, trials, artifacts, *(parameters.get(name) for name in INPUTS))
-    one_of("--fail-on", fail_on, LEVELS)
+    fail_on = as_level(fail_on)
     from gpudiag.report.batch import left_out, plan_jobs
     from gpudiag.report.notebooks import errors_of, find_notebook, has_parameter
     from gpudiag.run_source import as_runs, is_whole

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 NAMES = {
     "critical": "critical",
     "warning": "warning",
-    "info": "note",
+    "note": "note",
     "clear": "clear",
     "unknown": "not assessed",
     "none": "not applicable",
@@ -19,7 +19,7 @@ NAMES = {
 }
 """Levels and the word that stands for each; a level is never told by its colour alone."""
 
-MARKS = {"critical": "■", "warning": "▲", "info": "●", "clear": "✓", "unknown": "?", "none": "–", "error": "✗"}
+MARKS = {"critical": "■", "warning": "▲", "note": "●", "clear": "✓", "unknown": "?", "none": "–", "error": "✗"}
 """A shape for each level."""
 
 SYMPTOMS = "Explained by it:"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Level = Literal["critical", "warning", "info", "clear", "unknown"]
+Level = Literal["critical", "warning", "note", "clear", "unknown"]
 Scalar = bool | int | float | str | None
 
 COUNT: dict[str, Any] = {"ge": 0}
@@ -75,7 +75,7 @@ class Counts:
 
     critical: int = field(default=0, metadata=COUNT)
     warning: int = field(default=0, metadata=COUNT)
-    info: int = field(default=0, metadata=COUNT)
+    note: int = field(default=0, metadata=COUNT)
     clear: int = field(default=0, metadata=COUNT)
     not_assessed: int = field(default=0, metadata=COUNT)
     not_applicable: int = field(default=0, metadata=COUNT)

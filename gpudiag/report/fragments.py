@@ -95,7 +95,7 @@ def _render(block: Block) -> str:
             return '<dl class="gd-tiles">' + _pairs(items) + "</dl>"
         case Note(text, level):
             mark = f"{chip(Chip(level))} " if level else ""
-            return f'<p class="gd-note">{mark}{inline(text)}</p>'
+            return f'<p class="gd-remark">{mark}{inline(text)}</p>'
         case Heading(text):
             return f"<h3>{inline(text)}</h3>"
         case Folded(summary, blocks):

@@ -11,7 +11,7 @@ from gpudiag.report.format import plural, safe
 from gpudiag.report.suppressed import suppression_notes
 from gpudiag.rules.engine import Status
 
-COMMANDS = {"critical": "error", "warning": "warning", "info": "notice"}
+COMMANDS = {"critical": "error", "warning": "warning", "note": "notice"}
 
 
 def github_annotations(document: Document) -> str:

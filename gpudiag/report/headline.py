@@ -59,7 +59,7 @@ def _counts(document: Document) -> Counts:
     return Counts(
         critical=found[Severity.CRITICAL],
         warning=found[Severity.WARNING],
-        info=found[Severity.INFO],
+        note=found[Severity.NOTE],
         clear=others[Status.CLEAR],
         not_assessed=others[Status.NOT_ASSESSED],
         not_applicable=others[Status.NOT_APPLICABLE],
@@ -100,8 +100,8 @@ def _verdict(level: Level, counts: Counts, unread: int = 0) -> str:
         return f"NOT ENOUGH DATA: nothing was found in {plural(counts.clear, 'check')}{unsure}."
     if level == "unknown":
         return f"NOT ASSESSED: no check had the data it needs ({plural(open_checks, 'check')})."
-    if level == "info":
-        return f"NO SERIOUS FINDING: {plural(counts.info, 'note')}{unsure}."
+    if level == "note":
+        return f"NO SERIOUS FINDING: {plural(counts.note, 'note')}{unsure}."
     named = "HEALTHY AS FAR AS SEEN" if open_checks else "HEALTHY"
     return f"{named}: nothing was found in {plural(counts.clear, 'check')}{unsure}."
 

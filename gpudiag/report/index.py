@@ -27,7 +27,7 @@ from gpudiag.shown import Shown
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-ORDER = ("failed", "critical", "warning", "unknown", "info", "clear")
+ORDER = ("failed", "critical", "warning", "unknown", "note", "clear")
 WITHOUT_WORK = ("idle_no_trial", "startup_only", "tail_only", "stalled")
 """Cells of the ledger in which a GPU was there and did next to nothing for its trials."""
 COLUMNS = ("Run", "Verdict", "GPU time", "Without work", "Top finding")

@@ -9,7 +9,7 @@ from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import safe
 from gpudiag.rules.engine import Status
 
-LEVELS = ("critical", "warning", "info")
+LEVELS = ("critical", "warning", "note")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

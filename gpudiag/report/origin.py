@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.report.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, Table
 from gpudiag.report.document import Document, VerdictEntry
-from gpudiag.report.format import named, plural, quantity, safe, span, zone
+from gpudiag.report.format import count, named, plural, quantity, safe, span, zone
 
 
 def data_quality(document: Document) -> list[Block]:
@@ -29,7 +29,7 @@ def _inputs(document: Document) -> list[Block]:
             Chip("warning", "not read") if record.error else Chip("clear", "read"),
             safe(record.path),
             record.error or f"{record.kind}, {record.reader}",
-            Number(f"{record.rows:,}"),
+            Number(count(record.rows)),
             span(record.start, record.end, where),
             Number(quantity(record.median_period_s, "s", exact=True)),
         )
@@ -44,7 +44,7 @@ def _problems(document: Document) -> list[Block]:
         (
             safe(record.path),
             safe(problem.kind),
-            Number(f"{problem.count:,}"),
+            Number(count(problem.count)),
             "rows dropped" if problem.lost else "kept",
             (f"line {problem.line}: " if problem.line is not None else "") + safe(problem.example),
         )
@@ -75,7 +75,7 @@ def _clock(document: Document) -> Note:
     clock = document.clock
     if not document.run.n_trials or not document.run.n_samples:
         return Note("One source of time only, so no clocks had to be matched.")
-    sure = {"strong": "clear", "weak": "warning", "assumed": "info", "undetermined": "unknown"}
+    sure = {"strong": "clear", "weak": "warning", "assumed": "note", "undetermined": "unknown"}
     offset = named("_s", clock.offset_s)
     evidence = f" {safe(clock.evidence)}" if clock.evidence else ""
     text = f"Trials' clock + {offset} = telemetry's clock ({clock.confidence}; {safe(clock.method)}).{evidence}"

@@ -25,7 +25,7 @@ from gpudiag.report.blocks import (
 from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
 from gpudiag.report.document import Document, GpuEntry, VerdictEntry
 from gpudiag.report.evidence import pairs
-from gpudiag.report.format import label, length, named, plural, quantity, span, zone
+from gpudiag.report.format import count, label, length, named, plural, quantity, span, zone
 from gpudiag.report.ledger import ledger
 from gpudiag.report.origin import data_quality, limits, provenance
 from gpudiag.report.suppressed import suppression_notes
@@ -41,7 +41,7 @@ NO_FINDINGS = "No check found anything. The table of all checks says which were 
 def masthead(document: Document) -> list[Block]:
     """Which run this is about."""
     run = document.run
-    facts = [("GPUs", _boards(run.gpus)), ("Trials", f"{run.n_trials:,}" if run.n_trials else "none given")]
+    facts = [("GPUs", _boards(run.gpus)), ("Trials", count(run.n_trials) if run.n_trials else "none given")]
     if run.start and run.end:
         when = span(run.start, run.end, zone(run.timezone))
         facts += [("From", f"{when} ({run.timezone})"), ("Lasted", length(run.start, run.end))]
@@ -64,10 +64,10 @@ def verdict(document: Document) -> list[Block]:
     """The headline and how the checks came out."""
     head = document.headline
     counts = head.counts
-    kinds = (("critical", counts.critical), ("warning", counts.warning), ("info", counts.info),
+    kinds = (("critical", counts.critical), ("warning", counts.warning), ("note", counts.note),
              ("clear", counts.clear), ("error", counts.error), ("unknown", counts.not_assessed),
              ("none", counts.not_applicable))  # fmt: skip
-    nouns = {"warning": "warnings", "info": "notes", "error": "ERRORs"}
+    nouns = {"warning": "warnings", "note": "notes", "error": "ERRORs"}
     chips = [Chip(level, plural(n, NAMES[level], nouns.get(level, NAMES[level]))) for level, n in kinds if n]
     if counts.suppressed:
         chips.append(Chip("none", f"{counts.suppressed} suppressed"))

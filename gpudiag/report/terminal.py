@@ -10,7 +10,7 @@ from gpudiag.report.format import safe
 COLORS = {
     "critical": "1;31",
     "warning": "33",
-    "info": "36",
+    "note": "36",
     "clear": "32",
     "unknown": "35",
     "none": "2",

@@ -59,7 +59,7 @@ def gpu_imbalance(
         },
         where={"gpu": str(least)},
         margin=min_jain_ratio - jain,
-        severity=Severity.INFO if few else None,
+        severity=Severity.NOTE if few else None,
         extra={
             "least": f"GPU {least}",
             "most": f"GPU {most}",

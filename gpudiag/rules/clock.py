@@ -31,7 +31,7 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
 
 @rule(
     measure=measure_clock,
-    severity="info",
+    severity="note",
     title="The trials' stamps were moved, or should be",
     says=(
         Given("moved", "The trials' stamps were moved.", "The data lean towards an offset; nothing was moved."),

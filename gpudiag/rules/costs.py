@@ -48,7 +48,7 @@ def startup_dominated(
             },
             lost_gpu_h=costs.startup_only_gpu_h if gpu > 0 else None,
             margin=max(gpu - max_gpu_share_pct, slot - max_slot_share_pct) if slot == slot else gpu - max_gpu_share_pct,
-            severity=None if gpu > max_gpu_share_pct else Severity.INFO,
+            severity=None if gpu > max_gpu_share_pct else Severity.NOTE,
             extra={"n_trials": len(costs.trials)},
         )
     if costs.n_startups < MIN_SEEN:

@@ -68,7 +68,11 @@ class Severity(str, Enum):
 
     CRITICAL = "critical"
     WARNING = "warning"
-    INFO = "info"
+    NOTE = "note"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Severity | None:
+        return cls.NOTE if value == "info" else None  # its former name
 
     @property
     def rank(self) -> int:
@@ -339,7 +343,7 @@ def worst_of(findings: Iterable[tuple[str, str, str | None]]) -> int | None:
     if not listed:
         return None
     places = {name: place for place, (name, _, _) in enumerate(listed)}
-    first = next((place for place, (_, severity, _) in enumerate(listed) if severity != "info"), 0)
+    first = next((place for place, (_, severity, _) in enumerate(listed) if severity != "note"), 0)
     seen = set()
     while (cause := listed[first][2]) in places and first not in seen:
         seen.add(first)

@@ -105,7 +105,7 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
 
 @rule(
     measure=measure_failures,
-    severity="info",
+    severity="note",
     title="Memory was fuller before failures than before other ends",
     says="In the minute before failures up to {fail_before_pct} of the memory was in use (median), before other ends "
     "{ok_before_pct}; {full_pct} of the failures came at 95 % or more. This is an association, not a cause.",
@@ -141,7 +141,7 @@ def failures_after_full_memory(
 
 @rule(
     measure=measure_failures,
-    severity="info",
+    severity="note",
     title="Failures fall into a fast and a slow kind",
     says="{short_n:failure} came after about {short_s} and {long_n} after about {long_s}.",
     remedy="Look at one of each: the fast ones fail at start (configuration, poisoned process), the slow ones in "

@@ -52,7 +52,7 @@ def cpu_bound_input(
             ("starved_pct", "soft_starved_pct", "hot_pct", "host_s", "mean_pct"),
             lost_gpu_h=float((strict["starved_pct"] / 100 * strict["work_s"]).sum() / 3600) if len(strict) else None,
             margin=share - (min_starved_pct if len(strict) else min_soft_pct),
-            severity=None if len(strict) else Severity.INFO,
+            severity=None if len(strict) else Severity.NOTE,
             held_gpu_h=float((found[column] / 100 * found["host_s"]).sum() / 3600),
             extra={"strict": len(strict), "share_pct": share},
         )
@@ -209,7 +209,7 @@ def launch_bound(
 
 @rule(
     measure=measure_feed,
-    severity="info",
+    severity="note",
     title="The GPU is busy with light kernels",
     says=(
         "{gpu} used {power_pct} of its power range",

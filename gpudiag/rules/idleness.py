@@ -23,7 +23,7 @@ def _end_says(when: str) -> Sentence:
 
 @rule(
     measure=measure_idleness,
-    severity="info",
+    severity="note",
     title="The GPU was idle long before its work began",
     says=_end_says("before the first activity"),
     remedy="Prepare on the CPU (download, unpack, preprocess, compile) before the GPU is taken.",
@@ -40,7 +40,7 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
 
 @rule(
     measure=measure_idleness,
-    severity="info",
+    severity="note",
     title="The GPU was idle long after its work ended",
     says=_end_says("after the last activity"),
     remedy="End the job, and release the GPU, when the last trial has ended; look for a process that still holds "

@@ -47,7 +47,7 @@ def loader_slow(
                 "n_lines": loader.n_lines,
             },
             margin=share - max_step_pct if share > 0 else loader.avg_ms - max_avg_ms,
-            severity=Severity.INFO if share < severe_step_pct else None,
+            severity=Severity.NOTE if share < severe_step_pct else None,
             extra={"share_pct": min(share, 100)},
         )
     if not loader.n_lines:
@@ -57,7 +57,7 @@ def loader_slow(
 
 @rule(
     measure=measure_loader,
-    severity="info",
+    severity="note",
     title="Loader workers do not fit the number of CPU cores",
     says=(
         "{n_per_trial:loader worker} for each of {parallel:trial} make {n_workers} on {cores:core}: {of_cores_pct} "

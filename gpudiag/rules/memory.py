@@ -42,7 +42,7 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
 
 @rule(
     measure=measure_memory,
-    severity="info",
+    severity="note",
     title="Most of the GPU memory stayed free",
     says=(
         "{gpu} never used more than {max_used_pct} of its {total_mib}, so {headroom_mib} stayed free",

@@ -24,7 +24,7 @@ OVER_LIMIT = (
 
 @rule(
     measure=measure_power,
-    severity="info",
+    severity="note",
     title="Power readings are beyond what the board can draw",
     says=Given("n_rejected", REJECTED, OVER_LIMIT),
     remedy="Use the mean without the rejected readings. If they last, look at the clocks: on some laptop chips "

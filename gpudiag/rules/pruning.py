@@ -12,7 +12,7 @@ from gpudiag.rules.sentence import Given
 
 @rule(
     measure=measure_pruning,
-    severity="info",
+    severity="note",
     title="Nearly all trials are pruned",
     says=(
         "{n_pruned} of {n_decided} decided trials (COMPLETE + PRUNED) were pruned: {of_decided_pct:exact} (95 % "

@@ -37,7 +37,7 @@ def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence
 
 @rule(
     measure=measure_recorder,
-    severity="info",
+    severity="note",
     title="The sampler slows down under load",
     says="Samples of {gpu} are {busy_period_s} apart while it is busy and {idle_period_s} while it is idle.",
     remedy="Means of this report are weighted by time and not biased by it; averages taken over rows are. Record with "
@@ -67,7 +67,7 @@ def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> 
 
 @rule(
     measure=measure_recorder,
-    severity="info",
+    severity="note",
     title="A column never changes",
     says="{n_columns:column} never changed: {listed}.",
     remedy="Take the column for missing, and check the recorder: a constant often stands in for a metric that could "

@@ -52,7 +52,7 @@ def sampling_coverage(
 
 @rule(
     measure=measure_sampling,
-    severity="info",
+    severity="note",
     title="The telemetry has gaps",
     says=(
         "{gpu} was not observed for {gap_pct} of its span in {n_own_gaps:gap}, the longest {longest_gap_s}",

@@ -12,7 +12,7 @@ DIFFERENCE = "{what} {stated} stated, {found} found"
 
 @rule(
     measure=measure_search,
-    severity="info",
+    severity="note",
     title="Trials repeat the parameters of earlier ones",
     says="{n_duplicates:trial} of {n_with_params} have the parameters of an earlier one ({share_pct}), for {cost_pct} "
     "of the trial time.",
@@ -46,7 +46,7 @@ def duplicate_trials(
 
 @rule(
     measure=measure_search,
-    severity="info",
+    severity="note",
     title="Some trials took far longer than the others",
     says="{n_outliers:trial} took far longer than the others: trial {name} ({state}) {longest_s}, where {median_s} is "
     "usual; {cost_pct} of the trial time in all.",
@@ -80,7 +80,7 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
 
 @rule(
     measure=measure_search,
-    severity="info",
+    severity="note",
     title="Trials grow longer or shorter over the search",
     says=(
         "The last third of {n:COMPLETE trial}",
@@ -165,7 +165,7 @@ def trial_gap_growth(
 
 @rule(
     measure=measure_search,
-    severity="info",
+    severity="note",
     title="The last trial ran alone while the other workers waited",
     says="The last trial ran alone for {tail_s}, {tail_pct} of the time with trials; up to {peak} ran at once before.",
     remedy="Start the longest trials first, or give the last ones a time limit; with several studies let them share "
@@ -193,7 +193,7 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
 
 @rule(
     measure=measure_search,
-    severity="info",
+    severity="note",
     title="Numbers that were written down differ from the data",
     says="{differences}.",
     remedy="Use the numbers of the data, and find out what the other ones counted (another date, another study, a "

@@ -64,7 +64,7 @@ def stalls_periodic(
         ("period_s", "depth_pct", "width_s", "n_dips", "acf", "lost_pct"),
         lost_gpu_h=float((found["lost_pct"] / 100 * found["work_s"]).sum() / 3600),
         margin=lost_pct - min_lost_pct,
-        severity=None if lost_pct >= severe_lost_pct else Severity.INFO,
+        severity=None if lost_pct >= severe_lost_pct else Severity.NOTE,
     )
 
 

@@ -61,7 +61,7 @@ def failure_rate_high(
     return Evidence(
         values={name: getattr(trials, name) for name in names},
         margin=low - max_pct,
-        severity=Severity.INFO if few else Severity.CRITICAL if low > severe_pct else None,
+        severity=Severity.NOTE if few else Severity.CRITICAL if low > severe_pct else None,
         extra={"fail_s": 3600 * trials.fail_slot_h, "streak": streak, "few": few},
     )
 

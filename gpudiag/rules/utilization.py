@@ -187,7 +187,7 @@ def gpu_low_utilization(
         where={"gpu": ", ".join(low.index)},
         lost_gpu_h=idle_gpu_h,
         margin=below_par_pct - mean,
-        severity=_level(mean, very_low_pct, low_pct) if not short else Severity.INFO,
+        severity=_level(mean, very_low_pct, low_pct) if not short else Severity.NOTE,
         extra={"spread": most - mean >= 0.1, "most_pct": most, "in_trials": _in_trials(use), "short": short},
     )
 
@@ -245,7 +245,7 @@ def gpu_fluctuating(
         ("p95_pct", "p5_pct", "idle_pct"),
         lost_gpu_h=float(uneven["idle_gpu_h"].sum()),
         margin=float(low_pct - row["p5_pct"]),
-        severity=None if idle_pct >= severe_idle_pct else Severity.INFO,
+        severity=None if idle_pct >= severe_idle_pct else Severity.NOTE,
         extra={"above": row["p95_pct"] < 99.5, "in_trials": _in_trials(use)},
     )
 
@@ -260,7 +260,7 @@ def _idle_beside(table: pd.DataFrame, idle_pct: float, min_work_pct: float) -> p
 def _level(mean_pct: float, very_low_pct: float, low_pct: float) -> Severity:
     if mean_pct <= very_low_pct:
         return Severity.CRITICAL
-    return Severity.WARNING if mean_pct < low_pct else Severity.INFO
+    return Severity.WARNING if mean_pct < low_pct else Severity.NOTE
 
 
 def _at_work(use: UtilizationProfile) -> pd.DataFrame:

@@ -97,7 +97,7 @@ def test_what_answers_no_finding_must_be_verified_first(name: str) -> None:
 
 
 def test_healthy_needs_nothing() -> None:
-    found = [v for v in document("healthy")["verdicts"] if v["status"] == "FOUND" and v["severity"] != "info"]
+    found = [v for v in document("healthy")["verdicts"] if v["status"] == "FOUND" and v["severity"] != "note"]
     assert not found and not advised("healthy")
     assert "Nothing needs to be changed" in repr(diagnosed("healthy").show.advice)
 

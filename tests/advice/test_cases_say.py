@@ -114,7 +114,7 @@ def test_case_5_a_reading_that_cannot_be_and_a_cause_that_cannot_be_told() -> No
 
 def test_case_6_has_nothing_above_a_note_and_says_what_it_could_not_see() -> None:
     found = [v for v in document("healthy")["verdicts"] if v["status"] == "FOUND"]
-    assert all(v["severity"] == "info" for v in found)
+    assert all(v["severity"] == "note" for v in found)
     blind = [v for v in document("healthy")["verdicts"] if v["status"] == "NOT_ASSESSED"]
     assert {"cpu-bound-input", "io-wait", "gpu-hardware-errors"} <= {v["rule"] for v in blind}
     assert all(v["reason"] and v["remedy"] for v in blind)

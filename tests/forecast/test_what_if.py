@@ -86,7 +86,7 @@ def test_every_value_lies_in_its_interval_and_bounds(forecast: Forecast) -> None
 def test_backtest_is_printed_and_passes_without_drift(forecast: Forecast) -> None:
     test = forecast.backtest
     assert test is not None and test.tested and test.passed and abs(test.error_pct) < 15
-    assert "Back-test" in repr(forecast) and f"{test.error_pct:+.0f} %" in repr(forecast)
+    assert "Back-test" in repr(forecast) and f"{test.error_pct:+.1f} %" in repr(forecast)
 
 
 def test_the_present_number_is_always_there_and_gains_nothing(forecast: Forecast) -> None:

@@ -59,7 +59,7 @@ OPEN = "1 check could not be assessed."
 CASES = {
     "NOT HEALTHY: 1 critical finding and 1 warning.": ("critical", "FOUND critical, FOUND warning, CLEAR"),
     f"NEEDS ATTENTION: 2 warnings; {OPEN}": ("warning", "FOUND warning, FOUND warning, NOT_ASSESSED"),
-    "NO SERIOUS FINDING: 1 note.": ("info", "FOUND info, CLEAR"),
+    "NO SERIOUS FINDING: 1 note.": ("note", "FOUND note, CLEAR"),
     f"HEALTHY AS FAR AS SEEN: nothing was found in 1 check; {OPEN}": ("clear", f"{BUSY}, NOT_ASSESSED"),
     "HEALTHY: nothing was found in 2 checks.": ("clear", f"{BUSY}, CLEAR, NOT_APPLICABLE"),
     f"NOT ENOUGH DATA: nothing was found in 3 checks; {OPEN}": ("unknown", "CLEAR, CLEAR, CLEAR, NOT_ASSESSED"),
@@ -114,7 +114,7 @@ def test_without_utilization_it_says_so() -> None:
 
 
 def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
-    note = verdict("FOUND", "info", summary="A note", remedy="Smile", lost_gpu_h=9.0)
+    note = verdict("FOUND", "note", summary="A note", remedy="Smile", lost_gpu_h=9.0)
     fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
     _, worst, then = headline(document(note, fault)).sentences
     assert worst == "GPU 1 was idle. It cost at least 2.1 GPU-h." and then == "Use it."

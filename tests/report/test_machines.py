@@ -60,11 +60,11 @@ def test_reasons_and_severity(toy: Diagnosis) -> None:
 
 
 def test_with_a_level_lesser_findings_pass(toy: Diagnosis) -> None:
-    mild = tuple(replace(verdict, severity=Severity.INFO) for verdict in toy.document.verdicts)
+    mild = tuple(replace(verdict, severity=Severity.NOTE) for verdict in toy.document.verdicts)
     document = replace(toy.document, verdicts=mild)
-    assert "<failure" in junit_xml(document) and "<failure" in junit_xml(document, "info")
+    assert "<failure" in junit_xml(document) and "<failure" in junit_xml(document, "note")
     passed = junit_xml(document, "warning")
-    assert "<failure" not in passed and "<system-out>info: " in passed
+    assert "<failure" not in passed and "<system-out>note: " in passed
 
 
 def test_a_suppressed_finding_is_skipped_with_its_reason() -> None:
@@ -79,7 +79,7 @@ def test_one_annotation_a_line_and_no_text_begins_a_command(toy: Diagnosis) -> N
     lines = github_annotations(toy.document).splitlines()
     commands = [re.fullmatch(r"::(error|warning|notice) title=([^:,]*)::(.*)", line) for line in lines]
     assert all(commands)
-    levels = {"critical": "error", "warning": "warning", "info": "notice"}
+    levels = {"critical": "error", "warning": "warning", "note": "notice"}
     said = [(match[1], unquote(match[2])) for match in commands if match and match[2].startswith("gpudiag ")]
     assert said == [(levels[v.severity.value], f"gpudiag {v.rule}: {v.title}") for v in toy.findings]
     assert all("%" not in re.sub(r"%(25|0A|0D|3A|2C)", "", line) for line in lines)

@@ -70,7 +70,7 @@ def test_a_changed_limit_says_so() -> None:
 
 def test_checks_list_every_rule_once_and_fold_the_quiet_ones(document: dict[str, Any]) -> None:
     found, quiet = SECTIONS["checks"](typed(document))
-    assert isinstance(found, Table) and [row[0] for row in found.rows] == [Chip("critical"), Chip("info")]
+    assert isinstance(found, Table) and [row[0] for row in found.rows] == [Chip("critical"), Chip("note")]
     assert isinstance(quiet, Folded) and quiet.summary == "1 check clear, 1 not applicable"
     (table,) = quiet.blocks
     assert isinstance(table, Table) and [row[0] for row in table.rows] == [Chip("clear"), Chip("none")]

@@ -53,7 +53,7 @@ def test_the_table_is_of_these_rules_and_holds_what_was_promised(bench: ModuleTy
     runs = int(re.search(r"(\d+) simulated runs without a fault", text).group(1))  # type: ignore[union-attr]
     assert runs >= 200
     assert all(int(row[2]) + int(row[3]) <= bench.MAX_RULE_PCT / 100 * runs for row in rows)
-    assert int(re.search(r"(\d+) of them had a finding above info", text).group(1)) <= bench.MAX_LOUD_PCT / 100 * runs  # type: ignore[union-attr]
+    assert int(re.search(r"(\d+) of them had a finding above a note", text).group(1)) <= bench.MAX_LOUD_PCT / 100 * runs  # type: ignore[union-attr]
     for row in rows:
         right, of = row[5].split(" of ")
         assert right == of, row[0]
@@ -69,7 +69,7 @@ def test_every_rule_was_tried_on_healthy_runs(root: Path) -> None:
     assert not lacking, f"its false alarms are not measured, python benchmarks/rules.py does it in minutes: {lacking}"
 
 
-def test_the_healthy_sample_has_no_finding_above_info(bench: ModuleType, samples: Path) -> None:
+def test_the_healthy_sample_has_no_finding_above_a_note(bench: ModuleType, samples: Path) -> None:
     assert bench.loud(bench.judged(load_run(samples / "healthy"))) == []
 
 

@@ -46,7 +46,7 @@ def load_high(load: Load, *, max_pct: float = 50.0, max_s: float = 5.0) -> Evide
     return None
 
 
-@rule(measure=measure_load, severity="info", title="Always", remedy="None.")
+@rule(measure=measure_load, severity="note", title="Always", remedy="None.")
 def no_limits(load: Load) -> Evidence | None:
     """No threshold."""
     return None
@@ -157,7 +157,7 @@ def test_a_symptom_names_its_cause_where_both_were_found_at_one_place() -> None:
     assert causes(Load(45)) == [None, None, None]
 
 
-@rule(measure=measure_load, severity="info", title="A draught", remedy="Close it.")
+@rule(measure=measure_load, severity="note", title="A draught", remedy="Close it.")
 def draught(load: Load) -> Evidence | None:
     """A cause of a size: GPU-hours lost below 10, only seen from there on."""
     if load.load_pct < 10:
@@ -185,9 +185,9 @@ def test_a_cause_is_large_enough_for_half_of_what_its_symptom_lost(load: float, 
     ("listed", "place"),
     [
         ([], None),
-        ([("a", "info", None)], 0),
-        ([("a", "info", None), ("b", "warning", None), ("c", "critical", None)], 1),
-        ([("a", "info", None), ("b", "warning", "c"), ("c", "info", None)], 2),
+        ([("a", "note", None)], 0),
+        ([("a", "note", None), ("b", "warning", None), ("c", "critical", None)], 1),
+        ([("a", "note", None), ("b", "warning", "c"), ("c", "note", None)], 2),
         ([("a", "warning", "b"), ("b", "warning", "a")], 0),
         ([("a", "warning", "absent")], 0),
     ],

@@ -51,7 +51,7 @@ def test_how_well_a_gpu_is_used_is_not_asked_where_none_was_used(rule: Rule) -> 
 
 @pytest.mark.parametrize(
     ("n_fail", "n", "low_pct", "expected"),
-    [(1, 1, 20.7, Severity.INFO), (4, 4, 51.0, Severity.INFO), (5, 5, 56.6, Severity.CRITICAL),
+    [(1, 1, 20.7, Severity.NOTE), (4, 4, 51.0, Severity.NOTE), (5, 5, 56.6, Severity.CRITICAL),
      (0, 4, 0.0, Status.NOT_ASSESSED), (0, 5, 0.0, Status.CLEAR)],
 )  # fmt: skip
 def test_few_trials_tell_no_rate_of_failures(n_fail: int, n: int, low_pct: float, expected: Status | Severity) -> None:
@@ -72,7 +72,7 @@ def test_a_glance_covers_nothing_and_misses_nothing() -> None:
     assert found.status is Status.FOUND and "covers 0.4 % of the 1 min" in found.summary
 
 
-@pytest.mark.parametrize(("share_pct", "severity"), [(99.0, Severity.INFO), (99.1, Severity.WARNING)])
+@pytest.mark.parametrize(("share_pct", "severity"), [(99.0, Severity.NOTE), (99.1, Severity.WARNING)])
 def test_a_gap_that_is_nearly_all_of_the_span_is_no_note(share_pct: float, severity: Severity) -> None:
     gap = {"gpu": "0", "start": TIMES, "end": TIMES, "gap_s": 1e6, "trials_ended": 0, "share_pct": share_pct}
     found = verdict(sampling_gaps, profile(SamplingProfile, gaps=pd.DataFrame([gap]), longest_gap_s=1e6))

@@ -76,7 +76,7 @@ def costs(slot: float, gpu: float, n: int = 10) -> CostsProfile:
 @pytest.mark.parametrize(
     ("slot", "gpu", "status", "severity"),
     [
-        (25.1, 1, Status.FOUND, Severity.INFO), (25, 10, Status.CLEAR, None),
+        (25.1, 1, Status.FOUND, Severity.NOTE), (25, 10, Status.CLEAR, None),
         (10, 10.1, Status.FOUND, Severity.WARNING),
         (NAN, 11, Status.FOUND, Severity.WARNING), (NAN, 5, Status.CLEAR, None),
     ],
@@ -94,7 +94,7 @@ def test_startup_says_both_prices() -> None:
     assert judged(startup_dominated, costs(NAN, NAN, n=2)).status is Status.NOT_ASSESSED
 
 
-@pytest.mark.parametrize(("workers", "severity"), [(1, Severity.WARNING), (4, Severity.INFO)])
+@pytest.mark.parametrize(("workers", "severity"), [(1, Severity.WARNING), (4, Severity.NOTE)])
 def test_the_same_start_up_costs_the_gpu_less_when_trials_overlap(workers: int, severity: Severity) -> None:
     made = simulate(seed=2, workers=workers, n_trials=120, startup_s=(60.0, 60.0), epochs=6, gpu_share_pct=(20.0, 20.0))
     verdict = on(startup_dominated, made.run)
@@ -118,8 +118,8 @@ def test_clocks_apart() -> None:
 @pytest.mark.parametrize(
     ("stated", "severity"),
     [
-        ({"applied_s": 28800.0, "offset_s": 28800.0}, Severity.INFO),
-        ({"parts": pd.DataFrame({"study": ["s"], "first_trial": [3], "offset_s": [28800.0]})}, Severity.INFO),
+        ({"applied_s": 28800.0, "offset_s": 28800.0}, Severity.NOTE),
+        ({"parts": pd.DataFrame({"study": ["s"], "first_trial": [3], "offset_s": [28800.0]})}, Severity.NOTE),
         ({"offset_s": 28800.0, "confidence": "weak"}, Severity.WARNING),
         ({"offset_s": 0.0, "confidence": "weak"}, None),
         ({}, None),

@@ -70,7 +70,7 @@ ABSENT = {
 
 def test_healthy_has_no_finding_above_info() -> None:
     verdicts = judged(healthy())
-    loud = [v for v in verdicts.values() if v.status is Status.FOUND and v.severity is not Severity.INFO]
+    loud = [v for v in verdicts.values() if v.status is Status.FOUND and v.severity is not Severity.NOTE]
     assert not loud
     assert {name for name, v in verdicts.items() if v.status is Status.NOT_ASSESSED} == ABSENT
 

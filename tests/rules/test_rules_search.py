@@ -25,7 +25,7 @@ from gpudiag.rules.pruning import pruned_before_possible, pruning_rate_high
 from gpudiag.rules.trials import failure_rate_high, trials_orphaned
 
 FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
-CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
 
 def failing(n_fail: int, n: int, **stated: Any) -> TrialsProfile:
@@ -44,7 +44,7 @@ def failing(n_fail: int, n: int, **stated: Any) -> TrialsProfile:
         (1, 5, WARNING),
         (70, 200, CRITICAL),
         (60, 200, WARNING),
-        (1, 1, INFO),
+        (1, 1, NOTE),
         (0, 50, None),
     ],
 )
@@ -113,14 +113,14 @@ def pruned(n_pruned: int, n_complete: int, **stated: Any) -> PruningProfile:
 @pytest.mark.parametrize(
     ("stated", "severity"),
     [
-        ({}, INFO),
+        ({}, NOTE),
         ({"of_decided_low_pct": 80.0}, None),
-        ({"of_decided_low_pct": 80.1}, INFO),
-        ({"cost_pct": 50.0}, INFO),
+        ({"of_decided_low_pct": 80.1}, NOTE),
+        ({"cost_pct": 50.0}, NOTE),
         ({"cost_pct": 50.1}, WARNING),
-        ({"at_first_pct": 50.0}, INFO),
+        ({"at_first_pct": 50.0}, NOTE),
         ({"at_first_pct": 50.1}, WARNING),
-        ({"cost_pct": NAN, "at_first_pct": NAN}, INFO),
+        ({"cost_pct": NAN, "at_first_pct": NAN}, NOTE),
         ({"of_decided_low_pct": NAN}, None),
     ],
 )

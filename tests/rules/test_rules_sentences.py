@@ -112,7 +112,7 @@ def judged(one: Rule) -> Verdict:
 
 @rule(
     measure=measure_nothing,
-    severity="info",
+    severity="note",
     title="It waits",
     remedy="None.",
     says=("{gpus} waited ", Given("long_s", "for {long_s}", "a little"), Given("missing", "?"), "."),
@@ -122,13 +122,13 @@ def waits(seconds: float) -> Evidence:
     return Evidence(values={"n": 1}, where={"gpu": "0, 2"}, extra={"long_s": 551.0, "missing": float("nan")})
 
 
-@rule(measure=measure_nothing, severity="info", title="It waits", remedy="None.")
+@rule(measure=measure_nothing, severity="note", title="It waits", remedy="None.")
 def waits_plainly(seconds: float) -> Evidence:
     """A rule with a text of its own."""
     return Evidence("It waited {so} long, 5.50 s.", {"wait_s": 5.5})
 
 
-@rule(measure=measure_nothing, severity="info", title="It waits", remedy="None.", says="It waited {wait_s}.")
+@rule(measure=measure_nothing, severity="note", title="It waits", remedy="None.", says="It waited {wait_s}.")
 def misspelt(seconds: float) -> Evidence:
     """A rule whose sentence names what it does not give."""
     return Evidence(values={"waits_s": 5.5})

@@ -19,7 +19,7 @@ from gpudiag.rules.sampling import sampling_coverage, sampling_gaps
 from gpudiag.rules.utilization import gpu_fluctuating, gpu_idle_beside_busy, gpu_low_utilization, gpu_unused
 
 FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
-CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
 
 def use(**gpu: Any) -> UtilizationProfile:
@@ -68,10 +68,10 @@ def test_mig_is_not_unused() -> None:
         (15.0, 1800, CRITICAL),
         (15.1, 1800, WARNING),
         (24.9, 1800, WARNING),
-        (25.0, 1800, INFO),
-        (49.9, 1800, INFO),
+        (25.0, 1800, NOTE),
+        (49.9, 1800, NOTE),
         (50.0, 1800, None),
-        (11.4, 1799, INFO),
+        (11.4, 1799, NOTE),
     ],
 )
 def test_low_utilization(mean: float, seconds: float, expected: Severity | None) -> None:
@@ -186,7 +186,7 @@ def test_headroom(most: float, status: Status) -> None:
     found = verdict(memory_headroom, memory(max_used_pct=most, headroom_mib=12288.0, growth_factor=3.0))
     assert found.status is status
     if status is FOUND:
-        assert found.severity is INFO and "at most 3 times as much would fit" in found.summary
+        assert found.severity is NOTE and "at most 3 times as much would fit" in found.summary
         assert found.lost_gpu_h is None and "does not make anything faster" in found.remedy
 
 
@@ -204,7 +204,7 @@ def power(**gpu: Any) -> PowerProfile:
 def test_case_5_power() -> None:
     spike = {"n_rejected": 1, "max_all_w": 590.0, "mean_w": 20.5, "mean_all_w": 26.8, "longest_rejected_s": 3.3}
     found = verdict(power_implausible, power(**spike))
-    assert (found.status, found.severity) == (FOUND, INFO)
+    assert (found.status, found.severity) == (FOUND, NOTE)
     assert found.summary == (
         "GPU 0 reported up to 590 W, which a board limited to 140 W (RTX 4050 Laptop, limit from data sheet) cannot "
         "draw, in 1 reading; mean power is 20.5 W without and 26.8 W with them."
@@ -212,7 +212,7 @@ def test_case_5_power() -> None:
     assert found.margin == 590 - 182
 
 
-@pytest.mark.parametrize(("seconds", "severity"), [(59.9, INFO), (60.0, WARNING)])
+@pytest.mark.parametrize(("seconds", "severity"), [(59.9, NOTE), (60.0, WARNING)])
 def test_frozen_power_is_a_warning(seconds: float, severity: Severity) -> None:
     frozen = power(n_rejected=20, max_all_w=588.0, mean_w=20.0, mean_all_w=90.0, longest_rejected_s=seconds)
     assert verdict(power_implausible, frozen).severity is severity
@@ -243,7 +243,7 @@ def test_coverage(coverage: float, status: Status) -> None:
 
 @pytest.mark.parametrize(
     ("shares", "failed", "severity"),
-    [([2.5, 2.4], 0, None), ([2.5, 2.6], 0, INFO), ([0.1, 0.1], 1, WARNING), ([NAN, NAN], 0, None)],
+    [([2.5, 2.4], 0, None), ([2.5, 2.6], 0, NOTE), ([0.1, 0.1], 1, WARNING), ([NAN, NAN], 0, None)],
 )
 def test_gaps(shares: list[float], failed: int, severity: Severity | None) -> None:
     gaps = pd.DataFrame({"gpu": "0", "gap_s": 60.0, "trials_ended": [failed, 0], "share_pct": shares})

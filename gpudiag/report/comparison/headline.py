@@ -12,8 +12,8 @@ LEVELS = {
     "equivalent": "clear",
     "no evidence": "unknown",
     "invalid": "critical",
-    "higher": "info",
-    "lower": "info",
+    "higher": "note",
+    "lower": "note",
 }
 OUTCOME_LEVELS = {"came true": "clear", "missed": "warning", "cannot tell": "unknown"}
 COUNTED = {"came true": "came true", "missed": "missed", "cannot tell": "cannot be told"}

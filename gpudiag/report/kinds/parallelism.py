@@ -9,7 +9,7 @@ from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table
-from gpudiag.report.format import UNKNOWN, duration, number, plural, quantity, share
+from gpudiag.report.format import UNKNOWN, duration, number, p_value, plural, points, quantity, share
 from gpudiag.report.shown import blocks_of, shown_as
 
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
@@ -165,7 +165,7 @@ def _trust(forecast: Forecast) -> str:
     text = (
         f"Back-test: fitted on {plural(test.n_fit, 'trial')} of the first half of the log, the model predicts "
         f"{between(test.predicted)} trials/h for the second; measured were {quantity(test.measured)}: "
-        f"{test.error_pct:+.0f} %."
+        f"{points(test.error_pct)}."
     )
     if not test.passed:
         return f"{text} What trials will do next does not follow from what they did. {BOUNDS}"
@@ -179,7 +179,7 @@ def _drift(forecast: Forecast) -> str:
     way = "longer" if forecast.drift.rho > 0 else "shorter"
     return (
         f"Trials get {way} in the course of the study (rank correlation {forecast.drift.rho:+.2f}, "
-        f"p = {forecast.drift.p_value:.2g}): only the last third of the log is used."
+        f"p = {p_value(forecast.drift.p_value)}): only the last third of the log is used."
     )
 
 
