@@ -63,7 +63,7 @@ def judged(run: Run) -> dict[str, Verdict]:
 ABSENT = {
     *("cpu-bound-input", "io-wait", "launch-bound", "loader-slow", "loader-workers-cores", "gpu-hardware-errors"),
     *("thermal-throttling", "power-throttling", "clocks-low", "power-fault-throttling"),
-    *("trial-duration-drift", "memory-residual", "pruned-too-early"),
+    *("trial-duration-drift", "memory-residual", "pruned-too-early", "input-unread"),
 }
 """What the healthy run has no data for: host, logs, clocks, time after the last trial, curves that differ."""
 
