@@ -60,9 +60,9 @@ def varied_spec(seed: int) -> Spec:
 
 def true_rate(spec: Spec, workers: int, trials: int, seed: int) -> float:
     """Trials per hour of so many workers: their number over the mean time from start to start on a worker."""
-    lives = World(override(spec, {"workers": workers, "n_trials": trials}), seed).run().lives
+    intervals = World(override(spec, {"workers": workers, "n_trials": trials}), seed).run().intervals
     starts: dict[int, list[float]] = {}
-    for life in lives:
+    for life in intervals:
         starts.setdefault(life.worker, []).append(life.start_s)
     cycles = [after - before for times in starts.values() for before, after in pairwise(sorted(times))]
     return 3600.0 * workers / float(np.mean(cycles))

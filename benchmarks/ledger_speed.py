@@ -61,7 +61,7 @@ print(json.dumps({"wall": wall, "cpu": cpu, "mib": mib, "samples": len(run.gpu),
 """
 
 
-def lives(seconds: int, trials: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+def intervals(seconds: int, trials: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
     """Start and end of the trials of each GPU: one after the other, most of the time there is one."""
     found = []
     for gpu in range(GPUS):
@@ -76,7 +76,7 @@ def write(telemetry: Path, table: Path, days: float, trials: int) -> None:
     """The log and the table of trials."""
     rng = np.random.default_rng(0)
     seconds = int(days * 86_400)
-    whole = lives(seconds, trials, rng)
+    whole = intervals(seconds, trials, rng)
     cells = []
     for start, end in whole:
         at = np.arange(seconds)

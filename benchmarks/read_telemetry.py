@@ -68,7 +68,7 @@ rows = len(table.select(stamp, *numbers).collect(engine="streaming"))
     ),
     WITHOUT: (
         """
-from gpudiag.readers._delimited import express
+from gpudiag.readers._delimited import fast_rows
 from gpudiag.readers.telemetry import read_telemetry
 express.takes = lambda layout: False
 """,

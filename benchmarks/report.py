@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import optuna
-from ledger_speed import START_S, lives, write
+from ledger_speed import START_S, intervals, write
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
@@ -38,7 +38,7 @@ STATES = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 def write_study(path: Path, days: float, trials: int) -> None:
     """The trials of ``ledger_speed.write`` as a study: same times, same GPUs."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    whole = lives(int(days * 86_400), trials, np.random.default_rng(0))
+    whole = intervals(int(days * 86_400), trials, np.random.default_rng(0))
     rows = sorted((a, b, gpu) for gpu, (start, end) in enumerate(whole) for a, b in zip(start, end, strict=True))
     rng = np.random.default_rng(1)
     frozen = []

@@ -14,7 +14,6 @@ from gpudiag.advice._engine.plan import Plan, load_plan
 from gpudiag.comparison import document as documents
 from gpudiag.comparison.check import Check, is_invalid, reasons
 from gpudiag.comparison.compared import Compared
-from gpudiag.comparison.course import course
 from gpudiag.comparison.differences import differences
 from gpudiag.comparison.gate import run_gate
 from gpudiag.comparison.intervals import Ratio
@@ -24,6 +23,7 @@ from gpudiag.comparison.plan_check import check_plan, made_for
 from gpudiag.comparison.quantities import quantities
 from gpudiag.comparison.quantity import HIGHER, SLOWER, Quantity, judged
 from gpudiag.comparison.side import Side, as_side
+from gpudiag.comparison.time_series import time_series
 from gpudiag.comparison.work import consistency
 from gpudiag.errors import ConfigError, NotMeasurable, expected
 from gpudiag.faults import Fault, attempt, heard
@@ -142,7 +142,7 @@ class Comparison(Compared):
             "ledger": pd.DataFrame([vars(cell) for cell in self.ledger]) if self.ledger else None,
             "same_size": self.matched.same_set
             or 0.95 <= len(self.experiment.finished) / max(len(self.baseline.finished), 1) <= 1.05,
-            "courses": [course(side, "util_pct") for side in (self.baseline, self.experiment)],
+            "time_series": [time_series(side, "util_pct") for side in (self.baseline, self.experiment)],
             "parallelism": [side.get("parallelism") for side in (self.baseline, self.experiment)],
         }
 

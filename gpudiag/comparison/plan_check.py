@@ -13,11 +13,11 @@ from scipy import stats
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
 from gpudiag.advice._engine.proposal import Change, Check, Prediction
 from gpudiag.advice._engine.recommendation import FINDINGS
-from gpudiag.comparison.course import course_mean
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
 from gpudiag.comparison.intervals import LEVEL
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
+from gpudiag.comparison.time_series import series_mean
 from gpudiag.errors import nearest
 from gpudiag.facts import Cell, Key
 from gpudiag.measures import PROFILES, fact_named
@@ -213,7 +213,7 @@ def _interval(measure: Key, value: float, side: Side, held: Mapping[str, Any]) -
     if isinstance(low, float) and isinstance(high, float):
         return low, high
     if measure in _COURSES:
-        mean = course_mean(side, _COURSES[measure])
+        mean = series_mean(side, _COURSES[measure])
         if not math.isnan(mean.log_se):
             half = math.exp(float(stats.t.ppf(0.5 + LEVEL / 2, mean.n - 1)) * mean.log_se)
             return value / half, value * half

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.comparison.course import course, course_mean
 from gpudiag.comparison.coverage import usable
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.intervals import (
@@ -40,6 +39,7 @@ from gpudiag.comparison.quantity import (
 )
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import throughput_mean
+from gpudiag.comparison.time_series import series_mean, time_series
 from gpudiag.comparison.work import steps_per_item
 from gpudiag.faults import Fault, attempt
 
@@ -238,7 +238,7 @@ MEANS = (
 def _means(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     out = []
     for name, title, unit, column in MEANS:
-        a, b = course_mean(baseline, column), course_mean(experiment, column)
+        a, b = series_mean(baseline, column), series_mean(experiment, column)
         if not (a.mean >= 0 and b.mean >= 0):
             continue
         ratio = log_ratio(a, b, "means of autocorrelated series, t with effective sample size")
@@ -262,7 +262,7 @@ def _peaks(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     agree, why = pollers_agree(baseline, experiment)
     out = []
     for name, title, unit, column in MEANS:
-        a, b = (course(side, column) for side in (baseline, experiment))
+        a, b = (time_series(side, column) for side in (baseline, experiment))
         if a.empty or b.empty:
             continue
         made = make(
@@ -301,7 +301,7 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
             continue
         each = [value / count for value, count in zip(total, n, strict=True)]
         power = (
-            [course_mean(side, "power_w") for side in (baseline, experiment)]
+            [series_mean(side, "power_w") for side in (baseline, experiment)]
             if name == "energy"
             else [Mean(1, 0), Mean(1, 0)]
         )

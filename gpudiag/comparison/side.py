@@ -15,7 +15,7 @@ from gpudiag.diagnosis import effective_thresholds
 from gpudiag.errors import InputError
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
-from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
 from gpudiag.rules import RULES
@@ -72,10 +72,10 @@ class Side:
     @cached_property
     def items(self) -> pd.DataFrame:
         """Name (trial's own, else its number), state, start, end, duration_s of every trial, in order of start."""
-        lives = lifetimes(self.run.trials)
-        frame = lives[["state", "start", "end", "duration_s"]].copy()
-        frame.insert(0, "name", self.run.trials["name"].to_numpy() if self.named else lives["trial"].astype(str))
-        frame["study"], frame["trial"] = lives["study"], lives["trial"]
+        intervals = trial_intervals(self.run.trials)
+        frame = intervals[["state", "start", "end", "duration_s"]].copy()
+        frame.insert(0, "name", self.run.trials["name"].to_numpy() if self.named else intervals["trial"].astype(str))
+        frame["study"], frame["trial"] = intervals["study"], intervals["trial"]
         return frame.sort_values(["start", "end"], kind="stable").reset_index(drop=True)
 
     @property

@@ -140,7 +140,7 @@ def measure_costs(run: Run) -> CostsProfile:
         raise NotMeasurable("No trial has a start and an end.", "Record start and end of each trial.")
     curves = energy_curves(run)
     kwh = {gpu: _kwh(time, curves, gpu) for gpu in time.timelines}
-    shares = {gpu: trial_shares(time.timelines[gpu], time.lives(gpu), kwh[gpu]) for gpu in time.places}
+    shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
     trials = _trials(run, time, shares)
     outcomes = _outcomes(run, time, kwh, shares)
     slots = _slots(time.trials)
@@ -190,10 +190,10 @@ def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame]) -> pd.Data
     seen = _Traces(len(out))
     memory = samples_by_gpu(run, "mem_used_mib")
     for gpu, places in time.places.items():
-        lives, of_gpu = time.lives(gpu), memory.get(gpu, Samples.none())
-        begun = startups(time.samples.get(gpu, Samples.none()), of_gpu, lives)
-        seen.add(places, peak_while(of_gpu, lives), begun.seconds, begun.method)
-        seen.freed[places] = np.fmax(seen.freed[places], freed_mib(of_gpu, lives))
+        intervals, of_gpu = time.intervals(gpu), memory.get(gpu, Samples.none())
+        begun = startups(time.samples.get(gpu, Samples.none()), of_gpu, intervals)
+        seen.add(places, peak_while(of_gpu, intervals), begun.seconds, begun.method)
+        seen.freed[places] = np.fmax(seen.freed[places], freed_mib(of_gpu, intervals))
     parts = [part.set_axis(time.places[gpu]) for gpu, part in by_gpu.items()] or [pd.DataFrame(columns=list(COLUMNS))]
     shares = pd.concat(parts).groupby(level=0).sum(min_count=1).reindex(out.index).astype(float)
     if time.where is not None:

@@ -12,7 +12,7 @@ from scipy import stats
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, lifetimes, trial_names
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals, trial_names
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -75,49 +75,49 @@ class FailuresProfile(Profile, topic="failures"):
 
 def measure_failures(run: Run) -> FailuresProfile:
     """Failures of the run. Needs trials."""
-    lives = trial_ends(run)
-    failed = lives["state"] == "FAIL"
-    first = lives[failed & ~lives["follows"]]
-    fine = lives[lives["state"].isin(("COMPLETE", "PRUNED"))]
+    intervals = trial_ends(run)
+    failed = intervals["state"] == "FAIL"
+    first = intervals[failed & ~intervals["follows"]]
+    fine = intervals[intervals["state"].isin(("COMPLETE", "PRUNED"))]
     bad_pct, ok_pct = first["before_pct"].dropna().to_numpy(), fine["before_pct"].dropna().to_numpy()
     columns = ["study", "trial", "name", "kind", "duration_s", "follows", "before_pct"]
     return FailuresProfile(
-        failures=lives.loc[failed, columns].reset_index(drop=True),
-        by_kind=_by_kind(lives.loc[failed, "kind"], run.events),
-        n_finished=int(lives["state"].isin(FINISHED).sum()),
+        failures=intervals.loc[failed, columns].reset_index(drop=True),
+        by_kind=_by_kind(intervals.loc[failed, "kind"], run.events),
+        n_finished=int(intervals["state"].isin(FINISHED).sum()),
         n_fail=int(failed.sum()),
         n_events=len(first),
-        n_told=int((lives.loc[failed, "kind"] != "unknown").sum()),
+        n_told=int((intervals.loc[failed, "kind"] != "unknown").sum()),
         fail_before_pct=float(np.median(bad_pct)) if len(bad_pct) else math.nan,
         ok_before_pct=float(np.median(ok_pct)) if len(ok_pct) else math.nan,
         p_memory=float(stats.mannwhitneyu(bad_pct, ok_pct, alternative="greater").pvalue)
         if min(len(bad_pct), len(ok_pct)) >= 5
         else math.nan,
         full_pct=100 * float((bad_pct >= FULL_PCT).mean()) if len(bad_pct) else math.nan,
-        **_two_groups(lives.loc[failed & lives["known"], "duration_s"].to_numpy(float)),
+        **_two_groups(intervals.loc[failed & intervals["known"], "duration_s"].to_numpy(float)),
     )
 
 
 def trial_ends(run: Run) -> pd.DataFrame:
-    """One row a trial: what :func:`lifetimes` says of it, and name, kind, follows and before_pct as in the profile."""
+    """One row a trial: what :func:`trial_intervals` says, and name, kind, follows and before_pct as in the profile."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    lives = lifetimes(run.trials)
-    lives["name"] = trial_names(lives)
-    lives["kind"] = failure_classes(run.trials).to_numpy()
-    lives["follows"] = _follows(run, lives)
-    lives["before_pct"] = _before(run, lives)
-    return lives
+    intervals = trial_intervals(run.trials)
+    intervals["name"] = trial_names(intervals)
+    intervals["kind"] = failure_classes(run.trials).to_numpy()
+    intervals["follows"] = _follows(run, intervals)
+    intervals["before_pct"] = _before(run, intervals)
+    return intervals
 
 
-def _follows(run: Run, lives: pd.DataFrame) -> np.ndarray:
+def _follows(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     """True for a FAIL that is short and comes right after a FAIL of a kind that poisons, on the same worker.
 
     Without workers, right after means within 2 s of the other's end: the slot was handed over.
     """
-    out = np.zeros(len(lives), bool)
-    usual = lives.loc[lives["known"] & lives["state"].isin(("COMPLETE", "PRUNED")), "duration_s"].median()
+    out = np.zeros(len(intervals), bool)
+    usual = intervals.loc[intervals["known"] & intervals["state"].isin(("COMPLETE", "PRUNED")), "duration_s"].median()
     short_s = min(SHORT_S, SHORT_SHARE * usual) if usual > 0 else SHORT_S
-    known = lives[lives["known"]].assign(place=np.flatnonzero(lives["known"]))
+    known = intervals[intervals["known"]].assign(place=np.flatnonzero(intervals["known"]))
     worker = run.trials["worker"].to_numpy()[known["place"]] if "worker" in run.trials else None
     if worker is not None and not pd.isna(worker).any():
         known = known.assign(worker=worker).sort_values(["worker", "start", "end"], kind="stable")
@@ -135,15 +135,15 @@ def _follows(run: Run, lives: pd.DataFrame) -> np.ndarray:
     return out
 
 
-def _before(run: Run, lives: pd.DataFrame) -> np.ndarray:
+def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     """Greatest share of memory in use in the 60 s before each end, on the trial's GPU, else on any."""
-    out = np.full(len(lives), math.nan)
-    ended = lives["end"].notna().to_numpy()
+    out = np.full(len(intervals), math.nan)
+    ended = intervals["end"].notna().to_numpy()
     if not run.info.clock.joined or run.gpu.empty or "mem_used_mib" not in run.gpu or not ended.any():
         return out
     totals = gpu_boards(run)["total_mib"]
     own = measure_attribution(run).trials["gpu"].astype(object).to_numpy()[ended]
-    end = microseconds(lives["end"][ended])
+    end = microseconds(intervals["end"][ended])
     found = np.full(int(ended.sum()), math.nan)
     for gpu, part in by_gpu(cells(run, "mem_used_mib")):
         used = np.append(100 * part["mem_used_mib"].to_numpy(float) / totals[gpu], -np.inf)

@@ -10,7 +10,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at, fifo_slots
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, lifetimes
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
@@ -100,8 +100,8 @@ class ParallelismProfile(Profile, topic="parallelism"):
 def measure_parallelism(run: Run) -> ParallelismProfile:
     """Concurrency over the run. Needs trials with start times, and at least one known end."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    lives = lifetimes(run.trials)
-    closed = lives[lives["known"]]
+    intervals = trial_intervals(run.trials)
+    closed = intervals[intervals["known"]]
     if closed.empty:
         raise NotMeasurable(
             "No trial has both a start and an end (or an end and a duration); without them nobody can tell "
@@ -154,7 +154,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         busy_s=busy_s,
         n_timed=len(closed),
         n_open=len(opens),
-        coverage_pct=100 * len(slots) / int((lives["state"] != "WAITING").sum()),
+        coverage_pct=100 * len(slots) / int((intervals["state"] != "WAITING").sum()),
     )
 
 

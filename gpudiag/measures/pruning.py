@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
-from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -88,8 +88,8 @@ def measure_pruning(run: Run) -> PruningProfile:
     rates = _rates("of_all", n_pruned, len(state))
     rates |= _rates("of_finished", n_pruned, int(state.isin(FINISHED).sum()))
     rates |= _rates("of_decided", n_pruned, n_decided)
-    lives = lifetimes(run.trials)
-    seconds = lives["duration_s"].groupby(lives["state"]).sum()
+    intervals = trial_intervals(run.trials)
+    seconds = intervals["duration_s"].groupby(intervals["state"]).sum()
     total_s, pruned_s = float(seconds.sum()), float(seconds.get("PRUNED", 0.0))
     reached = _reached(run)
     steps = reached.loc[reached["state"] == "PRUNED", ["study", "trial", "last_step", "n_reports"]]

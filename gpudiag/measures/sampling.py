@@ -20,7 +20,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
-from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -246,11 +246,11 @@ def trials_window(run: Run) -> tuple[int, int] | None:
     """First start and last known stamp of the trials, in microseconds; None where the clocks cannot be joined."""
     if not run.info.clock.joined or run.trials.empty:
         return None
-    lives = lifetimes(run.trials)
-    start = lives["start"].dropna()
+    intervals = trial_intervals(run.trials)
+    start = intervals["start"].dropna()
     if start.empty:
         return None
-    stamps = np.concatenate([microseconds(start), microseconds(lives["end"].dropna())])
+    stamps = np.concatenate([microseconds(start), microseconds(intervals["end"].dropna())])
     low, high = limits_us(run)
     low, high = max(int(microseconds(start).min()), low), min(int(stamps.max()), high)
     return (low, high) if high > low else None
@@ -313,8 +313,8 @@ def _failed_within(gaps: pd.DataFrame, run: Run) -> np.ndarray:
     """Number of FAIL ends in each gap."""
     if not run.info.clock.joined or run.trials.empty or gaps.empty:
         return np.zeros(len(gaps), np.int64)
-    lives = lifetimes(run.trials)
-    ends = np.sort(microseconds(lives.loc[lives["state"] == "FAIL", "end"].dropna()))
+    intervals = trial_intervals(run.trials)
+    ends = np.sort(microseconds(intervals.loc[intervals["state"] == "FAIL", "end"].dropna()))
     low = np.searchsorted(ends, microseconds(gaps["start"]), "right")
     return np.searchsorted(ends, microseconds(gaps["end"]), "left") - low
 

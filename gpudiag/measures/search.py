@@ -12,7 +12,7 @@ from scipy import stats
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import lifetimes, trial_names
+from gpudiag.measures._time.trial_intervals import trial_intervals, trial_names
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
@@ -84,10 +84,10 @@ class SearchProfile(Profile, topic="search"):
 def measure_search(run: Run) -> SearchProfile:
     """The course of the search. Needs trials."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    lives = lifetimes(run.trials)
-    outliers = _outliers(lives)
+    intervals = trial_intervals(run.trials)
+    outliers = _outliers(intervals)
     repeats, with_params = _repeats(run)
-    seconds = lives["duration_s"].fillna(0).to_numpy()
+    seconds = intervals["duration_s"].fillna(0).to_numpy()
     return SearchProfile(
         outliers=outliers,
         stated=_stated(run),
@@ -95,18 +95,18 @@ def measure_search(run: Run) -> SearchProfile:
         n_duplicates=int(repeats.sum()),
         duplicate_slot_h=float(seconds[repeats].sum() / 3600),
         outlier_slot_h=float(outliers["duration_s"].sum() / 3600),
-        **_drift(lives),
-        **_gap_growth(lives),
-        **_tail(lives),
-        n_timed=int(lives["known"].sum()),
+        **_drift(intervals),
+        **_gap_growth(intervals),
+        **_tail(intervals),
+        n_timed=int(intervals["known"].sum()),
         trial_slot_h=float(seconds.sum() / 3600),
     )
 
 
-def _outliers(lives: pd.DataFrame) -> pd.DataFrame:
+def _outliers(intervals: pd.DataFrame) -> pd.DataFrame:
     """Failures come early or late, so that theirs are held against all finished trials of the study."""
     parts = []
-    finished = lives[(lives["duration_s"] > 0) & lives["state"].isin(FINISHED)]
+    finished = intervals[(intervals["duration_s"] > 0) & intervals["state"].isin(FINISHED)]
     for (study, state), group in finished.groupby(["study", "state"]):
         others = finished[finished["study"] == study] if state == "FAIL" else group
         if len(others) < MIN_GROUP:
@@ -117,8 +117,8 @@ def _outliers(lives: pd.DataFrame) -> pd.DataFrame:
         far = (np.log(group["duration_s"]) > least) & ~(group["duration_s"] <= TIMES_MEDIAN * full)
         parts.append(group[far].assign(median_s=math.exp(middle)))
     columns = ["study", "trial", "name", "state", "duration_s", "median_s"]
-    found = pd.concat(parts) if parts else lives.assign(median_s=math.nan).iloc[:0]
-    found = found.assign(name=trial_names(lives).loc[found.index])[columns]
+    found = pd.concat(parts) if parts else intervals.assign(median_s=math.nan).iloc[:0]
+    found = found.assign(name=trial_names(intervals).loc[found.index])[columns]
     return found.sort_values(["duration_s", "study", "trial"], ascending=[False, True, True], ignore_index=True)
 
 
@@ -153,27 +153,27 @@ def _stated(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what", "stated", "found"])
 
 
-def _drift(lives: pd.DataFrame) -> dict[str, Any]:
+def _drift(intervals: pd.DataFrame) -> dict[str, Any]:
     """Of the study that drifts most surely: studies differ in length, which is no drift."""
-    done = lives[lives["known"] & (lives["state"] == "COMPLETE")].sort_values(["start", "study", "trial"])
-    courses = {str(study): group["duration_s"].to_numpy() for study, group in done.groupby("study")}
-    trends = {study: _trend(seconds, MIN_DRIFT) for study, seconds in courses.items() if len(seconds) >= MIN_DRIFT}
+    done = intervals[intervals["known"] & (intervals["state"] == "COMPLETE")].sort_values(["start", "study", "trial"])
+    time_series = {str(study): group["duration_s"].to_numpy() for study, group in done.groupby("study")}
+    trends = {study: _trend(seconds, MIN_DRIFT) for study, seconds in time_series.items() if len(seconds) >= MIN_DRIFT}
     if not trends:
-        n = max(map(len, courses.values()), default=0)
+        n = max(map(len, time_series.values()), default=0)
         return {"drift_rho": math.nan, "drift_p": math.nan, "drift_ratio": math.nan, "n_drift": n, "drift_study": ""}
     study, (rho, p, first, last) = min(trends.items(), key=lambda item: item[1][1])
     return {
         "drift_rho": rho,
         "drift_p": min(p * len(trends), 1.0),  # Bonferroni: the best of many studies is chosen
         "drift_ratio": last / first if first > 0 else math.nan,
-        "n_drift": len(courses[study]),
-        "drift_study": study if lives["study"].nunique() > 1 else "",
+        "n_drift": len(time_series[study]),
+        "drift_study": study if intervals["study"].nunique() > 1 else "",
     }
 
 
-def _gap_growth(lives: pd.DataFrame) -> dict[str, Any]:
+def _gap_growth(intervals: pd.DataFrame) -> dict[str, Any]:
     """Each start waits since the latest end that no other start has taken: a worker that left leaves no gap behind."""
-    known = lives[lives["known"]]
+    known = intervals[intervals["known"]]
     start, end = np.sort(microseconds(known["start"])), np.sort(microseconds(known["end"]))
     free: list[int] = []
     gaps, ended = [], 0
@@ -203,15 +203,15 @@ def _trend(values: np.ndarray, least: int) -> tuple[float, float, float, float]:
     return float(found.statistic), float(found.pvalue), first, last
 
 
-def _tail(lives: pd.DataFrame) -> dict[str, Any]:
-    known = lives[lives["known"]]
+def _tail(intervals: pd.DataFrame) -> dict[str, Any]:
+    known = intervals[intervals["known"]]
     unknown: dict[str, Any] = {
         "tail_s": math.nan,
         "tail_pct": math.nan,
         "tail_idle_slot_h": math.nan,
         "peak": 0,
     }
-    if known.empty or lives["state"].eq("RUNNING").any():
+    if known.empty or intervals["state"].eq("RUNNING").any():
         return unknown
     start, end = microseconds(known["start"]), microseconds(known["end"])
     left, right = busy_stretches(start, end)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -79,44 +79,44 @@ class TrialsProfile(Profile, topic="trials"):
 def measure_trials(run: Run) -> TrialsProfile:
     """Counts and durations by state. Needs at least one trial. Failure rate is FAIL of finished."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    lives = lifetimes(run.trials)
-    by_state = _by_state(lives)
+    intervals = trial_intervals(run.trials)
+    by_state = _by_state(intervals)
     counts = by_state["n"]
     n_finished, n_fail = int(counts[list(FINISHED)].sum()), int(counts["FAIL"])
     fail_low, fail_high = wilson_pct(n_fail, n_finished)
-    failed = _failed_in_order(lives)
+    failed = _failed_in_order(intervals)
     fail_streak = _longest(failed)
     opens = find_open_trials(run)
     return TrialsProfile(
         by_state=by_state,
-        durations=lives[lives["duration_s"].notna()].drop(columns="known").reset_index(drop=True),
-        best=_best(run, lives),
+        durations=intervals[intervals["duration_s"].notna()].drop(columns="known").reset_index(drop=True),
+        best=_best(run, intervals),
         open_trials=opens,
-        n=len(lives),
+        n=len(intervals),
         n_finished=n_finished,
         n_fail=n_fail,
         n_running=int(counts["RUNNING"]),
-        n_reversed=int((lives["end"] < lives["start"]).sum()),
+        n_reversed=int((intervals["end"] < intervals["start"]).sum()),
         fail_pct=100 * n_fail / n_finished if n_finished else math.nan,
         fail_low_pct=fail_low,
         fail_high_pct=fail_high,
         fail_streak=fail_streak,
         success_streak=_longest(~failed),
         p_fail_streak=streak_probability(n_fail / n_finished, n_finished, fail_streak) if n_fail else math.nan,
-        span_s=(lives["end"].max() - lives["start"].min()).total_seconds(),
+        span_s=(intervals["end"].max() - intervals["start"].min()).total_seconds(),
         orphans=int(opens["orphan"].sum()),
         fail_slot_h=float(by_state.at["FAIL", "total_slot_s"] / 3600),
     )
 
 
-def _by_state(lives: pd.DataFrame) -> pd.DataFrame:
-    n = lives["state"].value_counts().reindex(list(STATES), fill_value=0)
-    seconds = lives.groupby("state")["duration_s"]
+def _by_state(intervals: pd.DataFrame) -> pd.DataFrame:
+    n = intervals["state"].value_counts().reindex(list(STATES), fill_value=0)
+    seconds = intervals.groupby("state")["duration_s"]
     quantile = seconds.quantile([0, 0.25, 0.5, 0.75, 1]).unstack()
-    bounds = [wilson_pct(int(k), len(lives)) for k in n]
+    bounds = [wilson_pct(int(k), len(intervals)) for k in n]
     out = pd.DataFrame({"n": n, "n_timed": seconds.count()}, index=pd.Index(STATES, name="state"))
     out["n_timed"] = out["n_timed"].fillna(0).astype(int)
-    out["share_pct"] = 100 * n / len(lives)
+    out["share_pct"] = 100 * n / len(intervals)
     out["low_pct"], out["high_pct"] = zip(*bounds, strict=True)
     out["min_s"], out["p25_s"], out["median_s"] = quantile[0.0], quantile[0.25], quantile[0.5]
     out["mean_s"] = seconds.mean()
@@ -125,9 +125,9 @@ def _by_state(lives: pd.DataFrame) -> pd.DataFrame:
     return out.fillna({"total_slot_s": 0.0})
 
 
-def _failed_in_order(lives: pd.DataFrame) -> np.ndarray:
+def _failed_in_order(intervals: pd.DataFrame) -> np.ndarray:
     """True for each finished trial that failed, in order of end; trials without an end last, by number."""
-    done = lives[lives["state"].isin(FINISHED)].sort_values(["end", "study", "trial"], kind="stable")
+    done = intervals[intervals["state"].isin(FINISHED)].sort_values(["end", "study", "trial"], kind="stable")
     return (done["state"] == "FAIL").to_numpy()
 
 
@@ -136,10 +136,10 @@ def _longest(flags: np.ndarray) -> int:
     return int(np.bincount(np.cumsum(~flags)[flags]).max()) if flags.any() else 0
 
 
-def _best(run: Run, lives: pd.DataFrame) -> pd.DataFrame:
+def _best(run: Run, intervals: pd.DataFrame) -> pd.DataFrame:
     """The best finite value of each single-objective study. A PRUNED trial's value is a report, no result."""
     directions = run.studies.drop_duplicates("study").set_index("study")["directions"]
-    values = lives.assign(value=run.trials["value"].to_numpy() if "value" in run.trials else math.nan)
+    values = intervals.assign(value=run.trials["value"].to_numpy() if "value" in run.trials else math.nan)
     first = values.groupby("study")["start"].min()
     rows = []
     usable = values[(values["state"] == "COMPLETE") & np.isfinite(values["value"].astype(float))]
@@ -150,6 +150,6 @@ def _best(run: Run, lives: pd.DataFrame) -> pd.DataFrame:
         at = group["value"].idxmin() if direction == "MINIMIZE" else group["value"].idxmax()
         rows.append((study, group.at[at, "trial"], group.at[at, "value"], group.at[at, "end"], first[study]))
     best = pd.DataFrame(rows, columns=["study", "trial", "value", "at", "after_s"])
-    best["at"] = best["at"].astype(lives["end"].dtype)
-    best["after_s"] = (best["at"] - best["after_s"].astype(lives["end"].dtype)).dt.total_seconds()
+    best["at"] = best["at"].astype(intervals["end"].dtype)
+    best["after_s"] = (best["at"] - best["after_s"].astype(intervals["end"].dtype)).dt.total_seconds()
     return best

@@ -13,7 +13,7 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.timestamps import microseconds
-from gpudiag.measures._time.trial_intervals import lifetimes, open_trials
+from gpudiag.measures._time.trial_intervals import open_trials, trial_intervals
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import (
@@ -190,10 +190,10 @@ def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
     """Seconds of each cell during which at least one trial ran; open trials until their horizon."""
     if not run.info.clock.joined or run.trials.empty:
         return np.zeros(len(samples))
-    lives, opens = lifetimes(run.trials), open_trials(run)
-    lives = lives[lives["known"]]
-    start = np.concatenate([microseconds(lives["start"]), microseconds(opens["start"])])
-    end = np.concatenate([microseconds(lives["end"]), microseconds(opens["horizon"])])
+    intervals, opens = trial_intervals(run.trials), open_trials(run)
+    intervals = intervals[intervals["known"]]
+    start = np.concatenate([microseconds(intervals["start"]), microseconds(opens["start"])])
+    end = np.concatenate([microseconds(intervals["end"]), microseconds(opens["horizon"])])
     left, right = busy_stretches(start, end)
     if not len(left):
         return np.zeros(len(samples))

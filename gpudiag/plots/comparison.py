@@ -221,15 +221,15 @@ def _columns(ledger: pd.DataFrame, same_size: bool) -> tuple[np.ndarray, np.ndar
 
 
 @painter
-def plot_distributions(names: Names, courses: Sequence[pd.DataFrame]) -> Figure:
+def plot_distributions(names: Names, time_series: Sequence[pd.DataFrame]) -> Figure:
     """Share of the job's time at or below each utilization, all GPUs of a run together.
 
-    Each of ``courses`` has value (utilization) and weight_s. Raises NotMeasurable where a run has no utilization.
+    Each of ``time_series`` has value (utilization) and weight_s. Raises NotMeasurable where a run has no utilization.
     """
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     ax = figure.add_subplot()
     handles = []
-    for i, (name, frame) in enumerate(zip(names, courses, strict=True)):
+    for i, (name, frame) in enumerate(zip(names, time_series, strict=True)):
         value, reached = _ecdf(frame)
         ax.step(value, reached, where="post", color=COLORS[i], linestyle=DASHES[i], linewidth=1.7)
         handles.append(
@@ -240,10 +240,10 @@ def plot_distributions(names: Names, courses: Sequence[pd.DataFrame]) -> Figure:
     return figure
 
 
-def alt_distributions(names: Names, courses: Sequence[pd.DataFrame]) -> str:
+def alt_distributions(names: Names, time_series: Sequence[pd.DataFrame]) -> str:
     """What :func:`plot_distributions` shows."""
     parts = []
-    for name, frame in zip(names, courses, strict=True):
+    for name, frame in zip(names, time_series, strict=True):
         value, reached = _ecdf(frame)
         idle = float(reached[np.searchsorted(value, 10.0, "right") - 1])
         parts.append(f"{name} averaged {share(_mean(frame))} and was at 10 % or less for {share(idle)} of the time")
@@ -266,7 +266,7 @@ def _mean(frame: pd.DataFrame) -> float:
 
 @painter
 def plot_timelines(
-    names: Names, parallelism: Sequence[ParallelismProfile | None], courses: Sequence[pd.DataFrame]
+    names: Names, parallelism: Sequence[ParallelismProfile | None], time_series: Sequence[pd.DataFrame]
 ) -> Figure:
     """Trials by slot and mean utilization of each run, one above the other, in time since the first start.
 
@@ -277,7 +277,7 @@ def plot_timelines(
     if len(known) != len(parallelism):
         raise NotMeasurable("A run has no trial with a start time.")
     lanes = [float(np.clip(0.25 * part.n_slots, 0.7, 2.2)) for part in known]
-    has_util = [len(frame) > 0 for frame in courses]
+    has_util = [len(frame) > 0 for frame in time_series]
     heights = [h for lane, util in zip(lanes, has_util, strict=True) for h in ([lane, 0.8] if util else [lane])]
     figure = Figure(figsize=(9, sum(heights) + 0.55 * len(heights) + 0.5), layout="constrained")
     axes = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
@@ -288,7 +288,7 @@ def plot_timelines(
         origin = part.slots["start"].min()
         _draw_slots(next(at), part, origin, size, names[i])
         if has_util[i]:
-            _draw_course(next(at), courses[i], origin, size, COLORS[i])
+            _draw_series(next(at), time_series[i], origin, size, COLORS[i])
     axes[-1].set(xlabel=f"time since the first start [{unit}]", xlim=(-0.01 * longest / size, 1.01 * longest / size))
     states = [s for s in STATE_COLORS if any((part.slots["state"] == s).any() for part in known)]
     legend_above(
@@ -323,7 +323,7 @@ def _draw_slots(ax: Axes, part: ParallelismProfile, origin: pd.Timestamp, size: 
     ax.grid(visible=False, axis="y")
 
 
-def _draw_course(ax: Axes, frame: pd.DataFrame, origin: pd.Timestamp, size: float, color: str) -> None:
+def _draw_series(ax: Axes, frame: pd.DataFrame, origin: pd.Timestamp, size: float, color: str) -> None:
     """Mean over GPUs by sampling period, or in 400 stretches of time; a stretch without samples is a gap."""
     seconds = (frame["time"] - origin).dt.total_seconds().to_numpy(float)
     span = max(float(seconds.max() - seconds.min()), 1e-9)
@@ -340,7 +340,7 @@ def _draw_course(ax: Axes, frame: pd.DataFrame, origin: pd.Timestamp, size: floa
 
 
 def alt_timelines(
-    names: Names, parallelism: Sequence[ParallelismProfile | None], courses: Sequence[pd.DataFrame]
+    names: Names, parallelism: Sequence[ParallelismProfile | None], time_series: Sequence[pd.DataFrame]
 ) -> str:
     """What :func:`plot_timelines` shows."""
     parts = [

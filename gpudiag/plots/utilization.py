@@ -42,9 +42,9 @@ def plot_utilization(utilization: UtilizationProfile, *, timezone: str = "UTC") 
     else:
         figure = Figure(figsize=(9, 4.1 + 0.25 * len(rows)), layout="constrained")
         grid = figure.add_gridspec(2, 2, height_ratios=(0.5 + 0.25 * len(rows), 2.0))
-        shares, spread, course = (figure.add_subplot(cell) for cell in (grid[0, 0], grid[0, 1], grid[1, :]))
-        draw_over_time(course, parts, "utilization [%]", 100, timezone)
-        course.set(ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
+        shares, spread, time_series = (figure.add_subplot(cell) for cell in (grid[0, 0], grid[0, 1], grid[1, :]))
+        draw_over_time(time_series, parts, "utilization [%]", 100, timezone)
+        time_series.set(ylim=(-3, 103), yticks=[0, 25, 50, 75, 100])
     _draw_shares(shares, rows)
     _draw_spread(spread, rows)
     return figure

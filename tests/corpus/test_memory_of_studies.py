@@ -36,7 +36,7 @@ STUDIES = (
 NO_GPU_LOG = (NO_MEMORY, "No trial has a start and an end.")
 
 
-def faces(found: MemoryCapacity) -> str:
+def identities(found: MemoryCapacity) -> str:
     """All that a person or a program sees, and it is whole."""
     json.dumps(found.to_dict(), allow_nan=False)
     text = repr(found)
@@ -72,7 +72,7 @@ def test_every_study_alone(corpus: Path) -> None:
         except GpudiagError as error:
             pytest.fail(f"{path.name}: {error}")
         told += 1
-        text = faces(found)
+        text = identities(found)
         assert found.reason in NO_GPU_LOG and found.reason in text, path.name
         assert math.isnan(found.hard_fit_k) and math.isnan(found.recommended_k), path.name
         assert found.table[["typical_mib", "p_overflow_pct"]].isna().all(axis=None), path.name
@@ -93,7 +93,7 @@ def test_studies_over_the_memory_of_another_job(corpus: Path, log: str) -> None:
     for study in STUDIES:
         trials = gd.Run.from_files(trials=str(corpus / "optuna" / study), timezone="UTC")
         found = gd.memory_capacity(laid_over(trials, telemetry))
-        text = faces(found)
+        text = identities(found)
         if found.reason:
             assert found.reason.endswith(".") and found.reason in text, study
             assert math.isnan(found.hard_fit_k), study

@@ -56,10 +56,10 @@ def optuna_study(
             pruner=build_pruner(parse_pruner(pruner)),
             sampler=optuna.samplers.RandomSampler(seed),
         )
-        told, lives = _work(study, [curve(seed, number, epochs, direction) for number in range(n)], seed, jobs)
+        told, intervals = _work(study, [curve(seed, number, epochs, direction) for number in range(n)], seed, jobs)
         timed = optuna.create_study(study_name="curves", direction=direction, pruner=study.pruner)
         for trial in study.trials:
-            trial.datetime_start, trial.datetime_complete = (_utc(at) for at in lives[trial.number])
+            trial.datetime_start, trial.datetime_complete = (_utc(at) for at in intervals[trial.number])
             timed.add_trial(trial)
     return timed, pd.DataFrame(told, columns=["trial", "step", "time"])
 
@@ -70,16 +70,16 @@ def _work(
     """Run every curve; reports in order, and start and end (s) of each trial."""
     rng = np.random.default_rng([seed, jobs])
     told: list[tuple[int, int, pd.Timestamp]] = []
-    lives: dict[int, tuple[float, float]] = {}
+    intervals: dict[int, tuple[float, float]] = {}
     turns = [(0.001 * worker, worker) for worker in range(jobs)]
     running: dict[int, tuple[optuna.Trial, int]] = {}
     while turns:
         at, worker = heapq.heappop(turns)
         if worker not in running:
-            if len(lives) == len(curves):
+            if len(intervals) == len(curves):
                 continue
             trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
-            lives[trial.number] = (at, at)
+            intervals[trial.number] = (at, at)
             running[worker] = (trial, 0)
         else:
             trial, step = running[worker]
@@ -90,10 +90,10 @@ def _work(
             running[worker] = (trial, step + 1)
             if prune or step + 1 == len(values):
                 study.tell(trial, None if prune else values[-1], state=PRUNED if prune else None)
-                lives[trial.number] = (lives[trial.number][0], at)
+                intervals[trial.number] = (intervals[trial.number][0], at)
                 del running[worker]
         heapq.heappush(turns, (at + 60 * rng.uniform(0.5, 1.5), worker))
-    return told, lives
+    return told, intervals
 
 
 def _utc(seconds: float) -> datetime:

@@ -50,8 +50,8 @@ def test_without_trials_nothing_is_said_of_them() -> None:
 
 def test_open_trials_count_to_their_horizon() -> None:
     table = gpu(range(101), util_pct=70.0)
-    lives = trials([("RUNNING", 20.5, math.nan), ("COMPLETE", 0.5, 20.5)])
-    assert measure_utilization(run(gpu=table, trials=lives)).per_gpu.at["0", "trial_s"] == pytest.approx(99.5)
+    intervals = trials([("RUNNING", 20.5, math.nan), ("COMPLETE", 0.5, 20.5)])
+    assert measure_utilization(run(gpu=table, trials=intervals)).per_gpu.at["0", "trial_s"] == pytest.approx(99.5)
 
 
 def test_a_gpu_without_utilization_has_a_row_of_nan() -> None:

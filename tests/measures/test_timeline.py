@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiag.measures._time.timeline import CELLS, Lives, Samples, _rank, draw_timeline, first_activity
+from gpudiag.measures._time.timeline import CELLS, Intervals, Samples, _rank, draw_timeline, first_activity
 from gpudiag.measures.sampling import cell_borders
 
 US = 1_000_000
@@ -20,9 +20,9 @@ def samples(times_s: list[int], util: list[float]) -> Samples:
     return Samples(time, start, end, np.array(util, float))
 
 
-def lives(spans: list[tuple[int, int]]) -> Lives:
+def intervals(spans: list[tuple[int, int]]) -> Intervals:
     pairs = np.array(spans, np.int64).reshape(-1, 2) * US
-    return Lives(pairs[:, 0], pairs[:, 1])
+    return Intervals(pairs[:, 0], pairs[:, 1])
 
 
 def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
@@ -66,7 +66,7 @@ def worlds(draw: st.DrawFn) -> tuple[Samples, list[tuple[int, int]]]:
 def test_every_instant_has_the_cell_of_its_definition(world: tuple[Samples, list[tuple[int, int]]]) -> None:
     shown, spans = world
     low, high = -5 * US, 130 * US
-    made = draw_timeline(shown, lives(spans), [(low, high)], has_trials=True, cuts_us=NOTHING)
+    made = draw_timeline(shown, intervals(spans), [(low, high)], has_trials=True, cuts_us=NOTHING)
     assert made.start_us[0] == low and made.end_us[-1] == high and (made.start_us[1:] == made.end_us[:-1]).all()
     assert (made.end_us - made.start_us).sum() == high - low
     for start, end, cell in zip(made.start_us, made.end_us, made.cell, strict=True):
@@ -78,8 +78,8 @@ def test_every_instant_has_the_cell_of_its_definition(world: tuple[Samples, list
 def test_more_cuts_change_no_sum(world: tuple[Samples, list[tuple[int, int]]], cuts: list[int]) -> None:
     shown, spans = world
     windows = [(0, 40 * US), (60 * US, 100 * US)]
-    plain = draw_timeline(shown, lives(spans), windows, has_trials=True, cuts_us=NOTHING)
-    finer = draw_timeline(shown, lives(spans), windows, has_trials=True, cuts_us=np.array(cuts, np.int64) * US)
+    plain = draw_timeline(shown, intervals(spans), windows, has_trials=True, cuts_us=NOTHING)
+    finer = draw_timeline(shown, intervals(spans), windows, has_trials=True, cuts_us=np.array(cuts, np.int64) * US)
     assert plain.seconds().tolist() == finer.seconds().tolist()
     assert plain.seconds().sum() == 80
 
@@ -88,7 +88,7 @@ def test_one_trial_from_start_to_end() -> None:
     """A sample a second: start-up 3 s, work with a stall, tail, a pause, and somebody else's load."""
     util = [0, 0, 0, 0, 80, 80, 0, 0, 30, 30, 0, 0, 0, 0, 0, 0, 60, 60, 0, 0]
     made = draw_timeline(
-        samples(list(range(20)), util), lives([(1, 12)]), [(0, 19 * US)], has_trials=True, cuts_us=NOTHING
+        samples(list(range(20)), util), intervals([(1, 12)]), [(0, 19 * US)], has_trials=True, cuts_us=NOTHING
     )
     seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
     assert seconds == {
@@ -100,21 +100,21 @@ def test_one_trial_from_start_to_end() -> None:
 def test_activity_seen_from_within_a_trial_is_no_foreign_load() -> None:
     """Samples every 10 s; pauses of 4 s between trials hold none of their own."""
     shown = samples(list(range(0, 100, 10)), [90.0] * 10)
-    made = draw_timeline(shown, lives([(0, 33), (37, 90)]), [(0, 90 * US)], has_trials=True, cuts_us=NOTHING)
+    made = draw_timeline(shown, intervals([(0, 33), (37, 90)]), [(0, 90 * US)], has_trials=True, cuts_us=NOTHING)
     seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
     assert (seconds["idle_no_trial"], seconds["foreign"], seconds["busy"]) == (4, 0, 86)
 
 
 def test_without_trials_there_is_only_idle_busy_and_unobserved() -> None:
     shown = samples([0, 1, 2, 3, 60], [0, 20, 90, 0, 0])
-    made = draw_timeline(shown, lives([]), [(0, 60 * US)], has_trials=False, cuts_us=NOTHING)
+    made = draw_timeline(shown, intervals([]), [(0, 60 * US)], has_trials=False, cuts_us=NOTHING)
     seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
     assert (seconds["busy_low"], seconds["busy"], seconds["unobserved"]) == (1, 1, 54)
     assert seconds["idle_no_trial"] == 4 and sum(seconds.values()) == 60
 
 
 def test_a_gpu_without_samples_is_unobserved() -> None:
-    made = draw_timeline(Samples.none(), lives([(1, 5)]), [(0, 9 * US)], has_trials=True, cuts_us=NOTHING)
+    made = draw_timeline(Samples.none(), intervals([(1, 5)]), [(0, 9 * US)], has_trials=True, cuts_us=NOTHING)
     assert made.seconds().tolist() == [9, 0, 0, 0, 0, 0, 0, 0] and made.running.tolist() == [0, 1, 0]
 
 

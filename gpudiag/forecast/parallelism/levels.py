@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.concurrency import fifo_slots
-from gpudiag.measures._time.timeline import Lives, Samples
+from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.timestamps import SECOND_US
 
 LOOK_BACK_US = SECOND_US // 2
@@ -49,7 +49,12 @@ class Levels:
 
 
 def measure_levels(
-    samples: Samples, lives: Lives, startup_s: np.ndarray, spread_s: np.ndarray, edges_us: np.ndarray, levels: int
+    samples: Samples,
+    intervals: Intervals,
+    startup_s: np.ndarray,
+    spread_s: np.ndarray,
+    edges_us: np.ndarray,
+    levels: int,
 ) -> Levels:
     """Read one GPU's samples, in the blocks between ``edges_us``.
 
@@ -60,7 +65,7 @@ def measure_levels(
     known = np.flatnonzero(~np.isnan(samples.value))[::every]
     at = samples.time_us[known] - LOOK_BACK_US
     weight = every * (samples.end_us - samples.start_us)[known] / SECOND_US
-    chance = _chance_by_level(at, lives, startup_s, spread_s, levels)
+    chance = _chance_by_level(at, intervals, startup_s, spread_s, levels)
     block = np.searchsorted(edges_us, at, "right")
     out = Levels.empty(len(edges_us) + 1, levels)
     for index in range(len(edges_us) + 1):
@@ -72,11 +77,11 @@ def measure_levels(
 
 
 def _chance_by_level(
-    at: np.ndarray, lives: Lives, startup_s: np.ndarray, spread_s: np.ndarray, levels: int
+    at: np.ndarray, intervals: Intervals, startup_s: np.ndarray, spread_s: np.ndarray, levels: int
 ) -> np.ndarray:
     """Probability of each number of trials in training at each time, shape (times, levels); the last holds more too."""
-    order = np.lexsort((lives.end_us, lives.start_us))
-    start, end, own = lives.start_us[order], lives.end_us[order], startup_s[order]
+    order = np.lexsort((intervals.end_us, intervals.start_us))
+    start, end, own = intervals.start_us[order], intervals.end_us[order], startup_s[order]
     slot = fifo_slots(start, end)
     out = np.zeros((len(at), levels))
     out[:, 0] = 1.0

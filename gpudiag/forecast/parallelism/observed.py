@@ -13,7 +13,7 @@ from gpudiag.forecast.parallelism.levels import Levels, measure_levels
 from gpudiag.forecast.parallelism.startup_fit import fit_startup
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
-from gpudiag.measures._time.timeline import Lives, Samples
+from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.window import samples_by_gpu
 from gpudiag.measures._trials.startup import startups
@@ -144,8 +144,8 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> Observed:
         level_s[places] += _time_by_level(start, end, top)
         samples = time.samples[name]
         spread = np.full(1, typical) if how == "fitted" else own[~np.isnan(own)]
-        levels += measure_levels(samples, time.lives(name), own[places], np.sort(spread), edges, top + 1)
-        total += _while_running(samples, time.lives(name), handover)
+        levels += measure_levels(samples, time.intervals(name), own[places], np.sort(spread), edges, top + 1)
+        total += _while_running(samples, time.intervals(name), handover)
     order = np.flatnonzero(finished)[np.argsort(trials.start_us[finished], kind="stable")]
     return Observed(
         key=pd.MultiIndex.from_frame(trials.rows[["study", "trial"]].iloc[order]),
@@ -172,10 +172,10 @@ def _startups(run: Run, time: GpuTime, used: dict[str, np.ndarray]) -> tuple[flo
     memory = samples_by_gpu(run, "mem_used_mib")
     own = np.full(len(time.trials.start_us), np.nan)
     for gpu, places in used.items():
-        own[places] = startups(time.samples[gpu], memory.get(gpu, Samples.none()), time.lives(gpu)).seconds
+        own[places] = startups(time.samples[gpu], memory.get(gpu, Samples.none()), time.intervals(gpu)).seconds
     if (~np.isnan(own)).sum() >= MIN_SEEN:
         return float(np.nanmedian(own)), own, "seen"
-    return fit_startup([(time.samples[gpu], time.lives(gpu)) for gpu in used]), own, "fitted"
+    return fit_startup([(time.samples[gpu], time.intervals(gpu)) for gpu in used]), own, "fitted"
 
 
 def _peak(start: np.ndarray, end: np.ndarray) -> int:
@@ -193,9 +193,9 @@ def _time_by_level(start: np.ndarray, end: np.ndarray, top: int) -> np.ndarray:
     return np.asarray(total[np.searchsorted(cuts, end)] - total[np.searchsorted(cuts, start)])
 
 
-def _while_running(samples: Samples, lives: Lives, handover: Handover) -> np.ndarray:
+def _while_running(samples: Samples, intervals: Intervals, handover: Handover) -> np.ndarray:
     """Busy and observed seconds of one GPU while it had a trial, by the number of workers; shape (2, workers + 1)."""
-    held = (count_at(samples.time_us, lives.start_us, lives.end_us) > 0) & ~np.isnan(samples.value)
+    held = (count_at(samples.time_us, intervals.start_us, intervals.end_us) > 0) & ~np.isnan(samples.value)
     weight = (samples.end_us - samples.start_us)[held] / SECOND_US
     workers = handover.workers_at(samples.time_us[held])
     size = int(handover.workers.max()) + 1

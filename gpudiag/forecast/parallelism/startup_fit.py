@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
-from gpudiag.measures._time.timeline import Lives, Samples
+from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.timestamps import SECOND_US
 
 MAX_CANDIDATES = 25
@@ -13,25 +13,25 @@ LONGEST_SHARE = 0.9
 MAX_SAMPLES = 200_000
 
 
-def fit_startup(gpus: list[tuple[Samples, Lives]]) -> float:
+def fit_startup(gpus: list[tuple[Samples, Intervals]]) -> float:
     """Seconds after which a trial begins to use its GPU, the same for all.
 
     For each candidate, samples are grouped by the number of trials older than that; the candidate whose groups leave
     the least squared deviation of utilization wins. Candidates reach up to 0.9 of the median life, the shortest of
     equals wins.
     """
-    lengths = np.concatenate([(lives.end_us - lives.start_us) for _, lives in gpus])
+    lengths = np.concatenate([(intervals.end_us - intervals.start_us) for _, intervals in gpus])
     longest = LONGEST_SHARE * float(np.median(lengths)) / SECOND_US
     candidates = np.linspace(0.0, longest, MAX_CANDIDATES)
-    left = [sum(_unexplained(samples, lives, seconds) for samples, lives in gpus) for seconds in candidates]
+    left = [sum(_unexplained(samples, intervals, seconds) for samples, intervals in gpus) for seconds in candidates]
     return float(candidates[int(np.argmin(left))])
 
 
-def _unexplained(samples: Samples, lives: Lives, startup_s: float) -> float:
+def _unexplained(samples: Samples, intervals: Intervals, startup_s: float) -> float:
     every = max(1, len(samples.time_us) // MAX_SAMPLES)
     time, value = samples.time_us[::every], samples.value[::every]
-    begun = np.minimum(lives.start_us + int(startup_s * SECOND_US), lives.end_us)
-    level = count_at(time, begun, lives.end_us)
+    begun = np.minimum(intervals.start_us + int(startup_s * SECOND_US), intervals.end_us)
+    level = count_at(time, begun, intervals.end_us)
     count = np.bincount(level)
     mean = np.bincount(level, value) / np.maximum(count, 1)
     return float(((value - mean[level]) ** 2).sum())

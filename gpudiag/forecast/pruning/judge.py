@@ -48,7 +48,7 @@ def has_rule(spec: PrunerSpec) -> bool:
 
 
 @dataclass(slots=True)
-class Course:
+class TimeSeries:
     """A trial so far. ``last`` and ``before`` are its two greatest steps, ``best`` the best value, losses all."""
 
     number: int
@@ -63,10 +63,10 @@ class Course:
 class Rule(Protocol):
     """One pruner. Values are losses: of a study that maximizes, negative."""
 
-    def prunes(self, trial: Course) -> bool:
+    def prunes(self, trial: TimeSeries) -> bool:
         """Asked after each report."""
 
-    def completes(self, trial: Course) -> None:
+    def completes(self, trial: TimeSeries) -> None:
         """A trial is COMPLETE."""
 
 
@@ -76,24 +76,24 @@ class FastStage:
     def __init__(self, spec: PrunerSpec, study: str, direction: str) -> None:
         self._sign = 1.0 if direction == "minimize" else -1.0
         self._rule = make_rule(spec, study, self._sign)
-        self._courses: list[Course] = []
+        self._courses: list[TimeSeries] = []
 
     def start(self, number: int) -> None:
         """The next trial starts."""
-        self._courses.append(Course(number))
+        self._courses.append(TimeSeries(number))
 
     def prunes(self, trial: int, step: int, value: float) -> bool:
         """A trial reports a value; is it to be pruned?"""
-        course = self._courses[trial]
+        time_series = self._courses[trial]
         loss = self._sign * value
-        course.losses[step] = loss
-        if step > course.last:
-            course.last, course.before = step, course.last
-        elif course.before < step < course.last:
-            course.before = step
-        if not course.best <= loss and not math.isnan(loss):
-            course.best = loss
-        return self._rule.prunes(course)
+        time_series.losses[step] = loss
+        if step > time_series.last:
+            time_series.last, time_series.before = step, time_series.last
+        elif time_series.before < step < time_series.last:
+            time_series.before = step
+        if not time_series.best <= loss and not math.isnan(loss):
+            time_series.best = loss
+        return self._rule.prunes(time_series)
 
     def end(self, trial: int, state: str, value: float) -> None:
         """A trial ends."""
@@ -106,7 +106,7 @@ def make_rule(spec: PrunerSpec, study: str, sign: float) -> Rule:
     return RULES[spec.name](spec.params, study, sign)
 
 
-def _due(trial: Course, warmup: int, interval: int) -> bool:
+def _due(trial: TimeSeries, warmup: int, interval: int) -> bool:
     """Past the warm-up, and the first report of its interval."""
     return trial.last >= warmup and trial.before < (trial.last - warmup) // interval * interval + warmup
 
@@ -123,7 +123,7 @@ class _Percentile:
         self._at: dict[int, list[float]] = defaultdict(list)
         self._seen: dict[int, int] = defaultdict(int)
 
-    def prunes(self, trial: Course) -> bool:
+    def prunes(self, trial: TimeSeries) -> bool:
         p = self._p
         if not self._complete or self._complete < p["n_startup_trials"]:
             return False
@@ -141,13 +141,13 @@ class _Percentile:
             return trial.best > high
         return self._exactly(trial, values)
 
-    def _exactly(self, trial: Course, values: list[float]) -> bool:
+    def _exactly(self, trial: TimeSeries, values: list[float]) -> bool:
         """As Optuna has it, to the last digit."""
         if self._sign > 0:
             return bool(trial.best > np.nanpercentile(np.array(values), self._percentile))
         return bool(-trial.best < np.nanpercentile(-np.array(values), 100 - self._percentile))
 
-    def completes(self, trial: Course) -> None:
+    def completes(self, trial: TimeSeries) -> None:
         self._complete += 1
         for step, loss in trial.losses.items():
             self._seen[step] += 1
@@ -167,7 +167,7 @@ class _Halving:
         self._rungs: dict[int, list[float]] = defaultdict(list)
         self._longest = -1
 
-    def prunes(self, trial: Course) -> bool:
+    def prunes(self, trial: TimeSeries) -> bool:
         value = trial.losses[trial.last]
         while True:
             if self._min_resource is None and self._longest >= 0:
@@ -184,7 +184,7 @@ class _Halving:
             if value > rivals[max(len(rivals) // self._eta - 1, 0)]:
                 return True
 
-    def completes(self, trial: Course) -> None:
+    def completes(self, trial: TimeSeries) -> None:
         self._longest = max(self._longest, trial.last)
 
 
@@ -197,14 +197,14 @@ class _Hyperband:
         self._budgets: list[int] = []
         self._longest = -1
 
-    def prunes(self, trial: Course) -> bool:
+    def prunes(self, trial: TimeSeries) -> bool:
         if not self._brackets and not self._set_up():
             return False
         if trial.bracket < 0:
             trial.bracket = self._bracket(trial.number)
         return self._brackets[trial.bracket].prunes(trial)
 
-    def completes(self, trial: Course) -> None:
+    def completes(self, trial: TimeSeries) -> None:
         self._longest = max(self._longest, trial.last)
 
     def _set_up(self) -> bool:
@@ -237,7 +237,7 @@ class _Patient:
         inner = params["wrapped_pruner"]
         self._inner = None if inner is None else make_rule(inner, study, sign)
 
-    def prunes(self, trial: Course) -> bool:
+    def prunes(self, trial: TimeSeries) -> bool:
         kept = self._patience + 1
         if len(trial.losses) <= kept:
             return False
@@ -250,7 +250,7 @@ class _Patient:
             return False
         return self._inner.prunes(trial) if self._inner else True
 
-    def completes(self, trial: Course) -> None:
+    def completes(self, trial: TimeSeries) -> None:
         if self._inner:
             self._inner.completes(trial)
 
@@ -261,7 +261,7 @@ class _Threshold:
     def __init__(self, params: Any, study: str, sign: float) -> None:
         self._p, self._sign = params, sign
 
-    def prunes(self, trial: Course) -> bool:
+    def prunes(self, trial: TimeSeries) -> bool:
         p = self._p
         if not _due(trial, p["n_warmup_steps"], p["interval_steps"]):
             return False
@@ -269,7 +269,7 @@ class _Threshold:
         low, high = p["lower"], p["upper"]
         return math.isnan(value) or (low is not None and value < low) or (high is not None and value > high)
 
-    def completes(self, trial: Course) -> None:
+    def completes(self, trial: TimeSeries) -> None:
         """Other trials do not count."""
 
 
@@ -279,10 +279,10 @@ class _Nop:
     def __init__(self, params: Any, study: str, sign: float) -> None:
         pass
 
-    def prunes(self, trial: Course) -> bool:
+    def prunes(self, trial: TimeSeries) -> bool:
         return False
 
-    def completes(self, trial: Course) -> None:
+    def completes(self, trial: TimeSeries) -> None:
         """Other trials do not count."""
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.concurrency import fifo_slots
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
@@ -97,27 +97,29 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
 
 
 def _record(run: Run, study: str, direction: str) -> Recorded:
-    lives = lifetimes(run.trials)
-    lives["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
-    chosen = (lives["study"] == study) & (lives["state"] != "WAITING")
-    lives = lives[chosen]
-    dated = bool(lives["start"].notna().all())
-    lives = lives.sort_values(["start", "trial"] if dated else "trial")  # without stamps the numbers are the order
+    intervals = trial_intervals(run.trials)
+    intervals["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
+    chosen = (intervals["study"] == study) & (intervals["state"] != "WAITING")
+    intervals = intervals[chosen]
+    dated = bool(intervals["start"].notna().all())
+    intervals = intervals.sort_values(
+        ["start", "trial"] if dated else "trial"
+    )  # without stamps the numbers are the order
     reports = run.reports[run.reports["study"] == study].drop_duplicates(["trial", "step"], keep="first")
-    reports = reports[reports["trial"].isin(lives["trial"])]
-    place = pd.Series(np.arange(len(lives)), lives["trial"].to_numpy())
+    reports = reports[reports["trial"].isin(intervals["trial"])]
+    place = pd.Series(np.arange(len(intervals)), intervals["trial"].to_numpy())
     timed = "time" in reports and bool(reports["time"].notna().all())
     at = place.reindex(reports["trial"]).to_numpy()
     stamp_s = microseconds(reports["time"]) / SECOND_US if timed else np.zeros(len(reports))
     order = np.lexsort((np.arange(len(reports)), stamp_s, at))
-    cuts = np.cumsum(np.bincount(at, minlength=len(lives)))[:-1]
+    cuts = np.cumsum(np.bincount(at, minlength=len(intervals)))[:-1]
     step = np.split(reports["step"].to_numpy(np.int64)[order], cuts)
     value = np.split(reports["value"].to_numpy(float)[order], cuts)
     n_reports = np.array([len(part) for part in step])
     first = 0 if reports["step"].min() <= 0 else 1
-    start_s, end_s = _seconds(lives["start"]), _seconds(lives["end"])
+    start_s, end_s = _seconds(intervals["start"]), _seconds(intervals["end"])
     startup_s = _startup_s(end_s - start_s, n_reports) if dated else 0.0
-    start_s, end_s = _filled(start_s, end_s, n_reports, startup_s) if dated else _in_turn(len(lives))
+    start_s, end_s = _filled(start_s, end_s, n_reports, startup_s) if dated else _in_turn(len(intervals))
     times = (
         np.split(stamp_s[order], cuts)
         if timed and dated
@@ -125,13 +127,13 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     )
     workers, gap_s = _pool(start_s, end_s)
     done = np.array([part.max() - first + 1 if len(part) else 0 for part in step])
-    final = lives["value"].to_numpy()
+    final = intervals["value"].to_numpy()
     last = np.array([part[-1] if len(part) else math.nan for part in value])
     return Recorded(
         study=study,
         direction=direction,
-        number=lives["trial"].to_numpy(),
-        state=lives["state"].tolist(),
+        number=intervals["trial"].to_numpy(),
+        state=intervals["state"].tolist(),
         value=np.where(np.isnan(final), last, final),
         steps=[part.tolist() for part in step],
         values=[part.tolist() for part in value],
@@ -139,7 +141,7 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
         start_s=start_s,
         end_s=end_s,
         done=done,
-        duration_s=lives["duration_s"].to_numpy(float),
+        duration_s=intervals["duration_s"].to_numpy(float),
         startup_s=startup_s,
         max_steps=max(int(done.max()), run.info.settings.max_steps or 0),
         counts_from=first,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.measures._time.timeline import Lives, Samples
+from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -44,11 +44,11 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
     Trials of which this cannot be said are left out. Measured on 2 to 8 GPUs with a trial on each at least: right
     for 97 % or more of those named at periods of up to 5 s, for 94 % at 10 s; beyond that nothing is said.
     """
-    lives = lifetimes(run.trials).iloc[rows]
-    lives = lives[lives["known"] & (lives["duration_s"] > 0)]
-    if lives.empty or "mem_used_mib" not in run.gpu or not run.gpu["mem_used_mib"].notna().any():
+    intervals = trial_intervals(run.trials).iloc[rows]
+    intervals = intervals[intervals["known"] & (intervals["duration_s"] > 0)]
+    if intervals.empty or "mem_used_mib" not in run.gpu or not run.gpu["mem_used_mib"].notna().any():
         return {}
-    start, end = microseconds(lives["start"]), microseconds(lives["end"])
+    start, end = microseconds(intervals["start"]), microseconds(intervals["end"])
     names, rises, falls = [], [], []
     for gpu, part in by_gpu(cells(run, "mem_used_mib")):
         time, used = microseconds(part["time"]), part["mem_used_mib"].to_numpy(float)
@@ -62,29 +62,29 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
     chosen = _winner(np.array(falls))
     rise = np.array(rises)[chosen, np.arange(len(chosen))]
     named = np.flatnonzero((chosen >= 0) & (rise >= MIN_STEP_MIB))
-    return {int(lives.index[i]): names[chosen[i]] for i in named}
+    return {int(intervals.index[i]): names[chosen[i]] for i in named}
 
 
-def freed_mib(memory: Samples, lives: Lives) -> np.ndarray:
+def freed_mib(memory: Samples, intervals: Intervals) -> np.ndarray:
     """What the memory of a GPU fell by at the end of each trial on it: what the trial held, as frameworks free at exit.
 
     NaN where it fell by less than a CUDA context, where another trial ended before a successor could allocate, where
     memory moved before or after the fall, as other trials were growing, and everywhere with samples more than 10 s
     apart (METHODS 6). Shape (n_trials,), MiB. On the simulated samples 89 to 100 % of those told are within 5 %.
     """
-    out = np.full(len(lives.end_us), np.nan)
+    out = np.full(len(intervals.end_us), np.nan)
     if len(memory.time_us) < 2 or not len(out):
         return out
     period = float(np.median(np.diff(memory.time_us)))
     if period > MAX_PERIOD_US:
         return out
-    order = np.argsort(lives.end_us, kind="stable")
-    apart = np.diff(lives.end_us[order]) > max(SETTLE_US, 2 * period)
+    order = np.argsort(intervals.end_us, kind="stable")
+    apart = np.diff(intervals.end_us[order]) > max(SETTLE_US, 2 * period)
     alone = np.append(True, apart) & np.append(apart, True)
-    own = order[alone & (lives.end_us[order] > memory.time_us[0]) & (lives.end_us[order] < memory.time_us[-1])]
+    own = order[alone & (intervals.end_us[order] > memory.time_us[0]) & (intervals.end_us[order] < memory.time_us[-1])]
     if not len(own):
         return out
-    end = lives.end_us[own]
+    end = intervals.end_us[own]
     time, used = memory.time_us, memory.value
     last, least = _before(time, used, end), _least_after(time, used, end)
     # A trial beside it that grows just then hides a part of the fall.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.timeline import Lives, Samples, Timeline
+from gpudiag.measures._time.timeline import Intervals, Samples, Timeline
 
 SHARE_ERROR_PCT = {1: 0.0, 2: 19.0, 3: 23.0, 4: 26.0}
 """Median error of one trial's share when a busy GPU is split evenly among 2, 3, 4 trials (METHODS 3). Cheap
@@ -14,7 +14,7 @@ ALONE_SHARE = 0.9
 COLUMNS = ("gpu_s", "busy_gpu_s", "device_s", "alone_s", "alone_seen_s", "alone_util_s", "energy_kwh", "crowd_s")
 
 
-def trial_shares(timeline: Timeline, lives: Lives, kwh: np.ndarray | None) -> pd.DataFrame:
+def trial_shares(timeline: Timeline, intervals: Intervals, kwh: np.ndarray | None) -> pd.DataFrame:
     """One row a life: seconds and kWh of one GPU that fall to it.
 
     Every piece of time is split evenly among the trials that run in it, so that the sum over trials is the
@@ -32,16 +32,16 @@ def trial_shares(timeline: Timeline, lives: Lives, kwh: np.ndarray | None) -> pd
         length * part, busy * part, length, length * alone, length * alone * seen, busy * alone,
         kwh * part if kwh is not None else np.full(len(n), np.nan), length * n,
     )  # fmt: skip
-    first = np.searchsorted(timeline.start_us, lives.start_us)
-    last = np.searchsorted(timeline.start_us, lives.end_us)
+    first = np.searchsorted(timeline.start_us, intervals.start_us)
+    last = np.searchsorted(timeline.start_us, intervals.end_us)
     sums = {name: _between(values, first, last) for name, values in zip(COLUMNS, columns, strict=True)}
     return pd.DataFrame(sums)
 
 
-def peak_while(samples: Samples, lives: Lives) -> np.ndarray:
+def peak_while(samples: Samples, intervals: Intervals) -> np.ndarray:
     """Greatest sample between each start and end; NaN where there is none."""
-    low = np.searchsorted(samples.time_us, lives.start_us)
-    high = np.searchsorted(samples.time_us, lives.end_us)
+    low = np.searchsorted(samples.time_us, intervals.start_us)
+    high = np.searchsorted(samples.time_us, intervals.end_us)
     padded = np.append(samples.value, -np.inf)
     most = np.maximum.reduceat(padded, np.column_stack([low, np.maximum(high, low)]).ravel())[::2]
     return np.where(high > low, most, np.nan)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.measures._time.bins import bin_cuts
 from gpudiag.measures._time.span import clipped, limits_us
-from gpudiag.measures._time.timeline import Lives, Samples, Timeline, Window, draw_timeline
+from gpudiag.measures._time.timeline import Intervals, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures._time.window import (
     TimedTrials,
     places_by_gpu,
@@ -39,10 +39,10 @@ class GpuTime:
     cuts_us: np.ndarray
     joined: bool
 
-    def lives(self, gpu: str) -> Lives:
+    def intervals(self, gpu: str) -> Intervals:
         """Starts and ends of the trials on one GPU."""
         places = self.places.get(gpu, np.zeros(0, np.int64))
-        return Lives(self.trials.start_us[places], self.trials.end_us[places])
+        return Intervals(self.trials.start_us[places], self.trials.end_us[places])
 
 
 @memoized
@@ -59,5 +59,5 @@ def gpu_time(run: Run) -> GpuTime:
     made = GpuTime(samples, trials, where, places, windows, {}, cuts, joined)
     for gpu in (places or samples) if windows else ():
         own = samples.get(gpu, Samples.none())
-        made.timelines[gpu] = draw_timeline(own, made.lives(gpu), windows, has_trials=joined, cuts_us=cuts)
+        made.timelines[gpu] = draw_timeline(own, made.intervals(gpu), windows, has_trials=joined, cuts_us=cuts)
     return made

@@ -37,7 +37,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Lives:
+class Intervals:
     """Starts and ends, in microseconds, of the trials that ran, or may have run, on one GPU."""
 
     start_us: np.ndarray
@@ -66,28 +66,28 @@ class Timeline:
 
 
 def draw_timeline(
-    samples: Samples, lives: Lives, windows: Sequence[Window], *, has_trials: bool, cuts_us: np.ndarray
+    samples: Samples, intervals: Intervals, windows: Sequence[Window], *, has_trials: bool, cuts_us: np.ndarray
 ) -> Timeline:
     """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy.
     """
-    start, end = _pieces(samples, lives, windows, cuts_us)
+    start, end = _pieces(samples, intervals, windows, cuts_us)
     at = np.searchsorted(samples.start_us, start, "right") - 1
     seen = (at >= 0) & (start < np.append(samples.end_us, LONG_AGO)[at])
     util = np.where(seen, np.append(samples.value, np.nan)[at], np.nan)
-    running = _rank(np.sort(lives.start_us), start) - _rank(np.sort(lives.end_us), start)
+    running = _rank(np.sort(intervals.start_us), start) - _rank(np.sort(intervals.end_us), start)
     cell = np.full(len(start), BUSY, np.int8)
     idle = util <= IDLE_PCT
     cell[util < BUSY_PCT] = BUSY_LOW
     cell[idle] = STALLED
     waiting = np.flatnonzero(idle & (running > 0))
-    cell[waiting[_all_ending(samples, lives, start[waiting])]] = TAIL
-    cell[waiting[_all_starting(samples, lives, start[waiting])]] = STARTUP
+    cell[waiting[_all_ending(samples, intervals, start[waiting])]] = TAIL
+    cell[waiting[_all_starting(samples, intervals, start[waiting])]] = STARTUP
     if has_trials:
         free = np.flatnonzero(running == 0)
-        own = _within_pause(samples, lives, start[free], at[free], util[free])
+        own = _within_pause(samples, intervals, start[free], at[free], util[free])
         cell[free] = np.where(own > IDLE_PCT, FOREIGN, NO_TRIAL)
     else:
         cell[idle] = NO_TRIAL
@@ -96,11 +96,11 @@ def draw_timeline(
 
 
 def _pieces(
-    samples: Samples, lives: Lives, windows: Sequence[Window], cuts_us: np.ndarray
+    samples: Samples, intervals: Intervals, windows: Sequence[Window], cuts_us: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends of the pieces between all cuts, within the windows."""
     borders = np.array(windows, np.int64).reshape(-1, 2)
-    marks = [samples.start_us, samples.end_us, lives.start_us, lives.end_us, cuts_us, borders.ravel()]
+    marks = [samples.start_us, samples.end_us, intervals.start_us, intervals.end_us, cuts_us, borders.ravel()]
     # A stable sort merges the sorted parts; np.unique would hash millions of stamps.
     cuts = np.sort(np.concatenate(marks), kind="stable")
     cuts = cuts[np.concatenate(([True], cuts[1:] > cuts[:-1]))]
@@ -116,23 +116,23 @@ def _rank(stamps: np.ndarray, when: np.ndarray) -> np.ndarray:
     return np.repeat(np.arange(len(stamps) + 1), np.diff(borders, prepend=0, append=len(when)))
 
 
-def _all_starting(samples: Samples, lives: Lives, when: np.ndarray) -> np.ndarray:
+def _all_starting(samples: Samples, intervals: Intervals, when: np.ndarray) -> np.ndarray:
     """True where every running trial is before its own first sustained activity.
 
     The first activity after a start is later for a later start, so the earliest of the running
     trials decides for all of them.
     """
-    order = np.argsort(lives.end_us, kind="stable")
-    earliest = np.append(np.minimum.accumulate(lives.start_us[order][::-1])[::-1], NEVER)
-    since = earliest[np.searchsorted(lives.end_us[order], when, "right")]
+    order = np.argsort(intervals.end_us, kind="stable")
+    earliest = np.append(np.minimum.accumulate(intervals.start_us[order][::-1])[::-1], NEVER)
+    since = earliest[np.searchsorted(intervals.end_us[order], when, "right")]
     return first_activity(samples, since) > when
 
 
-def _all_ending(samples: Samples, lives: Lives, when: np.ndarray) -> np.ndarray:
+def _all_ending(samples: Samples, intervals: Intervals, when: np.ndarray) -> np.ndarray:
     """True where every running trial is past its last activity; the one that ends last decides for all."""
-    order = np.argsort(lives.start_us, kind="stable")
-    latest = np.append(LONG_AGO, np.maximum.accumulate(lives.end_us[order]))
-    until = latest[np.searchsorted(lives.start_us[order], when, "right")]
+    order = np.argsort(intervals.start_us, kind="stable")
+    latest = np.append(LONG_AGO, np.maximum.accumulate(intervals.end_us[order]))
+    until = latest[np.searchsorted(intervals.start_us[order], when, "right")]
     stamps = np.append(LONG_AGO, samples.time_us[samples.value > IDLE_PCT])
     return stamps[np.searchsorted(stamps, until, "left") - 1] <= when
 
@@ -145,13 +145,15 @@ def first_activity(samples: Samples, since: np.ndarray) -> np.ndarray:
     return stamps[np.searchsorted(stamps[:-1], since, "left")]
 
 
-def _within_pause(samples: Samples, lives: Lives, when: np.ndarray, at: np.ndarray, util: np.ndarray) -> np.ndarray:
+def _within_pause(
+    samples: Samples, intervals: Intervals, when: np.ndarray, at: np.ndarray, util: np.ndarray
+) -> np.ndarray:
     """Utilization where no trial runs, from samples taken while none ran; NaN where there is none nearby.
 
     A sample stands for time on both sides of its stamp. Taken during a trial, it says nothing about
     the pause that begins or ends within its stretch: the neighbour on the other side of the border does.
     """
-    starts, ends = np.sort(lives.start_us), np.sort(lives.end_us)
+    starts, ends = np.sort(intervals.start_us), np.sort(intervals.end_us)
     until = np.append(starts, NEVER)[np.searchsorted(starts, when, "right")]
     since = np.append(LONG_AGO, ends)[np.searchsorted(ends, when, "right")]
     since = np.where(since == LONG_AGO, since, since + RESPONSE_US)

@@ -24,7 +24,7 @@ SIGNS = {
 }
 
 
-def lifetimes(trials: pd.DataFrame) -> pd.DataFrame:
+def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
     """study, trial, state, start, end, duration_s, known of every trial, in the order given.
 
     A start or an end that is missing is filled from the stated duration. ``known`` is True where start
@@ -62,14 +62,14 @@ def open_trials(run: Run) -> pd.DataFrame:
     ``orphan``: a RUNNING trial of which something other than the end of the record says that it is dead;
     ``reason`` says what.
     """
-    lives = lifetimes(run.trials)
-    is_open = lives["start"].notna() & lives["end"].isna() & (lives["state"] != "WAITING")
-    rows = lives[is_open]
+    intervals = trial_intervals(run.trials)
+    is_open = intervals["start"].notna() & intervals["end"].isna() & (intervals["state"] != "WAITING")
+    rows = intervals[is_open]
     start = microseconds(rows["start"])
     signs = {
-        "end": np.full(len(rows), _last_stamp(run, lives)),
-        "stale": _stale(lives, rows, start),
-        "reused": _next_on_worker(run.trials, lives)[is_open.to_numpy()],
+        "end": np.full(len(rows), _last_stamp(run, intervals)),
+        "stale": _stale(intervals, rows, start),
+        "reused": _next_on_worker(run.trials, intervals)[is_open.to_numpy()],
         "vanished": _vanished(run, rows),
         "idle": np.full(len(rows), _idle_since(run)),
     }
@@ -77,7 +77,7 @@ def open_trials(run: Run) -> pd.DataFrame:
     at = np.column_stack([np.where(stamps >= start, stamps, NEVER) for stamps in signs.values()])
     which = at.argmin(axis=1)
     horizon = at[np.arange(len(rows)), which]
-    out = rows.assign(name=trial_names(rows, several=lives["study"].nunique() > 1))[
+    out = rows.assign(name=trial_names(rows, several=intervals["study"].nunique() > 1))[
         ["study", "trial", "name", "state", "start"]
     ].reset_index(drop=True)
     out["last_evidence"] = utc(np.minimum(_last_report(run, rows), horizon))
@@ -87,9 +87,9 @@ def open_trials(run: Run) -> pd.DataFrame:
     return out
 
 
-def _last_stamp(run: Run, lives: pd.DataFrame) -> int:
+def _last_stamp(run: Run, intervals: pd.DataFrame) -> int:
     """The end of observation: the last stamp of trials, reports and, on the same clock, telemetry; else NEVER."""
-    known = [lives["start"], lives["end"]]
+    known = [intervals["start"], intervals["end"]]
     if "time" in run.reports:
         known.append(run.reports["time"])
     if run.info.clock.joined:
@@ -98,21 +98,21 @@ def _last_stamp(run: Run, lives: pd.DataFrame) -> int:
     return NEVER if pd.isna(last) else int(microseconds(pd.Series([last]))[0])
 
 
-def _stale(lives: pd.DataFrame, rows: pd.DataFrame, start: np.ndarray) -> np.ndarray:
+def _stale(intervals: pd.DataFrame, rows: pd.DataFrame, start: np.ndarray) -> np.ndarray:
     """When each open trial is too old, by the finished trials of its own study; NEVER where it has none."""
-    longest = lives[lives["known"]].groupby("study")["duration_s"].max()
+    longest = intervals[intervals["known"]].groupby("study")["duration_s"].max()
     own = rows["study"].map(longest).to_numpy(float)
     out = np.full(len(rows), NEVER)
     out[own > 0] = start[own > 0] + (STALE_FACTOR * own[own > 0] * SECOND_US).astype(np.int64)
     return out
 
 
-def _next_on_worker(trials: pd.DataFrame, lives: pd.DataFrame) -> np.ndarray:
+def _next_on_worker(trials: pd.DataFrame, intervals: pd.DataFrame) -> np.ndarray:
     """Start of the next trial on the same worker, for workers that run one trial at a time; else NEVER."""
-    out = np.full(len(lives), NEVER)
+    out = np.full(len(intervals), NEVER)
     if "worker" not in trials:
         return out
-    frame = lives.assign(worker=trials["worker"].to_numpy())
+    frame = intervals.assign(worker=trials["worker"].to_numpy())
     frame = frame[frame["worker"].notna() & frame["start"].notna()].sort_values(["worker", "start"], kind="stable")
     start = pd.Series(microseconds(frame["start"]), frame.index)
     end = pd.Series(0, frame.index)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.measures._time.timeline import Samples, Window
 from gpudiag.measures._time.timestamps import microseconds
-from gpudiag.measures._time.trial_intervals import lifetimes
+from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.attribution import AttributionProfile, known_gpus
 from gpudiag.measures.sampling import by_gpu, cells, gpu_order
@@ -32,10 +32,10 @@ class TimedTrials:
 @memoized
 def timed_trials(run: Run) -> TimedTrials:
     """Trials with a start and an end; open ones end at their horizon (see ``open_trials``)."""
-    lives = lifetimes(run.trials)
-    closed = lives.loc[lives["known"], ["study", "trial", "state", "start", "end"]].assign(open=False)
+    intervals = trial_intervals(run.trials)
+    closed = intervals.loc[intervals["known"], ["study", "trial", "state", "start", "end"]].assign(open=False)
     opens = find_open_trials(run)
-    index = lives.index[lives["start"].notna() & lives["end"].isna() & (lives["state"] != "WAITING")]
+    index = intervals.index[intervals["start"].notna() & intervals["end"].isna() & (intervals["state"] != "WAITING")]
     ended = opens.rename(columns={"horizon": "end"}).set_axis(index)
     ended["state"] = ended["state"].where(~ended["orphan"].astype(bool), ORPHAN)
     rows = pd.concat([closed, ended[["study", "trial", "state", "start", "end"]].assign(open=True)]).sort_index()

@@ -8,7 +8,7 @@ import pandas as pd
 from gpudiag.facts import Column, column
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.timestamps import microseconds
-from gpudiag.measures._time.trial_intervals import lifetimes, open_trials
+from gpudiag.measures._time.trial_intervals import open_trials, trial_intervals
 from gpudiag.measures.base import TrialRow
 from gpudiag.run import Run
 
@@ -39,8 +39,8 @@ def find_open_trials(run: Run) -> pd.DataFrame:
     configured = run.info.settings.parallel
     if configured is None or opens.empty:
         return opens
-    lives = lifetimes(run.trials)
-    closed = lives[lives["known"]]
+    intervals = trial_intervals(run.trials)
+    closed = intervals[intervals["known"]]
     start, end = microseconds(closed["start"]), microseconds(closed["end"])
     open_start, open_end = microseconds(opens["start"]), microseconds(opens["horizon"])
     times = np.unique(np.concatenate([start, end, open_start, open_end]))

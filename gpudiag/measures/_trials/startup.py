@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
-from gpudiag.measures._time.timeline import Lives, Samples, first_activity
+from gpudiag.measures._time.timeline import Intervals, Samples, first_activity
 from gpudiag.measures._time.timestamps import LONG_AGO, NEVER, SECOND_US
 
 LOADED_MIB = 700.0
@@ -27,58 +27,58 @@ class Startups:
     method: np.ndarray
 
 
-def solo_startups(samples: Samples, lives: Lives) -> np.ndarray:
+def solo_startups(samples: Samples, intervals: Intervals) -> np.ndarray:
     """Start to first sustained activity, for trials that had the GPU to themselves until then; else NaN.
 
     Half a period is subtracted: on average the activity began that long before the sample that shows
     it (METHODS 3). Where other trials run, activity is theirs and nothing can be said.
     """
     if len(samples.time_us) < 2:
-        return np.full(len(lives.start_us), np.nan)
-    first = first_activity(samples, lives.start_us)
-    starts = np.sort(lives.start_us)
-    following = np.append(starts, NEVER)[np.searchsorted(starts, lives.start_us, "right")]
-    same = np.searchsorted(starts, lives.start_us, "right") - np.searchsorted(starts, lives.start_us, "left")
-    alone = (count_at(lives.start_us, lives.start_us, lives.end_us) == 1) & (same == 1)
-    shown = alone & (first < lives.end_us) & (first < following)
+        return np.full(len(intervals.start_us), np.nan)
+    first = first_activity(samples, intervals.start_us)
+    starts = np.sort(intervals.start_us)
+    following = np.append(starts, NEVER)[np.searchsorted(starts, intervals.start_us, "right")]
+    same = np.searchsorted(starts, intervals.start_us, "right") - np.searchsorted(starts, intervals.start_us, "left")
+    alone = (count_at(intervals.start_us, intervals.start_us, intervals.end_us) == 1) & (same == 1)
+    shown = alone & (first < intervals.end_us) & (first < following)
     half = float(np.median(np.diff(samples.time_us))) / 2
-    took = np.where(shown, first, lives.start_us) - lives.start_us - half
+    took = np.where(shown, first, intervals.start_us) - intervals.start_us - half
     return np.where(shown, np.maximum(took, 0) / SECOND_US, np.nan)
 
 
-def ramp_startups(memory: Samples, lives: Lives) -> np.ndarray:
+def ramp_startups(memory: Samples, intervals: Intervals) -> np.ndarray:
     """Start to a memory of 700 MiB more, for trials that no other trial's start or end may disturb.
 
     The device's memory rises by the CUDA context early in the start-up, then by model and batch when training
     begins. The rise must reach 1000 MiB. No other trial may have started in the 60 s before, or start or end until
     20 s after the rise passed 700 MiB, or it could be that trial's. NaN elsewhere.
     """
-    out = np.full(len(lives.start_us), np.nan)
+    out = np.full(len(intervals.start_us), np.nan)
     if len(memory.time_us) < 2:
         return out
-    marks = np.sort(np.concatenate([lives.start_us, lives.end_us]))
-    following = np.append(marks, NEVER)[np.searchsorted(marks, lives.start_us, "right")]
-    until = np.minimum(np.minimum(following, lives.end_us), lives.start_us + LONGEST_US)
-    low = np.searchsorted(memory.time_us, lives.start_us)
+    marks = np.sort(np.concatenate([intervals.start_us, intervals.end_us]))
+    following = np.append(marks, NEVER)[np.searchsorted(marks, intervals.start_us, "right")]
+    until = np.minimum(np.minimum(following, intervals.end_us), intervals.start_us + LONGEST_US)
+    low = np.searchsorted(memory.time_us, intervals.start_us)
     high = np.searchsorted(memory.time_us, until)
     half = float(np.median(np.diff(memory.time_us))) / 2
-    starts = np.sort(lives.start_us)
-    earlier = np.append(LONG_AGO, starts)[np.searchsorted(starts, lives.start_us)]
-    settled = lives.start_us - np.maximum(earlier, lives.start_us - SETTLED_US) >= SETTLED_US
-    candidates = np.flatnonzero(settled & (high - low >= 2) & (until - lives.start_us > QUIET_US))
+    starts = np.sort(intervals.start_us)
+    earlier = np.append(LONG_AGO, starts)[np.searchsorted(starts, intervals.start_us)]
+    settled = intervals.start_us - np.maximum(earlier, intervals.start_us - SETTLED_US) >= SETTLED_US
+    candidates = np.flatnonzero(settled & (high - low >= 2) & (until - intervals.start_us > QUIET_US))
     for i in candidates[:: max(1, -(-len(candidates) // MAX_RAMPS))].tolist():
         used = memory.value[low[i] : high[i]]
         rise = used - np.minimum.accumulate(used)
         loaded = int(np.argmax(rise >= LOADED_MIB))
         passed = int(memory.time_us[low[i] + loaded])
         if rise.max() >= MIN_RISE_MIB and passed + QUIET_US <= until[i]:
-            out[i] = max(passed - lives.start_us[i] - half, 0) / SECOND_US
+            out[i] = max(passed - intervals.start_us[i] - half, 0) / SECOND_US
     return out
 
 
-def startups(samples: Samples, memory: Samples, lives: Lives) -> Startups:
+def startups(samples: Samples, memory: Samples, intervals: Intervals) -> Startups:
     """By activity where a trial was alone, else by memory where that is clear."""
-    solo, ramp = solo_startups(samples, lives), ramp_startups(memory, lives)
+    solo, ramp = solo_startups(samples, intervals), ramp_startups(memory, intervals)
     seconds = np.where(np.isnan(solo), ramp, solo)
     method = np.where(~np.isnan(solo), "solo", np.where(~np.isnan(ramp), "memory", ""))
     return Startups(seconds, method.astype(object))

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gpudiag.readers._delimited.express import Express
+from gpudiag.readers._delimited.fast_rows import FastRows
 from gpudiag.readers._delimited.grid import Layout, Parsed, lost
 from gpudiag.readers._fields.nvidia_fields import is_missing
-from gpudiag.readers._shape.identity import Face
+from gpudiag.readers._shape.identity import GpuIdentity
 
 UNKNOWN = -1
 _MASKED = "00000000-0000-0000-0000-000000000000"
@@ -26,7 +26,7 @@ _FACE = ("index", "uuid", "bus_id", "name", "driver")
 class Piece:
     """Good rows of one block.
 
-    ``columns``: arrays of equal length; ``lines``: 1-based line numbers; ``code``: position in ``faces`` or -1,
+    ``columns``: arrays of equal length; ``lines``: 1-based line numbers; ``code``: position in ``identities`` or -1,
     None if no row says anything of its GPU; ``lost``: numbers of the lines that say the driver lost the GPU;
     ``marks``: line, time and text of rows that hold an event in place of a sample.
     """
@@ -34,7 +34,7 @@ class Piece:
     columns: dict[str, np.ndarray]
     lines: np.ndarray
     code: np.ndarray | None
-    faces: tuple[Face, ...]
+    identities: tuple[GpuIdentity, ...]
     lost: np.ndarray
     marks: tuple[tuple[int, Any, str], ...] = ()
 
@@ -57,28 +57,28 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> Piece:
         columns["throttle_reasons"] = good.rows["throttle_reasons"].cast(pl.Float64).to_numpy()
     elif flags:
         columns["throttle_reasons"] = _mask(good.rows, [(field.target, field.bit) for field in flags])
-    code, faces = _who(good.rows)
-    return Piece(columns, lines, code, faces, lines[_lost(good, layout)], marks)
+    code, identities = _who(good.rows)
+    return Piece(columns, lines, code, identities, lines[_lost(good, layout)], marks)
 
 
-def piece_of_express(express: Express, layout: Layout, lines: np.ndarray) -> Piece | None:
+def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> Piece | None:
     """The rows that went the short way; None if uuids or bus ids do not stay with their index."""
-    columns = dict(express.columns)
+    columns = dict(rows.columns)
     index = columns.pop("index", None)
     texts = {field.target: place for place, field in layout.used if field.target in _FACE and field.kind == "text"}
     if "index" not in layout.targets:
-        names = [express.text(texts["name"], row) for row in range(min(64, len(lines)))] if "name" in texts else []
-        return Piece(columns, lines, None, tuple(Face(name=name) for name in names), lines[:0])
+        names = [rows.text(texts["name"], row) for row in range(min(64, len(lines)))] if "name" in texts else []
+        return Piece(columns, lines, None, tuple(GpuIdentity(name=name) for name in names), lines[:0])
     if index is None:
         return None
     code, first = _index_codes(index)
-    if not all(express.stays(texts[target], first, code) for target in {"uuid", "bus_id"} & set(texts)):
+    if not all(rows.stays(texts[target], first, code) for target in {"uuid", "bus_id"} & set(texts)):
         return None
-    faces = []
+    identities = []
     for at in first.tolist():
-        told = {target: text for target, place in texts.items() if not is_missing(text := express.text(place, at))}
-        faces.append(_unmasked(Face(index=str(index[at]), **told)))
-    return Piece(columns, lines, code, tuple(faces), lines[:0])
+        told = {target: text for target, place in texts.items() if not is_missing(text := rows.text(place, at))}
+        identities.append(_unmasked(GpuIdentity(index=str(index[at]), **told)))
+    return Piece(columns, lines, code, tuple(identities), lines[:0])
 
 
 def join(pieces: Sequence[Piece]) -> Piece:
@@ -86,16 +86,16 @@ def join(pieces: Sequence[Piece]) -> Piece:
 
     Columns that a piece lacks are unknown there. A few rows go into many at the cost of a copy.
     """
-    whole = _sorted(pieces[0], pieces[0].faces)
+    whole = _sorted(pieces[0], pieces[0].identities)
     for piece in pieces[1:]:
         whole = _two(whole, piece)
     return whole
 
 
 def _two(whole: Piece, more: Piece) -> Piece:
-    faces = tuple(dict.fromkeys((*whole.faces, *more.faces)))
+    identities = tuple(dict.fromkeys((*whole.identities, *more.identities)))
     known = whole.code is not None or more.code is not None
-    whole, more = _sorted(whole, faces), _sorted(more, faces)
+    whole, more = _sorted(whole, identities), _sorted(more, identities)
     spots = np.searchsorted(_place(whole), _place(more)) + np.arange(len(more))
     stays = np.ones(len(whole) + len(more), dtype=bool)
     stays[spots] = False
@@ -110,18 +110,18 @@ def _two(whole: Piece, more: Piece) -> Piece:
         {name: mixed(column_of(whole, name), column_of(more, name)) for name in names},
         mixed(whole.lines, more.lines),
         mixed(_codes(whole), _codes(more)) if known else None,
-        faces,
+        identities,
         np.concatenate([whole.lost, more.lost]),
         whole.marks + more.marks,
     )
 
 
-def _sorted(piece: Piece, faces: tuple[Face, ...]) -> Piece:
-    """The rows with codes that point into ``faces``, by GPU and line."""
+def _sorted(piece: Piece, identities: tuple[GpuIdentity, ...]) -> Piece:
+    """The rows with codes that point into ``identities``, by GPU and line."""
     code = piece.code
-    if code is not None and faces != piece.faces[: len(faces)]:
-        code = np.array([*map(faces.index, piece.faces), UNKNOWN], dtype=np.int16)[code]
-    out = Piece(piece.columns, piece.lines, code, faces, piece.lost, piece.marks)
+    if code is not None and identities != piece.identities[: len(identities)]:
+        code = np.array([*map(identities.index, piece.identities), UNKNOWN], dtype=np.int16)[code]
+    out = Piece(piece.columns, piece.lines, code, identities, piece.lost, piece.marks)
     place = _place(out)
     if (place[1:] >= place[:-1]).all():
         return out
@@ -147,7 +147,7 @@ def between(piece: Piece, first_line: int, last_line: int) -> Piece:
         {name: values[rows] for name, values in piece.columns.items()},
         piece.lines[rows],
         None if piece.code is None else piece.code[rows],
-        piece.faces,
+        piece.identities,
         lost,
         tuple(mark for mark in piece.marks if first_line <= mark[0] <= last_line),
     )
@@ -159,7 +159,7 @@ def by_gpu(piece: Piece) -> Piece:
     if code is None or (code[1:] >= code[:-1]).all():
         return piece
     # Radix sort needs few bits.
-    order = np.argsort(code.astype(np.int8 if len(piece.faces) < 127 else np.int16), kind="stable")
+    order = np.argsort(code.astype(np.int8 if len(piece.identities) < 127 else np.int16), kind="stable")
     piece.columns = {name: _apart(values, order) for name, values in piece.columns.items()}
     piece.lines, piece.code = piece.lines[order], code[order]
     return piece
@@ -205,7 +205,7 @@ def _mask(rows: pl.DataFrame, flags: Sequence[tuple[str, int]]) -> np.ndarray:
     return rows.select(pl.when(known).then(bits)).to_series().to_numpy()
 
 
-def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[Face, ...]]:
+def _who(rows: pl.DataFrame) -> tuple[np.ndarray | None, tuple[GpuIdentity, ...]]:
     """Which of the GPUs met each row speaks of: by uuid, else bus id, else index."""
     texts = [name for name in ("uuid", "bus_id") if name in rows.columns]
     if texts:
@@ -239,22 +239,22 @@ def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, n
     return code.to_numpy(), first
 
 
-def _face(rows: pl.DataFrame, at: int) -> Face:
+def _face(rows: pl.DataFrame, at: int) -> GpuIdentity:
     cells = {name: rows[name][at] for name in _FACE if name in rows.columns}
     index = cells.pop("index", None)
     texts = {name: text or "" for name, text in cells.items()}
-    return _unmasked(Face(index="" if index is None else f"{index:g}", **texts))
+    return _unmasked(GpuIdentity(index="" if index is None else f"{index:g}", **texts))
 
 
-def _unmasked(face: Face) -> Face:
-    return replace(face, uuid="") if face.uuid.endswith(_MASKED) else face
+def _unmasked(identity: GpuIdentity) -> GpuIdentity:
+    return replace(identity, uuid="") if identity.uuid.endswith(_MASKED) else identity
 
 
-def _nameless(rows: pl.DataFrame) -> tuple[Face, ...]:
+def _nameless(rows: pl.DataFrame) -> tuple[GpuIdentity, ...]:
     """What is known of the GPUs of a file that tells them by nothing: the names of the first rows, in order."""
     if "name" not in rows.columns or not len(rows):
         return ()
-    return tuple(Face(name=name or "") for name in rows["name"].head(64).to_list())
+    return tuple(GpuIdentity(name=name or "") for name in rows["name"].head(64).to_list())
 
 
 def _lost(good: Parsed, layout: Layout) -> np.ndarray:

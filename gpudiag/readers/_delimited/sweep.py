@@ -17,9 +17,9 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from gpudiag.readers._delimited import express
+from gpudiag.readers._delimited import fast_rows
 from gpudiag.readers._delimited.grid import Layout, parse, split_lines
-from gpudiag.readers._delimited.pieces import Piece, between, by_gpu, join, piece_of, piece_of_express
+from gpudiag.readers._delimited.pieces import Piece, between, by_gpu, join, piece_of, piece_of_fast_rows
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Block
 from gpudiag.readers._shape.moments import Moment, read_moment
@@ -278,9 +278,9 @@ def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:
 
 def _rows(data: bytes, layout: Layout, first_line: int) -> tuple[Piece, np.ndarray, pl.Series | None]:
     """The good rows, the places of other lines, and the lines if they had to be split: the short way if it goes."""
-    short = express.read(data, layout) if express.takes(layout) else None
+    short = fast_rows.read(data, layout) if fast_rows.takes(layout) else None
     if short is not None:
-        piece = piece_of_express(short, layout, (short.rows + first_line).astype(np.int32))
+        piece = piece_of_fast_rows(short, layout, (short.rows + first_line).astype(np.int32))
         if piece is not None:
             return piece, short.bad, None
     lines = split_lines(data)

@@ -25,7 +25,7 @@ from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import Known, finish, nothing_usable
-from gpudiag.readers._shape.identity import Face, resolve
+from gpudiag.readers._shape.identity import GpuIdentity, resolve
 from gpudiag.readers._shape.implied_events import told_events
 from gpudiag.readers._shape.ticks import (
     MIDNIGHT_NOTE,
@@ -99,11 +99,11 @@ def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
 
 def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str], source: Source, reader: str) -> _Rows:
     """Rows that say which GPU they speak of."""
-    faces = list(dict.fromkeys(face for piece in pieces for face in piece.faces))
-    ids, made_up = resolve(faces)
+    identities = list(dict.fromkeys(identity for piece in pieces for identity in piece.identities))
+    ids, made_up = resolve(identities)
     notes += made_up
     labels = list(dict.fromkeys(ids))
-    number = {face: labels.index(label) for face, label in zip(faces, ids, strict=True)}
+    number = {identity: labels.index(label) for identity, label in zip(identities, ids, strict=True)}
     cuts: list[list[slice]] = [[] for _ in pieces]
     nameless: list[np.ndarray] = []
     for piece, own in zip(pieces, cuts, strict=True):
@@ -119,16 +119,16 @@ def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str], source: Sour
     order = [(piece, own[gpu]) for gpu in range(len(labels)) for piece, own in zip(pieces, cuts, strict=True)]
     sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
     code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
-    return _Rows(_columns(order), _lines(order), code, labels, _described(labels, faces, ids))
+    return _Rows(_columns(order), _lines(order), code, labels, _described(labels, identities, ids))
 
 
-def _recode(piece: Piece, number: dict[Face, int]) -> np.ndarray:
+def _recode(piece: Piece, number: dict[GpuIdentity, int]) -> np.ndarray:
     """The number of the GPU of each row, after the piece has been sorted by it."""
     if piece.code is None:
         return np.full(len(piece), UNKNOWN, dtype=np.int16)
-    table = np.array([*(number[face] for face in piece.faces), UNKNOWN], dtype=np.int16)
+    table = np.array([*(number[identity] for identity in piece.identities), UNKNOWN], dtype=np.int16)
     piece.code = table[piece.code]
-    if len(set(table)) <= len(piece.faces):  # two faces turned out to be one GPU: its rows back into their order
+    if len(set(table)) <= len(piece.identities):  # two faces turned out to be one GPU: its rows back into their order
         order = np.argsort(piece.lines, kind="stable")
         piece.columns = {name: values[order] for name, values in piece.columns.items()}
         piece.lines, piece.code = piece.lines[order], piece.code[order]
@@ -159,18 +159,18 @@ def _columns(order: Sequence[tuple[Piece, slice]]) -> dict[str, np.ndarray]:
         return dict(zip(names, pool.map(whole, names), strict=True))
 
 
-def _described(labels: Sequence[str], faces: Sequence[Face], ids: Sequence[str]) -> list[Known]:
+def _described(labels: Sequence[str], identities: Sequence[GpuIdentity], ids: Sequence[str]) -> list[Known]:
     """Rows of table ``gpus``: for each id the last thing known of each kind."""
     told: dict[str, Known] = {label: {"gpu": label} for label in labels}
-    for face, label in zip(faces, ids, strict=True):
-        kinds = {"uuid": face.uuid, "bus_id": face.bus_id, "name": face.name, "driver": face.driver}
+    for identity, label in zip(identities, ids, strict=True):
+        kinds = {"uuid": identity.uuid, "bus_id": identity.bus_id, "name": identity.name, "driver": identity.driver}
         told[label] = {**told[label], **{kind: text for kind, text in kinds.items() if text}}
     return list(told.values())
 
 
 def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
     """Rows that do not say which GPU they speak of: their order does, if GPUs take turns."""
-    names = [face.name for face in pieces[0].faces]
+    names = [identity.name for identity in pieces[0].identities]
     whole = [(piece, slice(None)) for piece in pieces]
     lines, columns = _lines(whole), _columns(whole)
     if "time" in columns:

@@ -11,7 +11,7 @@ _VENDORS = frozenset(["nvidia", "geforce", "tesla", "quadro", "amd", "radeon", "
 
 
 @dataclass(frozen=True)
-class Face:
+class GpuIdentity:
     """What rows say of the GPU they speak of; an empty text is unknown."""
 
     index: str = ""
@@ -25,34 +25,36 @@ def _never(_one: int, _other: int) -> str:
     return ""
 
 
-def resolve(faces: Sequence[Face], apart: Callable[[int, int], str] = _never) -> tuple[list[str], list[str]]:
-    """The id of the GPU behind each face, and a note for each id that had to be made up.
+def resolve(
+    identities: Sequence[GpuIdentity], apart: Callable[[int, int], str] = _never
+) -> tuple[list[str], list[str]]:
+    """The id of the GPU behind each identity, and a note for each id that had to be made up.
 
-    Faces are one GPU if their uuids are equal, or their bus ids, or their indices where nothing above
+    They are one GPU if their uuids are equal, or their bus ids, or their indices where nothing above
     contradicts. A second GPU at an index already taken gets a letter: 0, 0b, 0c.
 
     Args:
-        faces: what each log says of each of its GPUs.
-        apart: why two faces (by position) of one index are different GPUs all the same; empty if nothing says so.
+        identities: what each log says of each of its GPUs.
+        apart: why two of them (by position) of one index are different GPUs all the same; empty if nothing says so.
     """
     gpus: list[dict[str, set[str]]] = []
-    owner: list[int] = [-1] * len(faces)
+    owner: list[int] = [-1] * len(identities)
     why: dict[int, str] = {}
-    # Faces that say more come first, so that a bare index joins the GPU that has it.
-    for at in sorted(range(len(faces)), key=lambda k: (not faces[k].uuid, not faces[k].bus_id, k)):
-        reasons = _reasons(at, faces, owner, apart)
-        owner[at] = _owner(faces[at], gpus, reasons)
+    # Those that say more come first, so that a bare index joins the GPU that has it.
+    for at in sorted(range(len(identities)), key=lambda k: (not identities[k].uuid, not identities[k].bus_id, k)):
+        reasons = _reasons(at, identities, owner, apart)
+        owner[at] = _owner(identities[at], gpus, reasons)
         if reasons:
             why.setdefault(owner[at], next(iter(reasons.values())))
         known = gpus[owner[at]]
-        for kind, value in _keys(faces[at]):
+        for kind, value in _keys(identities[at]):
             known[kind].add(value)
-    labels, notes = _labels(faces, owner, len(gpus), why)
+    labels, notes = _labels(identities, owner, len(gpus), why)
     return [labels[gpu] for gpu in owner], notes
 
 
-def _keys(face: Face) -> list[tuple[str, str]]:
-    keys = (("uuid", face.uuid.lower()), ("bus_id", short_bus_id(face.bus_id)), ("index", face.index))
+def _keys(identity: GpuIdentity) -> list[tuple[str, str]]:
+    keys = (("uuid", identity.uuid.lower()), ("bus_id", short_bus_id(identity.bus_id)), ("index", identity.index))
     return [(kind, value) for kind, value in keys if value]
 
 
@@ -76,19 +78,21 @@ def _model(name: str) -> frozenset[str]:
     return frozenset(words[:-1] if text.endswith("..") else words) - _VENDORS
 
 
-def _reasons(at: int, faces: Sequence[Face], owner: Sequence[int], apart: Callable[[int, int], str]) -> dict[int, str]:
-    """For each GPU met so far that cannot be this face's by its index alone, why."""
+def _reasons(
+    at: int, identities: Sequence[GpuIdentity], owner: Sequence[int], apart: Callable[[int, int], str]
+) -> dict[int, str]:
+    """For each GPU met so far that cannot be this identity's by its index alone, why."""
     found: dict[int, str] = {}
     for other, gpu in enumerate(owner):
-        if gpu >= 0 and gpu not in found and faces[other].index == faces[at].index != "":
+        if gpu >= 0 and gpu not in found and identities[other].index == identities[at].index != "":
             reason = apart(other, at)
             if reason:
                 found[gpu] = reason
     return found
 
 
-def _owner(face: Face, gpus: list[dict[str, set[str]]], apart: Container[int]) -> int:
-    keys = _keys(face)
+def _owner(identity: GpuIdentity, gpus: list[dict[str, set[str]]], apart: Container[int]) -> int:
+    keys = _keys(identity)
     for rank, (kind, value) in enumerate(keys):
         for at, gpu in enumerate(gpus):
             if kind == "index" and at in apart:
@@ -102,12 +106,12 @@ def _owner(face: Face, gpus: list[dict[str, set[str]]], apart: Container[int]) -
 
 
 def _labels(
-    faces: Sequence[Face], owner: Sequence[int], count: int, why: Mapping[int, str]
+    identities: Sequence[GpuIdentity], owner: Sequence[int], count: int, why: Mapping[int, str]
 ) -> tuple[list[str], list[str]]:
     """An id for each GPU: the index it is first seen with, else the lowest free number."""
     wanted = [""] * count
-    for face, gpu in zip(faces, owner, strict=True):
-        wanted[gpu] = wanted[gpu] or face.index
+    for identity, gpu in zip(identities, owner, strict=True):
+        wanted[gpu] = wanted[gpu] or identity.index
     order = list(dict.fromkeys(owner))
     taken: set[str] = set()
     labels = [""] * count

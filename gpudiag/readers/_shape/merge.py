@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._shape.finish import describe
-from gpudiag.readers._shape.identity import Face, resolve, same_model
+from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model
 from gpudiag.readers._shape.tidy import DUPLICATE, tidy
 from gpudiag.readers.base import Telemetry
 from gpudiag.schema import TABLES
@@ -59,44 +59,44 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
 
 def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], list[str]]:
     """For each part, the name over all parts of each of its GPUs."""
-    faces = [[_face(row) for row in part.gpus.to_dict("records")] for part in parts]
-    owned = [(part, face) for part, own in zip(parts, faces, strict=True) for face in own]
+    identities = [[_face(row) for row in part.gpus.to_dict("records")] for part in parts]
+    owned = [(part, identity) for part, own in zip(parts, identities, strict=True) for identity in own]
 
     def apart(one: int, other: int) -> str:
-        (first, face), (second, another) = owned[one], owned[other]
-        return "" if first is second else _difference(first, face, second, another)
+        (first, identity), (second, another) = owned[one], owned[other]
+        return "" if first is second else _difference(first, identity, second, another)
 
-    ids, notes = resolve([face for _, face in owned], apart)
+    ids, notes = resolve([identity for _, identity in owned], apart)
     left = iter(ids)
-    return [{face.index: next(left) for face in own} for own in faces], notes
+    return [{identity.index: next(left) for identity in own} for own in identities], notes
 
 
-def _face(row: Mapping[str, object]) -> Face:
+def _face(row: Mapping[str, object]) -> GpuIdentity:
     known = {key: str(row[key]) for key in ("uuid", "bus_id", "name") if pd.notna(row.get(key))}
-    return Face(index=str(row["gpu"]), **known)
+    return GpuIdentity(index=str(row["gpu"]), **known)
 
 
-def _difference(first: Telemetry, face: Face, second: Telemetry, another: Face) -> str:
+def _difference(first: Telemetry, identity: GpuIdentity, second: Telemetry, another: GpuIdentity) -> str:
     """Why two logs' GPUs of one index are two; empty if nothing says so."""
-    if not same_model(face.name, another.name):
-        return f"{face.name} and {another.name}"
-    sizes = sorted((_size_mib(first, face), _size_mib(second, another)))
+    if not same_model(identity.name, another.name):
+        return f"{identity.name} and {another.name}"
+    sizes = sorted((_size_mib(first, identity), _size_mib(second, another)))
     if sizes[1] > _OTHER_SIZE * sizes[0] > 0:
         return f"of {sizes[0]:.0f} and {sizes[1]:.0f} MiB"
-    shared, differ = _conflicts(_samples(first, face), _samples(second, another))
+    shared, differ = _conflicts(_samples(first, identity), _samples(second, another))
     if differ >= _LEAST_CONFLICTS and differ > _CONFLICT_SHARE * shared:
         return f"two logs differ in {differ} of the {shared} samples that both took at the same instant"
     return ""
 
 
-def _size_mib(part: Telemetry, face: Face) -> float:
+def _size_mib(part: Telemetry, identity: GpuIdentity) -> float:
     if "mem_total_mib" not in part.gpus:
         return float("nan")
-    return float(part.gpus.loc[part.gpus["gpu"] == face.index, "mem_total_mib"].iloc[0])
+    return float(part.gpus.loc[part.gpus["gpu"] == identity.index, "mem_total_mib"].iloc[0])
 
 
-def _samples(part: Telemetry, face: Face) -> pd.DataFrame:
-    return part.gpu[part.gpu["gpu"] == face.index]
+def _samples(part: Telemetry, identity: GpuIdentity) -> pd.DataFrame:
+    return part.gpu[part.gpu["gpu"] == identity.index]
 
 
 def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:

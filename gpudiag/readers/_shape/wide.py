@@ -9,7 +9,7 @@ import numpy as np
 
 from gpudiag.readers._delimited.grid import Field, Layout
 from gpudiag.readers._delimited.pieces import Piece
-from gpudiag.readers._shape.identity import Face
+from gpudiag.readers._shape.identity import GpuIdentity
 
 _MOST_W = 1500.0
 _LEAST_SURE_W = 100.0
@@ -31,8 +31,8 @@ def long(piece: Piece) -> Piece:
     for metric in metrics:
         columns[metric] = np.concatenate([piece.columns.get(f"{metric}@{device}", blank) for device in devices])
     code = np.repeat(np.arange(len(devices), dtype=np.int16), size)
-    faces = tuple(Face(index=device) for device in devices)
-    return replace(piece, columns=columns, lines=np.tile(piece.lines, len(devices)), code=code, faces=faces)
+    identities = tuple(GpuIdentity(index=device) for device in devices)
+    return replace(piece, columns=columns, lines=np.tile(piece.lines, len(devices)), code=code, identities=identities)
 
 
 def metric_of_numbers(columns: Sequence[Sequence[str]]) -> str:

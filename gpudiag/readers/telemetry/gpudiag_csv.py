@@ -16,7 +16,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, NUMBERS, TEXTS, VERSION
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
-from gpudiag.readers._shape.identity import Face, resolve
+from gpudiag.readers._shape.identity import GpuIdentity, resolve
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "gpudiag-record"
@@ -207,10 +207,10 @@ def unstepped(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _common_names(found: Sequence[Session]) -> tuple[list[dict[str, str]], list[str]]:
     """For each session, the name over all sessions of each of its GPUs."""
-    faces = [[_face(gpu) for gpu in session.gpus] for session in found]
-    ids, notes = resolve([face for own in faces for face in own])
+    identities = [[_face(gpu) for gpu in session.gpus] for session in found]
+    ids, notes = resolve([identity for own in identities for identity in own])
     left = iter(ids)
-    return [{face.index: next(left) for face in own} for own in faces], notes
+    return [{identity.index: next(left) for identity in own} for own in identities], notes
 
 
 def _commands(found: Sequence[Session]) -> list[str]:
@@ -218,8 +218,8 @@ def _commands(found: Sequence[Session]) -> list[str]:
     return [text if len(text) <= 200 else text[:197] + "..." for text in dict.fromkeys(texts) if text]
 
 
-def _face(gpu: dict[str, Any]) -> Face:
-    return Face(gpu["gpu"], *(str(gpu.get(key) or "") for key in ("uuid", "bus_id", "name")))
+def _face(gpu: dict[str, Any]) -> GpuIdentity:
+    return GpuIdentity(gpu["gpu"], *(str(gpu.get(key) or "") for key in ("uuid", "bus_id", "name")))
 
 
 def _renamed(frame: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:

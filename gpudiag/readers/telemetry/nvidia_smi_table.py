@@ -14,7 +14,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape import smi_table, ticks
 from gpudiag.readers._shape.finish import finish, nothing_usable
-from gpudiag.readers._shape.identity import Face, resolve, short_bus_id
+from gpudiag.readers._shape.identity import GpuIdentity, resolve, short_bus_id
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 from gpudiag.readers.telemetry.smi_messages import failure
@@ -90,7 +90,7 @@ class _Writer:
     gpu: list[tuple[Any, ...]] = field(default_factory=list)
     processes: list[tuple[Any, ...]] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)
-    gpus: dict[tuple[str, str], Face] = field(default_factory=dict)
+    gpus: dict[tuple[str, str], GpuIdentity] = field(default_factory=dict)
     other_tools: set[str] = field(default_factory=set)
     _moment: Moment | None = None
     _part: str = ""
@@ -152,7 +152,7 @@ class _Writer:
     def _sample(self, number: int, head: smi_table.Head, values: smi_table.Values, line: str) -> None:
         key = (head.gpu, head.bus_id)
         gpu = self._at_index[head.gpu] = self._numbers.setdefault(key, len(self._numbers))
-        self.gpus[key] = Face(head.gpu, bus_id=head.bus_id, name=head.name, driver=self.snapshots[-1].driver)
+        self.gpus[key] = GpuIdentity(head.gpu, bus_id=head.bus_id, name=head.name, driver=self.snapshots[-1].driver)
         self.log.add(ERROR_CELL, values.errors, line=number, example=line)
         if values.lost:
             self._event(number, "gpu_lost", gpu, line)
@@ -172,7 +172,7 @@ class _Writer:
     def _fail(self, number: int, text: str, line: str) -> None:
         """An error line in place of a table is a snapshot of its own, so that the event has its moment."""
         lost = smi_table.LOST.search(line)
-        at = (n for n, face in enumerate(self.gpus.values()) if short_bus_id(face.bus_id) in line.lower())
+        at = (n for n, identity in enumerate(self.gpus.values()) if short_bus_id(identity.bus_id) in line.lower())
         self.snapshots.append(_Snapshot(self._moment))
         self._event(number, "gpu_lost" if lost else "driver_failed", next(at, _NO_GPU), line if lost else text)
         self._moment = None
@@ -217,13 +217,13 @@ def _gpus(writers: dict[str, _Writer]) -> tuple[pd.DataFrame | None, dict[str, d
     """Table ``gpus``, the id of each writer's GPUs by number, and notes. Ids name one of several writers."""
     rows, labels, notes = [], {}, []
     for host, writer in writers.items():
-        faces = list(writer.gpus.values())
-        ids, doubts = resolve(faces)
+        identities = list(writer.gpus.values())
+        ids, doubts = resolve(identities)
         labels[host] = {n: f"{host}/{text}" if len(writers) > 1 else text for n, text in enumerate(ids)}
         notes += doubts
         rows += [
-            {"gpu": labels[host][n], "bus_id": face.bus_id, "name": face.name, "driver": face.driver}
-            for n, face in enumerate(faces)
+            {"gpu": labels[host][n], "bus_id": identity.bus_id, "name": identity.name, "driver": identity.driver}
+            for n, identity in enumerate(identities)
         ]
     return (pd.DataFrame(rows).drop_duplicates("gpu", keep="last") if rows else None), labels, notes
 

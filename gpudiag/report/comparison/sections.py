@@ -233,6 +233,17 @@ def provenance(document: ComparisonDocument) -> list[Block]:
 Section = Callable[[ComparisonDocument], list[Block]]
 SECTIONS: dict[str, Section] = {
     section.__name__: section
-    for section in (masthead, verdict, gate, consistency, quantities, ledger, course, differences, plan, provenance)
+    for section in (
+        masthead,
+        verdict,
+        gate,
+        consistency,
+        quantities,
+        ledger,
+        course,
+        differences,
+        plan,
+        provenance,
+    )
 }
 """Sections in the order of a report."""

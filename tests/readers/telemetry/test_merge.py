@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudiag.readers._shape.identity import Face, resolve, same_model, short_bus_id
+from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model, short_bus_id
 from gpudiag.readers._shape.merge import merge
 from gpudiag.readers.base import Telemetry
 from gpudiag.schema import TABLES, conform
@@ -30,22 +30,22 @@ def part(
 
 
 @pytest.mark.parametrize(
-    ("faces", "ids"),
+    ("identities", "ids"),
     [
-        ([Face("0", A), Face("0", A)], ["0", "0"]),
-        ([Face("0", A), Face("1", A)], ["0", "0"]),
-        ([Face("0", A), Face("0", B)], ["0", "0b"]),
-        ([Face("0"), Face("0", A)], ["0", "0"]),
-        ([Face("0", A), Face("0", B), Face("0")], ["0", "0b", "0"]),
-        ([Face("0", bus_id="00000000:01:00.0"), Face("3", bus_id="0000:01:00.0")], ["0", "0"]),
-        ([Face("0", A, "0000:01:00.0"), Face("0", B, "0000:01:00.0")], ["0", "0b"]),
-        ([Face(uuid=A), Face(uuid=B)], ["0", "1"]),
-        ([Face("1", A), Face(uuid=B)], ["1", "0"]),
-        ([Face("10"), Face("2")], ["10", "2"]),
+        ([GpuIdentity("0", A), GpuIdentity("0", A)], ["0", "0"]),
+        ([GpuIdentity("0", A), GpuIdentity("1", A)], ["0", "0"]),
+        ([GpuIdentity("0", A), GpuIdentity("0", B)], ["0", "0b"]),
+        ([GpuIdentity("0"), GpuIdentity("0", A)], ["0", "0"]),
+        ([GpuIdentity("0", A), GpuIdentity("0", B), GpuIdentity("0")], ["0", "0b", "0"]),
+        ([GpuIdentity("0", bus_id="00000000:01:00.0"), GpuIdentity("3", bus_id="0000:01:00.0")], ["0", "0"]),
+        ([GpuIdentity("0", A, "0000:01:00.0"), GpuIdentity("0", B, "0000:01:00.0")], ["0", "0b"]),
+        ([GpuIdentity(uuid=A), GpuIdentity(uuid=B)], ["0", "1"]),
+        ([GpuIdentity("1", A), GpuIdentity(uuid=B)], ["1", "0"]),
+        ([GpuIdentity("10"), GpuIdentity("2")], ["10", "2"]),
     ],
 )
-def test_which_faces_are_one_gpu(faces: list[Face], ids: list[str]) -> None:
-    found, notes = resolve(faces)
+def test_which_identities_are_one_gpu(identities: list[GpuIdentity], ids: list[str]) -> None:
+    found, notes = resolve(identities)
     assert found == ids
     assert len(notes) == len({label for label in ids if label[-1] == "b"})
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_csv_fuzz import logs
 
-from gpudiag.readers._delimited import express
+from gpudiag.readers._delimited import fast_rows
 from gpudiag.readers._delimited.cell_words import CellWords
 from gpudiag.readers._delimited.grid import Layout, parse, split_lines
 from gpudiag.readers._fields.nvidia_fields import layout_of, split_header
@@ -25,18 +25,18 @@ def layout(rows: list[str], head: str = HEAD) -> Layout:
     return layout_of(split_header(head), rows)
 
 
-def both(rows: list[str], head: str = HEAD) -> tuple[express.Express, pd.DataFrame, np.ndarray]:
+def both(rows: list[str], head: str = HEAD) -> tuple[fast_rows.FastRows, pd.DataFrame, np.ndarray]:
     """The short way, and the rows and good lines of the long way."""
     data, form = ("\n".join(rows) + "\n").encode(), layout(rows, head)
-    assert express.takes(form)
-    short = express.read(data, form)
+    assert fast_rows.takes(form)
+    short = fast_rows.read(data, form)
     assert short is not None
     long = parse(split_lines(data), form)
     good = np.arange(len(rows)) if long.bad is None else np.flatnonzero(~long.bad.to_numpy())
     return short, long.rows.to_pandas(), good
 
 
-def same(short: express.Express, long: pd.DataFrame) -> None:
+def same(short: fast_rows.FastRows, long: pd.DataFrame) -> None:
     for name, values in short.columns.items():
         np.testing.assert_array_equal(values, long[name].to_numpy()[short.rows].astype(values.dtype), err_msg=name)
 
@@ -48,7 +48,7 @@ def test_both_ways_agree_on_random_logs(log: tuple[str, pd.DataFrame]) -> None:
     rows = [row for row in rows if row != head]
     form = layout(rows, head)
     data = ("\n".join(rows) + "\n").encode()
-    short = express.read(data, form)
+    short = fast_rows.read(data, form)
     if short is not None:
         long = parse(split_lines(data), form)
         assert long.bad is None and len(short.rows) + len(short.bad) == len(rows)
@@ -96,7 +96,7 @@ def test_an_irregular_row_is_left_and_its_neighbours_are_not(damage: str, at: in
     rows = [ROW.format(k, k % 3, k % 3, k) for k in range(30)]
     form = layout(rows)
     rows[at] = DAMAGE[damage](rows[at])
-    short = express.read(("\n".join(rows) + "\n").encode(), form)
+    short = fast_rows.read(("\n".join(rows) + "\n").encode(), form)
     assert short is not None and short.bad.tolist() == [at]
     long = parse(split_lines(("\n".join(rows) + "\n").encode()), form)
     same(short, long.rows.to_pandas())
@@ -105,10 +105,10 @@ def test_an_irregular_row_is_left_and_its_neighbours_are_not(damage: str, at: in
 def test_too_much_dirt_and_other_layouts_go_the_long_way() -> None:
     rows = [ROW.format(k, k % 3, k % 3, k) for k in range(30)]
     form = layout(rows)
-    assert express.read("\n".join(["dirt"] * 10 + rows).encode(), form) is None
-    assert express.read(b"", form) is None
-    assert not express.takes(form.relaxed())
-    assert not express.takes(layout(["2026/02/15 06:12:01.455, Active"], "timestamp, clocks_event_reasons.gpu_idle"))
+    assert fast_rows.read("\n".join(["dirt"] * 10 + rows).encode(), form) is None
+    assert fast_rows.read(b"", form) is None
+    assert not fast_rows.takes(form.relaxed())
+    assert not fast_rows.takes(layout(["2026/02/15 06:12:01.455, Active"], "timestamp, clocks_event_reasons.gpu_idle"))
 
 
 @given(st.lists(st.integers(-5, 10**9), min_size=1, max_size=30))

@@ -13,7 +13,7 @@ from gpudiag.measures.power import power_cells
 from gpudiag.measures.sampling import cells, of_its_gpu
 
 
-def course(side: Side, column: str) -> pd.DataFrame:
+def time_series(side: Side, column: str) -> pd.DataFrame:
     """gpu, time, value, weight_s of one column of telemetry within the job, implausible power left out."""
     return side.once(f"course of {column}", lambda: _course(side, column))
 
@@ -34,9 +34,9 @@ def _course(side: Side, column: str) -> pd.DataFrame:
     return samples.rename(columns={column: "value"})[["gpu", "time", "value", "weight_s", "start_us"]]
 
 
-def course_mean(side: Side, column: str) -> Mean:
+def series_mean(side: Side, column: str) -> Mean:
     """Mean over time and GPUs; the series behind its error is the mean of all GPUs at each tick of the sampler."""
-    samples = course(side, column)
+    samples = time_series(side, column)
     if len(samples) < 2:
         return Mean(float("nan"))
     mean = weighted_mean(samples["value"], samples["weight_s"])

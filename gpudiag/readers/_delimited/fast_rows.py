@@ -29,7 +29,7 @@ Column = tuple[np.ndarray | None, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Express:
+class FastRows:
     """The regular rows of a block: columns by target, and their 0-based line numbers among ``size`` lines."""
 
     columns: dict[str, np.ndarray]
@@ -76,7 +76,7 @@ def takes(layout: Layout) -> bool:
     return simple and timed and named and known
 
 
-def read(data: bytes, layout: Layout) -> Express | None:
+def read(data: bytes, layout: Layout) -> FastRows | None:
     """The regular rows of whole lines; None if too few are regular."""
     cells = CellWords.of(data, len(layout.fields))
     if cells is None or len(cells.lines) < _REGULAR * cells.size:
@@ -98,7 +98,7 @@ def read(data: bytes, layout: Layout) -> Express | None:
         return None
     if len(kept) < len(good):
         columns = {name: values[kept] for name, values in columns.items()}
-    return Express(columns, cells.lines[kept], cells.size, cells, kept)
+    return FastRows(columns, cells.lines[kept], cells.size, cells, kept)
 
 
 def _column(cells: CellWords, place: int, field: Field, layout: Layout) -> Column | None:
