@@ -17,7 +17,7 @@ from gpudiag.comparison.differences import changed, equal_values, logged_params,
 from gpudiag.comparison.intervals import LEVEL
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
-from gpudiag.comparison.time_series import series_mean
+from gpudiag.comparison.time_series import mean_over_time
 from gpudiag.errors import nearest
 from gpudiag.facts import Cell, Key
 from gpudiag.measures import PROFILES, fact_named
@@ -213,7 +213,7 @@ def _interval(measure: Key, value: float, side: Side, held: Mapping[str, Any]) -
     if isinstance(low, float) and isinstance(high, float):
         return low, high
     if measure in _COURSES:
-        mean = series_mean(side, _COURSES[measure])
+        mean = mean_over_time(side, _COURSES[measure])
         if not math.isnan(mean.log_se):
             half = math.exp(float(stats.t.ppf(0.5 + LEVEL / 2, mean.n - 1)) * mean.log_se)
             return value / half, value * half

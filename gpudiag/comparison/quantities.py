@@ -39,7 +39,7 @@ from gpudiag.comparison.quantity import (
 )
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import throughput_mean
-from gpudiag.comparison.time_series import series_mean, time_series
+from gpudiag.comparison.time_series import mean_over_time, time_series
 from gpudiag.comparison.work import steps_per_item
 from gpudiag.faults import Fault, attempt
 
@@ -238,7 +238,7 @@ MEANS = (
 def _means(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     out = []
     for name, title, unit, column in MEANS:
-        a, b = series_mean(baseline, column), series_mean(experiment, column)
+        a, b = mean_over_time(baseline, column), mean_over_time(experiment, column)
         if not (a.mean >= 0 and b.mean >= 0):
             continue
         ratio = log_ratio(a, b, "means of autocorrelated series, t with effective sample size")
@@ -301,7 +301,7 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
             continue
         each = [value / count for value, count in zip(total, n, strict=True)]
         power = (
-            [series_mean(side, "power_w") for side in (baseline, experiment)]
+            [mean_over_time(side, "power_w") for side in (baseline, experiment)]
             if name == "energy"
             else [Mean(1, 0), Mean(1, 0)]
         )

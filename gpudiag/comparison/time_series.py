@@ -34,7 +34,7 @@ def _course(side: Side, column: str) -> pd.DataFrame:
     return samples.rename(columns={column: "value"})[["gpu", "time", "value", "weight_s", "start_us"]]
 
 
-def series_mean(side: Side, column: str) -> Mean:
+def mean_over_time(side: Side, column: str) -> Mean:
     """Mean over time and GPUs; the series behind its error is the mean of all GPUs at each tick of the sampler."""
     samples = time_series(side, column)
     if len(samples) < 2:
