@@ -216,7 +216,7 @@ def test_a_misspelt_handle_is_seen(tmp_path: Path, file: str, good: str, bad: st
 
 
 SNIPPET = """
-from gpudiag.advice.remedy import Check
+from gpudiag.advice.proposal import (Check)
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.pruning import PruningProfile

@@ -6,7 +6,8 @@ import math
 
 from gpudiag.advice.capacity import FULL_PCT, growth_of_memory
 from gpudiag.advice.gains import fill_gain
-from gpudiag.advice.remedy import Change, Gain, Prediction, Proposal, remedy
+from gpudiag.advice.proposal import Change, Gain, Prediction, Proposal
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.report.format import times

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.advice.gains import NOTHING
-from gpudiag.advice.remedy import Change, Check, Gain, Proposal, remedy
+from gpudiag.advice.proposal import Change, Check, Gain, Proposal
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.measures.utilization import GpuUtilization

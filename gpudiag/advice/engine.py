@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.advice import REMEDIES
 from gpudiag.advice.corrections import corrections
 from gpudiag.advice.gains import Bounds, Combined, combine
+from gpudiag.advice.proposal import Proposal
 from gpudiag.advice.ranking import rank
 from gpudiag.advice.recommendation import Recommendation, Recommendations
-from gpudiag.advice.remedy import Proposal, Remedy
+from gpudiag.advice.remedy import Remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, nearest

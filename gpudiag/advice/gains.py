@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpudiag.advice.remedy import Gain
+from gpudiag.advice.proposal import Gain
 from gpudiag.rules.engine import MIN_COVERAGE_PCT
 
 TRIAL_CELLS = ("startup_only", "tail_only", "stalled", "busy_low", "busy")

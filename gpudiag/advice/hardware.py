@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.remedy import Change, Proposal, remedy
+from gpudiag.advice.proposal import Change, Proposal
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.power import GpuPower
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 
 from gpudiag.advice.gains import fill_gain
-from gpudiag.advice.remedy import Change, Proposal, Value, remedy
+from gpudiag.advice.proposal import Change, Proposal, Value
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.report.format import quantity, share

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gpudiag.advice.capacity import FULL_PCT, safe_level
 from gpudiag.advice.gains import saved_gain
-from gpudiag.advice.remedy import Change, Check, Proposal, remedy
+from gpudiag.advice.proposal import Change, Check, Proposal
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpudiag.advice.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_level, safe_level
 from gpudiag.advice.gains import fill_gain
-from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, remedy
+from gpudiag.advice.proposal import Change, Check, Gain, Prediction, Proposal
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile

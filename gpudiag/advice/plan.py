@@ -17,7 +17,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from gpudiag import __version__
 from gpudiag.advice.engine import Advice
-from gpudiag.advice.remedy import Change, Check, Prediction
+from gpudiag.advice.proposal import Change, Check, Prediction
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.plain_data import plain
 from gpudiag.run import Run

@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 
 from gpudiag.advice.gains import NOTHING
-from gpudiag.advice.remedy import Change, Check, Gain, Prediction, Proposal, Value, remedy
+from gpudiag.advice.proposal import Change, Check, Gain, Prediction, Proposal, Value
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
 from gpudiag.measures.pruning import PruningProfile

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpudiag.advice.gains import Bounds, speedup
+from gpudiag.advice.proposal import REVERSIBILITY
 from gpudiag.advice.recommendation import Recommendation
-from gpudiag.advice.remedy import REVERSIBILITY
 
 
 def rank(

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.advice.remedy import TIERS, Apply, Change, Check, Gain, Prediction, Proposal, Remedy, Safety
+from gpudiag.advice.proposal import TIERS, Apply, Change, Check, Gain, Prediction, Proposal, Safety
+from gpudiag.advice.remedy import Remedy
 from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.facts import Key
 from gpudiag.rules.engine import Verdict

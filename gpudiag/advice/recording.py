@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.advice.gains import NOTHING
-from gpudiag.advice.remedy import Change, Check, Proposal, remedy
+from gpudiag.advice.proposal import Change, Check, Proposal
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.rules.engine import MIN_COVERAGE_PCT

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice.capacity import FULL_PCT
 from gpudiag.advice.gains import Bounds, bounds_of
-from gpudiag.advice.remedy import Check, Prediction
+from gpudiag.advice.proposal import Check, Prediction
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.facts import Column, Fact, Numeric

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.advice.gains import NOTHING, saved_gain
-from gpudiag.advice.remedy import Change, Check, Proposal, remedy
+from gpudiag.advice.proposal import Change, Check, Proposal
+from gpudiag.advice.remedy import remedy
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report.format import duration, quantity

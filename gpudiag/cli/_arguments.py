@@ -115,6 +115,11 @@ def one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
         raise ConfigError(f"{option} must be one of {', '.join(legal)}, but got '{value}'; {nearest(value, legal)}")
 
 
+def rule_modules(named: list[str] | None) -> str:
+    """The modules of --rules as text; files by their whole path, for a notebook runs in a process of its own."""
+    return ", ".join(str(Path(name).resolve()) if name.endswith(".py") else name for name in named or [])
+
+
 def as_level(fail_on: str) -> str:
     """The level of --fail-on; ``info`` is the former name of ``note``. Raises ConfigError for an unknown one."""
     level = "note" if fail_on == "info" else fail_on

@@ -43,5 +43,9 @@ Suppress = Annotated[
         show_default=False,
     ),
 ]
+RuleModules = Annotated[
+    list[str] | None,
+    typer.Option("--rules", metavar="MODULE", help="rules of your own: an import path or a .py file; repeatable"),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="print the traceback of a fault of gpudiag itself")]
 Strict = Annotated[bool, typer.Option("--strict", help="exit with 3 where gpudiag itself failed in any part")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudiag.cli._arguments import as_level, check_output, one_of, run_inputs, suppression_file
+from gpudiag.cli._arguments import as_level, check_output, one_of, rule_modules, run_inputs, suppression_file
 from gpudiag.cli._console import console_for, no_color, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import (
@@ -16,6 +16,7 @@ from gpudiag.cli._options import (
     Debug,
     Period,
     Preset,
+    RuleModules,
     RunPath,
     SetThreshold,
     Strict,
@@ -49,6 +50,7 @@ def diagnose(
     preset: Preset = "",
     threshold: SetThreshold = None,
     suppress: Suppress = None,
+    rules: RuleModules = None,
     strict: Strict = False,
     debug: Debug = False,
 ) -> None:
@@ -65,6 +67,7 @@ def diagnose(
         with spinner(console_for(stderr=True), "reading the run"):
             diagnosis = run_diagnosis(
                 load_run(**inputs),
+                rules=rule_modules(rules),
                 thresholds=", ".join(threshold or []),
                 preset=preset,
                 suppress=suppression_file(suppress, run),

@@ -17,6 +17,7 @@ from gpudiag.cli._arguments import (
     existing_runs,
     folder_name,
     named_inputs,
+    rule_modules,
     suppression_file,
 )
 from gpudiag.cli._console import console_for, spinner
@@ -26,6 +27,7 @@ from gpudiag.cli._options import (
     Debug,
     Parameters,
     Preset,
+    RuleModules,
     SetThreshold,
     Strict,
     Study,
@@ -62,6 +64,7 @@ def report(
     preset: Preset = "",
     threshold: SetThreshold = None,
     suppress: Suppress = None,
+    rules: RuleModules = None,
     strict: Strict = False,
     debug: Debug = False,
 ) -> None:
@@ -77,6 +80,7 @@ def report(
         whole = [Path(str(one[0])) for one in as_runs(runs or []) if is_whole(one[0])]
         planned = plan_jobs(whole)
         chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
+        chosen |= {"rules": rule_modules(rules)}
         options = {name: value for name, value in chosen.items() if value} | parameters
         if len(planned) > 1:
             if telemetry or trials or artifacts:

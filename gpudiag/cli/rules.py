@@ -6,30 +6,33 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._arguments import one_of
+from gpudiag.cli._arguments import one_of, rule_modules
+from gpudiag.cli._options import RuleModules
 from gpudiag.errors import ConfigError, nearest
 
 rules_app = typer.Typer(help="The questions that gpudiag asks of a run.", no_args_is_help=True)
 
 
 @rules_app.command("list")
-def rules_list(format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text") -> None:
+def rules_list(
+    format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text", rules: RuleModules = None
+) -> None:
     """List every rule with its thresholds."""
     from gpudiag.report.rules import rules_json, rules_markdown, rules_text
-    from gpudiag.rules import RULES
+    from gpudiag.rules.own import chosen_rules
 
     one_of("--format", format_, ("text", "json", "md"))
     render = {"text": rules_text, "json": rules_json, "md": rules_markdown}[format_]
-    typer.echo(render(RULES))
+    typer.echo(render(chosen_rules(rule_modules(rules))))
 
 
 @rules_app.command("explain")
-def rules_explain(rule_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+def rules_explain(rule_id: Annotated[str, typer.Argument(metavar="ID")], rules: RuleModules = None) -> None:
     """Explain one rule: why it matters, its thresholds and their source."""
     from gpudiag.report.rules import rule_text
-    from gpudiag.rules import RULES
+    from gpudiag.rules.own import chosen_rules
 
-    by_id = {rule.id: rule for rule in RULES}
+    by_id = {rule.id: rule for rule in chosen_rules(rule_modules(rules))}
     if rule_id not in by_id:
         raise ConfigError(f"there is no rule '{rule_id}'; {nearest(rule_id, by_id)}")
     typer.echo(rule_text(by_id[rule_id]))

@@ -29,7 +29,7 @@ from gpudiag.report.comparison.document import (
 )
 
 if TYPE_CHECKING:
-    from gpudiag.comparison.compare import Comparison
+    from gpudiag.comparison.compared import Compared
     from gpudiag.comparison.side import Side
 
 SCHEMA_SEVERAL = "gpudiag.comparisons/1"
@@ -37,7 +37,7 @@ SCHEMA_SEVERAL = "gpudiag.comparisons/1"
 T = TypeVar("T")
 
 
-def build(pair: Comparison) -> ComparisonDocument:
+def build(pair: Compared) -> ComparisonDocument:
     """The document of one baseline and one experiment."""
     document = ComparisonDocument(
         schema="gpudiag.comparison/1",
@@ -88,7 +88,7 @@ def _side(side: Side) -> SideEntry:
     )
 
 
-def _items(pair: Comparison) -> ItemsEntry:
+def _items(pair: Compared) -> ItemsEntry:
     held = pair.matched
     return ItemsEntry(
         paired=held.named and len(held.both_complete) > 0,
@@ -100,7 +100,7 @@ def _items(pair: Comparison) -> ItemsEntry:
     )
 
 
-def _plan_of(pair: Comparison) -> PlanOf | None:
+def _plan_of(pair: Compared) -> PlanOf | None:
     plan = pair.plan_made
     if plan is None:
         return None

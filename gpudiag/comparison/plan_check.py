@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 
 from gpudiag.advice.plan import Plan, PlannedRemedy, holds
+from gpudiag.advice.proposal import Change, Check, Prediction
 from gpudiag.advice.recommendation import FINDINGS
-from gpudiag.advice.remedy import Change, Check, Prediction
 from gpudiag.comparison.course import course_mean
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
 from gpudiag.comparison.intervals import LEVEL

@@ -127,4 +127,5 @@ LEARNING_CURVES = Plot(
     alt_learning_curves,
     "Each line is a trial as it reported; a triangle is where it was pruned, a cross where it failed. Pruned "
     "curves that were still moving like those of COMPLETE trials speak for a more patient pruner.",
+    in_report=False,
 )

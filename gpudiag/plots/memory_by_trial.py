@@ -169,4 +169,5 @@ MEMORY_BY_TRIAL = Plot(
     alt_memory_by_trial,
     "Each block is a trial, as high as the memory that its process took, that it was seen to hold alone, or that "
     "its end freed. Grey was in use and cannot be told apart. Between line and capacity more trials would fit.",
+    in_report=False,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.remedy import Gain
+from gpudiag.advice.proposal import Gain
 from gpudiag.report.blocks import Block, Note
 from gpudiag.report.document import AdviceEntry, Document
 from gpudiag.report.format import hours, times

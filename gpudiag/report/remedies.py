@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice.remedy import TIERS, Remedy
+from gpudiag.advice.proposal import TIERS
+from gpudiag.advice.remedy import Remedy
 
 
 def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:

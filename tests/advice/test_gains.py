@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from toyrun import toy_run
 
 from gpudiag.advice.gains import Bounds, bounds_of, combine, fill_gain, saved_gain, speedup
-from gpudiag.advice.remedy import Gain
+from gpudiag.advice.proposal import Gain
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 

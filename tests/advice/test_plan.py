@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from gpudiag.advice.plan import holds, load_plan, make_plan, plan_json
-from gpudiag.advice.remedy import Check
+from gpudiag.advice.proposal import Check
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import ConfigError, InputError, InputNotFound
 from gpudiag.load import load_run

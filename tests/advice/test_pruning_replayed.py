@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import gpudiag as gd
+from gpudiag.advice.proposal import Prediction
 from gpudiag.advice.pruning import WIDEST_PCT, pruner_patience, pruner_warmup
-from gpudiag.advice.remedy import Prediction
 from gpudiag.advice.situation import Situation
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.report.kinds.recommendations import gain

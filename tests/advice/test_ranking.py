@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gpudiag.advice.gains import Bounds
+from gpudiag.advice.proposal import Change, Gain, Proposal
 from gpudiag.advice.ranking import rank
 from gpudiag.advice.recommendation import Recommendation
-from gpudiag.advice.remedy import Change, Gain, Proposal, Remedy
+from gpudiag.advice.remedy import Remedy
 
 BOUNDS = Bounds(busy_pct=50.0, trial_gpu_h=10.0)
 

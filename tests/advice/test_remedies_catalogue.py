@@ -8,7 +8,8 @@ import pytest
 
 from gpudiag.advice import REMEDIES, TOPICS
 from gpudiag.advice.engine import EXCLUSIVE
-from gpudiag.advice.remedy import APPLY, REVERSIBILITY, TIERS, Remedy
+from gpudiag.advice.proposal import APPLY, REVERSIBILITY, TIERS
+from gpudiag.advice.remedy import Remedy
 from gpudiag.report.remedies import remedies_markdown
 from gpudiag.rules import RULES
 

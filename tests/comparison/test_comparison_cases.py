@@ -61,7 +61,7 @@ def test_it_is_not_called_impossible(idle: Comparison) -> None:
     work = claim(idle, "time against work")
     assert work["work_low"] == pytest.approx(2.0) and work["work_high"] == pytest.approx(2 * 255 / 127)
     assert {one.claim: one.status for one in idle.consistency}["time against work"] == "consistent"
-    told = text(idle.to_dict()).lower()
+    told = text(idle.document).lower()
     assert "not impossible" in told and "is impossible" not in told
 
 

@@ -12,8 +12,8 @@ from batchruns import batch, with_telemetry
 from toyrun import toy_run
 
 from gpudiag.advice.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
+from gpudiag.advice.proposal import Change, Check, Prediction
 from gpudiag.advice.recommendation import FINDINGS
-from gpudiag.advice.remedy import Change, Check, Prediction
 from gpudiag.comparison.calibration import calibration
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.plan_check import verdict_on

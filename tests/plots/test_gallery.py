@@ -27,7 +27,7 @@ EVERY = (
 def test_every_figure_is_in_the_gallery_with_its_caption() -> None:
     text = (DOCS / "gallery.md").read_text(encoding="utf-8")
     entries = re.findall(r"### (.+)\n\n(.+)\n\n!\[(.+)\]\(gallery/(.+)\.png\)\n\n    (.+)\n", text)
-    assert {file for *_, file, _ in entries} == set(EVERY)
+    assert {file for *_, file, _ in entries} == set(EVERY), "docs/gallery.md lacks a figure: make gallery"
     for title, caption, alt, file, call in entries:
         assert caption == EVERY[file].caption, f"{title} has another caption now: make gallery"
         assert re.search(r"\d", alt) and "gd." in call
@@ -35,7 +35,7 @@ def test_every_figure_is_in_the_gallery_with_its_caption() -> None:
 
 def test_pictures_are_there_whole_and_small() -> None:
     files = sorted((DOCS / "gallery").iterdir())
-    assert [file.name for file in files] == sorted(f"{name}.png" for name in EVERY)
+    assert [file.name for file in files] == sorted(f"{name}.png" for name in EVERY), "make gallery"
     sizes = [file.stat().st_size for file in files]
     assert max(sizes) < 150_000 and sum(sizes) < 2_500_000
     for file in files:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.advice.remedy import Gain
+from gpudiag.advice.proposal import Gain
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
 from gpudiag.report.advice import advice, gain

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from toyrun import with_only
 
+from gpudiag.advice.proposal import Change, Proposal
 from gpudiag.advice.recommendation import Recommendation
-from gpudiag.advice.remedy import Change, Proposal, Remedy
+from gpudiag.advice.remedy import Remedy
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
 from gpudiag.measures.base import GIVE_TRIALS

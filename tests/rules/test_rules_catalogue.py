@@ -47,8 +47,11 @@ def test_the_docstring_names_the_source_of_the_thresholds(rule: Rule) -> None:
 def test_thresholds_are_legal_and_carry_their_unit(rule: Rule) -> None:
     assert check_thresholds((rule,), {rule.id: rule.thresholds})
     for name, value in rule.thresholds.items():
-        assert isinstance(value, float), name
-        assert name.endswith((*UNITS, *COUNTED)), name
+        assert isinstance(value, float), f"{rule.id}: threshold {name} must be a float such as 5.0"
+        assert name.endswith((*UNITS, *COUNTED)), (
+            f"{rule.id}: threshold {name} must end in its unit ({', '.join(UNITS)}) or in what it counts; "
+            "a new noun goes into COUNTED here"
+        )
 
 
 @EVERY

@@ -52,11 +52,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class Plot:
-    """How one kind of picture is made: ``paint`` and ``alt`` take the same profiles, by topic."""
+    """How one kind of picture is made: ``paint`` and ``alt`` take the same profiles, by topic.
+
+    ``in_report`` is False for one that is drawn when asked for and stands in no section of a report.
+    """
 
     paint: Callable[..., Figure]
     alt: Callable[..., str]
     caption: str
+    in_report: bool = True
 
     @property
     def needs(self) -> tuple[str, ...]:

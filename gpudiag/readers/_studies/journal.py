@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._studies.journal_cut import Piece, take_apart
+from gpudiag.readers._studies.journal_cut import take_apart
+from gpudiag.readers._studies.journal_piece import Piece
 from gpudiag.readers._studies.journal_steps import Steps
 
 STATE_BY_CODE = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")

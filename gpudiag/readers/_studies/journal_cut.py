@@ -7,11 +7,10 @@ spelling, and all other operations, are left to be read one by one.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.readers._studies.journal_steps import Columns
+from gpudiag.readers._studies.journal_piece import Columns, Piece
 from gpudiag.readers._studies.journal_text import ANY, Places, Text
 
 BULK_BYTES = 256 * 1024
@@ -27,21 +26,6 @@ _USER, _SYSTEM = b',"user_attr":{"', b',"system_attr":{"'
 _PARAM_OP, _REPORT_OP, _USER_OP, _SYSTEM_OP = b"5", b"7", b"8", b"9"
 _OPS = np.bincount(np.frombuffer(b"5789", np.uint8), minlength=256).astype(bool)
 """By byte, where it is one of those."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Some lines, numbered from 0: the steps among them, and number and text of those to be read one by one.
-
-    Behind ``params`` stand the distinct names and distributions that its codes number, behind attributes the keys.
-    """
-
-    lines: int
-    rest: list[tuple[int, bytes]]
-    reports: Columns | None = None
-    params: tuple[Columns, list[str], list[str]] | None = None
-    user_attrs: tuple[Columns, list[str]] | None = None
-    system_attrs: tuple[Columns, list[str]] | None = None
 
 
 def take_apart(data: memoryview) -> Piece:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from gpudiag.readers._studies.journal_cut import Piece
-
-Columns = dict[str, np.ndarray]
+from gpudiag.readers._studies.journal_piece import Columns, Piece
 
 
 class Codes(dict[Hashable, int]):

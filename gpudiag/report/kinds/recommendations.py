@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from gpudiag.advice.engine import Advice
+from gpudiag.advice.proposal import Change, Gain, Prediction, Value
 from gpudiag.advice.recommendation import Recommendation, Recommendations, by_safety
-from gpudiag.advice.remedy import Change, Gain, Prediction, Value
 from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.report.blocks import Block, Cell, Named, Note, Number, Remedy, Table
 from gpudiag.report.format import UNKNOWN, hours, label, number, quantity

@@ -1,0 +1,106 @@
+"""What a remedy proposes for one run: changes, what they bring, how to tell that they worked, and how safe they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from gpudiag.facts import Key, Numeric
+from gpudiag.plain_data import LEFT_OUT
+
+Value = bool | int | float | str
+Safety = Literal["safe", "moderate", "risky"]
+Apply = Literal["now", "next study"]
+
+TIERS: tuple[tuple[Safety, str], ...] = (
+    ("safe", "it only observes, or writes something down"),
+    ("safe", "it changes the CPU side, the input or how processes are kept; the same trials give the same values"),
+    ("moderate", "results change: trials after it are not comparable with those before it"),
+    ("risky", "more work or memory at once can end the whole run"),
+    ("risky", "it changes the driver or the system, also for other users"),
+)
+"""Safety by tier (METHODS 9), and why."""
+REVERSIBILITY = (1.0, 1.0, 0.8, 0.5, 0.3)
+"""How much of a change can be taken back, by tier: a setting is restored at once, a search that saw other values is
+not, a crash has cost its trials (defaults without a published source)."""
+APPLY = get_args(Apply)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing to change: from what (None: not known, or absent) to what, and the lines that do it."""
+
+    what: str
+    present: Value | None
+    proposed: Value
+    code: str
+
+    @property
+    def text(self) -> str:
+        """The change in words."""
+        return f"{self.what}: {'not stated' if self.present is None else self.present} → {self.proposed}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement on a number of the JSON's ``measures``, e.g. utilization.mean_pct >= 90 %."""
+
+    measure: Key
+    op: str
+    value: float
+    unit: str
+
+    @classmethod
+    def of(cls, fact: Numeric, op: str, value: float) -> Check:
+        """A statement on that fact, in its unit."""
+        return cls(fact.key, op, value, fact.unit)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a measure is after the change: from ``low`` to ``high``; None where ``note`` says why nobody can tell."""
+
+    measure: Key
+    baseline: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    note: str = ""
+
+    @classmethod
+    def of(cls, fact: Numeric, baseline: float, low: float | None, high: float | None, note: str = "") -> Prediction:
+        """What that fact will be, in its unit."""
+        return cls(fact.key, baseline, low, high, fact.unit, note)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a change brings, as an interval.
+
+    ``unit`` 'x': the same GPU work in 1/x of the time. 'GPU-h': hours of this run that need not be spent.
+    ``source`` is what they are taken from: gains from the same source overlap.
+    """
+
+    low: float
+    high: float
+    unit: str = "x"
+    source: str = field(default="idle", metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a remedy means for one run. ``assumption`` is what the gain rests on, or why there is none.
+
+    ``verify_first``: why it must be tested before it is applied; empty where nothing speaks against it.
+    """
+
+    changes: tuple[Change, ...]
+    gain: Gain | None
+    assumption: str
+    verify: tuple[Check, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    verify_first: str = ""
+
+    def doubted(self, reason: str) -> Proposal:
+        """The same, to be verified first for that reason too."""
+        return replace(self, verify_first=f"{self.verify_first} {reason}".strip()) if reason else self

@@ -1,0 +1,75 @@
+"""What two runs were found to have in common and to differ in, before anything is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpudiag.advice.plan import Plan
+from gpudiag.comparison.check import Check, is_invalid, reasons
+from gpudiag.comparison.differences import Difference
+from gpudiag.comparison.ledger_difference import CellDifference
+from gpudiag.comparison.match import Match
+from gpudiag.comparison.plan_check import Outcome
+from gpudiag.comparison.quantity import INVALID, Quantity
+from gpudiag.comparison.side import Side
+from gpudiag.comparison.work import Consistency
+from gpudiag.faults import Fault
+
+SAME_PARALLEL = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What may be said of an experiment against its baseline.
+
+    ``gate``: the eight checks in order; ``quantities``: numbers with intervals and verdicts; ``ledger``: GPU-hours
+    cell by cell; ``differences``: how the two were set up; ``consistency``: statements that the numbers refute or
+    allow; ``plan``: outcomes of the predictions of ``plan_made``; ``plan_note``: what is odd about that plan;
+    ``errors``: parts that failed by a fault of gpudiag, and are left out.
+    """
+
+    baseline: Side
+    experiment: Side
+    matched: Match
+    gate: tuple[Check, ...]
+    quantities: tuple[Quantity, ...]
+    consistency: tuple[Consistency, ...]
+    ledger: tuple[CellDifference, ...]
+    differences: tuple[Difference, ...]
+    plan_made: Plan | None = None
+    plan_note: str = ""
+    plan: tuple[Outcome, ...] = ()
+    errors: tuple[Fault, ...] = ()
+
+    @property
+    def invalid(self) -> bool:
+        """True if one of the first four checks failed: nothing may be called faster or slower."""
+        return is_invalid(self.gate)
+
+    @property
+    def reasons(self) -> tuple[Check, ...]:
+        """The failed checks, the one that explains most first."""
+        return reasons(self.gate)
+
+    @property
+    def leader(self) -> Quantity | None:
+        """The quantity that the verdict is about: durations of the same items where as many ran at once, else wall
+        time per finished item; per COMPLETE item where trials were PRUNED, which are no unit of result.
+        """
+        by_name = {quantity.name: quantity for quantity in self.quantities}
+        paired = self.matched.named and len(self.matched.both_complete) > 0
+        a, b = self.baseline.parallel, self.experiment.parallel
+        pruning = by_name.get("pruning")
+        order = ["time_per_item", "time_per_complete", "duration"]
+        if paired and (not self.matched.same_set or not abs(b / a - 1) > SAME_PARALLEL):
+            order = ["duration", "time_per_item"]
+        elif pruning is not None:
+            order = ["time_per_complete", "duration", "time_per_item"]
+        return next((by_name[name] for name in order if name in by_name), None)
+
+    @property
+    def verdict(self) -> str:
+        """faster, slower, equivalent, no evidence, or invalid."""
+        if self.invalid:
+            return INVALID
+        return self.leader.verdict if self.leader is not None else "no evidence"

@@ -1,0 +1,94 @@
+"""Rules of one's own from the command line, run.toml and a report, through the real commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MODULE = '''
+from gpudiag.measures import measure_memory
+from gpudiag.rules import Evidence, rule
+
+
+@rule(measure=measure_memory, severity="note", title="Room for the nightly job", remedy="Run one trial less at once.")
+def nightly_room(memory, *, min_left_mib: float = 1e9):
+    """The nightly job needs room. Source: its own log."""
+    left = memory.per_gpu["headroom_mib"].min()
+    return Evidence("Too little is left.", {"headroom_mib": left}) if left < min_left_mib else None
+'''
+PROGRAM = "import sys; from gpudiag.cli import main; sys.argv[0] = 'gpudiag'; main()"
+
+
+@pytest.fixture
+def place(samples: Path, tmp_path: Path) -> Path:
+    """A working folder with a run in it, and beside it a folder of modules that may be imported."""
+    shutil.copytree(samples / "healthy", tmp_path / "work" / "run")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "nightly_rules.py").write_text(MODULE)
+    return tmp_path / "work"
+
+
+def gpudiag_in(place: Path, *arguments: object, importable: bool = True) -> subprocess.CompletedProcess[str]:
+    """As the installed script runs it; ``importable``: the folder of modules is on PYTHONPATH."""
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), importable and str(place.parent / "modules")]))
+    command = [sys.executable, "-P", "-c", PROGRAM, *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=place, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
+
+
+def judged(text: str) -> dict[str, str]:
+    return {verdict["rule"]: verdict["status"] for verdict in json.loads(text)["verdicts"]}
+
+
+@pytest.mark.parametrize("named", ["nightly_rules", "../modules/nightly_rules.py"])
+def test_a_diagnosis_judges_by_it(place: Path, named: str) -> None:
+    done = gpudiag_in(place, "diagnose", "run", "--rules", named, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert judged(done.stdout)["nightly-room"] == "FOUND" and len(judged(done.stdout)) > 20
+
+
+def test_run_toml_names_it_and_its_limit(place: Path) -> None:
+    toml = place / "run" / "run.toml"
+    limit = "\n[rules.nightly-room]\nmin_left_mib = 0.5\n"
+    toml.write_text('rule_modules = ["nightly_rules"]\n' + toml.read_text() + limit)
+    done = gpudiag_in(place, "diagnose", "run", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert judged(done.stdout)["nightly-room"] == "CLEAR"
+    assert "there is no module 'nightly_rules'" in gpudiag_in(place, "diagnose", "run", importable=False).stderr
+    toml.write_text(toml.read_text().replace('"nightly_rules"', '"./nightly_rules.py"'))
+    refused = gpudiag_in(place, "diagnose", "run")
+    assert refused.returncode == 2 and "expected an import path" in refused.stderr
+
+
+def test_the_folder_of_the_run_brings_no_code(place: Path) -> None:
+    shutil.move(place.parent / "modules" / "nightly_rules.py", place / "run")
+    toml = place / "run" / "run.toml"
+    toml.write_text('rule_modules = ["nightly_rules"]\n' + toml.read_text())
+    assert "there is no module" in gpudiag_in(place / "run", "diagnose", ".").stderr
+    (place.parent / "modules").rmdir()
+    (place.parent / "modules").symlink_to(place / "run")
+    refused = gpudiag_in(place, "diagnose", "run")
+    assert refused.returncode == 2 and "lies in the folder of the run" in refused.stderr
+
+
+def test_rules_are_listed_and_explained_with_it(place: Path) -> None:
+    listed = gpudiag_in(place, "rules", "list", "--rules", "nightly_rules").stdout
+    assert "nightly-room" in listed and "gpu-unused" in listed
+    assert "The nightly job needs room." in gpudiag_in(
+        place, "rules", "explain", "nightly-room", "--rules", "../modules/nightly_rules.py"
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_report_judges_by_it(place: Path) -> None:
+    done = gpudiag_in(place, "report", "run", "--rules", "../modules/nightly_rules.py", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert judged((place / "out" / "diagnosis.json").read_text())["nightly-room"] == "FOUND"
+    assert "Room for the nightly job" in (place / "out" / "report.html").read_text()
