@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pandas as pd
 
+from gpudiag._load.folder import refuse_several_runs, search
+from gpudiag._load.intake import Intake, take
+from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.clock import Zone, parse_zone
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
-from gpudiag.folder import refuse_several_runs, search
-from gpudiag.intake import Intake, take
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers._shape.merge import merge as merge_telemetry
 from gpudiag.readers._studies.merge import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.run import Run, RunInfo
-from gpudiag.run_source import as_runs, is_whole, name_of
 from gpudiag.schema import STUDIES, TRIALS, conform
 
 if TYPE_CHECKING:
@@ -79,6 +79,10 @@ def load_run(
 
     A folder with a run.toml is read as that file says; a folder without one is searched by content. Files and URLs
     are told from their content and together are one run. An empty argument counts as not given.
+
+    >>> run = gd.load_run("data/samples/hpo-aggressive-pruning")
+    >>> len(run.trials), list(run.gpus["gpu"])
+    (200, ['0'])
 
     Args:
         source: a folder, a run.toml, a file, a storage URL, a list of files and URLs, an ``optuna.Study``, or a
