@@ -15,7 +15,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.window import ORPHAN
 from gpudiag.measures.base import facts
-from gpudiag.plain_data import clean, plain
+from gpudiag.plain_data import Scalar, clean, plain
 from gpudiag.report.document import (
     AdviceEntry,
     CellEntry,
@@ -31,7 +31,6 @@ from gpudiag.report.document import (
     NotMeasured,
     OutcomeEntry,
     RunEntry,
-    Scalar,
     SuppressionEntry,
     VerdictEntry,
 )

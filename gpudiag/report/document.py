@@ -19,6 +19,7 @@ from gpudiag.advice.recommendation import Recommendation
 from gpudiag.errors import InputError
 from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
+from gpudiag.plain_data import Scalar
 from gpudiag.rules.engine import Severity, Status
 from gpudiag.rules.suppression import SuppressionState
 from gpudiag.run_tables import TIME, Confidence, InputRecord
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Level = Literal["critical", "warning", "note", "clear", "unknown"]
-Scalar = bool | int | float | str | None
 
 COUNT: dict[str, Any] = {"ge": 0}
 

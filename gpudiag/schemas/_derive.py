@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from gpudiag.advice.plan import Plan
+from gpudiag.forecast.document import ForecastDocument
 from gpudiag.inspection import Inspected
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
@@ -18,6 +19,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
     "diagnosis-1": Document,
     "comparison-1": ComparisonDocument,
+    "forecast-1": ForecastDocument,
     "plan-1": Plan,
     "inspect-1": list[Inspected],
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.document import Known
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.recent import UNIT, recent
@@ -29,7 +30,7 @@ class Restart:
     """
 
     hours: Estimate
-    how: str
+    how: Known
     whole: bool = False
 
 
