@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gpudiag.inspection import inspect
+from gpudiag._load.inspection import inspect
 
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n"
 

@@ -19,7 +19,7 @@ from planted.simulated import faulty_run
 
 from gpudiag.analysis import Analysis
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.engine import Rule, Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 RUNS = 200

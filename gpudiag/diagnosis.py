@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice.engine import Advice, advise
-from gpudiag.advice.recommendation import Recommendations
+from gpudiag.advice._engine.engine import Advice, advise
+from gpudiag.advice._engine.recommendation import Recommendations
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, expected, nearest
 from gpudiag.faults import Failed, Fault
@@ -22,17 +22,26 @@ from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
 from gpudiag.plain_data import json_text, plain
 from gpudiag.plots import PLOTS, WIDTH_IN, Picture, draw
-from gpudiag.report import forecast as forecasts
-from gpudiag.report import pages
+from gpudiag.report._notebook import pages
+from gpudiag.report._render.show import Show
+from gpudiag.report._sections import forecast as forecasts
 from gpudiag.report.build import build
 from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
-from gpudiag.report.show import Show
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Rule, Severity, Status, Verdict, Verdicts, check_thresholds, judge_all, worst_of
-from gpudiag.rules.own import chosen_rules
-from gpudiag.rules.presets import preset as preset_thresholds
-from gpudiag.rules.suppression import (
+from gpudiag.rules._engine.engine import (
+    Rule,
+    Severity,
+    Status,
+    Verdict,
+    Verdicts,
+    check_thresholds,
+    judge_all,
+    worst_of,
+)
+from gpudiag.rules._engine.own import chosen_rules
+from gpudiag.rules._engine.presets import preset as preset_thresholds
+from gpudiag.rules._engine.suppression import (
     Applied,
     Suppression,
     apply_suppressions,
@@ -45,7 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from gpudiag.advice.plan import Plan
+    from gpudiag.advice._engine.plan import Plan
     from gpudiag.forecast.parallelism.what_if import Forecast
 
 Thresholds = Mapping[str, Mapping[str, float]]
@@ -134,7 +143,7 @@ class Diagnosis:
         """The plan of these remedies, by default of all that need not be verified first. Raises ConfigError for an
         id that is not recommended.
         """
-        from gpudiag.advice.plan import make_plan
+        from gpudiag.advice._engine.plan import make_plan
 
         return make_plan(self.run, self.advice, ids)
 
@@ -142,7 +151,7 @@ class Diagnosis:
         """Write plan.json: the remedies named and what they are predicted to do; by default all that need not be
         verified first. Raises ConfigError for an id that is not recommended.
         """
-        from gpudiag.advice.plan import plan_json
+        from gpudiag.advice._engine.plan import plan_json
 
         path = Path(path)
         pages.write(path, plan_json(self.plan(ids)))
@@ -351,7 +360,7 @@ def diagnose(
             run.toml's ``rule_modules``.
         thresholds: by rule id and name, or text such as ``"gpu-idle.max_idle_pct=10, memory-full.max_used_pct=95"``;
             they go before those of run.toml.
-        preset: thresholds of another tool to start from, by its name in :mod:`gpudiag.rules.presets`; run.toml and
+        preset: thresholds of another tool to start from, jobstats, sagemaker or traceml; run.toml and
             ``thresholds`` go before them.
         suppress: a gpudiag.toml, or entries like those in it: findings that need not be told.
         name: a title in place of the run's own name.

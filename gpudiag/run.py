@@ -9,8 +9,8 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudiag import selection
-from gpudiag.run_tables import ClockRecord, InputRecord, RunInfo, Tables
+from gpudiag._run import selection
+from gpudiag._run.tables import ClockRecord, InputRecord, RunInfo, Tables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,4 +25,4 @@ class Shown:
 
 def words() -> Any:
     """The module that puts objects into words; named as text, for it imports what is shown."""
-    return import_module("gpudiag.report.shown")
+    return import_module("gpudiag.report._render.shown")

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import papermill
 
-from gpudiag.report.copies import copy_all
+from gpudiag.report._notebook.copies import copy_all
 
 KERNEL = "python3"
 

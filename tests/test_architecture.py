@@ -1,9 +1,13 @@
-"""The arrows of ARCHITECTURE.md: imports only point down, in all forms, inside functions too."""
+"""The arrows of ARCHITECTURE.md, file by file: imports only point down and never run in a circle.
+
+Every form of import counts: at the top of a file, within a function, and for the type checker alone.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,19 +16,23 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
     ("errors", "faults", "facts", "schema", "units", "interpreter", "plain_data"),
-    ("shown", "format", "sentence"),
+    ("shown", "report/format", "report/sentence"),
     ("clock", "hardware", "manifest"),
     ("readers",),
-    ("run", "run_tables", "run_source", "declared", "selection", "alignment", "intake", "folder", "load", "inspection"),
+    ("run", "_run"),
+    ("alignment",),
+    ("load", "_load"),
     ("memo",),
     ("measures", "simulation"),
     ("forecast",),
     ("analysis",),
-    ("rules", "plots", "advice"),
+    ("rules", "plots"),
+    ("advice",),
     ("report", "record"),
     ("diagnosis",),
     ("comparison", "export"),
-    ("cli", "schemas", "__main__"),
+    ("schemas",),
+    ("cli", "__main__"),
 )
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 NEVER = {
@@ -32,7 +40,6 @@ NEVER = {
     ("plots", "rules"),
     ("advice", "plots"),
     ("plots", "advice"),
-    ("rules", "advice"),
     ("simulation", "measures"),
     ("measures", "simulation"),
 }
@@ -42,74 +49,137 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
-def part_of(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return _part(list(parts))
+def dotted(path: Path) -> str:
+    """``gpudiag.rules.memory``; of a package its folder."""
+    name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    return name.removesuffix(".__init__")
 
 
-def _part(names: list[str]) -> str:
-    """A folder is one part, but for the formatter: report/ holds it, and whoever says a number uses it."""
-    return names[1] if names[0] == "report" and names[1:2] in (["format"], ["sentence"]) else names[0]
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported_parts(path: Path) -> set[str]:
-    """First components below ``gpudiag`` of everything the file imports, TYPE_CHECKING blocks left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    parts: set[str] = set()
-    for node in ast.walk(tree):
+@cache
+def imported_names(path: Path) -> frozenset[str]:
+    """Dotted names of everything the file imports, wherever the import stands."""
+    names: set[str] = set()
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
+            names |= {alias.name for alias in node.names}
+    return frozenset(names)
+
+
+@cache
+def files() -> dict[str, Path]:
+    return {dotted(path): path for path in modules()}
+
+
+@cache
+def edges(name: str) -> frozenset[str]:
+    """The files of the package that a file imports: a name in a module counts as its module."""
+    found = set()
+    for full in imported_names(files()[name]):
+        if not full.startswith("gpudiag."):
             continue
-        parts |= {_part(name.split(".")[1:]) for name in names if name.startswith("gpudiag.")}
-    return parts
+        target = full if full in files() else full.rpartition(".")[0]
+        found |= {target} & set(files())
+    return frozenset(found - {name, "gpudiag"})
 
 
-def imported_roots(path: Path) -> set[str]:
-    """Top-level packages that the file imports, however it spells the import."""
-    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    nodes = [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
-    return {name.partition(".")[0] for name in names}
+def circles() -> list[list[str]]:
+    """Groups of files that reach each other by imports (Tarjan's strongly connected components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in edges(name):
+            if other not in index:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for name in files():
+        if name not in index:
+            visit(name)
+    return found
+
+
+def part_of(name: str) -> str:
+    """The folder or file below ``gpudiag``; the formatter is a part of its own, since everybody may call it."""
+    below = name.split(".")[1:3]
+    return "/".join(below) if "/".join(below) in LEVEL else below[0] if below else "__init__"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_point_down(path: Path) -> None:
-    part = part_of(path)
+    part = part_of(dotted(path))
     if part == "__init__":
-        assert imported_parts(path) <= set()
+        imported = {name for name in imported_names(path) if name.startswith("gpudiag.")}
+        assert imported <= for_types_only(path), "gpudiag/__init__.py imports a name when it is used"
         return
     assert part in LEVEL, f"{part} has no place in the layers of ARCHITECTURE.md; add it to LAYERS"
-    for other in imported_parts(path) & set(LEVEL):
+    for other in {part_of(name) for name in edges(dotted(path))} & set(LEVEL):
         assert LEVEL[other] <= LEVEL[part], f"{path.name}: {part} must not import {other}, which is above it"
         assert (part, other) not in NEVER, f"{path.name}: {part} must not import {other}"
 
 
+def for_types_only(path: Path) -> set[str]:
+    """What is imported within ``if TYPE_CHECKING``."""
+    blocks = [n for n in tree_of(path).body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    imports = [n for block in blocks for n in block.body if isinstance(n, ast.ImportFrom)]
+    return {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+
+
+def test_no_imports_run_in_a_circle() -> None:
+    assert circles() == []
+
+
+def test_a_circle_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check itself: a file that imports what imports it."""
+    down = {
+        "gpudiag.a": {"gpudiag.b"},
+        "gpudiag.b": {"gpudiag.c"},
+        "gpudiag.c": {"gpudiag.a"},
+        "gpudiag.d": {"gpudiag.c"},
+    }
+    monkeypatch.setitem(globals(), "files", lambda: down)
+    monkeypatch.setitem(globals(), "edges", lambda name: down[name])
+    assert circles() == [["gpudiag.a", "gpudiag.b", "gpudiag.c"]]
+
+
 def test_every_layer_exists() -> None:
-    assert set(LEVEL) == {part_of(p) for p in modules()} - {"__init__"}
+    assert set(LEVEL) == {part_of(dotted(p)) for p in modules()} - {"__init__"}
 
 
-def test_public_layers_are_drawn_in_architecture_md() -> None:
+def test_architecture_md_draws_the_layers_and_says_what_each_folder_is() -> None:
+    """Each layer stands on a line of its own among the arrows, in the order of LAYERS; each folder has its sentence."""
     drawn = (PACKAGE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    for name in LEVEL:
-        found = re.search(rf"^ +.*\b{name}\b", drawn, re.MULTILINE)
-        assert found or name == "__main__", f"{name} is not among the arrows of ARCHITECTURE.md"
+    arrows = drawn.partition("## The arrows\n")[2].partition("\n## ")[0]
+    rows = [set(line.strip().split("   ")[0].split(", ")) for line in arrows.splitlines() if line.startswith("    ")]
+    assert rows == [set(layer) - {"__main__"} for layer in LAYERS]
+    for folder in sorted(p for p in PACKAGE.rglob("*") if p.is_dir() and any(p.glob("*.py"))):
+        name = folder.relative_to(PACKAGE).as_posix()
+        assert re.search(rf"^\| `{re.escape(name)}/` \| \S", drawn, re.MULTILINE), f"{name}/ has no sentence"
 
 
 def test_nobody_unpickles_or_evaluates() -> None:
     for path in modules():
-        calls = {
-            ast.unparse(node.func)
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.Call)
-        }
-        assert not imported_roots(path) & {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}, path.name
+        calls = {ast.unparse(node.func) for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)}
+        roots = {name.partition(".")[0] for name in imported_names(path)}
+        assert not roots & {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}, path.name
         forbidden = {"eval", "exec", "pickle.load", "pickle.loads", "pd.read_pickle", "yaml.load", "os.system"}
         assert not calls & forbidden, f"{path.name}: {calls & forbidden}"

@@ -253,7 +253,9 @@ def test_a_suppression_file_that_lies_about_is_for_notebooks_that_know_of_it(
     """Told by what papermill would be given; nothing is executed."""
     asked: list[dict[str, object]] = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpudiag.report.notebooks._execute", lambda notebook, parameters, *_: asked.append(parameters))
+    monkeypatch.setattr(
+        "gpudiag.report._notebook.runner._execute", lambda notebook, parameters, *_: asked.append(parameters)
+    )
     (tmp_path / "gpudiag.toml").touch()
     (tmp_path / "mine.toml").touch()
     run = samples / "tiny-batch-laptop"

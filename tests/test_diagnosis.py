@@ -17,8 +17,8 @@ import gpudiag
 from gpudiag.diagnosis import MEASURES, Diagnosis, diagnose, parse_thresholds
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Severity, Status, Verdict
-from gpudiag.rules.suppression import Suppression
+from gpudiag.rules._engine.engine import Severity, Status, Verdict
+from gpudiag.rules._engine.suppression import Suppression
 from gpudiag.run import Run
 from gpudiag.schemas import schema
 

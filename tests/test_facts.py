@@ -202,7 +202,7 @@ def test_every_handle_is_declared(path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "good", "bad"),
     [
-        ("advice/situation.py", "TrialsProfile.fail_high_pct", "TrialsProfile.fail_hi_pct"),
+        ("advice/_engine/situation.py", "TrialsProfile.fail_high_pct", "TrialsProfile.fail_hi_pct"),
         ("advice/parallelism.py", "TrialsProfile.fail_low_pct", "TrialsProfile.fail_lo_pct"),
         ("advice/devices.py", "GpuUtilization.mean_pct", "GpuUtilization.meen_pct"),
     ],
@@ -216,8 +216,8 @@ def test_a_misspelt_handle_is_seen(tmp_path: Path, file: str, good: str, bad: st
 
 
 SNIPPET = """
-from gpudiag.advice.proposal import (Check)
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.proposal import (Check)
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.pruning import PruningProfile
 

@@ -20,7 +20,7 @@ from toyrun import renamed, toy_run
 
 import gpudiag as gd
 from gpudiag import advice, faults
-from gpudiag.advice.engine import advise
+from gpudiag.advice._engine.engine import advise
 from gpudiag.cli import main
 from gpudiag.comparison import quantities
 from gpudiag.errors import NotMeasurable
@@ -28,13 +28,13 @@ from gpudiag.faults import Failed, Fault, attempt, heard
 from gpudiag.forecast.parallelism import what_if as forecast
 from gpudiag.measures import power
 from gpudiag.plots import PLOTS
+from gpudiag.report._notebook.locate import find_notebook
 from gpudiag.report.github import github_annotations
 from gpudiag.report.junit import junit_xml
-from gpudiag.report.locate import find_notebook
 from gpudiag.report.sections import SECTIONS
 from gpudiag.report.text import render
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Rule, Status
+from gpudiag.rules._engine.engine import Rule, Status
 from gpudiag.schemas import schema
 
 SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
@@ -114,7 +114,11 @@ def test_a_rule_that_fails_is_error_and_alone() -> None:
     changed = {rule for rule, status in statuses(found).items() if status != statuses(whole)[rule]}
     assert changed == {"gpu-low-utilization"}
     (verdict,) = [v for v in found.verdicts if v.status is Status.ERROR]
-    assert "Planted" in verdict.reason and "gpudiag/rules/engine.py:" in verdict.reason and "--debug" in verdict.remedy
+    assert (
+        "Planted" in verdict.reason
+        and "gpudiag/rules/_engine/engine.py:" in verdict.reason
+        and "--debug" in verdict.remedy
+    )
     assert "ERROR" in repr(verdict) and "ERROR" in repr(found.verdicts)
 
 
@@ -194,7 +198,7 @@ def test_a_section_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyP
 
 
 def test_a_headline_sentence_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gpudiag.report import headline
+    from gpudiag.report._sections import headline
 
     whole = gd.diagnose(toy_run()).to_dict()["headline"]["sentences"]
     monkeypatch.setattr(headline, "_worst", broken(headline._worst))
@@ -355,7 +359,7 @@ PLOTS["memory"] = replace(PLOTS["memory"], paint=broken(PLOTS["memory"].paint))
     )
     parts = re.findall(r"gpudiag: ERROR: (.+?) failed with LookupError", err)
     assert code == 0 and parts == ["Measure power", "Section ledger", "Figure memory"]
-    assert "gpudiag/report/show.py:" in err
+    assert "gpudiag/report/_render/show.py:" in err
     text = (tmp_path / "out" / "report.html").read_text()
     assert "Section ledger failed with LookupError" in text and "Figure memory failed" in text and "s3cret" not in text
     document = json.loads((tmp_path / "out" / "diagnosis.json").read_text())

@@ -9,8 +9,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpudiag.inspection import inspect
-from gpudiag.intake import _max_concurrent, _median_period_s
+from gpudiag._load.inspection import inspect
+from gpudiag._load.intake import _max_concurrent, _median_period_s
 from gpudiag.report.inspection import lines
 
 HEADER = ",number,value,datetime_start,datetime_complete,duration,state\n"

@@ -16,8 +16,8 @@ from notebookchain import run_chain
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
-from gpudiag.report import pages
-from gpudiag.report.notebooks import run_notebook
+from gpudiag.report._notebook import pages
+from gpudiag.report._notebook.runner import run_notebook
 from gpudiag.report.sections import SECTIONS
 
 ROOT = Path(__file__).resolve().parent.parent

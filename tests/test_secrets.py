@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 import gpudiag as gd
+from gpudiag._load.inspection import inspect
+from gpudiag._load.sources import name_of
 from gpudiag.cli import main
-from gpudiag.inspection import inspect
 from gpudiag.readers._io.url import shown
 from gpudiag.run import InputRecord
-from gpudiag.run_source import name_of
 
 PASSWORDS = ("Plain9secret", "Pl@in9secret", "Plain:9secret", "Plain/9secret", "Plain#9secret", "Plain?9secret")
 ENCODED = (

@@ -85,8 +85,8 @@ def test_the_reports_of_a_batch_import_nothing_from_the_folder_of_the_runs(hosti
 
 
 def test_the_kernel_of_our_notebooks_alone_leaves_the_working_folder_out(hostile: Path) -> None:
-    from gpudiag.report.kernel import kernel_manager
-    from gpudiag.report.locate import find_notebook, is_shipped
+    from gpudiag.report._notebook.kernel import kernel_manager
+    from gpudiag.report._notebook.locate import find_notebook, is_shipped
 
     assert is_shipped(find_notebook("run_report"))
     assert not is_shipped(hostile / "run_report.ipynb")

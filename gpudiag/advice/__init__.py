@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from gpudiag.advice import compute, devices, hardware, input, memory, parallelism, pruning, recording, trials
-from gpudiag.advice.remedy import Remedy
+from gpudiag.advice._engine.remedy import Remedy
 
 TOPICS = (devices, input, compute, parallelism, memory, trials, pruning, hardware, recording)
 

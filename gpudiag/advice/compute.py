@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from gpudiag.advice.capacity import FULL_PCT, growth_of_memory
-from gpudiag.advice.gains import fill_gain
-from gpudiag.advice.proposal import Change, Gain, Prediction, Proposal
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.capacity import FULL_PCT, growth_of_memory
+from gpudiag.advice._engine.gains import fill_gain
+from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.memory import MemoryProfile
 
 SMALL = ("batch-or-kernels-small", "launch-bound", "gpu-busy-but-light")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.gains import NOTHING
-from gpudiag.advice.proposal import Change, Check, Gain, Proposal
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.gains import NOTHING
+from gpudiag.advice._engine.proposal import Change, Check, Gain, Proposal
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.measures.utilization import GpuUtilization
 from gpudiag.schema import IDLE_PCT

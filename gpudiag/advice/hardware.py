@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.proposal import Change, Proposal
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.proposal import Change, Proposal
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.power import GpuPower
 
 LIMITED = ("thermal-throttling", "power-throttling", "power-fault-throttling", "clocks-low", "temperature-high")

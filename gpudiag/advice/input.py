@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gpudiag.advice.gains import fill_gain
-from gpudiag.advice.proposal import Change, Proposal, Value
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.gains import fill_gain
+from gpudiag.advice._engine.proposal import Change, Proposal, Value
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.loader import LoaderProfile
 
 WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpudiag.advice.capacity import FULL_PCT, safe_level
-from gpudiag.advice.gains import saved_gain
-from gpudiag.advice.proposal import Change, Check, Proposal
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.capacity import FULL_PCT, safe_level
+from gpudiag.advice._engine.gains import saved_gain
+from gpudiag.advice._engine.proposal import Change, Check, Proposal
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from gpudiag.advice.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_level, safe_level
-from gpudiag.advice.gains import fill_gain
-from gpudiag.advice.proposal import Change, Check, Gain, Prediction, Proposal
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_level, safe_level
+from gpudiag.advice._engine.gains import fill_gain
+from gpudiag.advice._engine.proposal import Change, Check, Gain, Prediction, Proposal
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from gpudiag.advice.gains import NOTHING
-from gpudiag.advice.proposal import Change, Check, Gain, Prediction, Proposal, Value
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.gains import NOTHING
+from gpudiag.advice._engine.proposal import Change, Check, Gain, Prediction, Proposal, Value
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.gains import NOTHING
-from gpudiag.advice.proposal import Change, Check, Proposal
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.gains import NOTHING
+from gpudiag.advice._engine.proposal import Change, Check, Proposal
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
-from gpudiag.rules.engine import MIN_COVERAGE_PCT
+from gpudiag.rules._engine.engine import MIN_COVERAGE_PCT
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0

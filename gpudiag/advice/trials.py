@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.gains import NOTHING, saved_gain
-from gpudiag.advice.proposal import Change, Check, Proposal
-from gpudiag.advice.remedy import remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.gains import NOTHING, saved_gain
+from gpudiag.advice._engine.proposal import Change, Check, Proposal
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.trials import TrialsProfile, TrialState
 
 FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-bimodal")

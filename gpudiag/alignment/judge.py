@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpudiag._run.tables import Confidence
 from gpudiag.alignment.scan import REACH_S, Scan
 from gpudiag.report.format import ratio, share, shift
-from gpudiag.run_tables import Confidence
 
 QUARTER_S = 900.0
 """Every zone of the world is a multiple of 15 minutes from UTC."""

@@ -26,8 +26,8 @@ def inspect(
     """Say how each input was read, and nothing more."""
     import json
 
-    from gpudiag.inspection import inspect as inspect_paths
-    from gpudiag.inspection import to_json
+    from gpudiag._load.inspection import inspect as inspect_paths
+    from gpudiag._load.inspection import to_json
     from gpudiag.report.inspection import lines
 
     one_of("--format", format_, ("text", "json"))

@@ -37,7 +37,7 @@ def lab(
         raise ConfigError("JupyterLab is not installed; install it with: pip install 'gpudiag[lab]'")
     check_output(output)
     chosen = existing_run(run)
-    from gpudiag.report.copies import copy_all, kept_about_others
+    from gpudiag.report._notebook.copies import copy_all, kept_about_others
 
     made = copy_all(output, chosen)
     for copied in made:

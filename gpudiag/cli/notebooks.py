@@ -16,7 +16,7 @@ notebooks_app = typer.Typer(help="The notebooks that come with the package.", no
 @notebooks_app.command("list")
 def notebooks_list() -> None:
     """List every notebook with its parameters."""
-    from gpudiag.report.copies import list_notebooks
+    from gpudiag.report._notebook.copies import list_notebooks
 
     for notebook in list_notebooks():
         typer.echo(f"{notebook.name:<16}  {notebook.title}")
@@ -31,6 +31,6 @@ def notebooks_copy(
     parameter: Parameters = None,
 ) -> None:
     """Copy a notebook, with parameters filled in, to change it or to run it with papermill."""
-    from gpudiag.report.copies import copy_notebook
+    from gpudiag.report._notebook.copies import copy_notebook
 
     typer.echo(copy_notebook(name, output, assignments(parameter or [])))

@@ -72,9 +72,9 @@ def report(
     parameters = assignments(parameter or [])
     check_given(runs, telemetry, trials, artifacts, *(parameters.get(name) for name in INPUTS))
     fail_on = as_level(fail_on)
+    from gpudiag._load.sources import as_runs, is_whole
+    from gpudiag.report._notebook.runner import errors_of, find_notebook, has_parameter
     from gpudiag.report.batch import left_out, plan_jobs
-    from gpudiag.report.notebooks import errors_of, find_notebook, has_parameter
-    from gpudiag.run_source import as_runs, is_whole
 
     with telling(debug=debug, strict=strict) as faults:
         whole = [Path(str(one[0])) for one in as_runs(runs or []) if is_whole(one[0])]
@@ -112,8 +112,8 @@ def report(
 
 def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     """Make one report; returns the level of its verdict."""
+    from gpudiag.report._notebook.runner import DOCUMENT, check_parameters, find_notebook, run_notebook
     from gpudiag.report.document import read_document
-    from gpudiag.report.notebooks import DOCUMENT, check_parameters, find_notebook, run_notebook
     from gpudiag.report.text import headline
 
     console = console_for(stderr=True)
@@ -134,8 +134,8 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
 
 def _as_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
     """The inputs as parameters of the notebook: one without ``run_path`` gets those files of the run that it names."""
-    from gpudiag.report.copies import inputs_by_kind
-    from gpudiag.report.notebooks import has_parameter
+    from gpudiag.report._notebook.copies import inputs_by_kind
+    from gpudiag.report._notebook.runner import has_parameter
 
     source = inputs.pop("source")
     if not source:
@@ -152,8 +152,8 @@ def _as_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
 
 def _name(parameters: dict[str, Any]) -> str:
     """The folder of a report that was given none: as the run is called."""
+    from gpudiag._load.sources import is_whole, name_of
     from gpudiag.manifest import MANIFEST, read_manifest
-    from gpudiag.run_source import is_whole, name_of
 
     run = parameters.get("run_path") or ""
     if is_whole(run):

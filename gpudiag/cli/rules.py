@@ -19,7 +19,7 @@ def rules_list(
 ) -> None:
     """List every rule with its thresholds."""
     from gpudiag.report.rules import rules_json, rules_markdown, rules_text
-    from gpudiag.rules.own import chosen_rules
+    from gpudiag.rules._engine.own import chosen_rules
 
     one_of("--format", format_, ("text", "json", "md"))
     render = {"text": rules_text, "json": rules_json, "md": rules_markdown}[format_]
@@ -30,7 +30,7 @@ def rules_list(
 def rules_explain(rule_id: Annotated[str, typer.Argument(metavar="ID")], rules: RuleModules = None) -> None:
     """Explain one rule: why it matters, its thresholds and their source."""
     from gpudiag.report.rules import rule_text
-    from gpudiag.rules.own import chosen_rules
+    from gpudiag.rules._engine.own import chosen_rules
 
     by_id = {rule.id: rule for rule in chosen_rules(rule_modules(rules))}
     if rule_id not in by_id:

@@ -50,8 +50,8 @@ def whatif(
     elif format_ == "md":
         typer.echo(forecast.to_markdown())
     else:
-        from gpudiag.report import plain
-        from gpudiag.report.shown import blocks_of
+        from gpudiag.report._render import plain
+        from gpudiag.report._render.shown import blocks_of
 
         console = console_for()
         typer.echo(plain.render(blocks_of(forecast), console.width, whole=not console.is_terminal))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from gpudiag.advice.plan import Plan, load_plan
+from gpudiag.advice._engine.plan import Plan, load_plan
 from gpudiag.comparison import document as documents
 from gpudiag.comparison.check import Check, is_invalid, reasons
 from gpudiag.comparison.compared import Compared
@@ -32,10 +32,10 @@ from gpudiag.plain_data import json_text, plain
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import comparison as reports
-from gpudiag.report import pages
+from gpudiag.report._notebook import pages
+from gpudiag.report._render.show import Show
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.format import safe
-from gpudiag.report.show import Show
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiag.advice.plan import Plan
+from gpudiag.advice._engine.plan import Plan
 from gpudiag.comparison.check import Check, is_invalid, reasons
 from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference

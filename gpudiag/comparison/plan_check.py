@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from gpudiag.advice.plan import Plan, PlannedRemedy, holds
-from gpudiag.advice.proposal import Change, Check, Prediction
-from gpudiag.advice.recommendation import FINDINGS
+from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
+from gpudiag.advice._engine.proposal import Change, Check, Prediction
+from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.comparison.course import course_mean
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
 from gpudiag.comparison.intervals import LEVEL

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import pandas as pd
 
-from gpudiag.advice.recommendation import FINDINGS
+from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import effective_thresholds
 from gpudiag.errors import InputError
@@ -19,7 +19,7 @@ from gpudiag.measures._time.trial_intervals import lifetimes
 from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Status, judge_all
+from gpudiag.rules._engine.engine import Status, judge_all
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 

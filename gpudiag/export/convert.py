@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from gpudiag._load.intake import Intake, take
 from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError, InputError
-from gpudiag.intake import Intake, take
 from gpudiag.readers._shape.merge import merge
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.readers.telemetry.parquet import to_arrow

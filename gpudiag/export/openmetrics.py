@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpudiag.report import pages
+from gpudiag.report._notebook import pages
 from gpudiag.report.format import safe
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pandas as pd
 from gpudiag.measures._time.decimate import decimate
 from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.plain_data import clean
-from gpudiag.report import pages
+from gpudiag.report._notebook import pages
 from gpudiag.report.format import safe
 
 if TYPE_CHECKING:

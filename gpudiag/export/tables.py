@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiag.report import pages
+from gpudiag.report._notebook import pages
 from gpudiag.schema import TABLES
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.declared import declared_gpus, gpus_of_events
+from gpudiag._run.gpu_names import declared_gpus, gpus_of_events
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.footprint import active_gpus, gpus_by_memory
 from gpudiag.measures._time.timestamps import SECOND_US

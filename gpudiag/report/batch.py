@@ -17,8 +17,8 @@ from gpudiag.interpreter import module_command
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
+from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report.index import Index, Row, failed, read_row
-from gpudiag.report.notebooks import DOCUMENT
 
 
 @dataclass(frozen=True)

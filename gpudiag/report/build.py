@@ -10,12 +10,13 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpudiag import __version__
-from gpudiag.advice.engine import Advice
+from gpudiag.advice._engine.engine import Advice
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.window import ORPHAN
 from gpudiag.measures.base import facts
 from gpudiag.plain_data import Scalar, clean, plain
+from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import (
     AdviceEntry,
     CellEntry,
@@ -34,9 +35,8 @@ from gpudiag.report.document import (
     SuppressionEntry,
     VerdictEntry,
 )
-from gpudiag.report.headline import headline
-from gpudiag.rules.engine import Rule, Status, Verdict
-from gpudiag.rules.suppression import Applied
+from gpudiag.rules._engine.engine import Rule, Status, Verdict
+from gpudiag.rules._engine.suppression import Applied
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:

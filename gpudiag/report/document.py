@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypeVar, cast
 from typing_extensions import TypedDict
 
 from gpudiag import __version__
-from gpudiag.advice.recommendation import Recommendation
+from gpudiag._run.tables import TIME, Confidence, InputRecord
+from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.errors import InputError
 from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
 from gpudiag.plain_data import Scalar
-from gpudiag.rules.engine import Severity, Status
-from gpudiag.rules.suppression import SuppressionState
-from gpudiag.run_tables import TIME, Confidence, InputRecord
+from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.suppression import SuppressionState
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

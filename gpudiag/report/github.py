@@ -6,10 +6,10 @@ Format and escapes: docs.github.com, "Workflow commands for GitHub Actions".
 from __future__ import annotations
 
 from gpudiag.faults import Fault
+from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import plural, safe
-from gpudiag.report.suppressed import suppression_notes
-from gpudiag.rules.engine import Status
+from gpudiag.rules._engine.engine import Status
 
 COMMANDS = {"critical": "error", "warning": "warning", "note": "notice"}
 

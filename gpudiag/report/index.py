@@ -14,14 +14,15 @@ from urllib.parse import quote
 
 from gpudiag import __version__
 from gpudiag.errors import InputError
-from gpudiag.report import fragments, pages
-from gpudiag.report.blocks import Block, Cell, Chip, Number, Table
+from gpudiag.report._notebook import pages
+from gpudiag.report._notebook.html import TEMPLATES, page_style
+from gpudiag.report._notebook.runner import DOCUMENT
+from gpudiag.report._render import fragments
+from gpudiag.report._render.blocks import Block, Cell, Chip, Number, Table
+from gpudiag.report._render.markdown import inline
+from gpudiag.report._render.shown import shown_as
 from gpudiag.report.document import Document, LedgerEntry, Level
 from gpudiag.report.format import plural, quantity, safe
-from gpudiag.report.html import TEMPLATES, page_style
-from gpudiag.report.markdown import inline
-from gpudiag.report.notebooks import DOCUMENT
-from gpudiag.report.shown import shown_as
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:

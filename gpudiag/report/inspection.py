@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from gpudiag._run.tables import InputRecord, StudyRecord
 from gpudiag.report.format import duration, plural
-from gpudiag.run_tables import InputRecord, StudyRecord
 
 
 def lines(entry: InputRecord) -> list[str]:

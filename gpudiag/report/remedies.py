@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice.proposal import TIERS
-from gpudiag.advice.remedy import Remedy
+from gpudiag.advice._engine.proposal import TIERS
+from gpudiag.advice._engine.remedy import Remedy
 
 
 def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpudiag.faults import REPORT
-from gpudiag.report.advice import advice
-from gpudiag.report.answers import answer, recommended
-from gpudiag.report.blocks import (
+from gpudiag.report._render.blocks import (
     NAMES,
     Banner,
     Block,
@@ -22,15 +20,17 @@ from gpudiag.report.blocks import (
     Note,
     Table,
 )
-from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
+from gpudiag.report._sections.advice import advice
+from gpudiag.report._sections.answers import answer, recommended
+from gpudiag.report._sections.bottleneck import QUESTION, bottleneck_sentence
+from gpudiag.report._sections.evidence import pairs
+from gpudiag.report._sections.ledger import ledger
+from gpudiag.report._sections.origin import data_quality, limits, provenance
+from gpudiag.report._sections.suppressed import suppression_notes
+from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
 from gpudiag.report.document import Document, GpuEntry, VerdictEntry
-from gpudiag.report.evidence import pairs
 from gpudiag.report.format import count, label, length, named, plural, quantity, span, zone
-from gpudiag.report.ledger import ledger
-from gpudiag.report.origin import data_quality, limits, provenance
-from gpudiag.report.suppressed import suppression_notes
-from gpudiag.report.topics import memory, parallelism, timeline, trials, utilization
-from gpudiag.rules.engine import Status
+from gpudiag.rules._engine.engine import Status
 
 Section = Callable[[Document], list[Block]]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import textwrap
 
 from gpudiag.faults import ERROR, Fault, attempt
-from gpudiag.report.answers import answer, recommended
-from gpudiag.report.blocks import MARKS, NAMES
-from gpudiag.report.bottleneck import QUESTION, bottleneck_sentence
+from gpudiag.report._render.blocks import MARKS, NAMES
+from gpudiag.report._render.terminal import marked, paint, wrap
+from gpudiag.report._sections.answers import answer, recommended
+from gpudiag.report._sections.bottleneck import QUESTION, bottleneck_sentence
+from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import label, named, plural, quantity, safe
 from gpudiag.report.kinds.recommendations import gain
 from gpudiag.report.sections import QUESTIONS, unassessed
-from gpudiag.report.suppressed import suppression_notes
-from gpudiag.report.terminal import marked, paint, wrap
-from gpudiag.rules.engine import Status
+from gpudiag.rules._engine.engine import Status
 
 _LEVELS = {
     Status.CLEAR: "clear",

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from gpudiag.rules import (
-    _names,
     agreement,
     balance,
     clock,
@@ -34,7 +33,8 @@ from gpudiag.rules import (
     trials,
     utilization,
 )
-from gpudiag.rules.engine import Evidence, NotApplicable, Rule, Severity, Status, Verdict, rule
+from gpudiag.rules._engine import names as _names
+from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, Severity, Status, Verdict, rule
 
 EVIDENCE = _names.EvidenceNames
 """Names of evidence beside those that the profiles declare."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.measures.clock import ClockProfile, measure_clock
-from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.sentence import Given
+from gpudiag.rules._engine.engine import Evidence, Severity, rule
+from gpudiag.rules._engine.sentence import Given
 
 
 @rule(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.measures.inputs import InputsProfile, measure_inputs
-from gpudiag.rules.engine import Evidence, NotApplicable, rule
-from gpudiag.rules.sentence import Given
+from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
+from gpudiag.rules._engine.sentence import Given
 
 MOST_TOLD = 3
 

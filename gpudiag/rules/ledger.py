@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
-from gpudiag.rules.engine import Evidence, NotApplicable, rule
+from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
 
 
 @rule(

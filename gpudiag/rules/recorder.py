@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.recorder import RecorderProfile, measure_recorder
-from gpudiag.rules.engine import Evidence, NotApplicable, rule, worst_gpu
+from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule, worst_gpu
 
 
 @rule(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._trials.abandoned import CROWDED
 from gpudiag.measures.trials import TrialsProfile, measure_trials
-from gpudiag.rules.engine import Evidence, Severity, rule
-from gpudiag.rules.sentence import Given
+from gpudiag.rules._engine.engine import Evidence, Severity, rule
+from gpudiag.rules._engine.sentence import Given
 
 
 @rule(

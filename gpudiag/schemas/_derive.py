@@ -8,9 +8,9 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from gpudiag.advice.plan import Plan
+from gpudiag._load.inspection import Inspected
+from gpudiag.advice._engine.plan import Plan
 from gpudiag.forecast.document import ForecastDocument
-from gpudiag.inspection import Inspected
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
 from gpudiag.schemas._measures import measures_schema

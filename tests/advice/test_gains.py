@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toyrun import toy_run
 
-from gpudiag.advice.gains import Bounds, bounds_of, combine, fill_gain, saved_gain, speedup
-from gpudiag.advice.proposal import Gain
+from gpudiag.advice._engine.gains import Bounds, bounds_of, combine, fill_gain, saved_gain, speedup
+from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 

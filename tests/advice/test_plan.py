@@ -10,8 +10,8 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from gpudiag.advice.plan import holds, load_plan, make_plan, plan_json
-from gpudiag.advice.proposal import Check
+from gpudiag.advice._engine.plan import holds, load_plan, make_plan, plan_json
+from gpudiag.advice._engine.proposal import Check
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import ConfigError, InputError, InputNotFound
 from gpudiag.load import load_run

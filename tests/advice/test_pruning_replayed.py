@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import gpudiag as gd
-from gpudiag.advice.proposal import Prediction
+from gpudiag.advice._engine.proposal import Prediction
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.advice.pruning import WIDEST_PCT, pruner_patience, pruner_warmup
-from gpudiag.advice.situation import Situation
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.report.kinds.recommendations import gain
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gpudiag.advice import REMEDIES, TOPICS
-from gpudiag.advice.engine import EXCLUSIVE
-from gpudiag.advice.proposal import APPLY, REVERSIBILITY, TIERS
-from gpudiag.advice.remedy import Remedy
+from gpudiag.advice._engine.engine import EXCLUSIVE
+from gpudiag.advice._engine.proposal import APPLY, REVERSIBILITY, TIERS
+from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.report.remedies import remedies_markdown
 from gpudiag.rules import RULES
 

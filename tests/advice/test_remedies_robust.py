@@ -10,15 +10,15 @@ import pytest
 from toyrun import toy_run
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice.engine import advise
-from gpudiag.advice.remedy import Remedy
-from gpudiag.advice.situation import Situation
+from gpudiag.advice._engine.engine import advise
+from gpudiag.advice._engine.remedy import Remedy
+from gpudiag.advice._engine.situation import Situation
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.load import load_run
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Status
+from gpudiag.rules._engine.engine import Status
 from gpudiag.run import Run
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
@@ -79,7 +79,7 @@ def test_little_observed_is_verified_first() -> None:
 
 
 def test_a_large_study_gets_bounds_in_place_of_forecasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpudiag.advice.situation.MAX_FORECAST_TRIALS", 1)
+    monkeypatch.setattr("gpudiag.advice._engine.situation.MAX_FORECAST_TRIALS", 1)
     now = Situation.of(Analysis(RUNS["case 1"]), {}, ())
     assert now.capacity is None and now.forecast(5) is None
     monkeypatch.undo()

@@ -11,9 +11,9 @@ import pytest
 from batchruns import batch, with_telemetry
 from toyrun import toy_run
 
-from gpudiag.advice.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
-from gpudiag.advice.proposal import Change, Check, Prediction
-from gpudiag.advice.recommendation import FINDINGS
+from gpudiag.advice._engine.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
+from gpudiag.advice._engine.proposal import Change, Check, Prediction
+from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.comparison.calibration import calibration
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.plan_check import verdict_on
@@ -21,7 +21,7 @@ from gpudiag.comparison.side import as_side
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.manifest import DataLoader
-from gpudiag.rules.engine import Status
+from gpudiag.rules._engine.engine import Status
 from gpudiag.run import InputRecord, Run
 
 A = np.random.default_rng(31).lognormal(3, 0.3, 30)

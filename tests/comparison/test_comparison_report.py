@@ -16,9 +16,9 @@ from batchruns import batch, with_telemetry
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.plots.comparison import COMPARISON_PLOTS
-from gpudiag.report import pages
+from gpudiag.report._notebook import pages
+from gpudiag.report._notebook.runner import run_notebook
 from gpudiag.report.comparison import SECTIONS, summary, text
-from gpudiag.report.notebooks import run_notebook
 from gpudiag.run import Run
 from gpudiag.schemas import schema
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpudiag.inspection import inspect
+from gpudiag._load.inspection import inspect
 
 pytestmark = pytest.mark.corpus
 

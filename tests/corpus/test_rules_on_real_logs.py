@@ -11,7 +11,7 @@ import pytest
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import diagnose
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.engine import Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 pytestmark = pytest.mark.corpus

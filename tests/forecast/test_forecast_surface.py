@@ -114,7 +114,7 @@ def test_figure_of_bounds_has_boxes() -> None:
 
 @pytest.mark.slow
 def test_notebook_becomes_a_report(samples: Path, tmp_path: Path) -> None:
-    from gpudiag.report.notebooks import run_notebook
+    from gpudiag.report._notebook.runner import run_notebook
 
     files = run_notebook("capacity_report", tmp_path, {"run_path": samples / "memory-exhaustion", "parallel": "2,4"})
     text = files.md.read_text()
@@ -123,7 +123,7 @@ def test_notebook_becomes_a_report(samples: Path, tmp_path: Path) -> None:
 
 
 def test_sections_of_a_run_without_trials_are_one_line_each() -> None:
-    from gpudiag.report.forecast import SECTIONS, shown
+    from gpudiag.report._sections.forecast import SECTIONS, shown
 
     run = gd.simulate(seed=3, n_trials=8).run
     sections = shown(replace(run, trials=run.trials.iloc[:0], reports=run.reports.iloc[:0]))

@@ -20,7 +20,7 @@ from gpudiag.forecast.memory.net import rates_without_crashes
 from gpudiag.forecast.parallelism.backtest import backtest
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.what_if import Forecast
-from gpudiag.report.forecast import SECTIONS, ForecastShow
+from gpudiag.report._sections.forecast import SECTIONS, ForecastShow
 from gpudiag.schemas import schema
 from gpudiag.simulation.spec import Gpu, Spec, override
 from gpudiag.simulation.world import World

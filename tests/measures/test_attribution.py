@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smallruns import T0, at, gpu, gpus, run, trials
 
-from gpudiag.declared import Names, declared_gpus
+from gpudiag._run.gpu_names import Names, declared_gpus
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._gpu.shares import share_error_pct
 from gpudiag.measures.attribution import measure_attribution

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.advice.proposal import Gain
+from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
-from gpudiag.report.advice import advice, gain
-from gpudiag.report.blocks import Note, Number, Remedy, Table
+from gpudiag.report._render.blocks import Note, Number, Remedy, Table
+from gpudiag.report._sections.advice import advice, gain
 from gpudiag.run import Run
 
 

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 from gpudiag.errors import ConfigError, InputError, InputNotFound
-from gpudiag.report.copies import copy_all, copy_notebook, kept_about_others, list_notebooks
-from gpudiag.report.locate import find_notebook
+from gpudiag.report._notebook.copies import copy_all, copy_notebook, kept_about_others, list_notebooks
+from gpudiag.report._notebook.locate import find_notebook
 
 
 def parameters(path: Path) -> dict[str, object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpudiag.facts import LABELS
-from gpudiag.report.evidence import pairs
+from gpudiag.report._sections.evidence import pairs
 from gpudiag.units import unit_of
 
 RULES = sorted((Path(__file__).resolve().parents[2] / "gpudiag" / "rules").glob("*.py"))

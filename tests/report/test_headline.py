@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from toyrun import with_only
 
-from gpudiag.advice.proposal import Change, Proposal
-from gpudiag.advice.recommendation import Recommendation
-from gpudiag.advice.remedy import Remedy
+from gpudiag.advice._engine.proposal import Change, Proposal
+from gpudiag.advice._engine.recommendation import Recommendation
+from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
 from gpudiag.measures.base import GIVE_TRIALS
+from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import CellEntry, Document, LedgerEntry
-from gpudiag.report.headline import headline
-from gpudiag.rules.engine import Severity, Status, Verdict
+from gpudiag.rules._engine.engine import Severity, Status, Verdict
 
 
 def verdict(status: str, severity: str = "warning", rule: str = "r", **more: Any) -> dict[str, Any]:

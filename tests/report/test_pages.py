@@ -10,8 +10,8 @@ import pytest
 from toyrun import TOY_RULES, toy_run
 
 from gpudiag.diagnosis import Diagnosis, diagnose
-from gpudiag.report import pages
-from gpudiag.report.show import MAX_SVG_CHARS
+from gpudiag.report._notebook import pages
+from gpudiag.report._render.show import MAX_SVG_CHARS
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_markdown_refers_to_its_pictures(toy: Diagnosis, tmp_path: Path) -> None
 
 def test_a_picture_too_large_as_svg_becomes_png(toy: Diagnosis, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = toy.picture("timeline")
-    from gpudiag.report import show
+    from gpudiag.report._render import show
 
     assert "image/svg+xml" in show.image(picture)[0] and len(picture.svg()) < MAX_SVG_CHARS
     monkeypatch.setattr(show, "MAX_SVG_CHARS", 10)

@@ -8,7 +8,7 @@ import json
 import nbformat
 import pytest
 
-from gpudiag.report.redact import redacted
+from gpudiag.report._notebook.redact import redacted
 
 SECRETS = {
     "postgresql://me:hunter22@db.example/study": "hunter22",

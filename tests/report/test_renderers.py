@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 import pytest
 
-from gpudiag.report import blocks, fragments, markdown
-from gpudiag.report.blocks import (
+from gpudiag.report._render import blocks, fragments, markdown
+from gpudiag.report._render.blocks import (
     MARKS,
     NAMES,
     Banner,

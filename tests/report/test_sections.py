@@ -11,12 +11,12 @@ from toyrun import TOY_RULES, toy_run, typed, with_only
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.measures.bottleneck import CLASSES as MEASURED
 from gpudiag.plots import PLOTS
-from gpudiag.report import fragments
-from gpudiag.report import plain as terminal
 from gpudiag.report import text as report_text
-from gpudiag.report.blocks import Chip, Figure, Finding, Folded, Note, Table
-from gpudiag.report.bottleneck import CLASSES, bottleneck_sentence
-from gpudiag.report.markdown import render
+from gpudiag.report._render import fragments
+from gpudiag.report._render import plain as terminal
+from gpudiag.report._render.blocks import Chip, Figure, Finding, Folded, Note, Table
+from gpudiag.report._render.markdown import render
+from gpudiag.report._sections.bottleneck import CLASSES, bottleneck_sentence
 from gpudiag.report.sections import SECTIONS, findings
 from gpudiag.run import Run, RunInfo
 

@@ -10,9 +10,9 @@ import pytest
 from toyrun import toy_run
 
 import gpudiag as gd
-from gpudiag.report import plain
-from gpudiag.report.blocks import Heading, Number, Table, Tiles
-from gpudiag.report.frames import pairs, table
+from gpudiag.report._render import plain
+from gpudiag.report._render.blocks import Heading, Number, Table, Tiles
+from gpudiag.report._render.frames import pairs, table
 from gpudiag.shown import Shown
 
 SAMPLE = Path(__file__).resolve().parents[2] / "data" / "samples" / "hpo-aggressive-pruning"

@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.analysis import Analysis
 from gpudiag.facts import Declared, Row
 from gpudiag.measures import MEASURES, PROFILES
-from gpudiag.rules.engine import Rule, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.engine import Rule, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 
 NAN = float("nan")

@@ -7,7 +7,7 @@ import pytest
 
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
-from gpudiag.rules.engine import (
+from gpudiag.rules._engine.engine import (
     Evidence,
     NotApplicable,
     Severity,

@@ -19,7 +19,7 @@ from planted.healthy import healthy_run
 from gpudiag.analysis import Analysis
 from gpudiag.readers.telemetry import read_telemetry
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.engine import Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run
 from gpudiag.schema import GPU, GPUS, conform
 

@@ -11,7 +11,7 @@ import pytest
 from gpudiag.analysis import Analysis
 from gpudiag.manifest import Settings
 from gpudiag.rules import RULES
-from gpudiag.rules.engine import Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.engine import Severity, Status, Verdict, check_thresholds, judge_all
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import GPU, GPUS, REPORTS, TRIALS, conform
 

@@ -9,12 +9,12 @@ import pytest
 
 from gpudiag.errors import ConfigError
 from gpudiag.rules import RULES
-from gpudiag.rules.own import chosen_rules, own_rules
+from gpudiag.rules._engine.own import chosen_rules, own_rules
 
 MODULE = '''
 from pathlib import Path
 from gpudiag.measures.memory import measure_memory
-from gpudiag.rules.engine import rule
+from gpudiag.rules._engine.engine import rule
 
 Path(__file__).with_suffix(".ran").touch()
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.report import pages
-from gpudiag.report.redact import redacted
+from gpudiag.report._notebook import pages
+from gpudiag.report._notebook.redact import redacted
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpudiag.report.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
+from gpudiag.report._render.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
+from gpudiag.report._sections.ledger import CELLS
 from gpudiag.report.comparison.document import CellEntry, ComparisonDocument, OutcomeEntry, QuantityEntry, SideEntry
 from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, plan_counts
 from gpudiag.report.format import (
@@ -22,7 +23,6 @@ from gpudiag.report.format import (
     span,
     zone,
 )
-from gpudiag.report.ledger import CELLS
 
 GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown", "error": "error"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from gpudiag.report.blocks import MARKS
+from gpudiag.report._render.blocks import MARKS
+from gpudiag.report._render.markdown import inline
 from gpudiag.report.comparison.document import ComparisonDocument, QuantityEntry
 from gpudiag.report.comparison.headline import leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
 from gpudiag.report.format import UNKNOWN, precise, ratio
-from gpudiag.report.markdown import inline
 
 SAID = {
     "faster": "FASTER",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.report.blocks import MARKS, NAMES, Cell, Number
+from gpudiag.report._render.blocks import MARKS, NAMES, Cell, Number
+from gpudiag.report._render.terminal import marked, paint, wrap
+from gpudiag.report._sections.ledger import CELLS
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.comparison.headline import OUTCOME_LEVELS, QUESTIONS, both
 from gpudiag.report.comparison.sections import GATE_LEVELS, hours, outcome_row, said, signed, value
 from gpudiag.report.comparison.summary import short_ratio
 from gpudiag.report.format import interval, plural, safe, share
-from gpudiag.report.ledger import CELLS
-from gpudiag.report.terminal import marked, paint, wrap
 
 
 def text(document: ComparisonDocument, width: int = 80, color: bool = False) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.readers.base import Telemetry, Trials
-from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.frames import summary
+from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, duration, named, number, plural, safe, stamp, zone
-from gpudiag.report.frames import summary
-from gpudiag.report.shown import shown_as
 from gpudiag.run import Run
 from gpudiag.schema import STATES
 

@@ -11,10 +11,10 @@ from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
-from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
+from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
+from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, duration, memory, number, plural, quantity, share
 from gpudiag.report.kinds.parallelism import between
-from gpudiag.report.shown import shown_as
 
 CLEAN_RUN = 50
 """Trials in a row without a crash: what people wait for before they trust a setting."""

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.what_if import Forecast
-from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.shown import blocks_of, shown_as
 from gpudiag.report.format import UNKNOWN, duration, number, p_value, plural, points, quantity, share
-from gpudiag.report.shown import blocks_of, shown_as
 
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
 RISKY_PCT = 5.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpudiag.advice.plan import Plan
-from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.advice._engine.plan import Plan
+from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, interval, quantity, safe
-from gpudiag.report.shown import shown_as
 
 COLUMNS = {"remedy": "Remedy", "change": "Change", "apply": "Apply", "safety": "Safety"}
 

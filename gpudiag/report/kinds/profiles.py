@@ -7,10 +7,10 @@ import re
 
 from gpudiag.measures.base import Profile, facts
 from gpudiag.measures.ledger import LedgerProfile
-from gpudiag.report.blocks import Block, Heading, Number, Table, Tiles
+from gpudiag.report._render.blocks import Block, Heading, Number, Table, Tiles
+from gpudiag.report._render.frames import pairs, summary, table
+from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import quantity, share
-from gpudiag.report.frames import pairs, summary, table
-from gpudiag.report.shown import shown_as
 
 
 @shown_as.register

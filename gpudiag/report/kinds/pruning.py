@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.rank import FEWEST
 from gpudiag.forecast.pruning.result import PrunerReplay
-from gpudiag.report.blocks import Block, Cell, Heading, Note, Number, Table, Tiles
+from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table, Tiles
+from gpudiag.report._render.shown import sentences_of, shown_as
 from gpudiag.report.format import UNKNOWN, interval, number, plural, quantity, share
-from gpudiag.report.shown import sentences_of, shown_as
 
 CONTROL = (
     "What pruning kills can be learned from trials that are not pruned: run every twentieth of the next study to the "

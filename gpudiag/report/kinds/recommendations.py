@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from gpudiag.advice.engine import Advice
-from gpudiag.advice.proposal import Change, Gain, Prediction, Value
-from gpudiag.advice.recommendation import Recommendation, Recommendations, by_safety
-from gpudiag.advice.resources import MEMORY, TRIAL_TIME, UTILIZATION
-from gpudiag.report.blocks import Block, Cell, Named, Note, Number, Remedy, Table
+from gpudiag.advice._engine.engine import Advice
+from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Value
+from gpudiag.advice._engine.recommendation import Recommendation, Recommendations, by_safety
+from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
+from gpudiag.report._render.blocks import Block, Cell, Named, Note, Number, Remedy, Table
+from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, hours, label, number, quantity
 from gpudiag.report.format import interval as bounds
-from gpudiag.report.shown import shown_as
 
 NOTHING = "Nothing needs to be changed."
 RESOURCES = (

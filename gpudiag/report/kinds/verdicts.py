@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gpudiag.report.blocks import Block, Chip, Finding, Named, Note, Table
-from gpudiag.report.evidence import pairs
+from gpudiag.report._render.blocks import Block, Chip, Finding, Named, Note, Table
+from gpudiag.report._render.shown import shown_as
+from gpudiag.report._sections.evidence import pairs
 from gpudiag.report.format import named, quantity
-from gpudiag.report.shown import shown_as
-from gpudiag.rules.engine import Status, Verdict, Verdicts
+from gpudiag.rules._engine.engine import Status, Verdict, Verdicts
 
 LEVELS = {
     Status.CLEAR: "clear",

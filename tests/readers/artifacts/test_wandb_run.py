@@ -10,8 +10,8 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
+from gpudiag._load.folder import walk
 from gpudiag.clock import parse_zone
-from gpudiag.folder import walk
 from gpudiag.load import load_run
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import wandb_run

@@ -1,0 +1,1 @@
+"""What loading a run is made of: which inputs, each read and described."""

@@ -1,0 +1,148 @@
+"""One input, read and described: what `gpudiag inspect` prints and what a run keeps as provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
+from gpudiag.errors import InputError
+from gpudiag.readers import trials as trial_readers
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.url import is_url
+from gpudiag.readers.base import ReadOptions, Telemetry, Trials, refuse
+from gpudiag.readers.frames import read_frame
+from gpudiag.readers.identify import EXPECTED, identify
+from gpudiag.schema import FINISHED
+
+
+@dataclass(frozen=True, eq=False)
+class Intake:
+    """One input: its tables (None where it could not be read: ``error`` says why) and the record of how it was read."""
+
+    record: InputRecord
+    data: Telemetry | Trials | None
+    error: InputError | None = None
+
+
+def take(given: object, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
+    """Read one input with the reader that recognises it: a file, a folder that is one input, a storage URL, a study
+    in memory or a DataFrame.
+
+    Raises InputError (UnknownInput if no reader recognises it) with one sentence.
+    """
+    if isinstance(given, str) and is_url(given):
+        return _described(trial_readers.read_url(given, options), given, "trials", "")
+    if not isinstance(given, str | Path | Source):
+        data = read_frame(given, options) if isinstance(given, pd.DataFrame) else _of_study(given, options)
+        return _described(data, f"<{type(given).__name__}>", "trials", "")
+    source = given if isinstance(given, Source) else Source.open(given)
+    found = identify(source)
+    if found is None:
+        raise refuse(source, EXPECTED)
+    kind, reader = found
+    return _described(reader.read(source, options), shown_as or str(source.path), kind, source.sha256())
+
+
+def _of_study(given: Any, options: ReadOptions) -> Trials:
+    return trial_readers.read_trials(given, study=options.study, timezone=options.timezone)
+
+
+def _described(data: Telemetry | Trials, path: str, kind: InputKind, sha256: str) -> Intake:
+    if isinstance(data, Telemetry):
+        return Intake(_describe_telemetry(data, path, sha256), data)
+    return Intake(_describe_trials(data, path, kind, sha256), data)
+
+
+def try_take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
+    """Like :func:`take`, with the error kept in the record instead of raised."""
+    try:
+        return take(given, options, shown_as=shown_as)
+    except InputError as error:
+        name = shown_as or str(given.path if isinstance(given, Source) else given)
+        return Intake(InputRecord(name, "unknown", error=str(error)), None, error)
+
+
+def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
+    main = next((t for t in (data.gpu, data.processes, data.host, data.events) if len(t)), data.gpu)
+    return InputRecord(
+        path=path,
+        kind="telemetry",
+        reader=data.reader,
+        sha256=sha256,
+        rows=data.rows,
+        gpus=tuple(data.gpus["gpu"]) if len(data.gpus) else tuple(sorted(set(main.get("gpu", pd.Series()).dropna()))),
+        columns=tuple(main.columns),
+        start=_iso(main["time"].min()),
+        end=_iso(main["time"].max()),
+        median_period_s=_median_period_s(main),
+        problems=data.problems,
+        notes=data.notes,
+        clock=data.clock,
+    )
+
+
+def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> InputRecord:
+    trials = data.trials
+    stamps = pd.concat([trials["start"], trials["end"]])
+    main = trials if len(trials) else data.events
+    return InputRecord(
+        path=path,
+        kind=kind,
+        reader=data.reader,
+        sha256=sha256,
+        rows=data.rows,
+        columns=tuple(main.columns),
+        start=_iso(stamps.min()),
+        end=_iso(stamps.max()),
+        studies=tuple(_study(row, data) for row in data.studies.to_dict("records")),
+        problems=data.problems,
+        notes=data.notes,
+    )
+
+
+def _study(row: Mapping[Any, Any], data: Trials) -> StudyRecord:
+    name = row["study"]
+    trials = data.trials[data.trials["study"] == name]
+    return StudyRecord(
+        name=name,
+        directions=tuple(d for d in str(row["directions"]).split(",") if d),
+        states={str(state): int(n) for state, n in sorted(trials["state"].value_counts().items())},
+        reports=int((data.reports["study"] == name).sum()),
+        start=_iso(trials["start"].min()),
+        end=_iso(trials["end"].max()),
+        max_concurrent=_max_concurrent(trials),
+    )
+
+
+def _max_concurrent(trials: pd.DataFrame) -> int | None:
+    """Most finished trials that ran at one instant; None where none has both stamps.
+
+    Of equal stamps an end comes before a start, so that a worker which goes on to its next trial counts once.
+    """
+    done = trials[trials["start"].notna() & trials["end"].notna() & trials["state"].isin(FINISHED)]
+    if not len(done):
+        return None
+    edges = np.concatenate([done["end"].to_numpy("datetime64[us]"), done["start"].to_numpy("datetime64[us]")])
+    steps = np.repeat([-1, 1], len(done))
+    return max(int(np.cumsum(steps[np.lexsort((steps, edges))]).max()), 0)
+
+
+def _median_period_s(frame: pd.DataFrame) -> float | None:
+    if len(frame) < 2:
+        return None
+    stamps_us = frame["time"].to_numpy("datetime64[us]")
+    gpu = pd.factorize(frame["gpu"])[0] if "gpu" in frame else np.zeros(len(frame), dtype=np.int64)
+    order = np.lexsort((stamps_us, gpu))
+    steps_us = np.diff(stamps_us[order])[np.diff(gpu[order]) == 0].astype("timedelta64[us]")
+    steps_us = steps_us[steps_us > np.timedelta64(0, "us")]  # false for steps to an unknown stamp
+    return round(float(np.median(steps_us.astype(np.int64))) / 1e6, 6) if len(steps_us) else None
+
+
+def _iso(stamp: pd.Timestamp) -> str | None:
+    return None if pd.isna(stamp) else stamp.isoformat()

@@ -1,0 +1,225 @@
+"""Part of a run as a run again: a span of time, some GPUs, one study, some trials.
+
+Nothing is cut in two: a trial that overlaps the span keeps its own start and end, and the measures of time (ledger,
+coverage, concurrency) count only what lies within. Each selection leaves a note that reports show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gpudiag._run.gpu_names import declared_gpus
+from gpudiag._run.tables import Tables
+from gpudiag.clock import parse_zone
+from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
+from gpudiag.schema import STATES, text_dtype
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+R = TypeVar("R", bound=Tables)
+"""A run, whatever its class: what is selected of it is one again."""
+TIMED = ("gpu", "processes", "host", "events")
+
+
+def between(run: R, start: str | datetime | None, end: str | datetime | None) -> R:
+    """The run from ``start`` (included) to ``end`` (left out); see :meth:`gpudiag.run.Run.between`."""
+    low, high = _moment(run, start, "start"), _moment(run, end, "end")
+    if low is not None and high is not None and low >= high:
+        raise ConfigError(f"between: the start ({low}) must lie before the end ({high}).")
+
+    def within(table: pd.DataFrame, column: str = "time") -> pd.Series:
+        stamps = table[column]
+        inside = stamps.notna()
+        if low is not None:
+            inside &= ~(stamps < low)
+        return inside if high is None else inside & ~(stamps >= high)
+
+    trials = run.trials[_overlaps(run.trials, low, high)]
+    chosen = {
+        **{name: _rows(getattr(run, name), within(getattr(run, name))) for name in TIMED},
+        "trials": trials.reset_index(drop=True),
+        "reports": _of_trials(run.reports, trials),
+    }
+    seen = any(len(chosen[name]) for name in ("gpu", "processes", "host"))
+    if not seen and not trials["end"].notna().any() and not within(run.trials, "start").any():
+        raise NotMeasurable(
+            f"Nothing of the run lies between {low if low is not None else 'its start'} and "
+            f"{high if high is not None else 'its end'}; it lasts from {_extent(run)}.",
+            "Choose a span within the run; stamps without a zone are read in the run's timezone.",
+        )
+    earlier, later = run.info.between
+    both = (_tighter(low, earlier, max), _tighter(high, later, min))
+    zone = parse_zone(run.info.timezone)
+    said = " to ".join("the edge" if m is None else f"{m.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for m in (low, high))
+    return _changed(run, chosen, f"Selected: {said} ({run.info.timezone}).", between=both)
+
+
+def gpus_only(run: R, names: Sequence[str | int]) -> R:
+    """The run on these GPUs only; see :meth:`gpudiag.run.Run.gpus_only`."""
+    known = _gpu_names(run)
+    wanted = []
+    for name in map(str, names):
+        if name not in known:
+            legal = sorted(set(known.values()))
+            hint = nearest(name, legal) if legal else "it has none"
+            raise ConfigError(f"gpus_only: the run has no GPU '{name}'; {hint}")
+        wanted.append(known[name])
+    if not wanted:
+        raise ConfigError("gpus_only: name one GPU at least, by index or uuid.")
+    left_out = tuple(sorted(set(known.values()) - set(wanted)))
+    trials = _of_gpus(run, set(wanted), set(left_out))
+    on_gpu = {
+        name: _rows(table, table["gpu"].isin(wanted)) for name, table in _with_gpu(run, "gpu", "gpus", "processes")
+    }
+    events = {name: _rows(t, t["gpu"].isin(wanted) | t["gpu"].isna()) for name, t in _with_gpu(run, "events")}
+    chosen = {
+        **on_gpu,
+        **events,
+        "trials": trials,
+        "reports": _of_trials(run.reports, trials),
+    }
+    others = tuple(sorted({*run.info.left_out_gpus, *left_out}))
+    return _changed(run, chosen, f"Selected: GPU {', '.join(dict.fromkeys(wanted))} only.", left_out_gpus=others)
+
+
+def study(run: R, name: str) -> R:
+    """The run with one study's trials only; see :meth:`gpudiag.run.Run.study`."""
+    legal = [str(known) for known in run.studies["study"]] or [str(known) for known in run.trials["study"].unique()]
+    if name not in legal:
+        raise StudyNotFound(f"the run has no study '{name}'; {nearest(name, legal) if legal else 'it has none'}")
+    trials = run.trials[run.trials["study"] == name]
+    chosen = {
+        "trials": trials.reset_index(drop=True),
+        "reports": _rows(run.reports, run.reports["study"] == name),
+        "studies": _rows(run.studies, run.studies["study"] == name),
+    }
+    note = f"Selected: study {name}. GPU time of other studies counts as time without a trial."
+    return _changed(run, chosen, note if len(legal) > 1 else "")
+
+
+def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict[str, Any]) -> R:
+    """The run with some of its trials; see :meth:`gpudiag.run.Run.trials_where`."""
+    import pandas as pd
+
+    keep = pd.Series(True, run.trials.index)
+    for column, value in equal.items():
+        name = column if column in run.trials else f"params.{column}"
+        if name not in run.trials:
+            hint = nearest(column, map(str, run.trials))
+            raise ConfigError(f"trials_where: trials have no column '{column}'; {hint}")
+        values = value if isinstance(value, list | tuple | set) else [value]
+        for unknown in [v for v in values if name == "state" and v not in STATES]:
+            raise ConfigError(f"trials_where: there is no state {unknown!r}; {nearest(str(unknown), STATES)}")
+        keep &= run.trials[name].isin(values)
+    if test is not None:
+        try:
+            mask = pd.Series(test(run.trials), run.trials.index)
+        except KeyError as missing:
+            column = str(missing.args[0]) if missing.args else ""
+            hint = nearest(column, map(str, run.trials))
+            raise ConfigError(
+                f"trials_where: the test asks for a column '{column}' that trials lack; {hint}"
+            ) from missing
+        if mask.dtype not in ("bool", "boolean"):
+            raise ConfigError(f"trials_where: the test must give one True or False a trial, but gave {mask.dtype}.")
+        keep &= mask.fillna(False).astype(bool)
+    trials = run.trials[keep]
+    chosen = {"trials": trials.reset_index(drop=True), "reports": _of_trials(run.reports, trials)}
+    note = (
+        f"Selected: {len(trials)} of {len(run.trials)} trials. GPU time of the others counts as time without a trial."
+    )
+    return _changed(run, chosen, note if len(trials) < len(run.trials) else "")
+
+
+def _changed(run: R, tables: dict[str, pd.DataFrame], note: str, **info: Any) -> R:
+    notes = (*run.info.notes, note) if note else run.info.notes
+    return replace(run, **tables, info=replace(run.info, notes=notes, **info))
+
+
+def _rows(table: pd.DataFrame, keep: pd.Series) -> pd.DataFrame:
+    return table[keep].reset_index(drop=True)
+
+
+def _moment(run: Tables, moment: str | datetime | None, which: str) -> pd.Timestamp | None:
+    """A moment in UTC; without a zone it is in the run's."""
+    import pandas as pd
+
+    if moment is None:
+        return None
+    try:
+        stamp = pd.Timestamp(moment)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"between: the {which} {moment!r} is not a time; expected e.g. '2026-03-01 10:00' or a datetime."
+        ) from error
+    if stamp is pd.NaT:
+        raise ConfigError(f"between: the {which} is unknown (NaT); give a time, or None for the run's own.")
+    if stamp.tzinfo is None:
+        zone = parse_zone(run.info.timezone)
+        stamp = stamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+    return stamp.tz_convert("UTC").as_unit("us")
+
+
+def _overlaps(trials: pd.DataFrame, low: pd.Timestamp | None, high: pd.Timestamp | None) -> pd.Series:
+    """Trials that may have run in the span: those without a known start or end are left in where nothing forbids."""
+    import pandas as pd
+
+    start = trials["start"].fillna(trials["end"])
+    keep = start.notna() if low is not None or high is not None else pd.Series(True, trials.index)
+    if high is not None:
+        keep &= ~(start >= high)
+    return keep if low is None else keep & ~(trials["end"] <= low)
+
+
+def _of_trials(reports: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    keys = pd.MultiIndex.from_frame(trials[["study", "trial"]])
+    return reports[pd.MultiIndex.from_frame(reports[["study", "trial"]]).isin(keys)].reset_index(drop=True)
+
+
+def _tighter(new: Any, old: Any, choose: Callable[..., Any]) -> Any:
+    return choose(new, old) if new is not None and old is not None else (new if new is not None else old)
+
+
+def _extent(run: Tables) -> str:
+    stamps = [run.gpu["time"], run.trials["start"], run.trials["end"]]
+    known = [stamp for column in stamps for stamp in (column.min(), column.max()) if stamp == stamp]
+    return f"{min(known)} to {max(known)}" if known else "nowhere: it has no stamps"
+
+
+def _gpu_names(run: Tables) -> dict[str, str]:
+    """Index by index, uuid and bus id."""
+    names = {str(gpu): str(gpu) for gpu in run.gpu["gpu"].dropna().unique()}
+    names |= {str(gpu): str(gpu) for gpu in run.gpus["gpu"].dropna()}
+    for column in ("uuid", "bus_id"):
+        if column in run.gpus:
+            known = run.gpus[run.gpus[column].notna()]
+            names |= dict(zip(known[column].astype(str), known["gpu"].astype(str), strict=True))
+    return names
+
+
+def _with_gpu(run: Tables, *tables: str) -> list[tuple[str, pd.DataFrame]]:
+    return [(name, getattr(run, name)) for name in tables if "gpu" in getattr(run, name)]
+
+
+def _of_gpus(run: Tables, wanted: set[str], left_out: set[str]) -> pd.DataFrame:
+    """Trials without those whose record names GPUs, and only such as are left out.
+
+    The column ``gpu`` names them by index then: uuids of GPUs that are left out mean nothing any more.
+    """
+    import pandas as pd
+
+    if run.trials.empty:
+        return run.trials
+    declared = declared_gpus(run)
+    named = [set(declared.get(row, ())) for row in range(len(run.trials))]
+    keep = [not gpus & left_out or bool(gpus & wanted) for gpus in named]
+    own = run.trials["gpu"].tolist() if "gpu" in run.trials else [None] * len(run.trials)
+    told = [",".join(declared[row]) if row in declared else own[row] for row in range(len(own))]
+    trials = run.trials.assign(gpu=pd.Series(told, run.trials.index, dtype=text_dtype()))
+    return trials[keep].reset_index(drop=True)

@@ -1,0 +1,113 @@
+"""What is often concluded from a run like this, and what its own numbers say (METHODS 0.1)."""
+
+from __future__ import annotations
+
+from gpudiag.advice._engine.capacity import FULL_PCT
+from gpudiag.advice._engine.situation import Situation
+from gpudiag.advice.parallelism import START_UP_SHARE_PCT
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.trials import TrialsProfile
+
+OUT_OF_MEMORY = ("failures-out-of-memory", "failures-device-assert")
+CLEAN_RUN = 50
+"""Successes in a row that people take for proof."""
+MANY = 5000
+MOSTLY = 0.5
+"""Less than this part of the telemetry within trials makes its mean somebody else's."""
+
+
+def corrections(now: Situation) -> tuple[str, ...]:
+    """Sentences, each with its numbers; only those that apply to this run."""
+    said = (_ceiling, _startup, _headroom, _proportion, _asserts, _clean_run, _outside)
+    return tuple(filter(None, (sentence(now) for sentence in said)))
+
+
+def _ceiling(now: Situation) -> str:
+    if not now.bounds.fill > 0:
+        return ""
+    return (
+        f"Mean utilization {now.at_work} was {now.bounds.busy_pct:.1f} %, so that filling every idle second brings at "
+        f"most x{now.bounds.fill:.2f}, however many changes are combined: factors multiply up to that, and percentages "
+        "do not add."
+    )
+
+
+def _startup(now: Situation) -> str:
+    share, k = now.bounds.startup_pct, now.bounds.parallel
+    if not (share >= START_UP_SHARE_PCT > now.bounds.startup_only_pct):
+        return ""
+    only, law = now.bounds.startup_only_pct, now.bounds.startup_law_pct
+    return (
+        f"Start-up does not dominate GPU time: it takes F = {share:.1f} % of the slots, but with k = {k:.2f} trials "
+        f"at once others train meanwhile. Nothing but start-ups were on the GPU for {only:.1f} % of the time "
+        f"(F^k = {law:.1f} % if starts were independent). Removing them all brings at most x{now.bounds.startup:.2f}."
+    )
+
+
+def _headroom(now: Situation) -> str:
+    if not now.has("memory-headroom"):
+        return ""
+    return (
+        "Free memory says what fits, not what is faster: a batch B' in place of B brings between nothing and "
+        "min(B'/B, 1/u)."
+    )
+
+
+def _proportion(now: Situation) -> str:
+    if not now.has("memory-near-limit", "failures-out-of-memory") or not (now.parallel or 0) > 1:
+        return ""
+    return (
+        "Throughput is not in proportion to trials at once: on one GPU they slow each other down, and failed trials "
+        "and restarts cost time too. Fewer at once lose less than their number."
+    )
+
+
+def _asserts(now: Situation) -> str:
+    """A device-side assert is a logic error, whatever the memory was (METHODS 0)."""
+    if not now.has("failures-device-assert"):
+        return ""
+    full = now.fact(MemoryProfile.max_used_pct)
+    beside = f", and {full:.0f} % of memory in use beside it is no proof" if full >= FULL_PCT else ""
+    return (
+        f"A device-side assert is not a lack of memory: an index or label was out of range{beside}. It ends all CUDA "
+        "work of its process, so that a streak of failures on one worker is one event."
+    )
+
+
+def _clean_run(now: Situation) -> str:
+    """What a streak of successes shows about the rate of failures: the rule of three, exactly."""
+    rate, low, high = map(now.fact, (TrialsProfile.fail_pct, TrialsProfile.fail_low_pct, TrialsProfile.fail_high_pct))
+    streak = now.fact(TrialsProfile.success_streak)
+    if not (now.has(*OUT_OF_MEMORY) and rate > 0 and streak >= 0):
+        return ""
+    few, most = (100 * (1 - bound / 100) ** CLEAN_RUN for bound in (high, low))
+    shown = 100 * (1 - 0.05 ** (1 / CLEAN_RUN))
+    need = 100 * (1 - 0.9 ** (1 / MANY))
+    return (
+        f"The longest streak of successes was {streak:.0f}. At {low:.1f} to {high:.1f} % failures, {CLEAN_RUN} in a "
+        f"row come by chance in {few:.2g} to {most:.2g} % of attempts. {CLEAN_RUN} without a failure would show no "
+        f"more than p < {shown:.1f} % (one-sided 95 %); {MANY} without one, at 90 %, need p of at most {need:.2g} %."
+    )
+
+
+def _outside(now: Situation) -> str:
+    """A mean over telemetry that is mostly outside the trials is not theirs (METHODS 7, check 5)."""
+    use = now.profiles.get("utilization")
+    if use is None:
+        return ""
+    table = use.per_gpu[use.per_gpu["trial_s"] > 0]
+    table = table[table["trial_s"] < MOSTLY * table["observed_s"]]
+    if table.empty:
+        return ""
+    gpu = table["mean_pct"].idxmax()
+    row = table.loc[gpu]
+    needed = row["mean_pct"] * row["observed_s"] / row["trial_s"]
+    if not needed > 100:
+        return ""
+    part = 100 * row["trial_s"] / row["observed_s"]
+    return (
+        f"The mean of {row['mean_pct']:.0f} % of GPU {gpu} is not that of the trials: they ran for "
+        f"{row['trial_s']:.3g} s of {row['observed_s']:.0f} s observed ({part:.1f} %), and would have needed "
+        f"{needed:.0f} % meanwhile. While they ran it was {row['trial_mean_pct']:.0f} %; the rest belongs to "
+        "something else."
+    )

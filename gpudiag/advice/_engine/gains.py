@@ -1,0 +1,150 @@
+"""What a change can bring at most, from the ledger and the costs alone: bounds that need no model (METHODS 10)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpudiag.advice._engine.proposal import Gain
+from gpudiag.rules._engine.engine import MIN_COVERAGE_PCT
+
+TRIAL_CELLS = ("startup_only", "tail_only", "stalled", "busy_low", "busy")
+IDLE_CELLS = ("startup_only", "tail_only", "stalled")
+LOST = {"failures": "FAIL", "orphans": "ORPHAN"}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Shares of this run that bound every gain. Unknown is NaN.
+
+    ``busy_pct`` is u_b: utilization over the time in which trials ran (over all observed time where there are no
+    trials), on the GPUs that they ran on; ``idle_pct`` the share of that time at 10 % or less; ``busy_all_pct`` the
+    utilization of all GPUs over all observed time. ``startup_pct`` is F, ``parallel`` k, ``startup_law_pct`` F^k,
+    ``startup_only_pct`` what the ledger shows of it. ``lost_gpu_h``: GPU-hours by source, as in LOST.
+    """
+
+    busy_pct: float = math.nan
+    idle_pct: float = math.nan
+    busy_all_pct: float = math.nan
+    coverage_pct: float = math.nan
+    startup_pct: float = math.nan
+    startup_law_pct: float = math.nan
+    startup_only_pct: float = math.nan
+    parallel: float = math.nan
+    trial_gpu_h: float = math.nan
+    lost_gpu_h: Mapping[str, float] | None = None
+
+    @property
+    def fill(self) -> float:
+        """1/u_b: what filling all idle time brings at constant GPU work; NaN unknown."""
+        return 100 / self.busy_pct if self.busy_pct > 0 else math.nan
+
+    @property
+    def fill_all(self) -> float:
+        """The same over all GPUs and all time: no plan can bring more."""
+        return 100 / self.busy_all_pct if self.busy_all_pct > 0 else math.nan
+
+    @property
+    def startup(self) -> float:
+        """Removing every start-up at the same parallelism: min(1/(1-F), 1/u_b); NaN unknown."""
+        return min(1 / (1 - self.startup_pct / 100), self.fill) if self.startup_pct < 100 else math.nan
+
+    @property
+    def covered(self) -> bool:
+        """True where enough of the run was observed to take its utilization for the run's."""
+        return self.coverage_pct >= MIN_COVERAGE_PCT
+
+
+def bounds_of(profiles: Mapping[str, Any]) -> Bounds:
+    """The bounds that the profiles of a run allow."""
+    bounds = Bounds()
+    if (ledger := profiles.get("ledger")) is not None:
+        bounds = _from_ledger(ledger)
+    if (costs := profiles.get("costs")) is not None:
+        spent = costs.outcomes.set_index("outcome")["gpu_s"]
+        bounds = replace(
+            bounds,
+            startup_pct=costs.startup_share_pct,
+            startup_law_pct=costs.startup_law_pct,
+            parallel=costs.parallel,
+            trial_gpu_h=costs.trial_gpu_h,
+            lost_gpu_h={source: float(spent[outcome]) / 3600 for source, outcome in LOST.items()},
+        )
+    return bounds
+
+
+def _from_ledger(ledger: Any) -> Bounds:
+    seconds = ledger.cells.groupby("cell", observed=False)["gpu_s"].sum()
+    active = ledger.compute.groupby("cell", observed=False)["compute_gpu_s"].sum()
+    cells = [name for name in seconds.index if name != "unobserved"]
+    if ledger.has_trials:
+        cells = [name for name in cells if name in TRIAL_CELLS]
+    time = float(seconds[cells].sum())
+    idle = seconds[[name for name in cells if name in (*IDLE_CELLS, "idle_no_trial")]].sum()
+    return Bounds(
+        busy_pct=100 * float(active[cells].sum()) / time if time else math.nan,
+        idle_pct=100 * float(idle) / time if time else math.nan,
+        busy_all_pct=ledger.mean_util_pct,
+        coverage_pct=ledger.coverage_pct,
+        startup_only_pct=100 * float(seconds["startup_only"]) / time if time and ledger.has_trials else math.nan,
+    )
+
+
+def fill_gain(bounds: Bounds, most: float = math.inf) -> Gain | None:
+    """Between nothing and all idle time filled, and at most ``most`` times; None where utilization is unknown."""
+    return Gain(1.0, max(1.0, min(most, bounds.fill))) if bounds.fill > 0 else None
+
+
+def saved_gain(bounds: Bounds, source: str) -> Gain | None:
+    """Between nothing and all GPU-hours that were lost to ``source``; None where they are unknown."""
+    lost = (bounds.lost_gpu_h or {}).get(source, math.nan)
+    return Gain(0.0, lost, "GPU-h", source) if lost >= 0 else None
+
+
+NOTHING = Gain(1.0, 1.0, "x", "none")
+"""What observation brings by itself."""
+
+
+def speedup(gain: Gain | None, total_gpu_h: float) -> tuple[float, float]:
+    """A gain as factors: saved hours of the total become time not needed. Unknown counts as none."""
+    if gain is None:
+        return 1.0, 1.0
+    if gain.unit == "x":
+        return gain.low, gain.high
+    if not total_gpu_h > 0:
+        return 1.0, 1.0
+    low, high = (total_gpu_h / max(total_gpu_h - hours, total_gpu_h / 1e6) for hours in (gain.low, gain.high))
+    return low, high
+
+
+@dataclass(frozen=True)
+class Combined:
+    """What several changes bring together: a factor clipped at ``ceiling``, and GPU-hours not spent."""
+
+    low: float
+    high: float
+    ceiling: float
+    clipped: bool
+    saved_gpu_h: float
+
+
+def combine(gains: Iterable[Gain | None], bounds: Bounds) -> Combined | None:
+    """Factors multiply up to the ceiling, 1/u; percentages are never added (METHODS 10).
+
+    The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work, 1/u of all GPUs.
+    Hours from one source count once. None where utilization is unknown.
+    """
+    known = [gain for gain in gains if gain is not None]
+    factors = [gain for gain in known if gain.unit == "x"]
+    devices = any(gain.source == "devices" for gain in factors)
+    ceiling = bounds.fill_all if devices else bounds.fill
+    if math.isnan(ceiling):
+        return None
+    low, high = math.prod(gain.low for gain in factors), math.prod(gain.high for gain in factors)
+    hours: dict[str, float] = {}
+    for gain in known:
+        if gain.unit == "GPU-h" and gain.low >= 0:  # what may cost hours is no saving
+            hours[gain.source] = max(hours.get(gain.source, 0.0), gain.high)
+    return Combined(min(low, ceiling), min(high, ceiling), ceiling, high > ceiling, sum(hours.values()))

@@ -1,0 +1,30 @@
+"""The order of recommendations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpudiag.advice._engine.gains import Bounds, speedup
+from gpudiag.advice._engine.proposal import REVERSIBILITY
+from gpudiag.advice._engine.recommendation import Recommendation
+
+
+def rank(
+    recommendations: Iterable[Recommendation], bounds: Bounds, worst: str | None = None
+) -> tuple[Recommendation, ...]:
+    """Best first (METHODS 9): what must be verified first goes last; before the others goes what answers the ``worst``
+    finding, so that what to do next is what the plan begins with; then by the lower bound of the gain times
+    reversibility, then by its upper bound, then the safer one, then in the given order.
+    """
+
+    def key(one: Recommendation) -> tuple[bool, bool, float, float, int]:
+        low, high = speedup(one.gain, bounds.trial_gpu_h)
+        return (
+            bool(one.verify_first),
+            worst not in one.rules,
+            -round(low * REVERSIBILITY[one.tier], 9),
+            -round(high, 9),
+            one.tier,
+        )
+
+    return tuple(sorted(recommendations, key=key))

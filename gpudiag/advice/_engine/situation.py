@@ -1,0 +1,185 @@
+"""The situation of a run: what its owner stated, what was measured and what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.advice._engine.capacity import FULL_PCT
+from gpudiag.advice._engine.gains import Bounds, bounds_of
+from gpudiag.advice._engine.proposal import Check, Prediction
+from gpudiag.analysis import Analysis
+from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.facts import Column, Fact, Numeric
+from gpudiag.manifest import DataLoader, Settings
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.plain_data import clean
+from gpudiag.rules._engine.engine import Status, Verdict
+
+if TYPE_CHECKING:
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
+    from gpudiag.forecast.parallelism.scenario import Scenario
+    from gpudiag.forecast.pruning.result import PrunerReplay
+    from gpudiag.measures._trials.pruner_spec import PrunerSpec
+
+MIN_FILL = 1.1
+"""Less than a tenth to gain is not worth a change that nothing else asks for (a default without a published source)."""
+MAX_FORECAST_TRIALS = 600
+"""Forecasts of larger studies take longer than the whole diagnosis (5-9 s of CPU time at 1,000 trials, against 3 s);
+bounds stand in for them."""
+NO_UTILIZATION = "No utilization was observed while trials ran, so no bound on the gain is known."
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What remedies look at. ``found``: the findings by rule."""
+
+    settings: Settings
+    dataloader: DataLoader
+    profiles: Mapping[str, Any]
+    found: Mapping[str, Verdict]
+    analysis: Analysis
+
+    @classmethod
+    def of(cls, analysis: Analysis, profiles: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Situation:
+        """The situation after a diagnosis."""
+        found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
+        info = analysis.run.info
+        return cls(info.settings, info.dataloader, profiles, found, analysis)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What bounds every gain."""
+        return bounds_of(self.profiles)
+
+    @cached_property
+    def capacity(self) -> MemoryCapacity | None:
+        """How many trials fit into memory; None where nobody can tell the memory of single trials."""
+        if not self._forecast_soon:
+            return None
+        try:
+            made = self.analysis.capacity
+        except NotMeasurable:
+            return None
+        return None if made.reason else made
+
+    def forecast(self, k: int) -> Scenario | None:
+        """What k trials at once would bring; None where nothing is known of their throughput."""
+        if not self._forecast_soon:
+            return None
+        try:
+            made = self.analysis.forecast(k)
+        except NotMeasurable:
+            return None
+        return next((one for one in made.parallel if one.k == k), None)
+
+    def replay(self, pruner: PrunerSpec) -> PrunerReplay | None:
+        """What another pruner would have done with the recorded curves; None where none were recorded."""
+        if not self._forecast_soon:
+            return None
+        try:
+            return self.analysis.replay(pruner)
+        except (NotMeasurable, ConfigError):
+            return None
+
+    @property
+    def _forecast_soon(self) -> bool:
+        """True if a forecast takes no longer than the diagnosis did."""
+        return 0 < len(self.analysis.run.trials) <= MAX_FORECAST_TRIALS
+
+    def has(self, *rules: str) -> bool:
+        """True if one of these rules found something."""
+        return any(rule in self.found for rule in rules)
+
+    def fact(self, fact: Numeric) -> float:
+        """A number such as ``UtilizationProfile.mean_pct``; NaN unknown, or infinite."""
+        profile = self.profiles.get(fact.topic)
+        value = None if profile is None else clean(fact.of(profile))
+        return math.nan if value is None else float(value)
+
+    def least(self, column: Column[float]) -> float:
+        """The smallest value of a column of ``per_gpu``; NaN unknown."""
+        profile = self.profiles.get(column.row.topic)
+        return math.nan if profile is None else float(profile.per_gpu[column.name].min())
+
+    @property
+    def worth_filling(self) -> bool:
+        """True where filling the idle time of the GPUs at work could bring a tenth or more."""
+        return self.bounds.fill >= MIN_FILL and self.bounds.covered
+
+    @property
+    def at_work(self) -> str:
+        """The time that ``bounds.busy_pct`` is of, in words."""
+        ledger = self.profiles.get("ledger")
+        return "while trials ran" if ledger is not None and ledger.has_trials else "over the whole record"
+
+    @property
+    def parallel(self) -> int | None:
+        """Trials at once: as stated, else the most that were seen."""
+        if self.settings.parallel is not None:
+            return self.settings.parallel
+        peak = self.fact(ParallelismProfile.peak)
+        return int(peak) if peak >= 1 else None
+
+    def unless_unknown(self, assumption: str) -> str:
+        """The assumption of a gain that rests on utilization, or that there is none."""
+        return assumption if self.bounds.fill > 0 else NO_UTILIZATION
+
+    def fills(self, high: float) -> tuple[tuple[Check, ...], tuple[Prediction, ...]]:
+        """Checks and predictions of a change that fills idle time and does not touch GPU memory.
+
+        It worked if a tenth of the idle time, 3 points at least, is filled: less is within what runs differ by (a
+        default without a published source).
+        """
+        return (*self.busier(), *self.no_new_failures()), (
+            *self.busier_by(high),
+            *self.memory_predicted(1.0, 1.0, "GPU memory is not touched."),
+            *self.faster_trials(high),
+        )
+
+    def busier(self) -> tuple[Check, ...]:
+        """Mean utilization rose by more than runs differ."""
+        mean = self.fact(UtilizationProfile.mean_pct)
+        if not mean < 97:
+            return ()
+        return (Check.of(UtilizationProfile.mean_pct, ">=", round(mean + max(3.0, (100 - mean) / 10), 1)),)
+
+    def busier_by(self, high: float) -> tuple[Prediction, ...]:
+        """Mean utilization after a speed-up of 1 to ``high`` at constant GPU work."""
+        mean = self.fact(UtilizationProfile.mean_pct)
+        if math.isnan(mean) or math.isnan(high):
+            return ()
+        return (Prediction.of(UtilizationProfile.mean_pct, mean, mean, min(100.0, mean * high)),)
+
+    def no_new_failures(self) -> tuple[Check, ...]:
+        """No larger share of failures than this run's interval allows; no fuller memory than the limit."""
+        out = []
+        if not math.isnan(failed := self.fact(TrialsProfile.fail_high_pct)):
+            out.append(Check.of(TrialsProfile.fail_pct, "<=", round(failed, 1)))
+        if self.fact(MemoryProfile.max_used_pct) < FULL_PCT:
+            out.append(Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT))
+        return tuple(out)
+
+    def memory_predicted(self, low: float, high: float, note: str) -> tuple[Prediction, ...]:
+        """Fullest GPU's memory after a change by these factors."""
+        used = self.fact(MemoryProfile.max_used_pct)
+        return (Prediction.of(MemoryProfile.max_used_pct, used, used * low, used * high, note),) if used > 0 else ()
+
+    def faster_trials(self, high: float) -> tuple[Prediction, ...]:
+        """Median duration of the state that most trials ended in, at a speed-up of 1 to ``high``."""
+        usual = self.usual_duration()
+        if usual is None or math.isnan(high):
+            return ()
+        return (Prediction.of(usual, self.fact(usual), self.fact(usual) / high, self.fact(usual)),)
+
+    def usual_duration(self) -> Fact[float] | None:
+        """The median duration of the state that took most slot time; None without trials."""
+        spent = {state: self.fact(TrialState.total_slot_s.at(state)) for state in ("COMPLETE", "PRUNED", "FAIL")}
+        state = max(spent, key=lambda s: spent[s] if spent[s] > 0 else 0.0)
+        return TrialState.median_s.at(state) if spent[state] > 0 else None

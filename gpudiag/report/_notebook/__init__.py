@@ -1,0 +1,1 @@
+"""Notebooks: found, copied, executed, and their outputs made pages."""

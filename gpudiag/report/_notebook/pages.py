@@ -1,0 +1,163 @@
+"""An executed notebook as files: HTML, Markdown with its pictures, and the notebook itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.report._notebook.locate import find_notebook
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+    from gpudiag.report._render.show import Show
+
+NOTEBOOK_ONLY = "notebook-only"
+"""Tag of cells that speak to who opens the notebook, not to who reads the report."""
+
+_SECTION = re.compile(r"^\w+\.show\.(\w+)$", re.MULTILINE)
+_IMAGES = {"image/svg+xml": ".svg", "image/png": ".png", "image/jpeg": ".jpg"}
+
+
+@dataclass(frozen=True)
+class MarkdownPage:
+    """``text`` refers to ``images`` by their names, under the folder it was made for."""
+
+    text: str
+    images: Mapping[str, bytes]
+
+
+def filled(name: str, show: Show[Any]) -> NotebookNode:
+    """The shipped notebook with the sections that its cells show, as execution would leave it."""
+    import nbformat
+
+    notebook = nbformat.read(find_notebook(name), as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            sections = _SECTION.findall(cell.source)
+            cell.outputs = [
+                nbformat.v4.new_output("display_data", data, metadata=metadata)
+                for section in sections
+                for data, metadata in getattr(show, section).outputs()
+            ]
+    return notebook
+
+
+def readable(notebook: NotebookNode) -> NotebookNode:
+    """What a reader of the report needs: no cells about the notebook, no prose over a section without data."""
+    import copy
+
+    page = copy.deepcopy(notebook)
+    page.cells = [cell for cell in page.cells if NOTEBOOK_ONLY not in cell.metadata.get("tags", [])]
+    page.cells = _without_left_out(page.cells)
+    for cell, following in pairwise(page.cells):
+        outputs = following.get("outputs", [])
+        if cell.cell_type == "markdown" and outputs and all(_is_empty(output) for output in outputs):
+            cell.source = cell.source.partition("\n")[0]
+    return page
+
+
+def _without_left_out(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """A cell that shows a section and has no output was told to leave it out: it goes, with the prose over it."""
+    left_out = {
+        at
+        for at, cell in enumerate(cells)
+        if cell.cell_type == "code" and _SECTION.search(cell.source) and not cell.get("outputs")
+    }
+    prose = {at - 1 for at in left_out if at and cells[at - 1].cell_type == "markdown"}
+    return [cell for at, cell in enumerate(cells) if at not in left_out | prose]
+
+
+def _is_empty(output: NotebookNode) -> bool:
+    return bool(output.get("metadata", {}).get("gpudiag", {}).get("empty"))
+
+
+def title(notebook: NotebookNode) -> str:
+    """The first first-level heading of the report."""
+    for part in _parts(notebook):
+        if isinstance(part, str):
+            found = re.search(r"^# (.+)$", part, re.MULTILINE)
+            if found:
+                return re.sub(r"\\(.)", r"\1", found[1])
+    return "gpudiag report"
+
+
+def html_page(notebook: NotebookNode) -> str:
+    """The notebook as one self-contained HTML page."""
+    from gpudiag.report._notebook.html import page
+
+    return page(readable(notebook), title(notebook))
+
+
+def markdown_page(notebook: NotebookNode, folder: str = "report_files") -> MarkdownPage:
+    """Prose and outputs as Markdown without the code; pictures are referred to below ``folder``."""
+    parts: list[str] = []
+    images: dict[str, bytes] = {}
+    for part in _parts(notebook):
+        if isinstance(part, str):
+            parts.append(part)
+            continue
+        data, metadata = part
+        mime = next((m for m in _IMAGES if m in data), None)
+        if mime and "text/markdown" not in data:
+            said = metadata.get("gpudiag", {})
+            name = f"{said.get('name', f'figure-{len(images) + 1}')}{_IMAGES[mime]}"
+            images[name] = data[mime].encode() if mime == "image/svg+xml" else b64decode(data[mime])
+            parts.append(_image(f"{folder}/{name}", said, data))
+        elif "text/plain" in data:
+            parts.append(f"```text\n{data['text/plain'].rstrip()}\n```")
+    return MarkdownPage("\n\n".join(part.strip() for part in parts if part.strip()) + "\n", images)
+
+
+def _image(path: str, said: Mapping[str, str], data: Mapping[str, str]) -> str:
+    from gpudiag.report._render.markdown import inline
+
+    picture = f"![{inline(said.get('alt') or data.get('text/plain', 'figure'))}]({path})"
+    return f"{picture}\n\n*{inline(said['caption'])}*" if said.get("caption") else picture
+
+
+def _parts(notebook: NotebookNode) -> list[str | tuple[dict[str, str], dict[str, Any]]]:
+    """Markdown text, and outputs that have none as (data, metadata), in reading order."""
+    parts: list[str | tuple[dict[str, str], dict[str, Any]]] = []
+    for cell in readable(notebook).cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+        for output in cell.get("outputs", []):
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            if "text/markdown" in data:
+                parts.append(data["text/markdown"])
+            else:
+                parts.append((data, output.get("metadata", {})))
+    return parts
+
+
+def write_markdown(path: Path, notebook: NotebookNode) -> None:
+    """Write the Markdown at ``path`` and its pictures into the folder ``<stem>_files`` beside it."""
+    folder = path.with_name(f"{path.stem}_files")
+    page = markdown_page(notebook, folder.name)
+    if page.images:
+        folder.mkdir(parents=True, exist_ok=True)
+    if folder.is_dir():
+        for stale in folder.iterdir():
+            if stale.suffix in _IMAGES.values() and stale.name not in page.images:
+                stale.unlink()
+    for name, content in page.images.items():
+        write(folder / name, content)
+    write(path, page.text)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all: readers never see half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,256 @@
+"""papermill runs a notebook; the executed copy becomes report.ipynb, report.html and report.md.
+
+papermill alone would run a misspelt parameter with the default, fail on a Path and fail on braces in
+a path; this runner refuses the first and copes with the others. Nothing is written before all is made.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tempfile
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gpudiag import errors
+from gpudiag.errors import ConfigError, InputError, ReportError, nearest
+from gpudiag.report._notebook import pages
+from gpudiag.report._notebook.locate import find_notebook, is_shipped
+from gpudiag.report._notebook.redact import redacted
+
+__all__ = ["ReportFiles", "check_parameters", "find_notebook", "run_notebook"]
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+    from papermill.exceptions import PapermillExecutionError
+
+JSON_PARAMETER = "diagnosis_json"
+DOCUMENT = "diagnosis.json"
+
+
+class ReportFiles(NamedTuple):
+    """Where a report was written; pictures of the Markdown are in ``report_files`` beside it."""
+
+    html: Path
+    md: Path
+    ipynb: Path
+
+
+def run_notebook(
+    name_or_path: str | Path, output_dir: str | Path, parameters: Mapping[str, Any], *, progress: bool = False
+) -> ReportFiles:
+    """Execute a notebook with these parameters and write the report into ``output_dir``.
+
+    A notebook that has a parameter ``diagnosis_json`` leaves its diagnosis there: it becomes diagnosis.json beside
+    the report, so that scripts need not read the notebook.
+
+    Args:
+        name_or_path: a shipped notebook ("run_report") or the path of another one.
+        output_dir: made where it does not exist; files of an earlier report are replaced.
+        parameters: by the names in the notebook's parameters cell. Text is read as the type of the default.
+        progress: show a bar on stderr.
+
+    Raises:
+        ConfigError: no such notebook, an unknown parameter or a value of the wrong type.
+        InputError, ConfigError: raised by gpudiag inside the notebook, as they would be outside. Nothing was written.
+        ReportError: any other failure of a cell; the executed copy is kept and named.
+    """
+    notebook = find_notebook(name_or_path)
+    given = check_parameters(notebook, parameters)
+    wants_json = JSON_PARAMETER in _inspect(notebook) and JSON_PARAMETER not in given
+    with tempfile.TemporaryDirectory(prefix="gpudiag-", ignore_cleanup_errors=True) as scratch:
+        document = Path(scratch) / DOCUMENT
+        asked = given | ({JSON_PARAMETER: str(document)} if wants_json else {})
+        executed = _execute(notebook, asked, Path(scratch), Path(output_dir), progress)
+        left = document.read_bytes() if document.is_file() else None
+    if wants_json:
+        _forget_json(executed)
+    files = _write(executed, Path(output_dir))
+    beside = files.html.with_name(DOCUMENT)
+    if left is not None:
+        pages.write(beside, left)
+    elif JSON_PARAMETER not in given:
+        beside.unlink(missing_ok=True)  # an earlier report's, about another run perhaps
+    return files
+
+
+def errors_of(folder: Path) -> list[dict[str, Any]]:
+    """Faults of gpudiag itself that the report in a folder tells of: those of its diagnosis, sections and figures."""
+    document, notebook = folder / DOCUMENT, folder / "report.ipynb"
+    found = json.loads(document.read_text(encoding="utf-8")).get("errors", []) if document.is_file() else []
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"] if notebook.is_file() else []
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    shown = [output.get("metadata", {}).get("gpudiag", {}).get("error") for output in outputs]
+    return [*found, *(one for one in shown if one)]
+
+
+def _forget_json(notebook: NotebookNode) -> None:
+    """Take our own parameter, and the path of the scratch folder in it, out of the executed copy."""
+    for cell in notebook.cells:
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell.source = "\n".join(x for x in cell.source.split("\n") if not x.startswith(f"{JSON_PARAMETER} ="))
+    notebook.metadata.papermill.get("parameters", {}).pop(JSON_PARAMETER, None)
+
+
+def check_parameters(notebook: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as the notebook's cell takes them. Raises ConfigError before anything runs."""
+    legal = {name: known["default"] for name, known in _inspect(notebook).items()}
+    for name in parameters:
+        if name not in legal:
+            hint = nearest(name, legal) if legal else "it has none"
+            raise ConfigError(f"notebook {notebook.stem} has no parameter '{name}'; {hint}")
+    return {name: _typed(name, _plain(name, value), legal[name]) for name, value in parameters.items()}
+
+
+def has_parameter(notebook: Path, name: str) -> bool:
+    """Whether the notebook's parameters cell has one of this name."""
+    return name in _inspect(notebook)
+
+
+def _inspect(notebook: Path) -> Mapping[str, Any]:
+    """The parameters cell as papermill sees it; given the content, braces in the path mean nothing."""
+    import papermill
+
+    return papermill.inspect_notebook(_read(notebook))
+
+
+def _read(notebook: Path) -> NotebookNode:
+    import nbformat
+
+    try:
+        node = nbformat.read(notebook, as_version=4)
+    except Exception as error:
+        raise ConfigError(f"{notebook}: is not a notebook ({type(error).__name__}: {error}).") from error
+    node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3", "language": "python"})
+    node.metadata.setdefault("language_info", {"name": "python"})
+    return node
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value that papermill can write as code."""
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(name, item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(name, item) for key, item in value.items()}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ConfigError(f"parameter '{name}' must be text, a number, a list or a mapping, but got {value!r}.")
+
+
+def _typed(name: str, value: Any, default: str) -> Any:
+    """Text for a parameter whose default is a number or a truth value is read as JSON, for a list split at commas."""
+    try:
+        kind = type(ast.literal_eval(default))
+    except (ValueError, SyntaxError):
+        return value
+    if kind is str and isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str) or kind in (str, type(None)):
+        return value
+    if kind is list and not value.lstrip().startswith("["):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    try:
+        read = json.loads(value.lower() if kind is bool else value)
+    except json.JSONDecodeError:
+        read = None
+    if type(read) is kind or (kind is float and type(read) is int):
+        return read
+    raise ConfigError(f"parameter '{name}' must be like {default}, but got {value!r}.")
+
+
+class _Watch:
+    """The notebook as it is executed, and the cell that runs: known even if the kernel dies."""
+
+    notebook: Any = None
+    cell: int = 0
+
+    def started(self, notebook: NotebookNode) -> None:
+        self.notebook = notebook
+
+    def entered(self, cell: NotebookNode, cell_index: int) -> None:
+        self.cell = cell_index
+
+
+def _execute(
+    notebook: Path, parameters: dict[str, Any], scratch: Path, output_dir: Path, progress: bool
+) -> NotebookNode:
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    from gpudiag.report._notebook.kernel import kernel_manager
+
+    watch = _Watch()
+    try:
+        executed = papermill.execute_notebook(
+            _read(notebook),
+            None,
+            parameters,
+            kernel_name="python3",
+            progress_bar=progress,
+            kernel_manager_class=kernel_manager(scratch, own_modules=not is_shipped(notebook)),
+            shutdown_kernel="immediate",
+            on_notebook_start=watch.started,
+            on_cell_execute=watch.entered,
+        )
+    except PapermillExecutionError as failure:
+        raise _explain(failure, notebook.stem, watch, output_dir) from failure
+    except RuntimeError as failure:  # nbclient's, for a kernel that died or never came up
+        if watch.notebook is None:
+            raise ReportError(f"notebook {notebook.stem}: the kernel did not start ({failure}).") from failure
+        cause = "the kernel died (often for want of memory)"
+        raise _failed(notebook.stem, watch, cause, output_dir) from failure
+    return _neutral(executed, notebook.name)
+
+
+def _explain(failure: PapermillExecutionError, name: str, watch: _Watch, output_dir: Path) -> Exception:
+    """Our own complaint about input or configuration as it is; anything else as a ReportError."""
+    own = getattr(errors, failure.ename, None)
+    if isinstance(own, type) and issubclass(own, InputError | ConfigError):
+        return own(failure.evalue)
+    watch.cell = failure.cell_index
+    return _failed(name, watch, f"{failure.ename}: {failure.evalue}", output_dir)
+
+
+def _failed(name: str, watch: _Watch, cause: str, output_dir: Path) -> ReportError:
+    import nbformat
+
+    copy = output_dir / "report.failed.ipynb"
+    cells = [cell for cell in watch.notebook.cells if "papermill-error-cell-tag" not in cell.metadata.get("tags", [])]
+    pages.write(copy, nbformat.writes(_neutral(watch.notebook, f"{name}.ipynb")))
+    number = sum(cell.cell_type == "code" for cell in cells[: watch.cell + 1])
+    section = _heading(cells[: watch.cell])
+    where = f"cell {number} ({section})" if section else f"cell {number}"
+    return ReportError(f"notebook {name}, {where}: {cause}; executed copy kept at {copy}")
+
+
+def _heading(cells: list[NotebookNode]) -> str:
+    """The last heading before a cell."""
+    titles = [t for cell in cells if cell.cell_type == "markdown" for t in re.findall(r"^#+ (.+)$", cell.source, re.M)]
+    return titles[-1].strip() if titles else ""
+
+
+def _neutral(notebook: NotebookNode, name: str) -> NotebookNode:
+    """Without passwords of storage URLs, and without this machine's paths in papermill's notes."""
+    clean = deepcopy(notebook)
+    redacted(clean, notebook.metadata.get("papermill", {}).get("parameters", {}))
+    clean.metadata.setdefault("papermill", {}).update(input_path=name, output_path="report.ipynb")
+    return clean
+
+
+def _write(notebook: NotebookNode, output_dir: Path) -> ReportFiles:
+    """All is rendered before the first file is written."""
+    import nbformat
+
+    html = pages.html_page(notebook)
+    text = nbformat.writes(notebook)
+    files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / "report.ipynb")
+    pages.write_markdown(files.md, notebook)
+    pages.write(files.html, html)
+    pages.write(files.ipynb, text)
+    (output_dir / "report.failed.ipynb").unlink(missing_ok=True)
+    return files

@@ -1,0 +1,208 @@
+"""Blocks as HTML fragments: semantic, escaped, readable without a style sheet and without a script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from html import escape
+from importlib import resources
+
+from gpudiag.report._render.blocks import (
+    MARKS,
+    SYMPTOMS,
+    Banner,
+    Block,
+    Cell,
+    Chip,
+    Figure,
+    Finding,
+    Folded,
+    Heading,
+    Masthead,
+    Named,
+    Note,
+    Number,
+    Remedy,
+    Table,
+    Tiles,
+)
+from gpudiag.report.format import safe
+
+_UNIT = re.compile(r"(\d) (?=(?:s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|slot-h)\b|%|°C)|(\bGPU) (?=\d)")
+
+
+def render(blocks: Sequence[Block]) -> str:
+    """The blocks as HTML, one after the other."""
+    return "\n".join(part for part in map(_render, blocks) if part)
+
+
+def standalone(blocks: Sequence[Block]) -> str:
+    """The same with the style sheet, for display in a notebook."""
+    return f'<div class="gpudiag">{style()}\n{render(blocks)}\n</div>'
+
+
+@cache
+def style() -> str:
+    """The style sheet of fragments as an element; a page that has it in its head drops this one."""
+    return f"<style>{style_sheet()}</style>"
+
+
+def style_sheet() -> str:
+    """The rules of that element."""
+    return resources.files("gpudiag").joinpath("report/_render/fragments.css").read_text(encoding="utf-8")
+
+
+def inline(text: str) -> str:
+    """Text escaped; `code` becomes a code element; a number and its unit stay on one line."""
+    parts = safe(text).split("`")
+    if len(parts) % 2 == 0:
+        return _words("`".join(parts))
+    return "".join(f"<code>{escape(part)}</code>" if i % 2 else _words(part) for i, part in enumerate(parts))
+
+
+def _words(text: str) -> str:
+    return _UNIT.sub(r"\1\2&nbsp;", escape(text))
+
+
+def chip(mark: Chip) -> str:
+    """A level as a shape and a word."""
+    return (
+        f'<span class="gd-chip gd-{mark.level}"><span aria-hidden="true">{MARKS[mark.level]}</span> '
+        f"{inline(mark.words)}</span>"
+    )
+
+
+def slug(text: str) -> str:
+    """An id made from text: the same for the same text."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _render(block: Block) -> str:
+    match block:
+        case Masthead(title, facts):
+            listed = "".join(f"<div><dt>{inline(k)}</dt><dd>{inline(v)}</dd></div>" for k, v in facts)
+            return f'<header class="gd-masthead"><h1>{inline(title)}</h1><dl>{listed}</dl></header>'
+        case Banner():
+            return _banner(block)
+        case Finding():
+            return _finding(block)
+        case Remedy():
+            return _remedy(block)
+        case Table():
+            return _table(block)
+        case Tiles(items):
+            return '<dl class="gd-tiles">' + _pairs(items) + "</dl>"
+        case Note(text, level):
+            mark = f"{chip(Chip(level))} " if level else ""
+            return f'<p class="gd-remark">{mark}{inline(text)}</p>'
+        case Heading(text):
+            return f"<h3>{inline(text)}</h3>"
+        case Folded(summary, blocks):
+            return f'<details class="gd-folded"><summary>{inline(summary)}</summary>\n{render(blocks)}\n</details>'
+        case Figure():
+            return ""
+
+
+def _banner(banner: Banner) -> str:
+    said = "".join(f"<div><dt>{inline(head)}</dt><dd>{inline(text)}</dd></div>" for head, text in banner.sentences)
+    return (
+        f'<div class="gd-banner gd-{banner.level}">'
+        f'<p class="gd-verdict"><span class="gd-mark" aria-hidden="true">{MARKS[banner.level]}</span> '
+        f"{inline(banner.verdict)}</p>"
+        f'<dl class="gd-said">{said}</dl>'
+        f'<p class="gd-chips">{" ".join(map(chip, banner.chips))}</p></div>'
+    )
+
+
+def _finding(finding: Finding) -> str:
+    title = f"finding-{finding.id}"
+    cost = f'<span class="gd-cost">{inline(finding.cost)}</span>' if finding.cost else ""
+    parts = [
+        f'<article class="gd-finding gd-{finding.level}" aria-labelledby="{title}">',
+        f'<header>{chip(Chip(finding.level))}<h3 id="{title}">{inline(finding.title)}</h3>{cost}</header>',
+        f"<p>{inline(finding.summary)}</p>",
+    ]
+    if finding.advice:
+        parts.append(f'<p class="gd-do"><strong>Do</strong> {inline(finding.advice)}</p>')
+    if finding.facts:
+        parts.append(f'<dl class="gd-facts">{_pairs(finding.facts)}</dl>')
+    parts.append(f"<details><summary>Rule <code>{escape(finding.id)}</code>: limits and reasons</summary>")
+    if finding.limits:
+        parts.append(f'<dl class="gd-facts gd-limits">{_pairs(finding.limits, code=True)}</dl>')
+    if finding.why:
+        parts.append(f"<p>{inline(finding.why)}</p>")
+    if finding.refuted_by:
+        parts.append(f"<p><strong>Would be refuted by</strong> {inline(finding.refuted_by)}</p>")
+    parts.append("</details>")
+    if finding.symptoms:
+        parts.append(f'<section class="gd-symptoms"><p>{SYMPTOMS}</p>')
+        parts += [*map(_finding, finding.symptoms), "</section>"]
+    return "\n".join([*parts, "</article>"])
+
+
+def _remedy(remedy: Remedy) -> str:
+    title = f"remedy-{remedy.id}"
+    code = "\n".join(escape(safe(line)) for line in remedy.code.splitlines())
+    return "\n".join(
+        [
+            f'<article class="gd-finding gd-remedy" aria-labelledby="{title}">',
+            f'<header><h3 id="{title}">{inline(remedy.title)}</h3>'
+            f'<span class="gd-cost">{inline(remedy.mark)}</span></header>',
+            f"<p>{inline(remedy.summary)}</p>",
+            f'<pre class="gd-code" tabindex="0"><code>{code}</code></pre>',
+            f"<details><summary>Remedy <code>{escape(remedy.id)}</code>: assumption, test and way back</summary>",
+            f'<dl class="gd-facts">{_pairs(remedy.notes)}</dl></details></article>',
+        ]
+    )
+
+
+def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
+    mark = (lambda name: f"<code>{escape(name)}</code>") if code else inline
+    return "".join(f"<div><dt>{mark(name)}</dt><dd>{inline(value)}</dd></div>" for name, value in pairs)
+
+
+def _table(table: Table) -> str:
+    """A table in a box of its own that scrolls sideways; the box can be reached with the keyboard.
+
+    With two or more columns of words, each row is a block of its own on a narrow screen, labelled by its columns.
+    """
+    if not table.rows:
+        return ""
+    columns = list(zip(*table.rows, strict=True))
+    head = "".join(
+        f'<th scope="col"{_side(cells)}>{inline(name)}</th>' for name, cells in zip(table.columns, columns, strict=True)
+    )
+    stacks = sum(not _side(cells) for cells in columns) > 1
+    labels = [f' data-column="{escape(safe(name))}"' if stacks else "" for name in table.columns]
+    body = "\n".join(
+        "<tr>" + "".join(_cell(cell, label) for cell, label in zip(row, labels, strict=True)) + "</tr>"
+        for row in table.rows
+    )
+    kind = ' class="gd-stack"' if stacks else ""
+    named = escape(safe(table.caption or ", ".join(table.columns)))
+    caption = f"<caption>{inline(table.caption)}</caption>" if table.caption else ""
+    return (
+        f'<div class="gd-scroll" role="group" tabindex="0" aria-label="{named}">'
+        f"<table{kind}>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def _side(cells: Iterable[Cell]) -> str:
+    return ' class="gd-number"' if all(isinstance(cell, Number) for cell in cells) else ""
+
+
+def _cell(cell: Cell, label: str) -> str:
+    match cell:
+        case Chip():
+            return f"<td{label}>{chip(cell)}</td>"
+        case Number(text):
+            return f'<td class="gd-number"{label}>{inline(text)}</td>'
+        case Named(text, id):
+            return f'<td class="gd-named"{label}>{inline(text)}<small><code>{escape(id)}</code></small></td>'
+        case str():
+            return f"<td{_width(cell)}{label}>{inline(cell)}</td>"
+
+
+def _width(text: str) -> str:
+    return ' class="gd-long"' if len(text) > 40 else ""

@@ -1,0 +1,39 @@
+"""What to do: the options by safety, and each recommendation with the lines that make the change."""
+
+from __future__ import annotations
+
+from gpudiag.advice._engine.proposal import Gain
+from gpudiag.report._render.blocks import Block, Note
+from gpudiag.report.document import AdviceEntry, Document
+from gpudiag.report.format import hours, times
+from gpudiag.report.kinds.recommendations import card, gain, options
+
+NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
+
+
+def advice(document: Document) -> list[Block]:
+    """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
+    given, failed = document.recommendations, failures(document)
+    if not given:
+        return failed or [Note(NOTHING, "clear" if document.verdicts else "")]
+    said = (_plan(document.advice), *document.advice.corrections)
+    return [*(Note(text) for text in said if text), options(given), *map(card, given), *failed]
+
+
+def failures(document: Document) -> list[Block]:
+    """A note for each part of the advice that failed by a fault of gpudiag; checks say so themselves."""
+    return [Note(str(one), "error") for one in document.errors if not one.part.startswith(("measure ", "rule "))]
+
+
+def _plan(entry: AdviceEntry) -> str:
+    combined = entry.combined
+    if not entry.plan or combined is None:
+        return ""
+    ids = ", ".join(f"`{name}`" for name in entry.plan)
+    clipped = f", clipped at 1/u = {times(entry.ceiling)}" if combined.clipped else ""
+    saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
+    brought = gain(Gain(combined.low, combined.high))
+    together = brought if brought == "no speed-up" else f"a speed-up of {brought}"
+    return (
+        f"The plan: {ids}. Together they bring {together}{clipped}, as far as the ledger of this run can tell.{saved}"
+    )

@@ -1,0 +1,96 @@
+"""What limited the run: one word where the data are clear, else the shares; and what would refute each."""
+
+from __future__ import annotations
+
+from gpudiag.facts import Fact
+from gpudiag.measures.bottleneck import BottleneckProfile
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, Table
+from gpudiag.report.document import Document, Values
+from gpudiag.report.format import named, share
+
+QUESTION = "What limited it"
+CLASSES = {
+    "unused": ("unused GPU", "utilization never above 1 %", "MIG, or a column that is not filled"),
+    "startup": ("start-up and ends of trials", "idle before the first or after the last work of a trial",
+                "many trials at once: they hide each other"),
+    "io_wait": ("waiting for storage", "below 10 % utilization beside I/O wait above 50 %",
+                "another job on the same storage"),
+    "cpu_bound": ("bound by the CPU", "below 50 % utilization beside a core or process above 90 %",
+                  "a hot core that does something else"),
+    "launch_bound": ("bound by one thread that launches kernels",
+                     "50 to 90 % utilization with little power beside a core above 90 %",
+                     "CUDA graphs or a larger batch that change nothing"),
+    "limited": ("held back by power or heat", "busy, power or thermal bits set, clock below 80 % of its highest",
+                "the same speed at full clocks"),
+    "bandwidth_bound": ("bound by memory bandwidth",
+                        "90 % utilization or more, memory busy 60 % or more, 40 to 80 % of the power range",
+                        "a smaller data type that is no faster"),
+    "compute_bound": ("bound by computing, as it should be",
+                      "90 % utilization or more at 70 % of the power range or more, or SM activity of 80 % or more",
+                      "a profile of one step that shows waits"),
+    "light": ("busy with light kernels",
+              "90 % utilization or more at less than 35 % of the power range, or SM activity below 50 %",
+              "work that is bound by memory bandwidth by nature"),
+    "busy": ("busy (the record does not show with what)", "90 % utilization or more",
+             "SM activity or power of each sample"),
+    "small_work": ("too little work in a step", "GPU, CPU and memory below 70 % for 95 % of the time, steadily",
+                   "twice the batch at the same samples per second"),
+    "stalled": ("stalls", "10 % utilization or less on a GPU that reaches 70 % and more",
+                "validation or checkpoints at the same times"),
+    "undetermined": ("not told by the data", "none of these", "CPU by core, I/O wait and power of each sample"),
+}  # fmt: skip
+"""By class of the profile: its name, its signature and what would refute it."""
+SHARES: dict[str, Fact[float]] = {name: BottleneckProfile.facts()[f"{name}_pct"] for name in CLASSES}
+
+
+def bottleneck_sentence(document: Document) -> str:
+    """One sentence; '' where it was not measured."""
+    facts = document.values(BottleneckProfile)
+    if not facts:
+        return ""
+    label = facts[BottleneckProfile.label]
+    if label:
+        name, signature, _ = CLASSES[label]
+        return f"{share(facts[SHARES[label]])} of {_time(facts)} was {name}: {signature}."
+    held = sorted(_shares(facts), key=lambda pair: -pair[1])
+    known = ", ".join(f"{share(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
+    unknown = dict(held).get("undetermined", 0.0)
+    if unknown >= 50:
+        rest = f"; the rest was {known}" if known else ""
+        return f"The data do not tell: {share(unknown)} of {_time(facts)} {_why_unknown(facts)}{rest}."
+    said = f"No single limit holds half of {_time(facts)} and twice the next: {known}"
+    return f"{said}; {share(unknown)} {_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
+
+
+def bottleneck(document: Document) -> list[Block]:
+    """The sentence, and every class that holds time."""
+    facts = document.values(BottleneckProfile)
+    if not facts:
+        return []
+    rows = tuple(
+        (CLASSES[name][0], Number(share(value, exact=True)),
+         Number(named("gpu_s", value / 100 * facts[BottleneckProfile.trial_gpu_s], exact=True)),
+         CLASSES[name][1], CLASSES[name][2])
+        for name, value in _shares(facts)
+    )  # fmt: skip
+    columns = ("Limit", "Share", "Time", "Signature", "Would be refuted by")
+    of_trials = facts.get(BottleneckProfile.has_trials) is not False
+    what = "Time of the trials" if of_trials else "Time from the first to the last activity"
+    caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
+    return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), Table(columns, rows, caption)]
+
+
+def _time(facts: Values) -> str:
+    """What the shares are of; without trials it is the GPUs' time from their first to their last activity."""
+    return "the trial time" if facts.get(BottleneckProfile.has_trials) is not False else "the time at work"
+
+
+def _why_unknown(facts: Values) -> str:
+    if facts[BottleneckProfile.has_host]:
+        return "shows no signature"
+    return "shows no signature, for CPU by core and I/O wait were not recorded"
+
+
+def _shares(facts: Values) -> list[tuple[str, float]]:
+    """(class, percent) of those that hold a tenth of a percent or more, in the order of the classes."""
+    return [(name, facts[SHARES[name]]) for name in CLASSES if facts[SHARES[name]] >= 0.1]

@@ -1,0 +1,131 @@
+"""Where the GPU time went: the ledger that adds up, and what trials cost, side by side and never mixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.report._render.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.report.document import Document, LedgerEntry, NotMeasured
+from gpudiag.report.format import UNKNOWN, named, quantity, safe, share
+
+CELLS = {
+    "busy": ("busy", "50 % utilization or more"),
+    "busy_low": ("busy, low", "utilization between 10 and 50 %"),
+    "stalled": ("stalled", "idle inside a trial: input, validation on the CPU, a lock"),
+    "startup_only": ("start-up only", "every trial was still before its first work on the GPU"),
+    "tail_only": ("tail only", "every trial was past its last work on the GPU"),
+    "idle_no_trial": ("idle, no trial", "nothing was running"),
+    "foreign": ("foreign", "busy though no trial ran: another process, or a clock that is off"),
+    "unobserved": ("unobserved", "no telemetry"),
+}
+"""The cells of the ledger in reading order: name and meaning."""
+
+ALONE = {"idle_no_trial": ("idle", "10 % utilization or less")}
+"""Without trials nobody can say what an idle GPU waited for."""
+
+
+def ledger(document: Document) -> list[Block]:
+    """Every GPU-second of the run in one cell, and from 100 % to the mean utilization."""
+    held = document.ledger
+    if held is None:
+        gap = document.not_measured.get("ledger", NotMeasured("The ledger was not measured.", ""))
+        return [Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown"), *costs(document)]
+    facts = document.values(LedgerProfile)
+    has_trials = facts[LedgerProfile.has_trials]
+    when = "from the first trial to the last" if has_trials else "over the whole record"
+    tiles = Tiles(
+        (
+            ("in the ledger, every second once", quantity(held.total_gpu_s / 3600, "GPU-h")),
+            ("of it observed", quantity(facts[LedgerProfile.coverage_pct], "%")),
+            (f"mean utilization {when}", quantity(facts[LedgerProfile.mean_util_pct], "%")),
+        )
+    )
+    blocks: list[Block] = [
+        tiles,
+        _cells(held, has_trials=has_trials),
+        Figure("ledger"),
+        Figure("waterfall"),
+    ]
+    return [*blocks, *costs(document)]
+
+
+def _cells(held: LedgerEntry, *, has_trials: bool) -> Table:
+    """A row a cell that holds time, GPU-hours per GPU and in total."""
+    gpus = list(dict.fromkeys(row.gpu for row in held.cells))
+    by_cell: dict[str, dict[str, float]] = {}
+    for row in held.cells:
+        by_cell.setdefault(row.cell, {})[row.gpu] = row.gpu_s
+    words = CELLS if has_trials else {**CELLS, **ALONE}
+    single = [f"GPU {gpu}" for gpu in gpus] if 1 < len(gpus) <= 8 else []
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            *(Number(quantity(by_cell[cell][gpu] / 3600, "GPU-h", exact=True)) for gpu in gpus if single),
+            Number(quantity(sum(by_cell[cell].values()) / 3600, "GPU-h", exact=True)),
+            Number(share(100 * sum(by_cell[cell].values()) / held.total_gpu_s, exact=True)),
+            meaning,
+        )
+        for cell, (name, meaning) in words.items()
+        if sum(by_cell.get(cell, {}).values()) > 0
+    ]
+    columns = ("Cell", *single, "Time", "Share", "What it means")
+    return Table(columns, tuple(rows), "The cells add up to the window of the run, for each GPU and in total.")
+
+
+def costs(document: Document) -> list[Block]:
+    """Slot time and GPU time by outcome, and what start-up really costs."""
+    held = document.costs
+    if held is None:
+        return []
+    rows = tuple(
+        (
+            row.outcome,
+            Number("" if row.n_trials is None else named("n", row.n_trials)),
+            Number(named("slot_h", None if row.slot_s is None else row.slot_s / 3600, exact=True)),
+            Number(named("gpu_h", None if row.gpu_s is None else row.gpu_s / 3600, exact=True)),
+            Number(named("energy_kwh", row.energy_kwh, exact=True)),
+            Number(UNKNOWN if row.cost is None else f"{row.cost:,.2f} {held.currency}"),
+        )
+        for row in held.outcomes
+        if row.slot_s or row.gpu_s
+    )
+    columns = ("Outcome", "Trials", "Slot time", "GPU time", "Energy", "Cost")
+    kept = [i for i in range(len(columns)) if i < 2 or any(_text(row[i]) != UNKNOWN for row in rows)]
+    table = Table(
+        tuple(columns[i] for i in kept),
+        tuple(tuple(row[i] for i in kept) for row in rows),
+        "Slot time is what trials held a worker for; GPU time is split among the trials that ran at once. They are "
+        "two views of the same run and are never added.",
+    )
+    return [Heading("What it was spent on"), table, *_startup(document), Figure("progress")]
+
+
+def _text(cell: Any) -> str:
+    return cell.text if isinstance(cell, Number) else str(cell)
+
+
+def _startup(document: Document) -> list[Block]:
+    """Start-ups that overlap hide each other: the share of slot time is not a share of GPU time."""
+    facts = document.values(CostsProfile)
+    f, law = facts.get(CostsProfile.startup_share_pct), facts.get(CostsProfile.startup_law_pct)
+    k, median = facts.get(CostsProfile.parallel), facts.get(CostsProfile.startup_median_s)
+    if f is None or law is None or k is None:
+        return []
+    n_seen = facts[CostsProfile.n_startups]
+    seen = _startup_only(document.ledger)
+    measured = f" The ledger above shows {share(seen)}." if seen is not None else ""
+    text = (
+        f"Start-up took {share(f)} of the slot time ({named(CostsProfile.startup_median_s.name, median)} at the "
+        f"median of {n_seen} start-ups that could be seen). It is not GPU time lost: with {quantity(k)} "
+        f"trials at once they hide each other, and independent starts leave a GPU with nothing but start-ups for "
+        f"{share(law)} of the time ({share(f)} to the power {quantity(k)}).{measured}"
+    )
+    return [Note(text)]
+
+
+def _startup_only(held: LedgerEntry | None) -> float | None:
+    if held is None or not held.total_gpu_s:
+        return None
+    return 100 * held.seconds().get("startup_only", 0.0) / held.total_gpu_s

@@ -1,0 +1,221 @@
+"""The sections about one topic each: numbers measured, beside the picture of the same profile."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from gpudiag.facts import Column, Fact
+from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.memory import GpuMemory, MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.power import GpuPower, PowerProfile
+from gpudiag.measures.pruning import PruningProfile
+from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
+from gpudiag.report._render.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.report._sections.bottleneck import bottleneck
+from gpudiag.report.document import Document, NotMeasured, Values
+from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe, share
+from gpudiag.schema import STATES
+
+T = TypeVar("T")
+Facts = tuple[tuple[Fact[Any], str], ...]
+"""Facts and the words beside them."""
+Columns = tuple[tuple[Column[Any], str], ...]
+"""Columns of a table with a row a GPU, and their headings."""
+
+OUTCOMES: Facts = (
+    (TrialsProfile.n, "trials"),
+    (TrialsProfile.span_s, "from first start to last end"),
+    (TrialsProfile.fail_pct, "of finished trials failed"),
+    (TrialsProfile.orphans, "or more RUNNING but dead"),
+)
+PRUNING: Facts = (
+    (PruningProfile.cost_pct, "of slot time went to pruned trials"),
+    (PruningProfile.median_step, "median last step"),
+    (PruningProfile.first_step, "earliest last step"),
+    (PruningProfile.budget_pct, "of their full budget was used"),
+)
+RATES = (
+    ("all trials", PruningProfile.of_all_pct, PruningProfile.of_all_low_pct, PruningProfile.of_all_high_pct),
+    ("finished trials", PruningProfile.of_finished_pct, PruningProfile.of_finished_low_pct,
+     PruningProfile.of_finished_high_pct),
+    ("COMPLETE and PRUNED", PruningProfile.of_decided_pct, PruningProfile.of_decided_low_pct,
+     PruningProfile.of_decided_high_pct),
+)  # fmt: skip
+AT_ONCE: Facts = (
+    (ParallelismProfile.effective, "trials at once, effectively"),
+    (ParallelismProfile.configured, "were configured"),
+    (ParallelismProfile.peak, "at the peak"),
+    (ParallelismProfile.efficiency_pct, "of the configured slots used"),
+    (ParallelismProfile.median_gap_s, "median gap in a slot"),
+    (ParallelismProfile.n_open, "without a known end"),
+)
+USE: Columns = (
+    (GpuUtilization.mean_pct, "Mean"),
+    (GpuUtilization.p5_pct, "p5"),
+    (GpuUtilization.p50_pct, "Median"),
+    (GpuUtilization.p95_pct, "p95"),
+    (GpuUtilization.max_pct, "Max"),
+    (GpuUtilization.idle_pct, "Idle"),
+    (GpuUtilization.idle_gpu_h, "Idle time"),
+    (GpuUtilization.coverage_pct, "Observed"),
+)
+POWER: Columns = (
+    (GpuPower.mean_w, "Mean power"),
+    (GpuPower.max_w, "Max"),
+    (GpuPower.limit_w, "Limit"),
+    (GpuPower.energy_kwh, "Energy"),
+    (GpuPower.mean_temp_c, "Mean temp."),
+    (GpuPower.max_temp_c, "Max temp."),
+    (GpuPower.n_rejected, "Set aside"),
+)
+MEMORY: Columns = (
+    (GpuMemory.total_mib, "Total"),
+    (GpuMemory.mean_mib, "Mean"),
+    (GpuMemory.p99_mib, "p99"),
+    (GpuMemory.max_mib, "Max"),
+    (GpuMemory.max_used_pct, "Max used"),
+    (GpuMemory.headroom_mib, "Headroom"),
+)
+
+
+def trials(document: Document) -> list[Block]:
+    """What became of the trials, how long they took, and how much was pruned."""
+    facts = document.values(TrialsProfile)
+    if not facts:
+        return [_missing(document, "trials")]
+    blocks: list[Block] = [_tiles(facts, *OUTCOMES)]
+    rows = [_outcome(facts, state) for state in STATES if facts.get(TrialState.n.at(state))]
+    columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Slot time")
+    blocks.append(Table(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
+    return [*blocks, Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"), *_pruning(document)]
+
+
+def _outcome(facts: Values, state: str) -> tuple[str | Number, ...]:
+    def fact(column: Column[T]) -> T | None:
+        return facts.get(column.at(state))
+
+    durations = (TrialState.median_s, TrialState.max_s, TrialState.total_slot_s)
+    times = [named(one.name, fact(one)) for one in durations] if fact(TrialState.n_timed) else []
+    return (
+        state,
+        Number(named("n", fact(TrialState.n), exact=True)),
+        Number(share(fact(TrialState.share_pct), exact=True)),
+        Number(interval(fact(TrialState.low_pct), fact(TrialState.high_pct), "%")),
+        *(Number(text) for text in times or [UNKNOWN] * 3),
+    )
+
+
+def _pruning(document: Document) -> list[Block]:
+    facts = document.values(PruningProfile)
+    if not facts.get(PruningProfile.n_pruned):
+        return []
+    rows = tuple(
+        (f"of {name}", Number(share(facts.get(rate), exact=True)),
+         Number(interval(facts.get(low), facts.get(high), "%")))
+        for name, rate, low, high in RATES
+    )  # fmt: skip
+    tiles = _tiles(facts, *PRUNING)
+    caption = "The pruning rate in its three definitions: they differ, so a rate without its base says little."
+    return [Heading("Pruning"), tiles, Table(("Pruned", "Rate", "95 % interval"), rows, caption), Figure("prune_steps")]
+
+
+def timeline(document: Document) -> list[Block]:
+    """Nothing but its picture; without trials, what would draw it."""
+    return [Figure("timeline") if document.values(ParallelismProfile) else _missing(document, "parallelism")]
+
+
+def parallelism(document: Document) -> list[Block]:
+    """How many trials ran at once, against what was asked for."""
+    facts = document.values(ParallelismProfile)
+    if not facts:
+        return [_missing(document, "parallelism")]
+    tiles = _all_slots(_tiles(facts, *AT_ONCE), facts)
+    pictures = (Figure("concurrency"), Figure("gaps"))
+    low, high = facts.get(ParallelismProfile.effective_low), facts.get(ParallelismProfile.effective_high)
+    n_open = facts.get(ParallelismProfile.n_open)
+    if not n_open or low is None or high is None:
+        return [tiles, *pictures]
+    text = (
+        f"{plural(n_open, 'trial')} never got an end in the study. Counted to their last sign of life, "
+        f"{quantity(low)} trials ran at once; counted to the end of the study, {quantity(high)}."
+    )
+    return [tiles, Note(text), *pictures]
+
+
+def _all_slots(tiles: Tiles, facts: Values) -> Tiles:
+    """A share above 100 % in words: more trials ran than there were slots for them."""
+    used = facts.get(ParallelismProfile.efficiency_pct)
+    if used is None or used <= 100:
+        return tiles
+    words = dict(AT_ONCE)[ParallelismProfile.efficiency_pct]
+    more = f"all, and {share(used - 100)} more"
+    return Tiles(tuple((name, more if name == words else value) for name, value in tiles.items))
+
+
+def utilization(document: Document) -> list[Block]:
+    """How busy each GPU was, and what power it drew."""
+    use = document.values(UtilizationProfile).by_row(GpuUtilization)
+    caption = "Weighted by time, over the whole record. Idle is utilization of 10 % or less. 100 % says only that "
+    caption += "some kernel always ran."
+    blocks: list[Block] = [_missing(document, "utilization")]
+    if use:
+        several = [Figure("utilization_map")] if len(use) > 1 else []
+        table = _gpu_table(use, USE, caption)
+        blocks = [*_room(document), Figure("utilization"), *several, table, *bottleneck(document)]
+    power = document.values(PowerProfile).by_row(GpuPower)
+    if power:
+        caption = "Readings that the board cannot produce are set aside before a mean is taken."
+        blocks += [
+            Heading("Power and temperature"),
+            Figure("power"),
+            Figure("power_use"),
+            _gpu_table(power, POWER, caption),
+        ]
+    return blocks
+
+
+def _room(document: Document) -> list[Block]:
+    """What this run's utilization leaves to gain at most; nothing where it is unknown."""
+    busy = document.advice.busy_pct
+    if not busy:
+        return []
+    has_trials = document.values(LedgerProfile).get(LedgerProfile.has_trials)
+    when = "while trials ran" if has_trials else "over the whole record"
+    most = 100 / busy
+    text = (
+        f"Mean utilization {when} was {share(busy)}: the same work on the GPU cannot be done more than "
+        f"{quantity(most)} times as fast, whatever is changed."
+    )
+    return [Note(text)]
+
+
+def memory(document: Document) -> list[Block]:
+    """How full each GPU's memory was."""
+    use = document.values(MemoryProfile).by_row(GpuMemory)
+    if not use:
+        return [_missing(document, "memory")]
+    caption = "What the driver reports: a framework's cache counts as used."
+    return [Figure("memory"), _gpu_table(use, MEMORY, caption)]
+
+
+def _gpu_table(rows: dict[str, dict[str, Any]], columns: Columns, caption: str) -> Table:
+    """A row a GPU; columns without any value are left out."""
+    named_so = [(column.name, title) for column, title in columns]
+    kept = [(name, title) for name, title in named_so if any(row.get(name) is not None for row in rows.values())]
+    body: list[tuple[Cell, ...]] = []
+    for gpu, row in rows.items():
+        body.append((f"GPU {gpu}", *(Number(named(name, row.get(name), exact=True)) for name, _ in kept)))
+    return Table(("GPU", *(title for _, title in kept)), tuple(body), caption)
+
+
+def _tiles(facts: Values, *wanted: tuple[Fact[Any], str]) -> Tiles:
+    """The facts that are known, as key numbers."""
+    items = [(text, named(fact.name, facts.get(fact))) for fact, text in wanted]
+    return Tiles(tuple(item for item in items if item[1] != UNKNOWN))
+
+
+def _missing(document: Document, topic: str) -> Note:
+    gap = document.not_measured.get(topic, NotMeasured(f"{topic} was not measured.", ""))
+    return Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown")

@@ -1,0 +1,1 @@
+"""What makes a function a rule and a rule's evidence a verdict."""
