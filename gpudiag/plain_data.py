@@ -18,6 +18,11 @@ NAN_IS_NULL: dict[str, Any] = {"json_schema_extra": {"type": ["number", "null"]}
 """Metadata of a number that is NaN where it is unknown: null in JSON."""
 
 
+def meaning(text: str) -> dict[str, Any]:
+    """Metadata of a field that says what it means, for the schema."""
+    return {"description": text}
+
+
 def plain(value: Any) -> Any:
     """Dataclasses, containers and scalars of any library as JSON's own; fields keep their order, unknown is None."""
     if is_dataclass(value) and not isinstance(value, type):

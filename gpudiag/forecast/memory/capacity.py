@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import ConfigError, expected
-from gpudiag.forecast.document import (
+from gpudiag.forecast.estimate import NAN, Estimate
+from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
+from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
+from gpudiag.forecast.memory.document import (
     CrashClassEntry,
     CrashesEntry,
     CrashLevelEntry,
@@ -19,9 +22,6 @@ from gpudiag.forecast.document import (
     MemoryEntry,
     RestartEntry,
 )
-from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
-from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
 from gpudiag.forecast.memory.net import Restart, net_estimate, rates_without_crashes, restart_cost
 from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
 from gpudiag.forecast.memory.peaks import Peaks, trial_peaks

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.forecast.document import Known
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.memory.document import Known
 from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import spread

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pandas as pd
 
-from gpudiag.forecast.document import Level, PrunerEntry, RankEntry, ReplayTestEntry
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.pruning.document import Level, PrunerEntry, RankEntry, ReplayTestEntry
 from gpudiag.forecast.pruning.play import Backtest
 from gpudiag.plain_data import clean, plain
 from gpudiag.shown import Shown, words

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.forecast.document import Level
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.bounds import Fates, longest, seconds
+from gpudiag.forecast.pruning.document import Level
 from gpudiag.forecast.pruning.play import NOT_CUT, Backtest
 from gpudiag.forecast.pruning.rank import rank_agreement
 from gpudiag.forecast.pruning.record import Array, Recorded
