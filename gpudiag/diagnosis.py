@@ -353,6 +353,10 @@ def diagnose(
 ) -> Diagnosis:
     """Measure a run and judge it.
 
+    >>> d = gd.diagnose("data/samples/memory-exhaustion")
+    >>> d.findings["failures-out-of-memory"].status.value
+    'FOUND'
+
     Args:
         run: a run, or what :func:`gpudiag.load_run` reads.
         rules: the rules to judge by, such as ``(*RULES, my_rule)``; or text that names modules with rules of your own

@@ -80,6 +80,10 @@ def load_run(
     A folder with a run.toml is read as that file says; a folder without one is searched by content. Files and URLs
     are told from their content and together are one run. An empty argument counts as not given.
 
+    >>> run = gd.load_run("data/samples/hpo-aggressive-pruning")
+    >>> len(run.trials), list(run.gpus["gpu"])
+    (200, ['0'])
+
     Args:
         source: a folder, a run.toml, a file, a storage URL, a list of files and URLs, an ``optuna.Study``, or a
             DataFrame of samples or of trials; empty where the inputs are named by kind.

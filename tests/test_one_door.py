@@ -183,3 +183,21 @@ def test_reports_of_files(
     code, out = run_cli(monkeypatch, capsys, "report", *arguments)
     assert code == 0, out
     assert (files / "reports" / folder / "report.html").is_file()
+
+
+@pytest.mark.parametrize("command", ["whatif", "export"])
+def test_commands_read_samples_without_header_and_stamps(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As diagnose does: names and period are given."""
+    log = tmp_path / "plain.csv"
+    log.write_text("".join(f"{util},{1000 + util}\n" for util in range(60)))
+    options = ["--telemetry", log, "--columns", "utilization.gpu,memory.used", "--period", "2"]
+    options += ["--to", "csv", "-o", tmp_path / "tables"] if command == "export" else []
+    code, err = run_cli(monkeypatch, capsys, command, *map(str, options))
+    if command == "whatif":
+        assert code == 2 and "trials" in err and "header" not in err, "it was read, and holds no trials"
+    else:
+        assert code == 0, err
+        stamps = pd.read_csv(next((tmp_path / "tables").rglob("gpu.csv")), parse_dates=["time"])["time"]
+        assert len(stamps) == 60 and stamps.diff().dropna().dt.total_seconds().eq(2).all()

@@ -10,7 +10,7 @@ import typer
 from gpudiag.cli._arguments import check_output, folder_name, one_of, run_inputs
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._options import Artifacts, Columns, Debug, Period, RunPath, Strict, Study, Telemetry, Timezone, Trials
 
 
 def export(
@@ -22,6 +22,8 @@ def export(
     artifacts: Artifacts = None,
     study: Study = None,
     timezone: Timezone = None,
+    columns: Columns = "",
+    period: Period = None,
     strict: Strict = False,
     debug: Debug = False,
 ) -> None:
@@ -32,7 +34,7 @@ def export(
     from gpudiag.load import load_run
 
     one_of("--to", to, tuple(FORMATS))
-    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
     with telling(debug=debug, strict=strict):
         with spinner(console_for(stderr=True), "reading the run"):
             diagnosis = diagnose(load_run(**inputs))

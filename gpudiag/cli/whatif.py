@@ -11,7 +11,7 @@ import typer
 from gpudiag.cli._arguments import one_of, run_inputs
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import Artifacts, Debug, RunPath, Strict, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._options import Artifacts, Columns, Debug, Period, RunPath, Strict, Study, Telemetry, Timezone, Trials
 
 
 def whatif(
@@ -32,6 +32,8 @@ def whatif(
     artifacts: Artifacts = None,
     study: Study = None,
     timezone: Timezone = None,
+    columns: Columns = "",
+    period: Period = None,
     strict: Strict = False,
     debug: Debug = False,
 ) -> None:
@@ -40,7 +42,7 @@ def whatif(
     from gpudiag.load import load_run
 
     one_of("--format", format_, ("text", "json", "md"))
-    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone)
+    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
     with spinner(console_for(stderr=True), "reading the run"):
         loaded = load_run(**inputs)
     with telling(debug=debug, strict=strict), _steps() as progress:

@@ -208,6 +208,10 @@ def compare(
 ) -> Comparison | Comparisons:
     """Compare an experiment with its baseline: first whether that may be done, then the numbers.
 
+    >>> pair = "data/samples/idle-second-gpu/"
+    >>> gd.compare(pair + "baseline", pair + "experiment").verdict
+    'invalid'
+
     Args:
         baseline: a run, its diagnosis, or what :func:`gpudiag.load_run` reads.
         experiment: the same; or several of them.

@@ -45,6 +45,9 @@ class Simulated:
 def simulate(spec: Spec | None = None, *, seed: int = 0, **overrides: Any) -> Simulated:
     """Simulate a run whose truth is known.
 
+    >>> len(gd.simulate(seed=1, n_trials=8).run.trials)
+    8
+
     Args:
         spec: what to simulate; default: 40 trials by 4 workers on one GPU.
         seed: the only source of chance; trials depend on it and on their number alone.

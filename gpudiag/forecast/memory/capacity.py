@@ -172,6 +172,9 @@ def memory_capacity(
 ) -> MemoryCapacity:
     """How many trials fit into the GPU's memory at once, and what an overflow costs.
 
+    >>> gd.memory_capacity("data/samples/healthy").hard_fit_k
+    3.0
+
     Args:
         run: a run, or what :func:`gpudiag.load_run` reads, with trials; for the memory of single trials also with GPU
             memory, or memory by process.

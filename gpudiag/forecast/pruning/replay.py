@@ -55,6 +55,10 @@ def replay_pruner(
     logging pruner cut it, only bounds are known. The sampler would have proposed other points too: that is outside the
     replay.
 
+    >>> replay = gd.replay_pruner("data/samples/hpo-aggressive-pruning", "median(n_startup_trials=5)")
+    >>> replay.n_trials, replay.level
+    (181, 'bounds')
+
     Args:
         run: a run, or what :func:`gpudiag.load_run` reads, with trials and intermediate values.
         pruner: an Optuna pruner, or text such as ``"patient(hyperband(min_resource=3), patience=4)"``.

@@ -112,6 +112,10 @@ def read_telemetry(
 ) -> Telemetry:
     """Read one log of GPU metrics; the dialect is told from the content, never from the name.
 
+    >>> log = gd.read_telemetry("data/samples/healthy/gpu.csv", timezone="Asia/Taipei")
+    >>> log.reader, len(log.gpu)
+    ('nvidia-smi-query-csv', 1797)
+
     Args:
         path: the file; gzip and zstd are read through.
         timezone: IANA name of the zone of stamps that carry none; default: this machine's.
