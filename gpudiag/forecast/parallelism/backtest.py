@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from gpudiag.forecast.document import BacktestEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.bounds import shares_within
 from gpudiag.forecast.parallelism.model import Model, part
@@ -41,19 +41,20 @@ class Backtest:
     widening: float
     reason: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; unknown is None."""
-        return {
-            "tested": self.tested,
-            "passed": self.passed,
-            "predicted_trials_h": self.predicted.to_dict(),
-            "measured_trials_h": clean(self.measured),
-            "error_pct": clean(self.error_pct),
-            "n_fit": self.n_fit,
-            "n_test": self.n_test,
-            "widening": self.widening,
-            "reason": self.reason,
-        }
+    @property
+    def document(self) -> BacktestEntry:
+        """As the document of a forecast holds it."""
+        return BacktestEntry(
+            tested=self.tested,
+            passed=self.passed,
+            predicted_trials_h=self.predicted,
+            measured_trials_h=clean(self.measured),
+            error_pct=clean(self.error_pct),
+            n_fit=self.n_fit,
+            n_test=self.n_test,
+            widening=self.widening,
+            reason=self.reason,
+        )
 
 
 def backtest(log: Observed, low: float = 0.0, tick: Callable[[], None] = lambda: None) -> Backtest:
