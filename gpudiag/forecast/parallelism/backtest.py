@@ -15,6 +15,7 @@ from gpudiag.forecast.parallelism.observed import Observed
 from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.plain_data import clean
+from gpudiag.report.format import points
 
 MIN_HALF = 10
 """Fewer trials in a half test nothing (a default without a published source)."""
@@ -80,8 +81,8 @@ def backtest(log: Observed, low: float = 0.0, tick: Callable[[], None] = lambda:
     passed = bool(predicted.low <= measured <= predicted.high or abs(error) <= CLOSE_PCT)
     widening = max(INSIDE, float(abs(measured - predicted.value) / half)) if half > 0 else INSIDE
     reason = "" if passed else (
-        f"Fitted on the first half of the log, the model misses the second half by {error:+.0f} %: what trials will do "
-        "next does not follow from what they did."
+        f"Fitted on the first half of the log, the model misses the second half by {points(error)}: what trials will "
+        "do next does not follow from what they did."
     )  # fmt: skip
     return Backtest(True, passed, predicted, measured, error, len(model.trials), ended, widening, reason)
 

@@ -20,6 +20,7 @@ from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.measures.costs import measure_costs
 from gpudiag.memo import memoized
+from gpudiag.report.format import share
 from gpudiag.run import Run
 
 IDENTIFIED_PCT = 90.0
@@ -144,7 +145,7 @@ def _level(identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequenc
     """'exact', 'value' or 'bounds', and why not more."""
     failed = [t for t in tests if t.prunes and 100 * t.repeated < BACKTEST_PCT * t.prunes]
     if identified_pct < IDENTIFIED_PCT:
-        beyond = f"{100 - identified_pct:.0f} % of the trials would have run beyond what was recorded"
+        beyond = f"{share(100 - identified_pct)} of the trials would have run beyond what was recorded"
         return "bounds", f"{beyond}, so that only bounds are known."
     if failed:
         told = f"{failed[0].repeated} of {failed[0].prunes}"

@@ -71,7 +71,7 @@ def _short(value: float, digits: int, unit: str) -> str:
     if math.isnan(value):
         return UNKNOWN
     if unit == "%" and 0 < value < 0.1:
-        return "<0.1"
+        return "< 0.1"
     return significant(value, digits)
 
 
