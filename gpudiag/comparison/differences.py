@@ -13,6 +13,7 @@ import pandas as pd
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.plain_data import Scalar, clean
+from gpudiag.report.format import duration
 from gpudiag.schema import IDLE_PCT
 
 PARAMS = "params."
@@ -105,7 +106,7 @@ def pollers_agree(baseline: Side, experiment: Side, *, same_length: bool = True)
     if a is None or b is None:
         return None, "GPU telemetry is missing on one side."
     if abs(a["period_s"] / b["period_s"] - 1) > SAME_PERIOD:
-        return False, f"Telemetry was sampled every {a['period_s']:.3g} s and every {b['period_s']:.3g} s."
+        return False, f"Telemetry was sampled every {duration(a['period_s'])} and every {duration(b['period_s'])}."
     if a["reader"] != b["reader"] and a["reader"] and b["reader"]:
         return False, f"Telemetry was read by different tools ({a['reader']}; {b['reader']})."
     if same_length and not 0.8 <= a["samples"] / b["samples"] <= 1.25:
