@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
 from gpudiag.comparison.differences import (
@@ -16,6 +16,7 @@ from gpudiag.comparison.differences import (
     requested_params,
 )
 from gpudiag.comparison.side import Side
+from gpudiag.plain_data import Scalar
 from gpudiag.report.format import number, quantity
 
 Finding = tuple[str, str]
@@ -129,8 +130,9 @@ def _parallelism(baseline: Side, experiment: Side) -> list[Finding]:
     return out
 
 
-def _apart(a: dict[str, Any], b: dict[str, Any], name: str, tolerance: float) -> bool:
-    return name in a and name in b and abs(a[name] - b[name]) > tolerance * max(a[name], b[name])
+def _apart(a: Mapping[str, Scalar], b: Mapping[str, Scalar], name: str, tolerance: float) -> bool:
+    x, y = a.get(name), b.get(name)
+    return isinstance(x, float) and isinstance(y, float) and abs(x - y) > tolerance * max(x, y)
 
 
 def _many(value: object) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import SAME_WITHIN
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import time_per_item_s
+from gpudiag.plain_data import Scalar
 from gpudiag.report.format import duration, gain, number, precise, ratio, share, times
 
 REPEATS = (
@@ -266,7 +266,7 @@ def _batches_per_s(side: Side) -> float | None:
 
 def _numbers(side: Side) -> dict[str, float]:
     """Parameters that are one number in the whole run: as logged, else as requested."""
-    held: dict[str, Any] = requested_params(side) | logged_params(side)
+    held: dict[str, Scalar] = requested_params(side) | logged_params(side)
     return {
         name: float(value)
         for name, value in held.items()
