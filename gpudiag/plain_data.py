@@ -10,8 +10,17 @@ from datetime import date
 from enum import Enum
 from typing import Any
 
+Scalar = bool | int | float | str | None
+
 LEFT_OUT = {"exclude": True}
 """Metadata of a field that stays out of JSON, and of its schema."""
+NAN_IS_NULL: dict[str, Any] = {"json_schema_extra": {"type": ["number", "null"]}}
+"""Metadata of a number that is NaN where it is unknown: null in JSON."""
+
+
+def meaning(text: str) -> dict[str, Any]:
+    """Metadata of a field that says what it means, for the schema."""
+    return {"description": text}
 
 
 def plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.memory import MemoryProfile
+from gpudiag.report.format import times
 
 SMALL = ("batch-or-kernels-small", "launch-bound", "gpu-busy-but-light")
 MAX_FACTOR = 8
@@ -55,8 +56,8 @@ def batch_size(now: Situation) -> Proposal | None:
         gain,
         now.unless_unknown(
             f"By memory {factor} times the batch fits; that alone brings nothing. The gain lies between none (each "
-            f"sample costs the same on the CPU) and min(B'/B, 1/u) = {high:.2f} (a step costs the same whatever its "
-            "size). Accuracy is outside this bound."
+            f"sample costs the same on the CPU) and min(B'/B, 1/u) = {times(high, exact=True)} (a step costs the "
+            "same whatever its size). Accuracy is outside this bound."
         ),
         (*now.busier(), *now.no_new_failures()),
         (*now.busier_by(high), *_memory(now, used)),

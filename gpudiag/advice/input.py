@@ -10,6 +10,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.loader import LoaderProfile
+from gpudiag.report.format import quantity, share
 
 WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic")
 LOADER = "It is the loader that the GPU waits for"
@@ -172,7 +173,7 @@ def cache_input(now: Situation) -> Proposal | None:
         now.unless_unknown("Disk or decoding is what the GPU waits for, and the data fit into free host memory."),
         checks,
         predictions,
-        f"Whether the data fit into the host's {ram:.0f} GiB is not known."
+        f"Whether the data fit into the host's {quantity(ram, 'GiB')} is not known."
         if ram
         else "The host's memory is not known.",
     )
@@ -191,8 +192,8 @@ def _workers(present: int, parallel: int, cores: int | None) -> int:
 
 def _no_wait(now: Situation) -> float:
     """What a step without any wait for the loader brings, from the log's loader and step times; infinite unknown."""
-    share = now.fact(LoaderProfile.of_step_pct)
-    return 100 / (100 - share) if 0 <= share < 100 else math.inf
+    waits = now.fact(LoaderProfile.of_step_pct)
+    return 100 / (100 - waits) if 0 <= waits < 100 else math.inf
 
 
 def _unshown(now: Situation) -> str:
@@ -204,9 +205,9 @@ def _unshown(now: Situation) -> str:
 
 def _shown(now: Situation) -> str:
     """What is known about the loader as the constraint."""
-    share = now.fact(LoaderProfile.of_step_pct)
-    if share > 0:
-        return f"The log states waits for the loader of {share:.0f} % of a step; at best all of that goes."
+    waits = now.fact(LoaderProfile.of_step_pct)
+    if waits > 0:
+        return f"The log states waits for the loader of {share(waits)} of a step; at best all of that goes."
     return f"{LOADER}, which nothing recorded shows or refutes: then up to the upper end, else nothing."
 
 
@@ -218,7 +219,7 @@ def _steady(now: Situation) -> str:
     low, high = use.per_gpu.sort_values("mean_pct")[["p5_pct", "p95_pct"]].iloc[-1]
     if high - low < STEADY_PCT and not now.has("gpu-fluctuating", "stalls-aperiodic"):
         return (
-            f"Utilization was steady (p5 {low:.0f} %, p95 {high:.0f} %): nothing shows that single batches were late."
+            f"Utilization was steady (p5 {share(low)}, p95 {share(high)}): nothing shows that single batches were late."
         )
     return ""
 

@@ -11,6 +11,7 @@ from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
+from gpudiag.report.format import count, memory, share
 
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.constraint import Constraint
@@ -43,8 +44,8 @@ def memory_constraint(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, share_code(limit)),),
         saved_gain(now.bounds, "failures"),
-        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is {FULL_PCT:.0f} % "
-        f"of the GPU's {total:.0f} MiB, shared by {k} at once; what a trial takes is not known.",
+        f"At most the time of all failed trials comes back, if they failed for memory. {memory(limit)} is "
+        f"{share(FULL_PCT)} of the GPU's {memory(total)}, shared by {k} at once; what a trial takes is not known.",
         (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
         now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
     )
@@ -120,7 +121,7 @@ def isolate_trials(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("process of a trial", "the worker's", "its own", code),),
         saved_gain(now.bounds, "failures"),
-        f"Failures follow each other in one process (longest streak {streak:.0f}); those after the first come back.",
+        f"Failures follow each other in one process (longest streak {count(streak)}); those after the first come back.",
         (Check.of(TrialsProfile.fail_streak, "<=", 1.0), *_fewer_failures(now)),
     )
 
@@ -135,7 +136,7 @@ def _told_apart(now: Situation, one: Constraint | None) -> Proposal | None:
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, one.code),),
         saved_gain(now.bounds, "failures"),
-        f"At most the time of all failed trials comes back, if they failed for memory. {limit} MiB is "
+        f"At most the time of all failed trials comes back, if they failed for memory. {memory(limit)} is "
         f"{share}. It would have refused {one.n_refused} of "
         f"{one.n} trials whose peak is known, and "
         f"{one.n_oom_refused} of the {one.n_oom} that ran out of memory.{best[one.best_refused]}",

@@ -15,7 +15,7 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.report.format import plural
+from gpudiag.report.format import number, plural, share
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
 START_UP_SHARE_PCT = 10.0
@@ -93,14 +93,15 @@ def fewer_workers(now: Situation) -> Proposal | None:
     most = float(levels.at[k, "max_used_pct"])
     gone = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0)
     lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else 0.0
-    seen = "; ".join(f"{n} at once: {row['max_used_pct']:.1f} %" for n, row in levels.iterrows())
+    seen = "; ".join(f"{n} at once: {share(row['max_used_pct'], exact=True)}" for n, row in levels.iterrows())
     failed = now.fact(TrialsProfile.fail_low_pct)
     rates = _net_rates(now, present, k)
     return Proposal(
         (Change("trials at once", present, k, f"--parallel {k}  # was up to {present}"),),
         Gain(k / present, max(1.0, 1 / (1 - lost)) if lost < 1 else 1.0, "x", "failures"),
         f"Most memory seen with {seen}. Useful trials per hour: at worst in proportion to the workers, at best as "
-        f"before and without the {100 * lost:.1f} % of trial time that failed. Failures of another kind go on.{rates}",
+        f"before and without the {share(100 * lost, exact=True)} of trial time that failed. Failures of another kind "
+        f"go on.{rates}",
         (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), Check.of(TrialsProfile.fail_pct, "<", round(failed, 1)),
          Check.of(TrialsProfile.success_streak, ">=", 50.0)),
         (Prediction.of(MemoryProfile.max_used_pct, now.fact(MemoryProfile.max_used_pct), None, most,
@@ -125,7 +126,7 @@ def restart_workers(now: Situation) -> Proposal | None:
         return None
     gain = fill_gain(now.bounds, configured / effective)
     command = now.settings.command or "python train.py"
-    code = f"for i in $(seq {configured:.0f}); do\n  (until {command}; do sleep 10; done) &\ndone; wait"
+    code = f"for i in $(seq {round(configured)}); do\n  (until {command}; do sleep 10; done) &\ndone; wait"
     return Proposal(
         (Change("workers alive", round(effective, 2), configured, code),),
         gain,
@@ -150,7 +151,9 @@ def worker_processes(now: Situation) -> Proposal | None:
     """n_jobs of Optuna are threads: objectives that keep Python busy run one after another."""
     configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
     gain = fill_gain(now.bounds, configured / effective)
-    code = f"for i in $(seq {configured:.0f}); do python train.py & done; wait  # each calls study.optimize(n_jobs=1)"
+    code = (
+        f"for i in $(seq {round(configured)}); do python train.py & done; wait  # each calls study.optimize(n_jobs=1)"
+    )
     return Proposal(
         (Change("workers", "threads", "processes", code),),
         gain,
@@ -180,8 +183,8 @@ def warm_worker(now: Situation) -> Proposal | None:
 
     Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u).
     """
-    share, k = now.bounds.startup_pct, now.bounds.parallel
-    if not (share >= START_UP_SHARE_PCT and now.bounds.startup > 0):
+    slots, k = now.bounds.startup_pct, now.bounds.parallel
+    if not (slots >= START_UP_SHARE_PCT and now.bounds.startup > 0):
         return None
     code = (
         "data = load_data()                        # once, outside the objective\n"
@@ -192,10 +195,10 @@ def warm_worker(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("start of a trial", "imports and data", "neither", code),),
         gain,
-        f"Start-ups take {share:.0f} % of the slots, but with {k:.1f} trials at once they leave the GPU with nothing "
-        f"else for {now.bounds.startup_only_pct:.1f} % of its time. The upper end "
-        "assumes that the GPU takes all the work.",
-        (Check.of(CostsProfile.startup_share_pct, "<", round(share / 2, 1)), *checks),
+        f"Start-ups take {share(slots)} of the slots, but with {number(k)} trials at once they leave the GPU with "
+        f"nothing else for {share(now.bounds.startup_only_pct, exact=True)} of its time. The upper end assumes that "
+        "the GPU takes all the work.",
+        (Check.of(CostsProfile.startup_share_pct, "<", round(slots / 2, 1)), *checks),
         predictions,
     )
 
@@ -211,7 +214,7 @@ def _net_rates(now: Situation, present: int, k: int) -> str:
     (a, b), (c, d) = ((float(table.at[n, name]) for name in names) for n in (present, k))
     if not (a <= b and c <= d):
         return ""
-    return f" With crashes counted, {c:.0f} to {d:.0f} trials a day against {a:.0f} to {b:.0f}."
+    return f" With crashes counted, {number(c)} to {number(d)} trials a day against {number(a)} to {number(b)}."
 
 
 def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
@@ -227,7 +230,7 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
     told = "fit" if fits else "do not fit"
     return fits, (
         f"The largest {plural(each, 'trial')} {told} together; at a moment {each} at once exceed the memory in at most "
-        f"{chance.high:.1f} % of cases."
+        f"{share(chance.high)} of cases."
     )
 
 

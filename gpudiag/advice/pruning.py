@@ -12,7 +12,7 @@ from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
-from gpudiag.report.format import hours
+from gpudiag.report.format import hours, plural, share
 
 EARLY = ("pruning-rate-high", "pruned-too-early")
 CONTROL_EVERY = 20
@@ -129,7 +129,8 @@ def pruning_control(now: Situation) -> Proposal | None:
             ),
         ),
         Gain(-cost_h, 0.0, "GPU-h", "control") if known else None,
-        f"It costs GPU time and brings knowledge: {n / CONTROL_EVERY:.0f} trials of the length of the COMPLETE ones."
+        f"It costs GPU time and brings knowledge: {plural(n / CONTROL_EVERY, 'trial')} of the length of the COMPLETE "
+        "ones."
         if known
         else "What a trial costs that is not pruned is not known: none completed.",
         (Check.of(TrialState.n.at("COMPLETE"), ">=", 15.0),),
@@ -227,7 +228,7 @@ def _rate(now: Situation, candidate: PrunerSpec) -> tuple[Prediction, str]:
         return Prediction.of(PruningProfile.of_decided_pct, rate, None, rate, CENSORED), ""
     low, high = min(low, rate), min(high, rate)
     told = (
-        f"Replayed over the recorded curves it prunes {low:.0f} to {high:.0f} % of them, where {rate:.0f} % were "
-        f"pruned ({replay.identified_pct:.0f} % of the trials are recorded far enough to tell)."
+        f"Replayed over the recorded curves it prunes {share(low)} to {share(high)} of them, where {share(rate)} were "
+        f"pruned ({share(replay.identified_pct)} of the trials are recorded far enough to tell)."
     )
     return Prediction.of(PruningProfile.of_decided_pct, rate, low, high, told), told

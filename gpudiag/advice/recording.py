@@ -14,7 +14,7 @@ MIN_HOST_S = 60.0
 SHOWS = "It shows and does not speed up."
 QUERY = (
     "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
-    "temperature.gpu,clocks.sm --format=csv -l {period:.0f} > gpu.csv"
+    "temperature.gpu,clocks.sm --format=csv -l {period} > gpu.csv"
 )
 
 
@@ -31,7 +31,7 @@ QUERY = (
 def record_run(now: Situation) -> Proposal | None:
     """What was not observed can't be judged: start the recorder before the first trial, stop it after the last."""
     period = now.fact(SamplingProfile.median_period_s)
-    code = f"nohup {QUERY.format(period=min(period, 5) if period >= 1 else 1)} 2> gpu.err &"
+    code = f"nohup {QUERY.format(period=round(min(period, 5)) if period >= 1 else 1)} 2> gpu.err &"
     coverage = now.fact(SamplingProfile.coverage_pct)
     sampling = now.profiles.get("sampling")
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():

@@ -7,6 +7,7 @@ from gpudiag.advice._engine.proposal import Change, Check, Proposal
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.report.format import duration, quantity
 
 FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-bimodal")
 ORPHANS = ("trials-orphaned", "parallelism-above-configured")
@@ -84,7 +85,8 @@ def checkpoint(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("checkpoints", None, "every epoch", code + 'os.replace(path + ".tmp", path)'),),
         saved_gain(now.bounds, "failures"),
-        f"Failed trials lived {total / 3600:.1f} h in all, {failed:.0f} s in the median; at most that comes back.",
+        f"Failed trials lived {quantity(total, 'slot-s')} in all, {duration(failed)} in the median; at most that "
+        "comes back.",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
 from gpudiag.comparison.differences import (
@@ -16,6 +16,8 @@ from gpudiag.comparison.differences import (
     requested_params,
 )
 from gpudiag.comparison.side import Side
+from gpudiag.plain_data import Scalar
+from gpudiag.report.format import number, quantity
 
 Finding = tuple[str, str]
 SERIAL = 1.2
@@ -92,12 +94,18 @@ def _hardware(baseline: Side, experiment: Side) -> list[Finding]:
     if a.get("gpus") != b.get("gpus"):
         out.append((PASS, f"{a.get('gpus', 0)} and {b.get('gpus', 0)} GPUs: means are over all GPUs of a run."))
     if _apart(a, b, "power_limit_w", SAME_LIMIT):
-        out.append((FAIL, f"The power limits differ ({a['power_limit_w']:.0f} W; {b['power_limit_w']:.0f} W)."))
+        out.append(
+            (
+                FAIL,
+                f"The power limits differ ({quantity(a['power_limit_w'], 'W')}; {quantity(b['power_limit_w'], 'W')}).",
+            )
+        )
     if _apart(a, b, "busy_clock_mhz", SAME_CLOCK):
         out.append(
             (
                 UNKNOWN,
-                f"The clock while busy differs ({a['busy_clock_mhz']:.0f} MHz; {b['busy_clock_mhz']:.0f} MHz), "
+                f"The clock while busy differs ({quantity(a['busy_clock_mhz'], 'MHz')}; "
+                f"{quantity(b['busy_clock_mhz'], 'MHz')}), "
                 "by the load or by the board.",
             )
         )
@@ -115,14 +123,16 @@ def _parallelism(baseline: Side, experiment: Side) -> list[Finding]:
             out.append(
                 (
                     UNKNOWN,
-                    f"{side.name} asked for {asked} at once and {found.effective:.2f} ran: the setting had no effect.",
+                    f"{side.name} asked for {asked} at once and {number(found.effective)} ran: the setting had no "
+                    "effect.",
                 )
             )
     return out
 
 
-def _apart(a: dict[str, Any], b: dict[str, Any], name: str, tolerance: float) -> bool:
-    return name in a and name in b and abs(a[name] - b[name]) > tolerance * max(a[name], b[name])
+def _apart(a: Mapping[str, Scalar], b: Mapping[str, Scalar], name: str, tolerance: float) -> bool:
+    x, y = a.get(name), b.get(name)
+    return isinstance(x, float) and isinstance(y, float) and abs(x - y) > tolerance * max(x, y)
 
 
 def _many(value: object) -> bool:

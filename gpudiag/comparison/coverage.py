@@ -8,7 +8,7 @@ from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.work import needed_util_pct
-from gpudiag.report.format import duration
+from gpudiag.report.format import duration, share
 
 LEAST_COVER_PCT = 90.0
 MOST_OUTSIDE_PCT = 10.0
@@ -39,14 +39,17 @@ def _finding(side: Side) -> tuple[str, str]:
         return UNKNOWN, f"In {side.name} the clocks of telemetry and tasks cannot be joined."
     cover, outside = float(sampling.coverage_pct), max(float(sampling.outside_pct), 0.0)
     job = duration(side.wall_s) if math.isfinite(side.wall_s) else "of unknown length"
-    text = f"Telemetry of {side.name} covers {cover:.1f} % of the job ({job}); {outside:.1f} % of it lies outside"
+    text = (
+        f"Telemetry of {side.name} covers {share(cover, exact=True)} of the job ({job}); "
+        f"{share(outside, exact=True)} of it lies outside"
+    )
     needed = needed_util_pct(side)
     if cover < LEAST_COVER_PCT or math.isnan(cover):
         return FAIL, f"{text}: its means are those of a part."
     if needed is not None and needed[1] > 100:
         return FAIL, (
-            f"{text}. GPU {needed[0]} averaged {needed[2]:.3g} % over all of it, for which the job alone would "
-            f"have needed {needed[1]:.0f} %: it belongs to something else."
+            f"{text}. GPU {needed[0]} averaged {share(needed[2], exact=True)} over all of it, for which the job "
+            f"alone would have needed {share(needed[1])}: it belongs to something else."
         )
     if outside >= MOST_OUTSIDE_PCT:
         return FAIL, f"{text}: means of the whole log are not the job's."

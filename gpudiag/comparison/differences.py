@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import Scalar, clean
+from gpudiag.report.format import duration
 from gpudiag.schema import IDLE_PCT
 
 PARAMS = "params."
@@ -34,8 +35,8 @@ class Difference:
 
     group: str
     name: str
-    baseline: Any
-    experiment: Any
+    baseline: Scalar
+    experiment: Scalar
 
 
 def differences(baseline: Side, experiment: Side) -> tuple[Difference, ...]:
@@ -49,19 +50,19 @@ def differences(baseline: Side, experiment: Side) -> tuple[Difference, ...]:
     return tuple(out)
 
 
-def logged_params(side: Side) -> dict[str, Any]:
+def logged_params(side: Side) -> dict[str, Scalar]:
     """Parameters as the artifacts show them: the value where all trials have the same, else the choices or a range."""
     trials = side.run.trials
-    out: dict[str, Any] = {}
+    out: dict[str, Scalar] = {}
     for column in trials.columns:
         if isinstance(column, str) and column.startswith(PARAMS) and trials[column].notna().any():
             out[column.removeprefix(PARAMS)] = _summary(trials[column].dropna())
     return out
 
 
-def requested_params(side: Side) -> dict[str, Any]:
+def requested_params(side: Side) -> dict[str, Scalar]:
     """Parameters that were asked for: a note of run.toml such as "requested: num_leaves 255, max_depth 15"."""
-    out: dict[str, Any] = {}
+    out: dict[str, Scalar] = {}
     for note in side.run.info.notes:
         if found := _REQUESTED.match(note):
             for part in found[1].split(","):
@@ -70,18 +71,27 @@ def requested_params(side: Side) -> dict[str, Any]:
     return out
 
 
-def command_params(side: Side) -> dict[str, Any]:
+def command_params(side: Side) -> dict[str, Scalar]:
     """Options of the command line that started the run (--epochs 50, lr=0.1)."""
     found = _FLAG.finditer(side.run.info.settings.command or "")
     return {(m[1] or m[3]).replace("-", "_"): _value(m[2] or m[4]) for m in found}
 
 
-def pollers(side: Side) -> dict[str, Any]:
-    """How the telemetry was taken: reader, sampling period, number of GPUs and of samples."""
+class Pollers(TypedDict):
+    """How the telemetry was taken: readers, sampling period, length, and the samples of a GPU."""
+
+    reader: str | None
+    period_s: float
+    span_s: float
+    samples: int
+
+
+def pollers(side: Side) -> Pollers | None:
+    """How the telemetry was taken; None where its sampling was not measured."""
     sampling = side.get("sampling")
     readers = sorted({record.reader for record in side.run.info.inputs if record.kind == "telemetry"})
     if sampling is None:
-        return {}
+        return None
     return {
         "reader": ", ".join(readers) or None,
         "period_s": float(sampling.median_period_s),
@@ -93,10 +103,10 @@ def pollers(side: Side) -> dict[str, Any]:
 def pollers_agree(baseline: Side, experiment: Side, *, same_length: bool = True) -> tuple[bool | None, str]:
     """Whether peaks may be compared, and why not: same period and reader, like number of samples (METHODS 1, 7)."""
     a, b = pollers(baseline), pollers(experiment)
-    if not a or not b:
+    if a is None or b is None:
         return None, "GPU telemetry is missing on one side."
     if abs(a["period_s"] / b["period_s"] - 1) > SAME_PERIOD:
-        return False, f"Telemetry was sampled every {a['period_s']:.3g} s and every {b['period_s']:.3g} s."
+        return False, f"Telemetry was sampled every {duration(a['period_s'])} and every {duration(b['period_s'])}."
     if a["reader"] != b["reader"] and a["reader"] and b["reader"]:
         return False, f"Telemetry was read by different tools ({a['reader']}; {b['reader']})."
     if same_length and not 0.8 <= a["samples"] / b["samples"] <= 1.25:
@@ -104,10 +114,10 @@ def pollers_agree(baseline: Side, experiment: Side, *, same_length: bool = True)
     return True, ""
 
 
-def boards(side: Side) -> dict[str, Any]:
+def boards(side: Side) -> dict[str, Scalar]:
     """Name, driver, memory and power limit of the GPUs, and the median clock while busy."""
     run = side.run
-    out: dict[str, Any] = {}
+    out: dict[str, Scalar] = {}
     gpus = run.gpus
     if len(gpus):
         out["gpus"] = len(gpus)
@@ -126,31 +136,32 @@ def boards(side: Side) -> dict[str, Any]:
     return out
 
 
-def _settings(side: Side) -> dict[str, Any]:
+def _settings(side: Side) -> dict[str, Scalar]:
     held = side.run.info.settings.model_dump()
     if held.get("price_per_gpu_h") is None:
         held.pop("currency", None)
     return {name: value for name, value in held.items() if value is not None and name != "n_trials"}
 
 
-def _attributes(side: Side) -> dict[str, Any]:
+def _attributes(side: Side) -> dict[str, Scalar]:
     """User attributes that run.toml allows to be shown, such as the commit of the code."""
     trials = side.run.trials
     columns = {name: f"user_attrs.{name}" for name in side.run.info.show_attrs}
     return {n: _summary(trials[c].dropna()) for n, c in columns.items() if c in trials and trials[c].notna().any()}
 
 
-def _dataloader(side: Side) -> dict[str, Any]:
+def _dataloader(side: Side) -> dict[str, Scalar]:
     return {name: value for name, value in side.run.info.dataloader.model_dump().items() if value is not None}
 
 
-def _requested(side: Side) -> dict[str, Any]:
+def _requested(side: Side) -> dict[str, Scalar]:
     logged = logged_params(side)
     return {f"{name} (requested)": value for name, value in requested_params(side).items() if name not in logged}
 
 
-def _recording(side: Side) -> dict[str, Any]:
-    return {name: value for name, value in pollers(side).items() if name in ("reader", "period_s")}
+def _recording(side: Side) -> dict[str, Scalar]:
+    known = pollers(side)
+    return {"reader": known["reader"], "period_s": known["period_s"]} if known is not None else {}
 
 
 _GROUPS = {
@@ -163,7 +174,7 @@ _GROUPS = {
 }
 
 
-def _same(name: str, a: Any, b: Any) -> bool:
+def _same(name: str, a: Scalar, b: Scalar) -> bool:
     tolerance = {"period_s": SAME_PERIOD, "power_limit_w": SAME_LIMIT, "busy_clock_mhz": SAME_CLOCK}.get(name, 0.0)
     if tolerance and isinstance(a, float) and isinstance(b, float):
         return abs(a - b) <= tolerance * max(abs(a), abs(b))
@@ -172,7 +183,7 @@ def _same(name: str, a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _summary(values: pd.Series) -> Any:
+def _summary(values: pd.Series) -> Scalar:
     unique = values.astype(str).unique()
     if len(unique) == 1:
         return clean(values.iloc[0])
@@ -191,7 +202,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> Scalar:
     lowered = text.strip("\"'").lower()
     if lowered in ("true", "false"):
         return lowered == "true"
@@ -201,11 +212,11 @@ def _value(text: str) -> Any:
     return text.strip("\"'")
 
 
-def equal_values(a: Any, b: Any) -> bool:
+def equal_values(a: Scalar, b: Scalar) -> bool:
     """Whether a requested value is the logged one, however it is written (true, True, 1.0)."""
     return str(_value(str(a))).lower() == str(_value(str(b))).lower()
 
 
-def changed(found: Mapping[str, Any], name: str) -> Any:
+def changed(found: Mapping[str, Scalar], name: str) -> Scalar:
     """A value by its name, whatever the case and the dashes."""
     return {key.lower().replace("-", "_"): value for key, value in found.items()}.get(name.lower().replace("-", "_"))

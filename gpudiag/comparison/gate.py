@@ -18,6 +18,7 @@ from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.work import SAME_WORK, samples_per_item_ratio, steps_per_item
 from gpudiag.faults import Fault, attempt
+from gpudiag.report.format import duration, number, quantity, ratio
 
 SAME_STEPS = 0.1
 """Part by which the steps of a COMPLETE trial may differ and the trial is still the same unit."""
@@ -64,7 +65,7 @@ def same_unit(baseline: Side, experiment: Side, matched: Match) -> Check:
         found.append(
             (
                 FAIL,
-                f"A COMPLETE trial is {steps[0]:.3g} steps in {baseline.name} and {steps[1]:.3g} in "
+                f"A COMPLETE trial is {number(steps[0])} steps in {baseline.name} and {number(steps[1])} in "
                 f"{experiment.name}: compare time per step.",
             )
         )
@@ -73,7 +74,7 @@ def same_unit(baseline: Side, experiment: Side, matched: Match) -> Check:
         found.append(
             (
                 FAIL,
-                f"By the training logs an item of {experiment.name} is {samples:.3g} times the samples of "
+                f"By the training logs an item of {experiment.name} is {number(samples)} times the samples of "
                 f"one of {baseline.name}: it is not the same unit.",
             )
         )
@@ -120,7 +121,7 @@ def same_workload(baseline: Side, experiment: Side, matched: Match) -> Check:
 def _same_items(matched: Match) -> Check:
     counts = (
         f"{matched.n_baseline:,} items there, {matched.n_experiment:,} here, {matched.n_shared:,} in both "
-        f"(Jaccard {matched.jaccard:.2f})"
+        f"(Jaccard {ratio(matched.jaccard)})"
     )
     if matched.same_set:
         return Check("same-workload", PASS, f"{counts}.")
@@ -153,7 +154,7 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
         return Check(
             "not-a-subset",
             FAIL,
-            f"All shared trials have equal durations and lie {matched.moved_s:,.0f} s apart: "
+            f"All shared trials have equal durations and lie {duration(abs(matched.moved_s))} apart: "
             "the same run, its stamps moved.",
         )
     part = matched.subset
@@ -162,9 +163,9 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
             "not-a-subset",
             FAIL,
             f"The {part.n_shared:,} items of {part.inner} are among the {part.n_outer:,} of {part.outer}. There they "
-            f"span {part.span_s:.1f} s, in which {part.n_between:,} other items ended and these were at work for only "
-            f"{part.busy_s:.1f} slot-seconds: the span is no duration of these items. Throughput of the whole run is "
-            "used instead.",
+            f"span {duration(part.span_s)}, in which {part.n_between:,} other items ended and these were at work for "
+            f"only {quantity(part.busy_s, 'slot-s')}: the span is no duration of these items. Throughput of the "
+            "whole run is used instead.",
         )
     if not matched.named:
         return Check("not-a-subset", PASS, "No trial has the same start and end in both runs.")
@@ -181,7 +182,7 @@ def warm_up(baseline: Side, experiment: Side) -> Check:
             "Too few items to tell the first from the later ones; run the two in turns (A, B, B, A).",
         )
     ratios = [one for one in cold if one is not None]
-    told = f"First items took {ratios[0][0]:.2f} and {ratios[1][0]:.2f} times as long as the later ones"
+    told = f"First items took {ratio(ratios[0][0])} and {ratio(ratios[1][0])} times as long as the later ones"
     slow = [one[0] > WARM_RATIO and one[1] < WARM_P for one in ratios]
     if slow[0] != slow[1]:
         which = baseline.name if slow[0] else experiment.name
@@ -255,7 +256,7 @@ def equal_success(baseline: Side, experiment: Side, matched: Match) -> Check:
 
 def _parallel(side: Side) -> str:
     found = side.get("parallelism")
-    return f"{found.effective:.2f}" if found is not None else "an unknown number"
+    return number(found.effective) if found is not None else "an unknown number"
 
 
 def _directions(side: Side) -> str:

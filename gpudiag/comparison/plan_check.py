@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -24,6 +23,7 @@ from gpudiag.measures import PROFILES, fact_named
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.trials import TrialState
 from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.plain_data import Scalar
 
 CAME_TRUE, MISSED, CANNOT_TELL = "came true", "missed", "cannot tell"
 UNSEEN = "The experiment does not show this number."
@@ -207,7 +207,9 @@ def _measured(measure: Key, side: Side) -> tuple[float | None, tuple[float, floa
     return float(value), _interval(measure, float(value), side, held)
 
 
-def _interval(measure: Key, value: float, side: Side, held: Mapping[str, Any]) -> tuple[float, float] | None:
+def _interval(
+    measure: Key, value: float, side: Side, held: Mapping[str, Mapping[str, Scalar]]
+) -> tuple[float, float] | None:
     name = measure.partition(".")[2]
     low, high = (held.get(name.replace("_pct", f"_{end}_pct"), {}).get("value") for end in ("low", "high"))
     if isinstance(low, float) and isinstance(high, float):
@@ -252,7 +254,7 @@ def _undone(remedy: PlannedRemedy, experiment: Side) -> str:
     return ""
 
 
-def _looked_up(held: Mapping[str, Any], change: Change) -> Any:
+def _looked_up(held: Mapping[str, Scalar], change: Change) -> Scalar:
     words = change.what.lower().split()
     names = ("_".join(words), words[-1] if words else "")
     return next((value for name in names if (value := changed(held, name)) is not None), None)

@@ -42,6 +42,7 @@ from gpudiag.comparison.throughput import throughput_mean
 from gpudiag.comparison.time_series import mean_over_time, time_series
 from gpudiag.comparison.work import steps_per_item
 from gpudiag.faults import Fault, attempt
+from gpudiag.report.format import duration, number, significance
 
 
 def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
@@ -87,7 +88,7 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
     note = "" if not math.isnan(ratio.low) else "Fewer than 6 a side: described, not tested."
     parallel = [side.parallel for side in (baseline, experiment)]
     if all(math.isfinite(p) for p in parallel) and abs(parallel[1] / parallel[0] - 1) > 0.1:
-        note += f" {parallel[0]:.3g} and {parallel[1]:.3g} ran at once: longer items can still be more an hour."
+        note += f" {number(parallel[0])} and {number(parallel[1])} ran at once: longer items can still be more an hour."
     arithmetic = mean_ratio(a, b, paired=paired)
     return [
         make(
@@ -217,13 +218,13 @@ def _log_events(baseline: Side, experiment: Side) -> list[Quantity]:
     if not sum(n) or not all(hour > 0 for hour in hours):
         return []
     rates = [count / hour for count, hour in zip(n, hours, strict=True)]
-    note = f"{n[0]:,} in {hours[0]:.2f} h and {n[1]:,} in {hours[1]:.2f} h, by the logs given."
+    note = f"{n[0]:,} in {duration(sides[0].wall_s)} and {n[1]:,} in {duration(sides[1].wall_s)}, by the logs given."
     return [make("log_events", "Failures told by logs, per hour", "1/h", RATE, rates, rate_ratio(n, hours), note=note)]
 
 
 def _share(name: str, title: str, a: tuple[int, int], b: tuple[int, int]) -> Quantity:
     made = make(name, title, "%", RATE, (100 * a[0] / a[1], 100 * b[0] / b[1]), share_ratio(*a, *b))
-    note = f"{a[0]:,} of {a[1]:,} and {b[0]:,} of {b[1]:,}; Fisher's exact p = {made.p:.2g}."
+    note = f"{a[0]:,} of {a[1]:,} and {b[0]:,} of {b[1]:,}; Fisher's exact {significance(made.p)}."
     return replace(made, n_baseline=float(a[1]), n_experiment=float(b[1]), note=note)
 
 
@@ -335,7 +336,7 @@ def _search(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     sign = 1.0 if reached[0][1] == "MINIMIZE" else -1.0
     target = max(sign * float(part["best"].iloc[-1]) for part, _ in (reached[0], reached[1]))
     rows = [part[sign * part["best"] <= target + 1e-12].iloc[0] for part, _ in (reached[0], reached[1])]
-    note = f"Until the best value was {sign * target:.5g}, which both reached. {ONE_EACH}"
+    note = f"Until the best value was {number(sign * target)}, which both reached. {ONE_EACH}"
     out = [
         make(
             "time_to_best",

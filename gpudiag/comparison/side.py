@@ -18,6 +18,7 @@ from gpudiag.measures import MEASURES
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
+from gpudiag.plain_data import Scalar
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.engine import Status, judge_all
 from gpudiag.run import Run
@@ -51,7 +52,7 @@ class Side:
         """The profile of a topic, None where the run lacks the data."""
         return self.analysis.get(_measure(topic))
 
-    def facts(self, topic: str) -> Mapping[str, Mapping[str, Any]]:
+    def facts(self, topic: str) -> Mapping[str, Mapping[str, Scalar]]:
         """The measures of a topic as the document of a diagnosis holds them; empty where not measured.
 
         ``findings``: of each rule 1 where it finds its fault in this run, 0 where it is clear, else unknown.
@@ -64,7 +65,7 @@ class Side:
         return facts(profile) if profile is not None else {}
 
     @cached_property
-    def _findings(self) -> Mapping[str, Mapping[str, Any]]:
+    def _findings(self) -> Mapping[str, Mapping[str, Scalar]]:
         verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES, ""))
         told = {Status.FOUND: 1, Status.CLEAR: 0}
         return {v.rule: {"value": told.get(v.status), "unit": "1"} for v in verdicts}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,8 @@ from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import SAME_WITHIN
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import time_per_item_s
+from gpudiag.plain_data import Scalar
+from gpudiag.report.format import duration, gain, number, precise, ratio, share, times
 
 REPEATS = (
     "n_estimators",
@@ -65,7 +66,7 @@ def work_ratio(baseline: Side, experiment: Side) -> Work | None:
     """From steps reported, else from parameters that count repetitions (and sizes) as logged, else as requested."""
     a, b = steps_per_item(baseline), steps_per_item(experiment)
     if a and b and a > 0:
-        return Work(b / a, b / a, f"steps of a COMPLETE trial, {a:.4g} and {b:.4g}")
+        return Work(b / a, b / a, f"steps of a COMPLETE trial, {number(a)} and {number(b)}")
     a_params, b_params = (_numbers(side) for side in (baseline, experiment))
     repeats = [name for name in REPEATS if name in a_params and name in b_params]
     sizes = [name for name in SIZES if name in a_params and name in b_params]
@@ -73,7 +74,7 @@ def work_ratio(baseline: Side, experiment: Side) -> Work | None:
         return None
     low = math.prod(b_params[name] / a_params[name] for name in repeats)
     size = math.prod(b_params[name] / a_params[name] for name in sizes)
-    words = ", ".join(f"{name} {a_params[name]:g} to {b_params[name]:g}" for name in (*repeats, *sizes))
+    words = ", ".join(f"{name} {number(a_params[name])} to {number(b_params[name])}" for name in (*repeats, *sizes))
     return Work(min(low, low * size), max(low, low * size), words)
 
 
@@ -127,11 +128,11 @@ def _span_claim(
     inner = experiment if part.inner == experiment.name else baseline
     naive = part.span_s / inner.wall_s if inner is experiment else inner.wall_s / part.span_s
     text = (
-        f"The {part.n_shared} shared items span {part.span_s:.1f} s in {part.outer} and {inner.wall_s:.1f} s in "
-        f"{part.inner}: taken at face value {_times(naive)}"
+        f"The {part.n_shared} shared items span {duration(part.span_s)} in {part.outer} and {duration(inner.wall_s)} "
+        f"in {part.inner}: taken at face value {gain(naive, None, None)}"
     )
     if work is not None and work.low > 1 and naive > 1:
-        text += f" with at least {work.low:.3g} times the work"
+        text += f" with at least {number(work.low)} times the work"
     text += (
         f". That is not impossible, it is not comparable: {part.n_between:,} other items ended within that span "
         f"({'; '.join(failed)})."
@@ -145,10 +146,10 @@ def _time_against_work(
     if work is None or not time.ratio > 0 or abs(math.log(work.low * work.high)) < 2 * math.log(1 + SAME_WITHIN):
         return None  # the same work says nothing that the ratio does not say
     upper = time.high if not math.isnan(time.high) else time.ratio
-    amount = f"{work.low:.3g}" if work.high < 1.05 * work.low else f"{work.low:.3g} to {work.high:.3g}"
+    amount = number(work.low) + ("" if work.high < 1.05 * work.low else f" to {number(work.high)}")
     text = (
-        f"By {work.source} an item is {amount} times the work. Wall time over n is {time_a:.3g} s and {time_b:.3g} s "
-        f"an item, {time.ratio:.2f} times the time"
+        f"By {work.source} an item is {amount} times the work. Wall time over n is {precise(time_a, 's')} and "
+        f"{precise(time_b, 's')} an item, {ratio(time.ratio)} times the time"
     )
     values = {"work_low": work.low, "work_high": work.high, "time_ratio": time.ratio}
     if upper < IMPOSSIBLE_SHARE * work.low:
@@ -172,9 +173,9 @@ def _telemetry_against_job(side: Side) -> Consistency | None:
     return Consistency(
         f"telemetry of {side.name}",
         "inconsistent",
-        f"GPU {gpu} averaged {mean:.3g} % over the {span:.0f} s of telemetry, but the job of {side.name} ran for "
-        f"{job:.1f} s of them ({100 * job / span:.1f} %): to come from the job it would have needed {need:.0f} % "
-        "utilization. Most of that activity belongs to something else.",
+        f"GPU {gpu} averaged {share(mean, exact=True)} over the {duration(span)} of telemetry, but the job of "
+        f"{side.name} ran for {duration(job)} of them ({share(100 * job / span, exact=True)}): to come from the job "
+        f"it would have needed {share(need)} utilization. Most of that activity belongs to something else.",
         {"needed_util_pct": need, "mean_util_pct": mean},
     )
 
@@ -203,22 +204,23 @@ def _busy_against_time(baseline: Side, experiment: Side) -> Consistency | None:
     u_a, u_b = (_ledger_util(side) for side in (baseline, experiment))
     if a is None or b is None or not (t_a > 0 and t_b > 0 and u_a > 0 and u_b > 0):
         return None
-    times = b / a
+    more = b / a
     expected = u_a * t_a / t_b
-    values = {"busy_s_baseline": a, "busy_s_experiment": b, "busy_ratio": times, "constant_work_util_pct": expected}
+    values = {"busy_s_baseline": a, "busy_s_experiment": b, "busy_ratio": more, "constant_work_util_pct": expected}
     text = (
-        f"An item kept GPUs busy for {a:.3g} s and for {b:.3g} s ({times:.2g} times). At constant work, mean "
-        f"utilization of {u_a:.3g} % would have become {min(expected, 100):.3g} %, not {u_b:.3g} %"
+        f"An item kept GPUs busy for {precise(a, 's')} and for {precise(b, 's')} ({times(more)}). At constant work, "
+        f"mean utilization of {share(u_a, exact=True)} would have become {share(min(expected, 100), exact=True)}, "
+        f"not {share(u_b, exact=True)}"
     )
-    if 0.5 <= times <= 2.0:
+    if 0.5 <= more <= 2.0:
         return None
-    more = "more" if times > 1 else "less"
+    amount = "more" if more > 1 else "less"
     return Consistency(
         "GPU work per item",
         "inconsistent",
-        f"{text}: the GPU did {more} work for an item, so higher utilization is not the same work done sooner."
-        if times > 1
-        else f"{text}: the GPU did {more} work for an item.",
+        f"{text}: the GPU did {amount} work for an item, so higher utilization is not the same work done sooner."
+        if more > 1
+        else f"{text}: the GPU did {amount} work for an item.",
         values,
     )
 
@@ -232,15 +234,15 @@ def _rate_against_time(baseline: Side, experiment: Side) -> Consistency | None:
     rate, samples = b / a, b * t_b / (a * t_a)
     values = {"samples_per_s_ratio": rate, "time_ratio": t_b / t_a, "samples_per_item_ratio": samples}
     text = (
-        f"The training log states {rate:.3g} times the samples a second ({a:,.0f} and {b:,.0f}), yet an item takes "
-        f"{t_b / t_a:.3g} times the time, where the same data would take {1 / rate:.3g} times"
+        f"The training log states {number(rate)} times the samples a second ({number(a)} and {number(b)}), yet an "
+        f"item takes {number(t_b / t_a)} times the time, where the same data would take {number(1 / rate)} times"
     )
     if abs(samples - 1) <= SAME_WORK:
         return Consistency("samples against time", "consistent", f"{text}: this fits.", values)
     return Consistency(
         "samples against time",
         "inconsistent",
-        f"{text}: an item is {samples:.3g} times the data, or one of the figures is wrong.",
+        f"{text}: an item is {number(samples)} times the data, or one of the figures is wrong.",
         values,
     )
 
@@ -264,13 +266,9 @@ def _batches_per_s(side: Side) -> float | None:
 
 def _numbers(side: Side) -> dict[str, float]:
     """Parameters that are one number in the whole run: as logged, else as requested."""
-    held: dict[str, Any] = requested_params(side) | logged_params(side)
+    held: dict[str, Scalar] = requested_params(side) | logged_params(side)
     return {
         name: float(value)
         for name, value in held.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and pd.notna(value) and value > 0
     }
-
-
-def _times(naive: float) -> str:
-    return f"{naive:.1f} times faster" if naive >= 1 else f"{1 / naive:.1f} times slower"

@@ -12,10 +12,9 @@ The conventions that every forecast keeps:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import NAN_IS_NULL
 
 NAN = float("nan")
 
@@ -24,9 +23,9 @@ NAN = float("nan")
 class Estimate:
     """A forecast number. NaN is unknown; ``reason`` says why a value or an end is missing, or '' where none is."""
 
-    value: float = NAN
-    low: float = NAN
-    high: float = NAN
+    value: float = field(default=NAN, metadata=NAN_IS_NULL)
+    low: float = field(default=NAN, metadata=NAN_IS_NULL)
+    high: float = field(default=NAN, metadata=NAN_IS_NULL)
     unit: str = ""
     bounds_only: bool = False
     reason: str = ""
@@ -57,14 +56,3 @@ class Estimate:
     def bounded(self) -> Estimate:
         """Without its value, as bounds; for a forecast whose back-test failed."""
         return Estimate(NAN, self.low, self.high, self.unit, True, self.reason)
-
-    def to_dict(self) -> dict[str, Any]:
-        """``{value, low, high, unit, bounds_only, reason}`` for JSON: unknown is None."""
-        return {
-            "value": clean(self.value),
-            "low": clean(self.low),
-            "high": clean(self.high),
-            "unit": self.unit,
-            "bounds_only": self.bounds_only,
-            "reason": self.reason,
-        }

@@ -13,7 +13,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.plots._draw.axes import legend_above
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, RULE, STATE_COLORS, gpu_color
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.report.format import quantity, share
+from gpudiag.report.format import count, quantity, share
 from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _draw_levels(ax: Axes, capacity: MemoryCapacity) -> None:
     ax.scatter(k, gib["worst_mib"], marker="v", s=34, color=STATE_COLORS["FAIL"], zorder=3)
     ax.scatter(k, gib["seen_max_mib"], marker="_", s=160, linewidth=2, color=INK, zorder=4)
     ax.set(xlabel="trials at once on the GPU, and chance of an overflow", ylabel="memory [GiB]", ylim=(0, ceiling))
-    ax.set_xticks(k, [f"{x:.0f}\n{share(p)}" for x, p in zip(k, table["p_overflow_pct"], strict=True)])
+    ax.set_xticks(k, [f"{count(x)}\n{share(p)}" for x, p in zip(k, table["p_overflow_pct"], strict=True)])
     ax.set_xlim(k.min() - 0.6, k.max() + 0.6)
     legend_above(ax, [
         Line2D([], [], color=gpu_color(0), marker="o", markersize=5, linestyle="none", label="typical"),

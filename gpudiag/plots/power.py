@@ -15,7 +15,7 @@ from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import ACCENT, INK
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import natural, row_colors
-from gpudiag.report.format import plural, quantity
+from gpudiag.report.format import count, plural, quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def _draw_rejected(ax: Axes, power: PowerProfile, gpus: list[str]) -> None:
     for gpu, row in worst.iterrows():
         y = gpus.index(str(gpu))
         ax.plot([1.02], [y], marker="x", color=ACCENT, markeredgewidth=1.6, transform=beyond, clip_on=False)
-        text = f"{row['size']:.0f} × {'up to ' if row['size'] > 1 else ''}{quantity(row['max'], 'W')}"
+        text = f"{count(row['size'])} × {'up to ' if row['size'] > 1 else ''}{quantity(row['max'], 'W')}"
         ax.text(1.035, y, text, transform=beyond, va="center", fontsize=9, color=INK)
 
 

@@ -15,7 +15,7 @@ from gpudiag.measures.pruning import PruningProfile
 from gpudiag.plots._draw.axes import count_axis, legend_above
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, Dash
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.report.format import plural, share
+from gpudiag.report.format import count, plural, share
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -40,7 +40,7 @@ def plot_prune_steps(pruning: PruningProfile) -> Figure:
     handles.append(_mark(ax, pruning.median_step, (0, (5, 2)), f"median: step {pruning.median_step:g}"))
     earliest = _earliest_step(pruning)
     if math.isfinite(earliest):
-        text = f"earliest possible: step {earliest:g} (report {pruning.config_first_report:.0f})"
+        text = f"earliest possible: step {earliest:g} (report {count(pruning.config_first_report)})"
         handles.append(_mark(ax, earliest, "solid", text))
     legend_above(ax, handles)
     left, right = steps.min() - 1, max(steps.max() + 1, steps.min() + FEWEST_STEPS)
@@ -76,7 +76,7 @@ def alt_prune_steps(pruning: PruningProfile) -> str:
         f"{pruning.median_step:g}, {share(pruning.at_first_pct)} at step {pruning.first_step:g}, the earliest seen"
     )
     if math.isfinite(pruning.config_first_report):
-        text += f"; the pruner may cut from report {pruning.config_first_report:.0f}"
+        text += f"; the pruner may cut from report {count(pruning.config_first_report)}"
     return text + "."
 
 

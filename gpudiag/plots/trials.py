@@ -14,7 +14,7 @@ from gpudiag.measures.trials import TrialsProfile
 from gpudiag.plots._draw.axes import duration_scale, legend_above
 from gpudiag.plots._draw.palette import INK, MUTED, STATE_COLORS, STATE_MARKERS
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.report.format import duration, plural
+from gpudiag.report.format import count, duration, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ def alt_durations(trials: TrialsProfile) -> str:
     """What :func:`plot_durations` shows."""
     timed = trials.by_state[trials.by_state["n_timed"] > 0]
     medians = ", ".join(
-        f"{state} {duration(row['median_s'])} (n = {row['n_timed']:.0f})" for state, row in timed.iterrows()
+        f"{state} {duration(row['median_s'])} (n = {count(row['n_timed'])})" for state, row in timed.iterrows()
     )
     return f"Durations of {plural(len(trials.durations), 'trial')} by state, with medians: {medians}."
 

@@ -15,7 +15,7 @@ from gpudiag.plots._draw.axes import gpu_rows, legend_above, rows_inch
 from gpudiag.plots._draw.palette import CELL_COLORS, INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, draw_over_time, row_colors, traces
-from gpudiag.report.format import plural, share
+from gpudiag.report.format import number, plural, share
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
     gpu_rows(ax, list(rows.index))
     names = {
         "idle_no_trial": f"≤ {share(IDLE_PCT)}",
-        "busy_low": f"{IDLE_PCT:.0f} to {share(BUSY_PCT)}",
+        "busy_low": f"{number(IDLE_PCT)} to {share(BUSY_PCT)}",
         "busy": f"≥ {share(BUSY_PCT)}",
     }
     legend_above(ax, [Patch(facecolor=CELL_COLORS[name], label=text) for name, text in names.items()], 3)

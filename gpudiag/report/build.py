@@ -15,7 +15,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.window import ORPHAN
 from gpudiag.measures.base import facts
-from gpudiag.plain_data import clean, plain
+from gpudiag.plain_data import Scalar, clean, plain
 from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import (
     AdviceEntry,
@@ -32,7 +32,6 @@ from gpudiag.report.document import (
     NotMeasured,
     OutcomeEntry,
     RunEntry,
-    Scalar,
     SuppressionEntry,
     VerdictEntry,
 )

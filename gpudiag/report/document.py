@@ -20,6 +20,7 @@ from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.errors import InputError
 from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
+from gpudiag.plain_data import Scalar, meaning
 from gpudiag.rules._engine.engine import Severity, Status
 from gpudiag.rules._engine.suppression import SuppressionState
 
@@ -29,14 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Level = Literal["critical", "warning", "note", "clear", "unknown"]
-Scalar = bool | int | float | str | None
 
 COUNT: dict[str, Any] = {"ge": 0}
-
-
-def _meaning(text: str) -> dict[str, Any]:
-    """What a field means, for the schema."""
-    return {"description": text}
 
 
 class GpuEntry(TypedDict, total=False):
@@ -56,16 +51,16 @@ class RunEntry:
     """What the run is called and what it holds."""
 
     name: str
-    timezone: str = field(metadata=_meaning("zone of stamps that carried none"))
+    timezone: str = field(metadata=meaning("zone of stamps that carried none"))
     start: str | None = field(metadata=TIME)
     end: str | None = field(metadata=TIME)
     gpus: tuple[GpuEntry, ...]
     n_samples: int = field(metadata=COUNT)
     n_trials: int = field(metadata=COUNT)
     studies: tuple[str, ...]
-    settings: Mapping[str, Scalar] = field(metadata=_meaning("[settings] of run.toml, only what it states"))
-    dataloader: Mapping[str, Scalar] = field(metadata=_meaning("[dataloader] of run.toml, only what it states"))
-    stated: Mapping[str, float] = field(metadata=_meaning("[stated] of run.toml: counts written down by hand"))
+    settings: Mapping[str, Scalar] = field(metadata=meaning("[settings] of run.toml, only what it states"))
+    dataloader: Mapping[str, Scalar] = field(metadata=meaning("[dataloader] of run.toml, only what it states"))
+    stated: Mapping[str, float] = field(metadata=meaning("[stated] of run.toml: counts written down by hand"))
     notes: tuple[str, ...]
 
 
@@ -80,7 +75,7 @@ class Counts:
     not_assessed: int = field(default=0, metadata=COUNT)
     not_applicable: int = field(default=0, metadata=COUNT)
     suppressed: int = field(default=0, metadata=COUNT)
-    error: int = field(default=0, metadata=COUNT | _meaning("checks that failed by a fault of gpudiag itself"))
+    error: int = field(default=0, metadata=COUNT | meaning("checks that failed by a fault of gpudiag itself"))
 
 
 @dataclass(frozen=True)
@@ -209,11 +204,11 @@ class VerdictEntry:
     reason: str
     evidence: Mapping[str, Any]
     thresholds: Mapping[str, float]
-    changed: tuple[str, ...] = field(metadata=_meaning("thresholds that are not the rule's own"))
+    changed: tuple[str, ...] = field(metadata=meaning("thresholds that are not the rule's own"))
     where: Mapping[str, Any]
     lost_gpu_h: float | None
     margin: float | None
-    caused_by: str | None = field(metadata=_meaning("rule of another finding of which this one is a symptom"))
+    caused_by: str | None = field(metadata=meaning("rule of another finding of which this one is a symptom"))
     remedy: str
     refuted_by: str
     why: str
@@ -225,7 +220,7 @@ class SuppressionEntry:
 
     rule: str
     reason: str
-    run: str = field(metadata=_meaning("pattern of names of runs"))
+    run: str = field(metadata=meaning("pattern of names of runs"))
     until: str | None = field(metadata={"json_schema_extra": {"format": "date"}})
     state: SuppressionState
 
@@ -245,7 +240,7 @@ class AdviceEntry:
     """What bounds all gains, what the plan brings, and what the numbers refute."""
 
     busy_pct: float | None
-    ceiling: float | None = field(metadata=_meaning("1/u: no combination of changes at constant GPU work brings more"))
+    ceiling: float | None = field(metadata=meaning("1/u: no combination of changes at constant GPU work brings more"))
     plan: tuple[str, ...]
     combined: CombinedEntry | None
     saved_gpu_h: float | None
@@ -265,29 +260,29 @@ class Document:
     """Diagnosis of one run by gpudiag."""
 
     schema: Literal["gpudiag.diagnosis/1"]
-    version: str = field(metadata=_meaning("version of gpudiag"))
+    version: str = field(metadata=meaning("version of gpudiag"))
     run: RunEntry
     headline: Headline
     inputs: tuple[InputRecord, ...]
     clock: ClockEntry
-    measures: Mapping[str, Mapping[str, Measured]] = field(metadata=_meaning("by topic, then by name"))
-    not_measured: Mapping[str, NotMeasured] = field(metadata=_meaning("by topic"))
+    measures: Mapping[str, Mapping[str, Measured]] = field(metadata=meaning("by topic, then by name"))
+    not_measured: Mapping[str, NotMeasured] = field(metadata=meaning("by topic"))
     ledger: LedgerEntry | None
     costs: CostsEntry | None
-    preset: str | None = field(metadata=_meaning("set of thresholds of another tool that was started from"))
+    preset: str | None = field(metadata=meaning("set of thresholds of another tool that was started from"))
     verdicts: tuple[VerdictEntry, ...] = field(
-        metadata=_meaning(
+        metadata=meaning(
             "findings first: by GPU-hours lost, then severity, notes last, and before all what is critical at an "
             "unknown cost; a symptom directly after its cause"
         )
     )
     suppressions: tuple[SuppressionEntry, ...]
     recommendations: tuple[Recommendation, ...] = field(
-        metadata=_meaning("remedies best first; then the rules' own advice for findings that no remedy answers")
+        metadata=meaning("remedies best first; then the rules' own advice for findings that no remedy answers")
     )
     advice: AdviceEntry
     errors: tuple[Fault, ...] = field(
-        metadata=_meaning("faults of gpudiag itself: measures, rules and remedies that failed while all else stands")
+        metadata=meaning("faults of gpudiag itself: measures, rules and remedies that failed while all else stands")
     )
     environment: Environment
 

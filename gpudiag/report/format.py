@@ -91,6 +91,13 @@ def number(value: float | None) -> str:
     return _bare(value, digits) if digits <= 6 else f"{value:.2e}"
 
 
+def significant(value: float | None, digits: int) -> str:
+    """So many significant digits at most, whole from there on: a bound of an estimate has fewer than its value."""
+    if not _known(value):
+        return UNKNOWN
+    return number(float(f"{value:.{digits}g}")) if abs(value) < 10 ** (digits - 1) else number(round(value))
+
+
 def share(pct: float | None, *, exact: bool = False) -> str:
     """'97 %', one decimal below ten: '8.6 %'; exact '97.4 %'. What is not 0 or 100 % never reads so."""
     if not _known(pct):
@@ -191,8 +198,15 @@ def memory(mib: float | None) -> str:
         return f"{'< ' if mib > 0 else '> -'}0.1 MiB"
     if abs(mib) < 1023.5:
         return f"{_bare(mib, 1 if abs(mib) < 9.95 else 0)} MiB"
-    gib = mib / MIB_PER_GIB
-    return f"{gib:,.{1 if abs(gib) < 999.95 else 0}f} GiB"
+    return f"{gib(mib)} GiB"
+
+
+def gib(mib: float | None) -> str:
+    """'23.1', for columns whose heading names the unit."""
+    if not _known(mib):
+        return UNKNOWN
+    size = mib / MIB_PER_GIB + 0.0
+    return f"{size:,.{1 if abs(size) < 999.95 else 0}f}"
 
 
 def times(factor: float | None, *, exact: bool = False) -> str:
@@ -243,6 +257,12 @@ def p_value(p: float | None) -> str:
     if p < 1e-4:
         return "< 0.0001"
     return f"{p:.2f}" if p >= 0.01 else f"{p:.1g}"
+
+
+def significance(p: float | None) -> str:
+    """The same with its letter: 'p = 0.03', 'p < 0.0001'."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def money(value: float | None, currency: str) -> str:

@@ -9,7 +9,7 @@ import json
 from importlib import resources
 from typing import Any
 
-NAMES = ("diagnosis-1", "comparison-1", "plan-1", "inspect-1")
+NAMES = ("diagnosis-1", "comparison-1", "forecast-1", "plan-1", "inspect-1")
 
 
 def schema(name: str) -> dict[str, Any]:

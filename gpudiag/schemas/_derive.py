@@ -10,6 +10,7 @@ from pydantic_core import core_schema
 
 from gpudiag._load.inspection import Inspected
 from gpudiag.advice._engine.plan import Plan
+from gpudiag.forecast.document import ForecastDocument
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
 from gpudiag.schemas._measures import measures_schema
@@ -18,6 +19,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
     "diagnosis-1": Document,
     "comparison-1": ComparisonDocument,
+    "forecast-1": ForecastDocument,
     "plan-1": Plan,
     "inspect-1": list[Inspected],
 }

@@ -36,7 +36,7 @@ def test_the_idle_gpu_comparison_is_invalid_and_says_why_in_order(idle: Comparis
     assert idle.verdict == "invalid" and idle.invalid
     assert [check.check for check in idle.reasons][:3] == ["not-a-subset", "parameters-applied", "same-workload"]
     subset, params, items = idle.reasons[:3]
-    assert "span 260.0 s, in which 340 other items ended" in subset.evidence
+    assert "span 4 min 20 s, in which 340 other items ended" in subset.evidence
     assert "num_leaves 255, max_depth 15, n_estimators 1000, gpu_use_dp true" in params.evidence
     assert "576 items there, 36 here, 36 in both" in items.evidence
     assert status(idle)["telemetry-covers-job"] == "fail" and status(idle)["equal-success"] == "fail"

@@ -58,7 +58,7 @@ def test_a_part_of_a_run_is_found_by_its_stamps() -> None:
 def test_a_run_whose_stamps_were_moved_is_the_same_run() -> None:
     run = batch("a", A, params=SAME)
     found = pair(run, moved(replace(run, info=replace(run.info, name="b")), 3600))
-    assert found.invalid and "lie 3,600 s apart: the same run" in check(found, "not-a-subset")[1]
+    assert found.invalid and "lie 1 h apart: the same run" in check(found, "not-a-subset")[1]
 
 
 @pytest.mark.slow

@@ -8,10 +8,11 @@ import math
 import pytest
 
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.plain_data import plain
 
 
 def test_unknown_is_null_in_json_never_zero() -> None:
-    document = Estimate.unknown("MiB", "There is no telemetry.").to_dict()
+    document = plain(Estimate.unknown("MiB", "There is no telemetry."))
     assert json.loads(json.dumps(document, allow_nan=False)) == {
         "value": None, "low": None, "high": None, "unit": "MiB", "bounds_only": True,
         "reason": "There is no telemetry.",

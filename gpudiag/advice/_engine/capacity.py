@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.report.format import memory as memory_of
 
 SETTLE_US = 20 * SECOND_US
 """Memory is counted to a number of trials once that has held so long: a trial that ended frees late, a successor
@@ -62,7 +63,7 @@ def hard_fit(profiles: Mapping[str, Any], k: int) -> tuple[bool | None, str]:
         return None, f"The memory of single trials is known for {known} of {len(peaks)} only; record it by process."
     need = float(peaks.nlargest(k).sum())
     fits = "fit" if need <= room else "do not fit"
-    return need <= room, f"The {k} largest trials together need {need:.0f} MiB of {room:.0f} MiB: they {fits}."
+    return need <= room, f"The {k} largest trials together need {memory_of(need)} of {memory_of(room)}: they {fits}."
 
 
 def growth_of_memory(profiles: Mapping[str, Any], factor: float) -> float:

@@ -7,6 +7,7 @@ from gpudiag.advice._engine.situation import Situation
 from gpudiag.advice.parallelism import START_UP_SHARE_PCT
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
+from gpudiag.report.format import count, duration, interval, number, share, times
 
 OUT_OF_MEMORY = ("failures-out-of-memory", "failures-device-assert")
 CLEAN_RUN = 50
@@ -26,21 +27,22 @@ def _ceiling(now: Situation) -> str:
     if not now.bounds.fill > 0:
         return ""
     return (
-        f"Mean utilization {now.at_work} was {now.bounds.busy_pct:.1f} %, so that filling every idle second brings at "
-        f"most x{now.bounds.fill:.2f}, however many changes are combined: factors multiply up to that, and percentages "
-        "do not add."
+        f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}, so that filling every idle "
+        f"second brings at most {times(now.bounds.fill, exact=True)}, however many changes are combined: factors "
+        "multiply up to that, and percentages do not add."
     )
 
 
 def _startup(now: Situation) -> str:
-    share, k = now.bounds.startup_pct, now.bounds.parallel
-    if not (share >= START_UP_SHARE_PCT > now.bounds.startup_only_pct):
+    slots, k = now.bounds.startup_pct, now.bounds.parallel
+    if not (slots >= START_UP_SHARE_PCT > now.bounds.startup_only_pct):
         return ""
     only, law = now.bounds.startup_only_pct, now.bounds.startup_law_pct
     return (
-        f"Start-up does not dominate GPU time: it takes F = {share:.1f} % of the slots, but with k = {k:.2f} trials "
-        f"at once others train meanwhile. Nothing but start-ups were on the GPU for {only:.1f} % of the time "
-        f"(F^k = {law:.1f} % if starts were independent). Removing them all brings at most x{now.bounds.startup:.2f}."
+        f"Start-up does not dominate GPU time: it takes F = {share(slots, exact=True)} of the slots, but with k = "
+        f"{number(k)} trials at once others train meanwhile. Nothing but start-ups were on the GPU for "
+        f"{share(only, exact=True)} of the time (F^k = {share(law, exact=True)} if starts were independent). "
+        f"Removing them all brings at most {times(now.bounds.startup, exact=True)}."
     )
 
 
@@ -67,7 +69,7 @@ def _asserts(now: Situation) -> str:
     if not now.has("failures-device-assert"):
         return ""
     full = now.fact(MemoryProfile.max_used_pct)
-    beside = f", and {full:.0f} % of memory in use beside it is no proof" if full >= FULL_PCT else ""
+    beside = f", and {share(full)} of memory in use beside it is no proof" if full >= FULL_PCT else ""
     return (
         f"A device-side assert is not a lack of memory: an index or label was out of range{beside}. It ends all CUDA "
         "work of its process, so that a streak of failures on one worker is one event."
@@ -83,10 +85,12 @@ def _clean_run(now: Situation) -> str:
     few, most = (100 * (1 - bound / 100) ** CLEAN_RUN for bound in (high, low))
     shown = 100 * (1 - 0.05 ** (1 / CLEAN_RUN))
     need = 100 * (1 - 0.9 ** (1 / MANY))
+    chance = " to ".join(dict.fromkeys((share(few), share(most))))
     return (
-        f"The longest streak of successes was {streak:.0f}. At {low:.1f} to {high:.1f} % failures, {CLEAN_RUN} in a "
-        f"row come by chance in {few:.2g} to {most:.2g} % of attempts. {CLEAN_RUN} without a failure would show no "
-        f"more than p < {shown:.1f} % (one-sided 95 %); {MANY} without one, at 90 %, need p of at most {need:.2g} %."
+        f"The longest streak of successes was {count(streak)}. At {interval(low, high, '%')} failures, {CLEAN_RUN} "
+        f"in a row come by chance in {chance} of attempts. {CLEAN_RUN} without a failure would show no more than p < "
+        f"{share(shown, exact=True)} (one-sided 95 %); {count(MANY)} without one, at 90 %, need p of at most "
+        f"{number(need)} %."
     )
 
 
@@ -106,8 +110,8 @@ def _outside(now: Situation) -> str:
         return ""
     part = 100 * row["trial_s"] / row["observed_s"]
     return (
-        f"The mean of {row['mean_pct']:.0f} % of GPU {gpu} is not that of the trials: they ran for "
-        f"{row['trial_s']:.3g} s of {row['observed_s']:.0f} s observed ({part:.1f} %), and would have needed "
-        f"{needed:.0f} % meanwhile. While they ran it was {row['trial_mean_pct']:.0f} %; the rest belongs to "
-        "something else."
+        f"The mean of {share(row['mean_pct'])} of GPU {gpu} is not that of the trials: they ran for "
+        f"{duration(row['trial_s'])} of {duration(row['observed_s'])} observed ({share(part, exact=True)}), and "
+        f"would have needed {share(needed)} meanwhile. While they ran it was {share(row['trial_mean_pct'])}; the "
+        "rest belongs to something else."
     )

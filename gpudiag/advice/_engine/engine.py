@@ -20,6 +20,7 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
 from gpudiag.plain_data import clean
+from gpudiag.report.format import share
 from gpudiag.rules._engine.engine import Verdict, worst_of
 from gpudiag.shown import Shown
 
@@ -107,7 +108,8 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     if proposal is None:
         return None
     why = " ".join(now.found[rule].summary for rule in rules) or (
-        f"Mean utilization {now.at_work} was {now.bounds.busy_pct:.1f} %: the rest is idle time that may be filled."
+        f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}: the rest is idle time that may "
+        "be filled."
     )
     proposal, gain = _known(proposal), proposal.gain
     if not rules:
@@ -115,7 +117,7 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
             "No finding of this run asks for it, only the idle time: measure what a trial waits for."
         )
     if gain is not None and gain.unit == "x" and gain.source == "idle" and not now.bounds.covered:
-        seen = f"Only {now.bounds.coverage_pct:.0f} % of the run was observed, so its utilization is not known well."
+        seen = f"Only {share(now.bounds.coverage_pct)} of the run was observed, so its utilization is not known well."
         proposal = proposal.doubted(seen)
     return Recommendation.of(item, proposal, rules, why)
 

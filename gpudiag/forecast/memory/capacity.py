@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,14 @@ from gpudiag.errors import ConfigError, expected
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
 from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
+from gpudiag.forecast.memory.document import (
+    CrashClassEntry,
+    CrashesEntry,
+    CrashLevelEntry,
+    LevelEntry,
+    MemoryEntry,
+    RestartEntry,
+)
 from gpudiag.forecast.memory.net import Restart, net_estimate, rates_without_crashes, restart_cost
 from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
 from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
@@ -23,7 +30,7 @@ from gpudiag.load import RunLike, as_run
 from gpudiag.measures.attribution import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun, memoized, once
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import clean, plain
 from gpudiag.run import Run
 from gpudiag.shown import Shown
 
@@ -122,34 +129,35 @@ class MemoryCapacity(Shown):
         """The combinations of parameters whose trials take more than so many GiB."""
         return self.combinations[self.combinations["peak_mib"] > 1024 * gib].reset_index(drop=True)
 
+    @property
+    def document(self) -> MemoryEntry:
+        """As the document of a forecast holds it: unknown is None."""
+        return MemoryEntry(
+            run=self.run,
+            gpu=self.gpu,
+            n_gpus=self.n_gpus,
+            total_mib=clean(self.room.total_mib),
+            reserved_mib=clean(self.room.reserved_mib),
+            usable_mib=clean(self.room.usable_mib),
+            baseline_mib=clean(self.room.baseline_mib),
+            levels=tuple(LevelEntry(**row) for row in _records(self.table)),
+            combinations=tuple(_records(self.combinations)),
+            constraints=self.constraints,
+            crashes=_crashes(self.crashes),
+            restart=RestartEntry(self.restart.hours, self.restart.how, self.restart.whole),
+            n_trials=self.n_trials,
+            hard_fit_k=clean(self.hard_fit_k),
+            recommended_k=clean(self.recommended_k),
+            because=self.because,
+            parameters=self.parameters,
+            error_pct=clean(self.error_pct),
+            reason=self.reason,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON: unknown is None."""
-        return {
-            "run": self.run,
-            "gpu": self.gpu,
-            "n_gpus": self.n_gpus,
-            "total_mib": clean(self.room.total_mib),
-            "reserved_mib": clean(self.room.reserved_mib),
-            "usable_mib": clean(self.room.usable_mib),
-            "baseline_mib": clean(self.room.baseline_mib),
-            "levels": _records(self.table),
-            "combinations": _records(self.combinations),
-            "constraints": [dataclasses.asdict(one) for one in self.constraints],
-            "crashes": {
-                "n": self.crashes.n,
-                "success_streak": self.crashes.success_streak,
-                "by_class": _records(self.crashes.by_class),
-                "by_level": _records(self.crashes.by_level),
-            },
-            "restart": {"hours": self.restart.hours.to_dict(), "how": self.restart.how, "whole": self.restart.whole},
-            "n_trials": self.n_trials,
-            "hard_fit_k": clean(self.hard_fit_k),
-            "recommended_k": clean(self.recommended_k),
-            "because": self.because,
-            "parameters": list(self.parameters),
-            "error_pct": clean(self.error_pct),
-            "reason": self.reason,
-        }
+        made: dict[str, Any] = plain(self.document)
+        return made
 
 
 def memory_capacity(
@@ -387,6 +395,15 @@ def _recommend(
     if hard_fit == 0:
         return NAN, NOT_ONE
     return NAN, NO_CRASH_COST if known else NO_RATES
+
+
+def _crashes(crashes: Crashes) -> CrashesEntry:
+    return CrashesEntry(
+        n=crashes.n,
+        success_streak=crashes.success_streak,
+        by_class=tuple(CrashClassEntry(**row) for row in _records(crashes.by_class)),
+        by_level=tuple(CrashLevelEntry(**row) for row in _records(crashes.by_level)),
+    )
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.memory.document import Known
 from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import spread
@@ -29,7 +30,7 @@ class Restart:
     """
 
     hours: Estimate
-    how: str
+    how: Known
     whole: bool = False
 
 

@@ -19,6 +19,7 @@ from gpudiag.measures._time.window import ORPHAN, TimedTrials, places_by_gpu, sa
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.attribution import measure_attribution
+from gpudiag.report.format import share
 from gpudiag.run import Run
 
 Array = np.ndarray
@@ -208,7 +209,7 @@ def _doubt(peaks: Peaks) -> str:
     if peaks.error_pct > MOST_ERROR_PCT:
         return (
             "Memory in use does not follow the trials: what ends of trials freed is off by "
-            f"{peaks.error_pct:.0f} % on average when it is left out and predicted from the rest. Something else "
+            f"{share(peaks.error_pct)} on average when it is left out and predicted from the rest. Something else "
             "took memory, or the clocks differ; record memory by process."
         )
     told = int(peaks.trials["method"].isin(["end", "sum"]).sum())

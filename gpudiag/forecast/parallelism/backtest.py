@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from gpudiag.forecast.document import BacktestEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.bounds import shares_within
 from gpudiag.forecast.parallelism.model import Model, part
@@ -15,6 +15,7 @@ from gpudiag.forecast.parallelism.observed import Observed
 from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.plain_data import clean
+from gpudiag.report.format import points
 
 MIN_HALF = 10
 """Fewer trials in a half test nothing (a default without a published source)."""
@@ -41,19 +42,20 @@ class Backtest:
     widening: float
     reason: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; unknown is None."""
-        return {
-            "tested": self.tested,
-            "passed": self.passed,
-            "predicted_trials_h": self.predicted.to_dict(),
-            "measured_trials_h": clean(self.measured),
-            "error_pct": clean(self.error_pct),
-            "n_fit": self.n_fit,
-            "n_test": self.n_test,
-            "widening": self.widening,
-            "reason": self.reason,
-        }
+    @property
+    def document(self) -> BacktestEntry:
+        """As the document of a forecast holds it."""
+        return BacktestEntry(
+            tested=self.tested,
+            passed=self.passed,
+            predicted_trials_h=self.predicted,
+            measured_trials_h=clean(self.measured),
+            error_pct=clean(self.error_pct),
+            n_fit=self.n_fit,
+            n_test=self.n_test,
+            widening=self.widening,
+            reason=self.reason,
+        )
 
 
 def backtest(log: Observed, low: float = 0.0, tick: Callable[[], None] = lambda: None) -> Backtest:
@@ -79,8 +81,8 @@ def backtest(log: Observed, low: float = 0.0, tick: Callable[[], None] = lambda:
     passed = bool(predicted.low <= measured <= predicted.high or abs(error) <= CLOSE_PCT)
     widening = max(INSIDE, float(abs(measured - predicted.value) / half)) if half > 0 else INSIDE
     reason = "" if passed else (
-        f"Fitted on the first half of the log, the model misses the second half by {error:+.0f} %: what trials will do "
-        "next does not follow from what they did."
+        f"Fitted on the first half of the log, the model misses the second half by {points(error)}: what trials will "
+        "do next does not follow from what they did."
     )  # fmt: skip
     return Backtest(True, passed, predicted, measured, error, len(model.trials), ended, widening, reason)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from gpudiag.forecast.document import BatchEntry, BatchGain
 from gpudiag.forecast.estimate import Estimate
 
 FACTORS = (2, 4, 8)
@@ -26,10 +26,10 @@ class BatchTest:
     gains: tuple[tuple[int, Estimate], ...]
     design: str = DESIGN
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        gains = [{"factor": factor, "gain": gain.to_dict()} for factor, gain in self.gains]
-        return {"gains": gains, "design": self.design}
+    @property
+    def document(self) -> BatchEntry:
+        """As the document of a forecast holds it."""
+        return BatchEntry(tuple(BatchGain(factor, gain) for factor, gain in self.gains), self.design)
 
 
 def batch_test(busy_share: float) -> BatchTest:

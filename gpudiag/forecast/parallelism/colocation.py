@@ -7,6 +7,7 @@ less. None of the laws has a fitted number; ``docs/forecast.md`` compares them w
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -59,7 +60,8 @@ def undisturbed_speed(alone: np.ndarray) -> np.ndarray:
     return np.ones(alone.shape[:-1])
 
 
-BUSY_LAWS: dict[str, Law] = {"saturating": saturating_busy, "overlapping": overlapping_busy}
+LawName = Literal["saturating", "overlapping"]
+BUSY_LAWS: dict[LawName, Law] = {"saturating": saturating_busy, "overlapping": overlapping_busy}
 """Total busy share, by the name of the law."""
 
 SPEED_LAWS: dict[str, Law] = {
@@ -71,10 +73,10 @@ SPEED_LAWS: dict[str, Law] = {
 }
 """Mean speed of the jobs, by the name of the law."""
 
-DEFAULT_LAW = "saturating"
+DEFAULT_LAW: LawName = "saturating"
 """Of these the nearest to the speeds of 1,388 measured pairs (docs/forecast.md)."""
 
 
-def busy_of_equal(law: str, share: np.ndarray, k: int) -> np.ndarray:
+def busy_of_equal(law: LawName, share: np.ndarray, k: int) -> np.ndarray:
     """Busy share of ``k`` jobs of equal share, by the law's formula for any k >= 0; ``share`` of any shape."""
     return np.minimum(1.0, k * share) if law == "saturating" else np.asarray(1.0 - (1.0 - share) ** k)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpudiag.forecast.estimate import NAN
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import NAN_IS_NULL
 
 FALSE_ALARM = 0.05
 """With 300 trials that finds 65 % of drifts of half the work, at 7 % false alarms (METHODS 10)."""
@@ -19,13 +18,9 @@ MIN_TRIALS = 20
 class Drift:
     """Spearman's rank correlation of order and work, ``rho``, its p-value, and whether it is ``found``."""
 
-    rho: float = NAN
-    p_value: float = NAN
+    rho: float = field(default=NAN, metadata=NAN_IS_NULL)
+    p_value: float = field(default=NAN, metadata=NAN_IS_NULL)
     found: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; unknown is None."""
-        return {"rho": clean(self.rho), "p_value": clean(self.p_value), "found": self.found}
 
 
 def find_drift(work_s: np.ndarray) -> Drift:

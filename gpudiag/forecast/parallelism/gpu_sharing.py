@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, DEFAULT_LAW, busy_of_equal
+from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, DEFAULT_LAW, LawName, busy_of_equal
 from gpudiag.forecast.parallelism.levels import Levels
 
 MEASURED_S = 120.0
@@ -12,10 +12,10 @@ MEASURED_S = 120.0
 SHARES = np.linspace(0.01, 1.0, 100)
 FULL = 0.97
 """A busy share from here on no longer tells how much each trial would use."""
-LAWS = tuple(BUSY_LAWS)
+LAWS: tuple[LawName, ...] = tuple(BUSY_LAWS)
 
 
-def busy_by_level(levels: Levels, law: str, top: int) -> np.ndarray:
+def busy_by_level(levels: Levels, law: LawName, top: int) -> np.ndarray:
     """Busy share with 0, 1 ... ``top`` trials in training, shape (n, top + 1); each of the n logs by itself.
 
     Least squares, drawn to the law that fits the log best by the weight of two minutes. Above the last level that was
@@ -37,7 +37,7 @@ def busy_by_level(levels: Levels, law: str, top: int) -> np.ndarray:
     return np.maximum(out, np.where(number > 0, 1e-3, 0.0))
 
 
-def best_law(levels: Levels) -> str:
+def best_law(levels: Levels) -> LawName:
     """The law that fits the first log best; the default where two levels do not tell the laws apart."""
     if len(telling_levels(levels)) < 2:
         return DEFAULT_LAW
@@ -65,7 +65,7 @@ def _last_measured(seen_s: np.ndarray) -> np.ndarray:
     return np.maximum(np.where(enough.any(axis=1), last, 1), 1)
 
 
-def _deviation(levels: Levels, law: str) -> np.ndarray:
+def _deviation(levels: Levels, law: LawName) -> np.ndarray:
     """Squared deviation of utilization from the law, less a constant, by log and candidate share of one trial."""
     form = np.stack([busy_of_equal(law, SHARES, k) for k in range(levels.moment.shape[1])], axis=1)
     return np.asarray(np.einsum("cl,nlm,cm->nc", form, levels.gram, form, optimize=True) - 2 * levels.moment @ form.T)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpudiag.forecast.parallelism.assignment import Policy
+from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.gpu_sharing import LAWS, best_law, busy_by_level
 from gpudiag.forecast.parallelism.levels import Levels
 from gpudiag.forecast.parallelism.observed import N_BLOCKS, Observed
@@ -39,7 +40,7 @@ class Model:
     _made: dict[tuple[Any, ...], Futures] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def law(self) -> str:
+    def law(self) -> LawName:
         """The law that goes on where nothing was measured."""
         return best_law(self.levels)
 
@@ -49,7 +50,7 @@ class Model:
         return self.log.levels.pick(self.blocks[None])
 
     def point(
-        self, workers: int, *, law: str = "", gpus: int | None = None, policy: Policy = "round robin",
+        self, workers: int, *, law: LawName | None = None, gpus: int | None = None, policy: Policy = "round robin",
         startup: float = 1.0,
     ) -> Futures:  # fmt: skip
         """Futures of the log as it is: no resampling of the log itself. ``startup`` scales every start-up."""
@@ -57,7 +58,7 @@ class Model:
         key = "point", workers, law, gpus, policy, startup
         return self._once(key, lambda: self._point(workers, law, gpus, policy, startup))
 
-    def _point(self, workers: int, law: str, gpus: int, policy: Policy, startup: float) -> Futures:
+    def _point(self, workers: int, law: LawName, gpus: int, policy: Policy, startup: float) -> Futures:
         rng = np.random.default_rng(7)
         busy = np.repeat(self._busy(self.levels, law, workers), N_POINT, axis=0)
         picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
@@ -125,7 +126,7 @@ class Model:
             self._made[key] = make()
         return self._made[key]
 
-    def _busy(self, levels: Levels, law: str, workers: int) -> np.ndarray:
+    def _busy(self, levels: Levels, law: LawName, workers: int) -> np.ndarray:
         return busy_by_level(levels, law, max(workers, self.log.level_s.shape[1] - 1))
 
     def _draws(self, picks: np.ndarray, busy: np.ndarray, rng: np.random.Generator, startup: float) -> Draws:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.parallelism.assignment import POLICIES
+from gpudiag.forecast.parallelism.assignment import POLICIES, Policy
 from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.drift import Drift
@@ -34,7 +34,7 @@ class Parallelism:
     rate: Estimate
     backtest: Backtest
     drift: Drift
-    policies: tuple[tuple[int, str, float], ...]
+    policies: tuple[tuple[int, Policy, float], ...]
     model: Model
 
 
@@ -76,7 +76,7 @@ def forecast_parallelism(
     for k in wanted:
         progress(f"re-simulation with {k} at once")
         scenarios.append(base.scenario(k))
-    policies: tuple[tuple[int, str, float], ...] = ()
+    policies: tuple[tuple[int, Policy, float], ...] = ()
     if len(model.log.gpus) > 1 and not test.reason:
         by_memory = replace(model, memory_mib=memory_mib)
         policies = tuple(

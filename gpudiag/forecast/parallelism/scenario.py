@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from gpudiag.forecast.document import Bounds, ModelsEntry, ScenarioEntry
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.plain_data import clean
 
@@ -38,22 +38,20 @@ class Scenario:
         """Whether the throughput has bounds and no value."""
         return not self.throughput.known
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; unknown is None."""
-        return {
-            "k": self.k,
-            "throughput_trials_h": self.throughput.to_dict(),
-            "complete_trials_h": self.complete.to_dict(),
-            "gain": self.gain.to_dict(),
-            "util_pct": self.util.to_dict(),
-            "p_overflow": self.overflow.to_dict(),
-            "hours_left": self.left.to_dict(),
-            "break_even_trials": clean(self.break_even_trials),
-            "models": {
-                "queueing_trials_h": clean(self.queueing),
-                "bounds_trials_h": {"low": clean(self.least), "high": clean(self.most)},
-            },
-            "extrapolation": self.beyond,
-            "bounds_only": self.bounds_only,
-            "reason": self.throughput.reason,
-        }
+    @property
+    def document(self) -> ScenarioEntry:
+        """As the document of a forecast holds it."""
+        return ScenarioEntry(
+            k=self.k,
+            throughput_trials_h=self.throughput,
+            complete_trials_h=self.complete,
+            gain=self.gain,
+            util_pct=self.util,
+            p_overflow=self.overflow,
+            hours_left=self.left,
+            break_even_trials=clean(self.break_even_trials),
+            models=ModelsEntry(clean(self.queueing), Bounds(clean(self.least), clean(self.most))),
+            extrapolation=self.beyond,
+            bounds_only=self.bounds_only,
+            reason=self.throughput.reason,
+        )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from gpudiag.forecast.document import StartupEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.model import Model
 from gpudiag.forecast.parallelism.spread import ratio_estimate
@@ -30,17 +30,18 @@ class StartupGain:
     halved: Estimate = UNKNOWN
     removed: Estimate = UNKNOWN
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON; unknown is None."""
-        return {
-            "share_pct": clean(self.share_pct),
-            "share_of_gpu_time_alone_pct": clean(self.alone_pct),
-            "typical_s": clean(self.typical_s),
-            "n_seen": self.n_seen,
-            "most": clean(self.most),
-            "halved": self.halved.to_dict(),
-            "removed": self.removed.to_dict(),
-        }
+    @property
+    def document(self) -> StartupEntry:
+        """As the document of a forecast holds it."""
+        return StartupEntry(
+            share_pct=clean(self.share_pct),
+            share_of_gpu_time_alone_pct=clean(self.alone_pct),
+            typical_s=clean(self.typical_s),
+            n_seen=self.n_seen,
+            most=clean(self.most),
+            halved=self.halved,
+            removed=self.removed,
+        )
 
 
 def startup_gain(model: Model, workers: int, widening: float, reason: str) -> StartupGain:

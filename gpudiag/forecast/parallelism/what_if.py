@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from gpudiag import __version__
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.faults import ERROR, Fault, Passing, asked, attempt
+from gpudiag.forecast.document import SCHEMA, AssignmentEntry, ForecastDocument, NowEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.capacity import MOST_AT_ONCE, MemoryCapacity, memory_capacity
+from gpudiag.forecast.parallelism.assignment import Policy
 from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
+from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.observed import Observed, observe
 from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Progress, Remaining, forecast_parallelism
@@ -26,7 +28,7 @@ from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_wor
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import clean, json_text, plain
 from gpudiag.report.format import plural
 from gpudiag.run import Run
 from gpudiag.shown import Shown
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMA = "gpudiag.forecast/1"
 MOST_WORKERS = 64
 TOO_MANY = f"Memory is looked at for up to {MOST_AT_ONCE} trials at once on a GPU; not known is whether these fit"
 RESTART_MIN = 10.0
@@ -62,12 +63,12 @@ class Forecast(Shown):
     now: int
     configured: float
     rate: Estimate
-    law: str
+    law: LawName | Literal[""]
     backtest: Backtest | None
     drift: Drift
     startup: StartupGain
     batch: BatchTest
-    policies: tuple[tuple[int, str, float], ...]
+    policies: tuple[tuple[int, Policy, float], ...]
     restart_min: float
     remaining_trials: float
     capacity: MemoryCapacity | None = None
@@ -97,34 +98,41 @@ class Forecast(Shown):
             rows.append(row | {"bounds_only": scenario.bounds_only, "reason": scenario.throughput.reason})
         return pd.DataFrame(rows)
 
+    @property
+    def document(self) -> ForecastDocument:
+        """All that is forecast, typed; the same as :meth:`to_dict`."""
+        now = NowEntry(
+            k=self.now,
+            configured=clean(self.configured),
+            throughput_trials_h=self.rate,
+            restart_min=self.restart_min,
+            remaining_trials=clean(self.remaining_trials),
+            law=self.law,
+        )
+        return ForecastDocument(
+            schema=SCHEMA,
+            version=__version__,
+            run=self.run,
+            now=now,
+            parallel=tuple(scenario.document for scenario in self.parallel),
+            backtest=self.backtest.document if self.backtest else None,
+            drift=self.drift,
+            assignment=tuple(AssignmentEntry(*one) for one in self.policies),
+            startup=self.startup.document,
+            batch=self.batch.document,
+            memory=self.capacity.document if self.capacity is not None else None,
+            pruner=self.pruner.document if self.pruner is not None else None,
+            not_forecast=dict(self.gaps),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON document, schema ``gpudiag.forecast/1``; unknown is None."""
-        return {
-            "schema": SCHEMA,
-            "version": __version__,
-            "run": self.run,
-            "now": {
-                "k": self.now,
-                "configured": clean(self.configured),
-                "throughput_trials_h": self.rate.to_dict(),
-                "restart_min": self.restart_min,
-                "remaining_trials": clean(self.remaining_trials),
-                "law": self.law,
-            },
-            "parallel": [scenario.to_dict() for scenario in self.parallel],
-            "backtest": self.backtest.to_dict() if self.backtest else None,
-            "drift": self.drift.to_dict(),
-            "assignment": [{"k": k, "policy": name, "throughput_trials_h": rate} for k, name, rate in self.policies],
-            "startup": self.startup.to_dict(),
-            "batch": self.batch.to_dict(),
-            "memory": self.capacity.to_dict() if self.capacity is not None else None,
-            "pruner": self.pruner.to_dict() if self.pruner is not None else None,
-            "not_forecast": dict(self.gaps),
-        }
+        made: dict[str, Any] = plain(self.document)
+        return made
 
     def to_json(self) -> str:
         """The document as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(self.document).rstrip("\n")
 
     def to_markdown(self) -> str:
         """The forecast as Markdown."""

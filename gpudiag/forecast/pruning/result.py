@@ -8,8 +8,9 @@ from typing import Any, cast
 import pandas as pd
 
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.pruning.document import Level, PrunerEntry, RankEntry, ReplayTestEntry
 from gpudiag.forecast.pruning.play import Backtest
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import clean, plain
 from gpudiag.shown import Shown, words
 
 
@@ -37,7 +38,7 @@ class PrunerReplay(Shown):
 
     pruner: str
     studies: tuple[str, ...]
-    level: str
+    level: Level
     reason: str
     n_trials: int
     n_left_out: int
@@ -79,20 +80,42 @@ class PrunerReplay(Shown):
             ("regret", 0.0, self.regret),
         ]
 
+    @property
+    def document(self) -> PrunerEntry:
+        """As the document of a forecast holds it: unknown is None."""
+        return PrunerEntry(
+            pruner=self.pruner,
+            level=self.level,
+            reason=self.reason,
+            n_trials=self.n_trials,
+            n_left_out=self.n_left_out,
+            identified_pct=clean(self.identified_pct),
+            logged_pruned_pct=clean(self.logged_pruned_pct),
+            logged_steps=self.logged_steps,
+            best_trial=self.best_trial,
+            best_killed=self.best_killed,
+            best_cut_step=self.best_cut_step,
+            workers=self.workers,
+            ordered=self.ordered,
+            n_replays=self.n_replays,
+            max_steps=self.max_steps,
+            longest_complete=self.longest_complete,
+            studies=self.studies,
+            pruned_pct=self.pruned_pct,
+            steps=self.steps,
+            saved_steps=self.saved_steps,
+            saved_slot_h=self.saved_slot_h,
+            saved_gpu_h=self.saved_gpu_h,
+            regret=self.regret,
+            backtests=tuple(ReplayTestEntry(**vars(test)) for test in self.backtests),
+            rank=tuple(RankEntry(**plain(row)) for row in self.rank.to_dict("records")),
+            notes=self.notes,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON: scalars, estimates with value, low, high, unit and reason, back-tests and the rank table."""
-        scalars = ("pruner", "level", "reason", "n_trials", "n_left_out", "identified_pct", "logged_pruned_pct",
-                   "logged_steps", "best_trial", "best_killed", "best_cut_step", "workers", "ordered",
-                   "n_replays", "max_steps", "longest_complete")  # fmt: skip
-        estimates = ("pruned_pct", "steps", "saved_steps", "saved_slot_h", "saved_gpu_h", "regret")
-        return {
-            **{name: clean(getattr(self, name)) for name in scalars},
-            "studies": list(self.studies),
-            **{name: getattr(self, name).to_dict() for name in estimates},
-            "backtests": [dict(vars(test)) for test in self.backtests],
-            "rank": [{str(k): clean(v) for k, v in row.items()} for row in self.rank.to_dict("records")],
-            "notes": list(self.notes),
-        }
+        made: dict[str, Any] = plain(self.document)
+        return made
 
     @property
     def notes(self) -> tuple[str, ...]:

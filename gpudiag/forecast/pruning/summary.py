@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.bounds import Fates, longest, seconds
+from gpudiag.forecast.pruning.document import Level
 from gpudiag.forecast.pruning.play import NOT_CUT, Backtest
 from gpudiag.forecast.pruning.rank import rank_agreement
 from gpudiag.forecast.pruning.record import Array, Recorded
@@ -19,6 +20,7 @@ from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.measures.costs import measure_costs
 from gpudiag.memo import memoized
+from gpudiag.report.format import share
 from gpudiag.run import Run
 
 IDENTIFIED_PCT = 90.0
@@ -139,11 +141,11 @@ def _silent(record: Recorded) -> int:
     return sum(state == "PRUNED" and not steps for state, steps in zip(record.state, record.steps, strict=True))
 
 
-def _level(identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequence[Backtest]) -> tuple[str, str]:
+def _level(identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequence[Backtest]) -> tuple[Level, str]:
     """'exact', 'value' or 'bounds', and why not more."""
     failed = [t for t in tests if t.prunes and 100 * t.repeated < BACKTEST_PCT * t.prunes]
     if identified_pct < IDENTIFIED_PCT:
-        beyond = f"{100 - identified_pct:.0f} % of the trials would have run beyond what was recorded"
+        beyond = f"{share(100 - identified_pct)} of the trials would have run beyond what was recorded"
         return "bounds", f"{beyond}, so that only bounds are known."
     if failed:
         told = f"{failed[0].repeated} of {failed[0].prunes}"
@@ -163,7 +165,7 @@ def _wrong_share(tests: Sequence[Backtest], n: int) -> float:
 class _Total:
     """Sums over the studies, and what they can be over all replays."""
 
-    def __init__(self, plays: Sequence[Plays], level: str, reason: str, slack: float) -> None:
+    def __init__(self, plays: Sequence[Plays], level: Level, reason: str, slack: float) -> None:
         self.plays, self.level, self.reason, self.slack = plays, level, reason, slack
 
     def sums(self, of: Callable[[Recorded, Fates, str], float]) -> tuple[float, float, float]:

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from gpudiag.measures._time.timeline import CELLS
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, darker
+from gpudiag.report.format import number, share
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 DRAWN = tuple(reversed(CELLS))
 """Cells in the order in which they are stacked: work first, what nobody knows last."""
 LABELS = {
-    "busy": f"busy (≥ {BUSY_PCT:.0f} %)",
-    "busy_low": f"low ({IDLE_PCT:.0f} to {BUSY_PCT:.0f} %)",
+    "busy": f"busy (≥ {share(BUSY_PCT)})",
+    "busy_low": f"low ({number(IDLE_PCT)} to {share(BUSY_PCT)})",
     "stalled": "stalled in a trial",
     "tail_only": "tail of trials only",
     "startup_only": "start-up only",

@@ -40,7 +40,7 @@ class Picture:
         width, _ = self.figure.get_size_inches()
         return (
             f'<figure class="gpudiag-picture" id="picture-{self.name}" '
-            f'style="margin:1em 0;max-width:{width * 96:.0f}px">'
+            f'style="margin:1em 0;max-width:{round(width * 96)}px">'
             f'<img style="width:100%;height:auto;background:#fff" alt="{escape(self.alt)}"'
             f' src="data:image/svg+xml;base64,{source}">'
             f"<figcaption>{escape(self.caption)}</figcaption></figure>"

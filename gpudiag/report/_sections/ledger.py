@@ -8,7 +8,7 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.report._render.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
-from gpudiag.report.format import UNKNOWN, named, quantity, safe, share
+from gpudiag.report.format import UNKNOWN, money, named, quantity, safe, share
 
 CELLS = {
     "busy": ("busy", "50 % utilization or more"),
@@ -86,7 +86,7 @@ def costs(document: Document) -> list[Block]:
             Number(named("slot_h", None if row.slot_s is None else row.slot_s / 3600, exact=True)),
             Number(named("gpu_h", None if row.gpu_s is None else row.gpu_s / 3600, exact=True)),
             Number(named("energy_kwh", row.energy_kwh, exact=True)),
-            Number(UNKNOWN if row.cost is None else f"{row.cost:,.2f} {held.currency}"),
+            Number(money(row.cost, held.currency)),
         )
         for row in held.outcomes
         if row.slot_s or row.gpu_s

@@ -13,7 +13,19 @@ from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
 from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, duration, memory, number, plural, quantity, share
+from gpudiag.report.format import (
+    UNKNOWN,
+    count,
+    duration,
+    gib,
+    memory,
+    number,
+    plural,
+    points,
+    quantity,
+    share,
+    significance,
+)
 from gpudiag.report.kinds.parallelism import between
 
 CLEAN_RUN = 50
@@ -55,10 +67,7 @@ def tell(capacity: MemoryCapacity) -> list[Block]:
 def _sources(capacity: MemoryCapacity) -> str:
     room, method = capacity.room, capacity.trials["method"].value_counts()
     text = f"GPU {capacity.gpu} has {memory(room.total_mib)}, of which {memory(room.baseline_mib)} are in use without "
-    text += (
-        f"trials; {SPARED_SHARE:.0%}".replace("%", " %")
-        + f" are spared, so that {memory(room.usable_mib)} are usable. "
-    )
+    text += f"trials; {share(100 * SPARED_SHARE)} are spared, so that {memory(room.usable_mib)} are usable. "
     told = int(method.get("end", 0) + method.get("sum", 0))
     if told:
         text += f"Peaks of {plural(told, 'trial')} were told apart from the sum"
@@ -158,7 +167,7 @@ def _out_of_memory(row: dict[str, float]) -> str:
     if not row["seen_n"] >= 1:
         return UNKNOWN
     ends = f"{_short(row['oom_low_pct'])}–{_short(row['oom_high_pct'])}"
-    return f"{row['oom_events']:.0f} of {row['seen_n']:.0f} ({ends})"
+    return f"{count(row['oom_events'])} of {count(row['seen_n'])} ({ends})"
 
 
 def _seen_max(row: dict[str, float]) -> str:
@@ -171,9 +180,7 @@ def _rate(row: dict[str, float], name: str, hours: int) -> str:
 
 
 def _margin(row: dict[str, float]) -> str:
-    low, high = (row[f"margin_{end}_mib"] / 1024 + 0.0 for end in ("low", "high"))
-    digits = 0 if max(abs(low), abs(high)) >= 10 else 1
-    return f"{row['margin_mib'] / 1024:.1f} ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{gib(row['margin_mib'])} ({gib(row['margin_low_mib'])} to {gib(row['margin_high_mib'])})"
 
 
 def _pct(estimate: Estimate) -> str:
@@ -183,12 +190,8 @@ def _pct(estimate: Estimate) -> str:
 
 
 def _short(value: float) -> str:
-    """A percentage without its sign: one decimal below 10, none above; what is not 0 or 100 does not read so."""
-    if 0 < value < 0.05:
-        return "<0.1"
-    if 99.5 <= value < 100:
-        return ">99"
-    return f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:.0f}"
+    """A share without its sign, which stands in the heading."""
+    return share(value).removesuffix(" %")
 
 
 def _advice(capacity: MemoryCapacity) -> str:
@@ -254,7 +257,9 @@ def _steps(capacity: MemoryCapacity) -> str:
     for k in sorted(table.index, reverse=True):
         if k - 1 in table.index and k > 1:
             plain, net = (100 * (table.at[k - 1, name] / table.at[k, name] - 1) for name in ("rate_day", "net_day"))
-            said.append(f"{k} to {k - 1}: {plain:+.0f} %, with crashes {net:+.0f} % (in proportion {-100 / k:+.0f} %)")
+            said.append(
+                f"{k} to {k - 1}: {points(plain)}, with crashes {points(net)} (in proportion {points(-100 / k)})"
+            )
     return f"Trials per day from {'; '.join(said)}." if said else ""
 
 
@@ -312,8 +317,8 @@ def _one_class(row: dict[str, float], well_pct: float) -> str:
             f"{share(well_pct)} before trials that ended well"
         )
         if not math.isnan(row["p_memory"]):
-            p = f"p = {row['p_memory']:.2g}" if row["p_memory"] >= 1e-4 else "p < 0.0001"
-            text += f" ({'fuller' if row['p_memory'] < 0.01 else 'not shown to be fuller'}, Mann-Whitney {p})"
+            shown = "fuller" if row["p_memory"] < 0.01 else "not shown to be fuller"
+            text += f" ({shown}, Mann-Whitney {significance(row['p_memory'])})"
         text += "."
         if row["p_memory"] < 0.01 and kind not in ("oom",):
             text += " Full memory goes with them; that is no proof of a cause."
@@ -326,9 +331,9 @@ def _combinations(capacity: MemoryCapacity) -> Table:
     rows = []
     for row in head.to_dict("records"):
         cells: list[Cell] = [str(row[name]) for name in names]
-        ends = f"{row['low_mib'] / 1024:.1f}–{row['high_mib'] / 1024:.1f}"
-        cells += [Number(f"{row['peak_mib'] / 1024:.1f} ({ends})"), Number(memory(row["max_mib"]))]
-        cells += [Number(f"{row['n_trials']}"), Number(f"{row['share_pct']:.0f}"), Number(f"{row['n_oom']}")]
+        ends = f"{gib(row['low_mib'])}–{gib(row['high_mib'])}"
+        cells += [Number(f"{gib(row['peak_mib'])} ({ends})"), Number(memory(row["max_mib"]))]
+        cells += [Number(f"{row['n_trials']}"), Number(_short(row["share_pct"])), Number(f"{row['n_oom']}")]
         rows.append(tuple(cells))
     more = len(capacity.combinations) - len(head)
     caption = "Largest first. In brackets the ends of its trials' intervals" + (

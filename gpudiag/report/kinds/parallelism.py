@@ -10,7 +10,18 @@ from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
 from gpudiag.report._render.shown import blocks_of, shown_as
-from gpudiag.report.format import UNKNOWN, duration, number, p_value, plural, points, quantity, share
+from gpudiag.report.format import (
+    UNKNOWN,
+    count,
+    duration,
+    plural,
+    points,
+    quantity,
+    ratio,
+    share,
+    significance,
+    significant,
+)
 
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
 RISKY_PCT = 5.0
@@ -60,14 +71,14 @@ def _short(value: float, digits: int, unit: str) -> str:
     if math.isnan(value):
         return UNKNOWN
     if unit == "%" and 0 < value < 0.1:
-        return "<0.1"
-    return number(float(f"{value:.{digits}g}")) if abs(value) < 10 ** (digits - 1) else number(round(value))
+        return "< 0.1"
+    return significant(value, digits)
 
 
 def _now(forecast: Forecast) -> str:
     text = f"Now: {plural(forecast.now, 'trial')} at once, {between(forecast.rate)} trials/h as measured."
     if not math.isnan(forecast.configured) and forecast.configured != forecast.now:
-        text += f" Configured are {forecast.configured:.0f}."
+        text += f" Configured are {count(forecast.configured)}."
     if not math.isnan(forecast.remaining_trials):
         text += f" {plural(int(forecast.remaining_trials), 'trial')} to go."
     return text
@@ -101,7 +112,7 @@ def _caption(forecast: Forecast) -> str:
     if any(s.overflow.high == s.overflow.high for s in forecast.parallel):
         text += " Too full: the chance, at a moment, that trials together exceed the memory; an upper estimate."
     if any(not math.isnan(s.left.low) for s in forecast.parallel):
-        text += f" Hours left include {forecast.restart_min:g} min for the restart."
+        text += f" Hours left include {quantity(forecast.restart_min, 'min')} for the restart."
     return text
 
 
@@ -149,7 +160,7 @@ def _gain(forecast: Forecast, best: Scenario) -> list[str]:
         said = [f"{best.k} at once would be {between(best.gain)} times as fast."]
         if not math.isnan(best.break_even_trials):
             trials = plural(math.ceil(best.break_even_trials), "trial")
-            said.append(f"After a restart of {forecast.restart_min:g} min that pays from {trials} on.")
+            said.append(f"After a restart of {quantity(forecast.restart_min, 'min')} that pays from {trials} on.")
         return said
     if best.gain.value > 1.0:
         return [f"{best.k} at once may be {between(best.gain)} times as fast: no gain at all is within the interval."]
@@ -178,8 +189,8 @@ def _drift(forecast: Forecast) -> str:
         return ""
     way = "longer" if forecast.drift.rho > 0 else "shorter"
     return (
-        f"Trials get {way} in the course of the study (rank correlation {forecast.drift.rho:+.2f}, "
-        f"p = {p_value(forecast.drift.p_value)}): only the last third of the log is used."
+        f"Trials get {way} in the course of the study (rank correlation {ratio(forecast.drift.rho)}, "
+        f"{significance(forecast.drift.p_value)}): only the last third of the log is used."
     )
 
 
@@ -218,7 +229,7 @@ def startup(forecast: Forecast) -> str:
         f"Start-up takes {share(gain.share_pct)} of a trial's slot ({duration(gain.typical_s)}, {seen}), but with "
         f"{forecast.now} at once it leaves a GPU with nothing else for {share(gain.alone_pct)} of its time at most. "
         f"Half as long, throughput would be {between(gain.halved)} times the present one; without any, "
-        f"{between(gain.removed)} times; more than {gain.most:.2f} times is not possible."
+        f"{between(gain.removed)} times; more than {ratio(gain.most)} times is not possible."
     )
 
 

@@ -10,7 +10,7 @@ from gpudiag.forecast.pruning.rank import FEWEST
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table, Tiles
 from gpudiag.report._render.shown import sentences_of, shown_as
-from gpudiag.report.format import UNKNOWN, interval, number, plural, quantity, share
+from gpudiag.report.format import UNKNOWN, interval, number, plural, quantity, ratio, share
 
 CONTROL = (
     "What pruning kills can be learned from trials that are not pruned: run every twentieth of the next study to the "
@@ -101,7 +101,7 @@ def _with_unit(value: float, unit: str) -> str:
 
 
 def _rho(value: float, low: float, high: float) -> str:
-    return UNKNOWN if math.isnan(value) else f"{value:.2f} ({low:.2f} to {high:.2f})"
+    return ratio(value, low, high)
 
 
 def _tested(replay: PrunerReplay) -> str:
