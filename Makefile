@@ -44,7 +44,7 @@ samples: $(READY)
 	@$(BIN)/python -m data.make_samples data/samples
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/examples/$(CASE)
 
-docs: $(READY)
+docs: $(READY) schemas
 	@$(BIN)/gpudiag rules list --format md > docs/rules.md
 	@$(BIN)/python -m gpudiag.report.remedies > docs/remedies.md
 

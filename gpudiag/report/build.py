@@ -78,7 +78,7 @@ def build(
 
     measured = {topic: part(f"measure {topic}", partial(_measured, p), None) for topic, p in profiles.items()}
     document = Document(
-        schema="gpudiag.diagnosis/1",
+        schema="gpudiag.diagnosis/2",
         version=__version__,
         run=_run(run),
         headline=Headline(),

@@ -1,4 +1,4 @@
-"""A diagnosis as one typed document, schema ``gpudiag.diagnosis/1``: fields are the keys of the JSON, in its order.
+"""A diagnosis as one typed document, schema ``gpudiag.diagnosis/2``: fields are the keys of the JSON, in its order.
 
 Times are ISO 8601 in UTC, unknown numbers are None, names carry their unit. The document holds no user attribute of a
 trial, no NaN and no time of writing: the same run gives the same document.
@@ -259,7 +259,7 @@ class Environment:
 class Document:
     """Diagnosis of one run by gpudiag."""
 
-    schema: Literal["gpudiag.diagnosis/1"]
+    schema: Literal["gpudiag.diagnosis/2"]
     version: str = field(metadata=meaning("version of gpudiag"))
     run: RunEntry
     headline: Headline
