@@ -90,8 +90,8 @@ def overflow_errors(seed: int) -> list[dict[str, Any]]:
 def overflowing_sets(run: Simulated, workers: int, total_mib: float) -> float:
     """Share of the sets of ``workers`` trials, from one start or end to the next, in which more was in use."""
     time, used = np.array(run.history.used[0]).T
-    start = np.array([life.start_s for life in run.history.intervals])
-    end = np.array([life.end_s for life in run.history.intervals])
+    start = np.array([life.start_s for life in run.history.lives])
+    end = np.array([life.end_s for life in run.history.lives])
     cuts = np.unique(np.concatenate([start, end]))
     most = np.concatenate([[0.0], used])[np.searchsorted(time, cuts, "right")]
     np.maximum.at(most, np.searchsorted(cuts, time, "right") - 1, used)

@@ -60,7 +60,7 @@ def varied_spec(seed: int) -> Spec:
 
 def true_rate(spec: Spec, workers: int, trials: int, seed: int) -> float:
     """Trials per hour of so many workers: their number over the mean time from start to start on a worker."""
-    intervals = World(override(spec, {"workers": workers, "n_trials": trials}), seed).run().intervals
+    intervals = World(override(spec, {"workers": workers, "n_trials": trials}), seed).run().lives
     starts: dict[int, list[float]] = {}
     for life in intervals:
         starts.setdefault(life.worker, []).append(life.start_s)

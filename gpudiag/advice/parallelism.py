@@ -150,6 +150,8 @@ def restart_workers(now: Situation) -> Proposal | None:
 def worker_processes(now: Situation) -> Proposal | None:
     """n_jobs of Optuna are threads: objectives that keep Python busy run one after another."""
     configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
+    if not configured >= 1:
+        return None
     gain = fill_gain(now.bounds, configured / effective)
     code = (
         f"for i in $(seq {round(configured)}); do python train.py & done; wait  # each calls study.optimize(n_jobs=1)"

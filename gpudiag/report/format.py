@@ -38,7 +38,7 @@ def quantity(value: Any, unit: str = "1", *, exact: bool = False) -> str:
         return UNKNOWN
     if unit == "%":
         return share(value, exact=exact)
-    if unit in _SECONDS:
+    if unit in _SECONDS and math.isfinite(value * _SECONDS[unit]):
         return duration(value * _SECONDS[unit])
     if unit in ("GPU-h", "slot-h", "GPU-s", "slot-s"):
         kind, _, size = unit.partition("-")

@@ -111,8 +111,8 @@ def overflowing_sets(made: object, workers: int, total_mib: float) -> float:
     """Share of the sets of ``workers`` trials, from one start or end to the next, in which more was in use."""
     history = made.history  # type: ignore[attr-defined]
     time, used = np.array(history.used[0]).T
-    start = np.array([life.start_s for life in history.intervals])
-    end = np.array([life.end_s for life in history.intervals])
+    start = np.array([life.start_s for life in history.lives])
+    end = np.array([life.end_s for life in history.lives])
     cuts = np.unique(np.concatenate([start, end]))
     most = np.concatenate([[0.0], used])[np.searchsorted(time, cuts, "right")]
     np.maximum.at(most, np.searchsorted(cuts, time, "right") - 1, used)

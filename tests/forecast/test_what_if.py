@@ -35,7 +35,7 @@ SPEC = override(
 def true_rate(spec: Spec, workers: int, seed: int, trials: int = 1000) -> float:
     """Trials per hour from start to start on each worker."""
     starts: dict[int, list[float]] = {}
-    for life in World(override(spec, {"workers": workers, "n_trials": trials}), seed).run().intervals:
+    for life in World(override(spec, {"workers": workers, "n_trials": trials}), seed).run().lives:
         starts.setdefault(life.worker, []).append(life.start_s)
     cycles = [after - before for times in starts.values() for before, after in pairwise(sorted(times))]
     return 3600 * workers / float(np.mean(cycles))

@@ -25,8 +25,10 @@ from gpudiag.report.format import (
     quantity,
     share,
     significance,
+    significant,
 )
 from gpudiag.report.kinds.parallelism import between
+from gpudiag.units import MIB_PER_GIB
 
 CLEAN_RUN = 50
 """Trials in a row without a crash: what people wait for before they trust a setting."""
@@ -180,7 +182,8 @@ def _rate(row: dict[str, float], name: str, hours: int) -> str:
 
 
 def _margin(row: dict[str, float]) -> str:
-    return f"{gib(row['margin_mib'])} ({gib(row['margin_low_mib'])} to {gib(row['margin_high_mib'])})"
+    low, high = (significant(row[name] / MIB_PER_GIB, 2) for name in ("margin_low_mib", "margin_high_mib"))
+    return f"{gib(row['margin_mib'])} ({low} to {high})"
 
 
 def _pct(estimate: Estimate) -> str:
