@@ -362,8 +362,8 @@ def diagnose(
         rules: the rules to judge by, such as ``(*RULES, my_rule)``; or text that names modules with rules of your own
             (``"mypackage.rules, ./more.py"``), which are added to those of gpudiag. Default: gpudiag's and those of
             run.toml's ``rule_modules``.
-        thresholds: by rule id and name, or text such as ``"gpu-idle.max_idle_pct=10, memory-full.max_used_pct=95"``;
-            they go before those of run.toml.
+        thresholds: by rule id and name, or text such as
+            ``"gpu-low-utilization.low_pct=30, memory-near-limit.high_pct=95"``; they go before those of run.toml.
         preset: thresholds of another tool to start from, jobstats, sagemaker or traceml; run.toml and
             ``thresholds`` go before them.
         suppress: a gpudiag.toml, or entries like those in it: findings that need not be told.

@@ -122,3 +122,27 @@ def test_it_is_no_fault_of_another_storage_that_it_does_not_hold_the_study(folde
     (left,) = [r for r in run.info.inputs if any(note.startswith("Left out: ") for note in r.notes)]
     assert f"has no study '{name}'" in left.notes[0]
     assert [v.status.value for v in gd.diagnose(run).verdicts if v.rule == "input-unread"] == ["NOT_APPLICABLE"]
+
+
+@pytest.mark.parametrize("kept", [100, 4096, 20_000])
+def test_a_study_cut_before_its_tables_is_no_file_of_another_kind(gpudiag: Any, folder: Path, kept: int) -> None:
+    whole = (folder / "optuna.db").read_bytes()
+    (folder / "optuna.db").write_bytes(whole[:kept])
+    code, out, _ = gpudiag("diagnose", folder, "--timezone", "UTC", "--fail-on", "warning")
+    assert code == 1 and "HEALTHY" not in out and "1 input could not be read" in out
+
+
+def test_a_study_of_which_half_is_left_is_said_to_be_cut(gpudiag: Any, folder: Path) -> None:
+    whole = (HEALTHY.parent / "hpo-aggressive-pruning" / "optuna.db").read_bytes()
+    (folder / "optuna.db").write_bytes(whole[: len(whole) // 2])
+    run = gd.load_run(folder, timezone="UTC")
+    assert 0 < len(run.trials) < 200
+    (found,) = [v for v in gd.diagnose(run).findings if v.rule == "input-unread"]
+    assert "part of a table cannot be read" in found.summary and found.where["path"] == "optuna.db"
+    assert gpudiag("diagnose", folder, "--timezone", "UTC", "--fail-on", "warning")[0] == 1
+
+
+@pytest.mark.parametrize("period", [-1, float("nan"), float("inf"), "x", True])
+def test_a_period_that_is_none_is_refused(folder: Path, period: Any) -> None:
+    with pytest.raises(gd.ConfigError, match="period_s"):
+        gd.load_run(folder / "gpu.csv", period_s=period)

@@ -42,7 +42,12 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
         intakes = _of_study(options.study, folder, intakes)
     if not others:
         return intakes, []
-    return intakes, [f"{len(others)} other files in the folder are none of the kinds read: {_some(others)}."]
+    return intakes, [_left(others)]
+
+
+def _left(others: list[str]) -> str:
+    what = "1 other file in the folder is" if len(others) == 1 else f"{len(others)} other files in the folder are"
+    return f"{what} none of the kinds read: {_some(others)}."
 
 
 def _of_study(study: str, folder: Path, intakes: list[Intake]) -> list[Intake]:

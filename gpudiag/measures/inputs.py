@@ -7,11 +7,12 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import Profile
+from gpudiag.readers._io.problems import INCOMPLETE
 from gpudiag.run import InputRecord, Run
 
 
 class UnreadInput(Row):
-    """An input that a reader recognised and could not read."""
+    """An input that a reader recognised and could not read, or only in part."""
 
     path: Column[str] = column("where it lies, as the run names it", label="path")
     error: Column[str] = column("why it could not be read")
@@ -22,7 +23,7 @@ class InputsProfile(Profile, topic="inputs"):
 
     unread: Rows = table_of(UnreadInput)
     n_inputs: Fact[int] = fact("inputs that a reader recognised", label="inputs")
-    n_unread: Fact[int] = fact("inputs that could not be read", label="not read")
+    n_unread: Fact[int] = fact("inputs that could not be read, or only in part", label="not read whole")
 
 
 def measure_inputs(run: Run) -> InputsProfile:
@@ -36,8 +37,12 @@ def measure_inputs(run: Run) -> InputsProfile:
 
 
 def _why_unread(record: InputRecord) -> str:
-    """The error, or the first damage of an input of which no row is left; '' where it was read."""
+    """The error, the first damage of an input of which no row is left, or that it is cut; '' where it was read."""
     lost = [problem for problem in record.problems if problem.lost]
+    cut = next((problem for problem in lost if problem.kind.startswith(INCOMPLETE)), None)
+    if cut and record.rows and not record.error:
+        example = f" ({cut.example})" if cut.example else ""
+        return f"{record.path}: {cut.kind.removeprefix(INCOMPLETE).strip()}{example}"
     if record.error or record.rows or not lost:
         return record.error or ""
     return f"{record.path}: nothing of it could be read ({lost[0].kind}: {lost[0].example})"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gpudiag.errors import InputError, UnknownInput
+from gpudiag.errors import ConfigError, InputError, UnknownInput
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.shown import Shown
@@ -38,6 +39,13 @@ class ReadOptions:
     columns: tuple[str, ...] = ()
     period_s: float | None = None
     study: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for a period that is none."""
+        given = self.period_s
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if given is not None and not (number and math.isfinite(given) and given > 0):
+            raise ConfigError(f"period_s (--period) must be a number of seconds above 0, but got {given!r}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -238,7 +238,7 @@ def precise(value: float | None, unit: str = "1") -> str:
 
 def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:
     """A ratio, index or correlation as a bare number, two decimals always: '0.87', '1.27 (1.19–1.35)'."""
-    text = UNKNOWN if not _known(value) else f"{value + 0.0:,.2f}"
+    text = UNKNOWN if not _known(value) else f"{round(value, 2) + 0.0:,.2f}"
     return f"{text} ({ratio(low)}–{ratio(high)})" if _known(low) and _known(high) else text
 
 
@@ -277,8 +277,10 @@ def interval(low: float | None, high: float | None, unit: str = "1") -> str:
     if unit == "%":
         if share(low) == share(high):
             return share(high)
-        fine = high - low < 2
-        return f"{_bound(low, fine)}–{_bound(high, fine)} %"
+        first, last = (_bound(pct, fine=high - low < 2) for pct in (low, high))
+        if first == last or 0 < low < 0.1:
+            return f"{share(low)} – {share(high)}"
+        return f"{first} to {last} %" if low < 0 else f"{first}–{last} %"
     first, last = quantity(low, unit), quantity(high, unit)
     if first == last:
         return first
@@ -362,7 +364,10 @@ def _known(value: float | None) -> TypeGuard[float]:
 
 
 def _signed(value: float | None, form: Callable[[float], str]) -> str:
-    return UNKNOWN if not _known(value) else f"{'+' if value > 0 else ''}{form(value)}"
+    if not _known(value):
+        return UNKNOWN
+    text = form(value)
+    return f"+{text}" if value > 0 and not text.startswith("<") else text
 
 
 def _bare(value: float, digits: int) -> str:

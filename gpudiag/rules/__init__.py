@@ -35,10 +35,24 @@ from gpudiag.rules import (
 )
 from gpudiag.rules._engine import names as _names
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, Severity, Status, Verdict, rule
+from gpudiag.rules._engine.sentence import Given
 
 EVIDENCE = _names.EvidenceNames
 """Names of evidence beside those that the profiles declare."""
-__all__ = ["RULES", "TOPICS", "Evidence", "NotApplicable", "Rule", "Severity", "Status", "Verdict", "catalogue", "rule"]
+
+__all__ = [
+    "RULES",
+    "TOPICS",
+    "Evidence",
+    "Given",
+    "NotApplicable",
+    "Rule",
+    "Severity",
+    "Status",
+    "Verdict",
+    "catalogue",
+    "rule",
+]
 
 TOPICS = (
     clock,

@@ -12,18 +12,22 @@ MOST_TOLD = 3
 @rule(
     measure=measure_inputs,
     severity="warning",
-    title="An input could not be read",
-    says=("{n_unread:input} of {n_inputs} could not be read: {errors}", Given("n_more", "; and {n_more} more"), "."),
-    remedy="Mend it, wait until its writer lets go of it, or take it out of the folder: nothing of it is in this "
-    "diagnosis. gpudiag inspect RUN says how each input is read.",
+    title="An input could not be read whole",
+    says=(
+        "{n_unread:input} of {n_inputs} could not be read, or only in part: {errors}",
+        Given("n_more", "; and {n_more} more"),
+        ".",
+    ),
+    remedy="Mend it, wait until its writer lets go of it, or take it out of the folder: what is missing of it is "
+    "not in this diagnosis. gpudiag inspect RUN says how each input is read.",
     refuted_by="An input that does not belong to this run: name the others in a run.toml.",
 )
 def input_unread(inputs: InputsProfile) -> Evidence | None:
     """A study or log that is there and missing from the numbers makes all of them those of another run.
 
-    Counted are inputs that a reader recognised by content and could not read: damaged, locked by a writer, or of an
-    unknown schema; one is too many (a default without a published source). What is named on the command line or in
-    run.toml must be readable and ends the command otherwise.
+    Counted are inputs that a reader recognised by content and could not read, or only in part: damaged, cut, locked by
+    a writer, or of an unknown schema; one is too many (a default without a published source). What is named on the
+    command line or in run.toml must be readable and ends the command otherwise.
     """
     if inputs.n_unread:
         told = inputs.unread.head(MOST_TOLD)
@@ -35,4 +39,4 @@ def input_unread(inputs: InputsProfile) -> Evidence | None:
                 "n_more": inputs.n_unread - len(told) or None,
             },
         )
-    raise NotApplicable("Every input that was recognised was read.")
+    raise NotApplicable("Every input that was recognised was read whole.")

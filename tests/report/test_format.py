@@ -138,7 +138,7 @@ def test_bounds_are_said_once_with_their_unit() -> None:
 
 def test_other_forms() -> None:
     assert fmt.points(4.52) == "+4.5 %" and fmt.points(-12.2) == "-12 %" and fmt.points(0) == "0 %"
-    assert [fmt.ratio(x) for x in (0.873, -0.2, -0.001, 1234.5)] == ["0.87", "-0.20", "-0.00", "1,234.50"]
+    assert [fmt.ratio(x) for x in (0.873, -0.2, -0.001, 1234.5)] == ["0.87", "-0.20", "0.00", "1,234.50"]
     assert fmt.ratio(1.27, 1.19, 1.354) == "1.27 (1.19–1.35)" and fmt.ratio(1.27, None, 1.3) == "1.27"
     assert [fmt.p_value(p) for p in (0.5, 0.034, 0.0004, 1e-9)] == ["0.50", "0.03", "0.0004", "< 0.0001"]
     shifts = [fmt.shift(s) for s in (28_800, -12_600, 18_045, 900, -40, 0.2)]
@@ -229,3 +229,17 @@ def test_values_have_the_digits_that_their_ratio_takes(unit: str, size: float) -
         parts = re.findall(r"([\d,.]+) (GPU-s|GPU-h|GiB|Wh|ms|min|s|h|\S+)", said)
         shown.append(sum(float(n.replace(",", "")) * scale.get(u, 1.0) for n, u in parts))
     assert shown[1] / shown[0] == pytest.approx(1.19, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (fmt.interval(0, 0.04, "%"), "0 % – < 0.1 %"),
+        (fmt.interval(99.96, 100, "%"), "> 99 % – 100 %"),
+        (fmt.interval(-3, 5, "%"), "-3 to 5 %"),
+        (fmt.points(0.04), "< 0.1 %"),
+        (fmt.ratio(-0.001), "0.00"),
+    ],
+)
+def test_bounds_are_told_apart(text: str, wanted: str) -> None:
+    assert text == wanted

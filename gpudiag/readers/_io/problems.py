@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+INCOMPLETE = "incomplete:"
+"""How the kind of a problem begins by which part of a study is missing, and not only a row here and there."""
+
 
 @dataclass(frozen=True)
 class Problem:

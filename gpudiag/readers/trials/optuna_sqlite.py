@@ -28,7 +28,7 @@ def recognises(source: Source) -> bool:
     """An SQLite file with Optuna's tables; MLflow's and Grafana's databases have others."""
     if not source.head.startswith(MAGIC):
         return False
-    if _has_tables(source.head):
+    if _has_tables(source.head) or _is_cut(source):
         return True
     # A database in WAL mode that was never checkpointed has its tables in the log.
     log = beside(source.path, "-wal")
@@ -36,6 +36,19 @@ def recognises(source: Source) -> bool:
         return False
     with log.open("rb") as raw:
         return _has_tables(raw.read(HEAD_BYTES))
+
+
+def _is_cut(source: Source) -> bool:
+    """A database shorter than its header says, which tells of no table: nobody can say that it was no study.
+
+    The header holds the size of a page at byte 16, and the number of pages at byte 28 where bytes 24 and 92 agree
+    (sqlite.org/fileformat2.html, 1.3).
+    """
+    head = source.head
+    if len(head) < 100 or head[24:28] != head[92:96] or b"CREATE TABLE" in head:
+        return False
+    page, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    return source.path.stat().st_size < (65536 if page == 1 else page) * pages
 
 
 def _has_tables(data: bytes) -> bool:

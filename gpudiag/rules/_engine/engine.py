@@ -362,11 +362,15 @@ def _split(gpus: object) -> list[str]:
 def _judge(r: Rule, analysis: Analysis, thresholds: Mapping[str, float]) -> Verdict:
     blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
     made = attempt(f"rule {r.id}", lambda: _concluded(r, analysis, thresholds, blank))
-    return _error(blank, made) if isinstance(made, Fault) else made
+    return _error(blank, made, r) if isinstance(made, Fault) else made
 
 
-def _error(blank: Verdict, fault: Fault) -> Verdict:
-    return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=REPORT, fault=fault)
+def _error(blank: Verdict, fault: Fault, r: Rule) -> Verdict:
+    module = r.judge.__module__
+    remedy = (
+        REPORT if module.startswith("gpudiag.") else f"The rule is of module {module}, not of gpudiag: mend it there."
+    )
+    return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=remedy, fault=fault)
 
 
 def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
@@ -374,7 +378,7 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         profile = analysis[r.measure]
         evidence = r.judge(profile, **thresholds)
     except Failed as failed:
-        return _error(blank, failed.fault)
+        return _error(blank, failed.fault, r)
     except NotMeasurable as missing:
         return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
     except NotApplicable as why:
