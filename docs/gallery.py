@@ -11,6 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 import gpudiag as gd
+from gpudiag.plots import PLOTS
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.forecast import THROUGHPUT
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
@@ -29,7 +30,7 @@ RUN = {
     "prune_steps": SEARCH, "learning_curves": SEARCH, "power": LAPTOP, "power_use": SEARCH, "progress": SEARCH,
     "clock": SEARCH,
 }  # fmt: skip
-"""Figures of one run, and the sample that shows most in each."""
+"""By figure of one run the sample that shows most in it; the search where none is named."""
 COMPARED = ("durations", "ledger_change", "distributions", "timelines")
 PRUNER = "median(n_startup_trials=5,n_warmup_steps=5)"
 HEAD = """# Gallery
@@ -52,7 +53,8 @@ def diagnosis(sample: str) -> gd.Diagnosis:
 
 
 def of_a_run() -> Iterator[Drawn]:
-    for name, sample in RUN.items():
+    for name in PLOTS:
+        sample = RUN.get(name, SEARCH)
         call = f'gd.diagnose(gd.load_run("data/samples/{sample}")).plot.{name}()'
         yield name, name, call, diagnosis(sample).picture(name)
 

@@ -43,20 +43,24 @@ def after(line: str, new: str) -> Change:
     return change
 
 
+Tests = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Piece:
     """A new piece: the files it touches, the commands that CONTRIBUTING names, the tests that look at it.
 
-    ``forgotten``: by file or command, what the failing test says to somebody who left it out.
+    ``forgotten``: by file or command, the test that misses what was left out, and what it says.
     """
 
     kind: str
     files: Mapping[str, Change]
     commands: Mapping[str, tuple[str, ...]]
-    tests: tuple[str, ...]
-    forgotten: Mapping[str, str]
+    tests: Tests
+    forgotten: Mapping[str, tuple[str, Tests]]
 
 
+FOLDER_TEST = ("tests/test_contributing.py",)
 DOCS = {"make docs": ("make", "-o", ".venv/ready", "docs")}
 PIECES = (
     Piece(
@@ -71,8 +75,11 @@ PIECES = (
         {},
         ("tests/readers/telemetry/test_contract.py", "-k", "tegrastats or has_a_sample", "tests/test_contributing.py"),
         {
-            "tests/readers/telemetry/dialects/tegrastats.py": "add tests/readers/telemetry/dialects/<dialect>.py",
-            "gpudiag/readers/telemetry/__init__.py": "gpudiag/readers/telemetry/__init__.py",
+            "tests/readers/telemetry/dialects/tegrastats.py": (
+                "add tests/readers/telemetry/dialects/<dialect>.py",
+                ("tests/readers/telemetry/test_contract.py", "-k", "has_a_sample"),
+            ),
+            "gpudiag/readers/telemetry/__init__.py": ("gpudiag/readers/telemetry/__init__.py", FOLDER_TEST),
         },
     ),
     Piece(
@@ -83,12 +90,13 @@ PIECES = (
         },
         DOCS,
         (
-            "tests/measures/test_measure_properties.py",
-            "tests/test_facts.py",
-            "tests/test_contributing.py",
-            "tests/report",
+            *("tests/measures/test_measure_properties.py", "tests/test_facts.py", "tests/test_schemas.py"),
+            *("-k", "warmth or registry or schema"),
         ),
-        {"gpudiag/measures/__init__.py": "gpudiag/measures/__init__.py", "make docs": "make docs"},
+        {
+            "gpudiag/measures/__init__.py": ("gpudiag/measures/__init__.py", FOLDER_TEST),
+            "make docs": ("make docs", ("tests/test_schemas.py",)),
+        },
     ),
     Piece(
         "rule",
@@ -97,8 +105,14 @@ PIECES = (
             "benchmarks/planted/memory.py": added("rule_planted"),
         },
         DOCS,
-        ("tests/rules", "tests/report/test_rules_pages.py"),
-        {"benchmarks/planted/memory.py": "plant in benchmarks/planted/<topic>.py", "make docs": "make docs"},
+        ("tests/rules", "tests/report/test_rules_pages.py", "-k", "peaky or planted_fault or catalogue or pages"),
+        {
+            "benchmarks/planted/memory.py": (
+                "plant in benchmarks/planted/<topic>.py",
+                ("tests/rules/test_rules_planted.py", "-k", "has_a_planted_fault"),
+            ),
+            "make docs": ("make docs", ("tests/report/test_rules_pages.py",)),
+        },
     ),
     Piece(
         "plot",
@@ -115,7 +129,10 @@ PIECES = (
             "tests/report/test_sections.py",
             "tests/test_contributing.py",
         ),
-        {"gpudiag/plots/__init__.py": "gpudiag/plots/__init__.py", "make gallery": "make gallery"},
+        {
+            "gpudiag/plots/__init__.py": ("gpudiag/plots/__init__.py", FOLDER_TEST),
+            "make gallery": ("make gallery", ("tests/plots/test_gallery.py",)),
+        },
     ),
     Piece(
         "notebook",
@@ -159,8 +176,8 @@ def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 
 
-def looked_at(piece: Piece, tree: Path) -> subprocess.CompletedProcess[str]:
-    return run(tree, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *piece.tests)
+def looked_at(tests: Tests, tree: Path) -> subprocess.CompletedProcess[str]:
+    return run(tree, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests)
 
 
 @pytest.mark.slow
@@ -174,7 +191,7 @@ def test_a_newcomer_s_piece_passes_with_the_files_that_are_named(piece: Piece, t
     for command in piece.commands:
         assert f"`{command}`" in row
     add(piece, tree)
-    done = looked_at(piece, tree)
+    done = looked_at(piece.tests, tree)
     assert done.returncode == 0, done.stdout[-4000:]
     checked = run(tree, sys.executable, "-m", "ruff", "check", *piece.files)
     assert checked.returncode == 0, checked.stdout
@@ -187,10 +204,11 @@ def test_a_newcomer_s_piece_passes_with_the_files_that_are_named(piece: Piece, t
     ids=[f"{piece.kind}-{name}" for piece in PIECES for name in piece.forgotten],
 )
 def test_what_was_forgotten_is_told(piece: Piece, forgotten: str, tree: Path) -> None:
+    says, tests = piece.forgotten[forgotten]
     add(piece, tree, but=forgotten)
-    done = looked_at(piece, tree)
+    done = looked_at(tests, tree)
     assert done.returncode == 1, done.stdout[-2000:]
-    assert piece.forgotten[forgotten] in done.stdout, done.stdout[-4000:]
+    assert says in done.stdout, done.stdout[-4000:]
 
 
 @pytest.mark.slow
@@ -199,7 +217,7 @@ def test_a_reader_that_halves_utilization_fails(tree: Path) -> None:
     add(piece, tree)
     path = tree / "gpudiag/readers/telemetry/tegrastats.py"
     path.write_text(path.read_text().replace('"util_pct": util,', '"util_pct": float(util) / 2,'))
-    done = looked_at(piece, tree)
+    done = looked_at(piece.tests, tree)
     assert done.returncode == 1 and "test_values_are_what_the_content_says" in done.stdout
 
 

@@ -156,7 +156,7 @@ def test_telemetry_that_is_too_short_too_long_or_elsewhere_fails() -> None:
     assert status == "fail" and needed == pytest.approx(320, abs=4) and f"needed {needed:.0f} %" in evidence
     assert found.quantity("utilization").verdict == "invalid" and not found.invalid
     for strange in (moved(with_telemetry(batch("b", B, params=SAME), 50.0), 86_400),):
-        assert "covers 0.0 %" in check(pair(a, strange), "telemetry-covers-job")[1]
+        assert "covers 0 %" in check(pair(a, strange), "telemetry-covers-job")[1]
     assert check(pair(a, unjoined(long)), "telemetry-covers-job")[0] == "unknown"
 
 
