@@ -119,7 +119,7 @@ PIECES = (
         {
             "gpudiag/plots/headroom.py": whole("plot"),
             "gpudiag/plots/__init__.py": lambda text: text.replace(
-                "    memory_by_trial,\n", "    headroom,\n    memory_by_trial,\n"
+                "    learning_curves,\n", "    headroom,\n    learning_curves,\n"
             ),
         },
         {"make gallery": ("make", "-o", ".venv/ready", "gallery")},
