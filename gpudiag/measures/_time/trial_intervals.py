@@ -113,7 +113,7 @@ def _next_on_worker(trials: pd.DataFrame, intervals: pd.DataFrame) -> np.ndarray
     if "worker" not in trials:
         return out
     frame = intervals.assign(worker=trials["worker"].to_numpy())
-    frame = frame[frame["worker"].notna() & frame["start"].notna()].sort_values(["worker", "start"], kind="stable")
+    frame = frame[frame["worker"].notna() & frame["start"].notna()].sort_values(["worker", "start", "study", "trial"])
     start = pd.Series(microseconds(frame["start"]), frame.index)
     end = pd.Series(0, frame.index)
     end[frame["known"]] = microseconds(frame.loc[frame["known"], "end"])

@@ -194,7 +194,7 @@ def _pct(estimate: Estimate) -> str:
 
 def _short(value: float) -> str:
     """A share without its sign, which stands in the heading."""
-    return share(value).removesuffix(" %")
+    return share(value).removesuffix(" %").replace(" ", "")
 
 
 def _advice(capacity: MemoryCapacity) -> str:
