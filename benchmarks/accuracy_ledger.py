@@ -5,7 +5,7 @@
 
 The tables are printed and written into benchmarks/accuracy.md.
 
-Every run differs in GPUs, workers, sampling period, durations, gaps, orphans and foreign load, all drawn from
+Every run differs in GPUs, workers, sampling period, durations, gaps, abandoned and foreign load, all drawn from
 its seed. The ledger's error is the difference of a cell's share from the truth, in points of all GPU time.
 """
 
@@ -51,7 +51,7 @@ def varied_run(seed: int) -> Simulated:
         tail_s=(0.5, float(rng.uniform(1, 8))),
         gpu_share_pct=(float(rng.uniform(15, 50)), float(rng.uniform(50, 99))),
         slow_down=0.8 * (rng.random() < 0.2),
-        orphan_rate=0.03 * (rng.random() < 0.3),
+        abandoned_rate=0.03 * (rng.random() < 0.3),
         outages_s=((outage_s, outage_s + float(rng.uniform(60, 300))),) * (rng.random() < 0.4),
         foreign=(Foreign(int(rng.integers(n_gpus)), 0.0, float(rng.uniform(400, 900))),) * (rng.random() < 0.3),
     )
@@ -133,7 +133,7 @@ def ledger_section(rows: pd.DataFrame) -> str:
             f"bias {startup.median():+.1f} s, 95 % within {startup.abs().quantile(0.95):.1f} s.",
         ]
     return "\n".join(parts) + (
-        "\n\nThe worst cases are orphans, whose end nobody recorded, and trials as short as a few samples. "
+        "\n\nThe worst cases are abandoned, whose end nobody recorded, and trials as short as a few samples. "
         "busy and busy_low trade places where a load is near 50 %, within the noise of the readings."
     )
 

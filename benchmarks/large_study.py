@@ -43,7 +43,7 @@ STORAGES = ("sqlite", *ADMIN, "journal")
 Rows = dict[tuple[str, str], Iterator[tuple]]
 
 
-def _stamp(seconds: float) -> str:
+def _timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(1.7e9 + seconds, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
@@ -88,7 +88,7 @@ def rows_of(shape: Shape) -> Rows:
     ids, states = drawn.ids, drawn.states
     return {
         ("trials", "trial_id, number, study_id, state, datetime_start, datetime_complete"): (
-            (at, at - 1, 1, states[at - 1], _stamp(at * 30.125), _stamp(at * 30.125 + 250.5)) for at in ids
+            (at, at - 1, 1, states[at - 1], _timestamp(at * 30.125), _timestamp(at * 30.125 + 250.5)) for at in ids
         ),
         ("trial_params", "trial_id, param_name, param_value, distribution_json"): (
             (at, name, drawn.param(space), text) for at in ids for name, space, text in drawn.spaces
@@ -214,7 +214,7 @@ def _fill_journal(path: Path, shape: Shape) -> None:
 
 def _operations(drawn: Drawn, at: int) -> Iterator[tuple[int, dict[str, Any]]]:
     trial = {"trial_id": at - 1}
-    yield 4, {"study_id": 0, "datetime_start": _stamp(at * 30.125).replace(" ", "T") + "+00:00"}
+    yield 4, {"study_id": 0, "datetime_start": _timestamp(at * 30.125).replace(" ", "T") + "+00:00"}
     for name, space, text in drawn.spaces:
         value = drawn.param(space)
         value = int(value) if isinstance(space, CategoricalDistribution) else value
@@ -226,6 +226,6 @@ def _operations(drawn: Drawn, at: int) -> Iterator[tuple[int, dict[str, Any]]]:
         yield 8, trial | {"user_attr": {key: value}}
     state = drawn.states[at - 1]
     values = None if state == "FAIL" else [drawn.value()]
-    end = _stamp(at * 30.125 + 250.5).replace(" ", "T") + "+00:00"
+    end = _timestamp(at * 30.125 + 250.5).replace(" ", "T") + "+00:00"
     code = ("RUNNING", "COMPLETE", "PRUNED", "FAIL").index(state)
     yield 6, trial | {"state": code, "values": values, "datetime_complete": end}

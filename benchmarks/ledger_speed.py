@@ -88,11 +88,11 @@ def write(telemetry: Path, table: Path, days: float, trials: int) -> None:
         memory = np.where(runs, 600, 4) + np.where(works, 5000 + 1000 * (trial % 9), 0)
         power = np.where(works, 100 + 5 * util, 70) + rng.integers(0, 100, seconds) / 100
         cells.append((util, memory, power))
-    stamps = np.datetime_as_string((START_S + 3600 + np.arange(seconds)).astype("datetime64[s]"))
+    timestamps = np.datetime_as_string((START_S + 3600 + np.arange(seconds)).astype("datetime64[s]"))
     with telemetry.open("w", encoding="utf-8") as log:
         log.write(HEADER)
-        for second, stamp in enumerate(stamps):
-            clock = stamp.replace("-", "/").replace("T", " ")
+        for second, timestamp in enumerate(timestamps):
+            clock = timestamp.replace("-", "/").replace("T", " ")
             for gpu, (util, memory, power) in enumerate(cells):
                 log.write(
                     f"{clock}.{7 * second % 990 + gpu:03d}, {gpu}, NVIDIA H100 80GB HBM3, {util[second]} %, "

@@ -61,9 +61,9 @@ rows = len(frame)
         """
 table = pl.scan_csv(sys.argv[1], infer_schema=False, truncate_ragged_lines=True)
 names = table.collect_schema().names()
-stamp = pl.col(names[0]).str.to_datetime("%Y/%m/%d %H:%M:%S%.f", strict=False)
+timestamp = pl.col(names[0]).str.to_datetime("%Y/%m/%d %H:%M:%S%.f", strict=False)
 numbers = [pl.col(n).str.strip_chars(" %MiBW").cast(pl.Float64, strict=False) for n in names[1:] if "name" not in n]
-rows = len(table.select(stamp, *numbers).collect(engine="streaming"))
+rows = len(table.select(timestamp, *numbers).collect(engine="streaming"))
 """,
     ),
     WITHOUT: (
@@ -97,8 +97,8 @@ def write(path: Path, days: float, dirt: float) -> None:
     with path.open("w", encoding="utf-8") as log:
         log.write(HEADER)
         for second in range(int(days * 86_400)):
-            stamp = (START + timedelta(seconds=second)).strftime("%Y/%m/%d %H:%M:%S")
-            rows = [f"{stamp}.{7 * second % 990 + gpu:03d}, {gpu}, {rng.choice(pool)}" for gpu in range(GPUS)]
+            timestamp = (START + timedelta(seconds=second)).strftime("%Y/%m/%d %H:%M:%S")
+            rows = [f"{timestamp}.{7 * second % 990 + gpu:03d}, {gpu}, {rng.choice(pool)}" for gpu in range(GPUS)]
             if dirt:
                 rows = [row if rng.random() >= dirt else row[: rng.randrange(len(row))] + "\n" for row in rows]
             log.writelines(rows)

@@ -15,12 +15,12 @@ _HOME = {
     "Recorder": "gpudiag.record.recorder",
     "ReportError": "gpudiag.errors",
     "Run": "gpudiag.run",
-    "TrialStamps": "gpudiag.record.optuna_stamps",
+    "TrialTimestamps": "gpudiag.record.optuna_timestamps",
     "compare": "gpudiag.comparison.compare",
     "diagnose": "gpudiag.diagnosis",
     "load_run": "gpudiag.load",
     "memory_capacity": "gpudiag.forecast.memory.capacity",
-    "optuna_callback": "gpudiag.record.optuna_stamps",
+    "optuna_callback": "gpudiag.record.optuna_timestamps",
     "read_telemetry": "gpudiag.readers.telemetry",
     "read_trials": "gpudiag.readers.trials",
     "replay_pruner": "gpudiag.forecast.pruning.replay",
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from gpudiag.load import load_run as load_run
     from gpudiag.readers.telemetry import read_telemetry as read_telemetry
     from gpudiag.readers.trials import read_trials as read_trials
-    from gpudiag.record.optuna_stamps import TrialStamps as TrialStamps
-    from gpudiag.record.optuna_stamps import optuna_callback as optuna_callback
+    from gpudiag.record.optuna_timestamps import TrialTimestamps as TrialTimestamps
+    from gpudiag.record.optuna_timestamps import optuna_callback as optuna_callback
     from gpudiag.record.recorder import Recorder as Recorder
     from gpudiag.run import Run as Run
     from gpudiag.simulation import simulate as simulate

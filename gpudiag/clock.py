@@ -1,4 +1,4 @@
-"""Time zones: zone-less stamps become UTC, with what was assumed said.
+"""Time zones: zone-less timestamps become UTC, with what was assumed said.
 
 Everything inside gpudiag is UTC. Text written without a zone (nvidia-smi, Optuna up to 4, exports) is
 read in the run's zone; the offset between the trials' clock and the telemetry's clock is
@@ -24,7 +24,7 @@ MAX_DAYS = 40_000
 
 @dataclass(frozen=True)
 class Localized:
-    """``time``: UTC stamps, in the order given. The counts say how many stamps a DST change made doubtful."""
+    """``time``: UTC timestamps, in the order given. The counts say how many timestamps a DST change made doubtful."""
 
     time: pd.Series
     ambiguous: int
@@ -63,30 +63,30 @@ def machine_zone() -> tzinfo:
 
 
 def localize(naive: pd.Series, zone: tzinfo) -> Localized:
-    """Zone-less stamps, written in ``zone`` in the order given, as UTC.
+    """Zone-less timestamps, written in ``zone`` in the order given, as UTC.
 
-    In the hour that autumn repeats, the order of the stamps decides where it can; otherwise the
+    In the hour that autumn repeats, the order of the timestamps decides where it can; otherwise the
     first pass through the hour is taken and counted. An hour that spring skips is shifted forward.
     """
     import pandas as pd
 
-    stamps = naive.to_numpy("datetime64[us]")
-    first, hard = _on_quiet_days(stamps, zone)
+    timestamps = naive.to_numpy("datetime64[us]")
+    first, hard = _on_quiet_days(timestamps, zone)
     second = first
     doubtful = nonexistent = 0
     if hard.any():
         import numpy as np
 
         second = first.copy()
-        near = pd.Series(stamps[hard])
+        near = pd.Series(timestamps[hard])
         for reading, earlier in ((first, True), (second, False)):
             reading[hard] = _utc(near, zone, earlier=earlier).to_numpy("datetime64[us]")
-        # A stamp that does not exist comes back changed.
+        # A timestamp that does not exist comes back changed.
         echoed = pd.Series(first[hard]).dt.tz_localize("UTC").dt.tz_convert(zone).dt.tz_localize(None)
         nonexistent = int((near.notna() & (echoed != near)).sum())
         # Both readings agree except inside a fold.
         ambiguous = first != second
-        ambiguous &= ~np.isnat(stamps)
+        ambiguous &= ~np.isnat(timestamps)
         if ambiguous.any():
             first, doubtful = _resolve_fold(first, second, ambiguous)
     time = pd.Series(first, index=naive.index, copy=False).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
@@ -119,39 +119,39 @@ def _bisect(zone: tzinfo, low: datetime, high: datetime) -> datetime:
     return high.replace(second=0, microsecond=0)
 
 
-def _on_quiet_days(stamps: np.ndarray, zone: tzinfo) -> tuple[np.ndarray, np.ndarray]:
-    """UTC of the stamps on days far from any change of the zone's offset, and which stamps are not."""
+def _on_quiet_days(timestamps: np.ndarray, zone: tzinfo) -> tuple[np.ndarray, np.ndarray]:
+    """UTC of the timestamps on days far from any change of the zone's offset, and which timestamps are not."""
     import numpy as np
 
-    known = ~np.isnat(stamps)
+    known = ~np.isnat(timestamps)
     if not known.any():
-        return stamps.copy(), np.zeros(len(stamps), bool)
-    ends = (stamps if known.all() else stamps[known]).view(np.int64)
+        return timestamps.copy(), np.zeros(len(timestamps), bool)
+    ends = (timestamps if known.all() else timestamps[known]).view(np.int64)
     low, high = int(ends.min()) // DAY_US, int(ends.max()) // DAY_US
     if high - low > MAX_DAYS:
-        return stamps.copy(), known
+        return timestamps.copy(), known
     noon = [datetime(1970, 1, 1, 12) + timedelta(days=d) for d in range(low - 1, high + 2)]
     offset = np.array([(zone.utcoffset(moment) or timedelta(0)) // timedelta(microseconds=1) for moment in noon])
     quiet = (offset[:-2] == offset[1:-1]) & (offset[1:-1] == offset[2:])
     if quiet.all() and (offset == offset[0]).all():
-        return stamps - offset[0].astype("timedelta64[us]"), np.zeros(len(stamps), bool)
-    day = np.where(known, stamps.view(np.int64) // DAY_US - low, 0)
-    return stamps - offset[1:-1][day].astype("timedelta64[us]"), known & ~quiet[day]
+        return timestamps - offset[0].astype("timedelta64[us]"), np.zeros(len(timestamps), bool)
+    day = np.where(known, timestamps.view(np.int64) // DAY_US - low, 0)
+    return timestamps - offset[1:-1][day].astype("timedelta64[us]"), known & ~quiet[day]
 
 
-def _utc(stamps: pd.Series, zone: tzinfo, *, earlier: bool) -> pd.Series:
+def _utc(timestamps: pd.Series, zone: tzinfo, *, earlier: bool) -> pd.Series:
     import numpy as np
 
-    flags = np.full(len(stamps), earlier)
-    local = stamps.dt.tz_localize(zone, ambiguous=flags, nonexistent="shift_forward")
+    flags = np.full(len(timestamps), earlier)
+    local = timestamps.dt.tz_localize(zone, ambiguous=flags, nonexistent="shift_forward")
     return local.dt.tz_convert("UTC").dt.tz_localize(None)
 
 
 def _resolve_fold(a: np.ndarray, b: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, int]:
-    """Take the second reading (b) where the first (a) would run backwards from the stamp before.
+    """Take the second reading (b) where the first (a) would run backwards from the timestamp before.
 
     A step back in local time inside the fold is where the clock was turned: from there on, and
-    until the fold ends, the second reading holds. Stamps of a fold without any such step whose
+    until the fold ends, the second reading holds. Timestamps of a fold without any such step whose
     neighbours do not decide are counted as doubtful.
     """
     import numpy as np

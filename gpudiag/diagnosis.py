@@ -216,7 +216,7 @@ class Diagnosis:
         return draw(name, self.profiles, timezone=self.run.info.timezone, width_in=width_in)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document, schema ``gpudiag.diagnosis/2``."""
+        """The JSON document, schema ``gpudiag.diagnosis/3``."""
         made: dict[str, Any] = plain(self.document)
         return made
 

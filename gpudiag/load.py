@@ -91,9 +91,9 @@ def load_run(
         trials: a study's file or storage URL, a trial table, or an ``optuna.Study``.
         artifacts: task logs, training logs and result files.
         study: the one study to keep; default: run.toml's, else every study found.
-        timezone: IANA name of the zone of stamps that carry none; default: run.toml's, else this machine's.
+        timezone: IANA name of the zone of timestamps that carry none; default: run.toml's, else this machine's.
         columns: names of the columns of telemetry without a header; default: run.toml's.
-        period_s: seconds between samples of telemetry without stamps; default: run.toml's, else 1 s is assumed.
+        period_s: seconds between samples of telemetry without timestamps; default: run.toml's, else 1 s is assumed.
         name: what to call it in reports; default: run.toml's, else by its file, folder or storage.
 
     Raises:

@@ -1,7 +1,7 @@
 """run.toml: what a person knows about a run that its files do not say.
 
     name = "lr-search-3"
-    timezone = "Asia/Taipei"          # zone of stamps that carry none
+    timezone = "Asia/Taipei"          # zone of timestamps that carry none
     telemetry = ["gpu.csv"]           # paths are relative to run.toml
     trials = "optuna.db"              # or a storage URL
     study = "lr-search"
@@ -102,7 +102,7 @@ class Manifest(_Strict):
     artifacts: Names = ()
     notes: Names = ()
     show_attrs: Names = Field((), description="user attributes that may appear in reports")
-    period_s: float | None = Field(None, gt=0, description="sampling period of telemetry without stamps")
+    period_s: float | None = Field(None, gt=0, description="sampling period of telemetry without timestamps")
     columns: Names = Field((), description="column names of telemetry without a header")
     clock_offset_s: float | None = Field(None, description="trial clock + this = telemetry clock")
     settings: Settings = Settings()

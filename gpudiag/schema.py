@@ -187,7 +187,7 @@ EVENTS = Table(
     "one event",
     ("time", "kind"),
     (
-        Column("time", "time", "instant, UTC; NaT where the source has no stamp", required=True),
+        Column("time", "time", "instant, UTC; NaT where the source has no timestamp", required=True),
         Column(
             "kind",
             "text",
@@ -212,7 +212,7 @@ STUDIES = Table(
             "directions", "text", "MINIMIZE/MAXIMIZE per objective, joined by a comma; empty if unknown", required=True
         ),
         Column("source", "text", "input it came from"),
-        Column("clock", "text", "how its stamps are meant: utc, local, unknown"),
+        Column("clock", "text", "how its timestamps are meant: utc, local, unknown"),
     ),
 )
 

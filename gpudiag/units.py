@@ -10,7 +10,7 @@ BYTES_PER_MIB = 2**20
 
 UNITS = {
     "_pct_h": "%/h", "_pct": "%", "_mib_s": "MiB/s", "_mib": "MiB", "_gib": "GiB", "_w": "W", "_kwh": "kWh", "_c": "°C",
-    "_mhz": "MHz", "_gpu_h": "GPU-h", "_gpu_s": "GPU-s", "_slot_s": "slot-s", "_slot_h": "slot-h",
+    "_mhz": "MHz", "_gpu_h": "GPU-h", "_gpu_s": "GPU-s", "_worker_s": "worker-s", "_worker_h": "worker-h",
     "_h": "h", "_ms": "ms", "_s": "s", "_j": "J",
 }  # fmt: skip
 

@@ -39,7 +39,7 @@ class Pool:
     util: tuple[float, float] = (0.3, 0.95)
 
 
-def stamps(seconds: object) -> pd.Series:
+def timestamps(seconds: object) -> pd.Series:
     us = np.round(np.asarray(seconds, float) * 1e6).astype("int64")
     return pd.Series(T0 + pd.to_timedelta(us, unit="us")).astype("datetime64[us, UTC]")
 
@@ -88,7 +88,7 @@ def make(seed: int, pool: Pool = Pool()) -> tuple[Run, pd.DataFrame]:
         trials=conform(
             pd.DataFrame(
                 {"study": "pool", "trial": table["trial"], "state": table["state"], "gpu": table["gpu"],
-                 "start": stamps(table["s"]), "end": stamps(table["e"])}
+                 "start": timestamps(table["s"]), "end": timestamps(table["e"])}
             ), TRIALS,
         ),
         studies=conform(pd.DataFrame({"study": ["pool"], "directions": [""], "clock": ["local"]}), STUDIES),
@@ -115,7 +115,7 @@ def _telemetry(
     for gpu in range(pool.gpus):
         shown = np.where(inside, (busy[gpu, at - 1] + busy[gpu, at - 2]) / 2, 0)
         util = np.where(shown > 1, np.clip(shown + rng.normal(0, 3, len(at)), 0, 100), 0).round()
-        frame = pd.DataFrame({"time": stamps(ticks), "gpu": str(gpu), "util_pct": util})
+        frame = pd.DataFrame({"time": timestamps(ticks), "gpu": str(gpu), "util_pct": util})
         if pool.memory:
             frame["mem_used_mib"] = np.where(inside, memory[gpu, at], 300).round()
         frames.append(frame.assign(power_w=60 + 2.5 * util))

@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 def test_every_format_is_well_formed(gpudiag, tmp_path: Path) -> None:
     code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "json", "--plan-out", "sub/plan.json")
     assert code == 0
-    jsonschema.validate(json.loads(out), schema("diagnosis-2"), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(json.loads(out), schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
     plan = json.loads((tmp_path / "sub" / "plan.json").read_text())
     jsonschema.validate(plan, schema("plan-1"), cls=jsonschema.Draft202012Validator)
     code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "junit", "--fail-on", "note")

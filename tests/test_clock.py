@@ -1,4 +1,4 @@
-"""Zone-less stamps become UTC; what a clock change makes doubtful is counted."""
+"""Zone-less timestamps become UTC; what a clock change makes doubtful is counted."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def naive(*texts: str) -> pd.Series:
     n=st.integers(2, 400),
 )
 def test_a_log_written_in_local_time_comes_back(zone: str, start: datetime, step_s: int, n: int) -> None:
-    """Dense stamps in order carry enough to undo local time, clock changes included."""
-    # A log of a few stamps that lies wholly within a repeated hour cannot be told apart: keep away at its ends.
+    """Dense timestamps in order carry enough to undo local time, clock changes included."""
+    # A log of a few timestamps that lies wholly within a repeated hour cannot be told apart: keep away at its ends.
     utc = pd.Series(pd.date_range(start, periods=n, freq=pd.Timedelta(seconds=step_s), tz="UTC").as_unit("us"))
     tz = parse_zone(zone)
     for moment, _ in transitions(tz, start.replace(tzinfo=UTC) - timedelta(days=1), utc.iloc[-1] + timedelta(days=1)):
@@ -44,8 +44,10 @@ def test_a_log_written_in_local_time_comes_back(zone: str, start: datetime, step
 
 
 def test_the_order_decides_in_the_hour_that_autumn_repeats() -> None:
-    stamps = naive("2025-10-26 01:50", "2025-10-26 02:30", "2025-10-26 02:10", "2025-10-26 02:50", "2025-10-26 03:20")
-    result = localize(stamps, parse_zone("Europe/Berlin"))
+    timestamps = naive(
+        "2025-10-26 01:50", "2025-10-26 02:30", "2025-10-26 02:10", "2025-10-26 02:50", "2025-10-26 03:20"
+    )
+    result = localize(timestamps, parse_zone("Europe/Berlin"))
     assert result.time.dt.strftime("%H:%M").tolist() == ["23:50", "00:30", "01:10", "01:50", "02:20"]
     assert result.ambiguous == 0
 
@@ -56,21 +58,21 @@ def test_a_repeated_hour_without_any_hint_takes_the_first_pass_and_is_counted() 
     assert result.ambiguous == 2
 
 
-def test_a_stamp_in_the_hour_that_spring_skips_moves_forward_and_is_counted() -> None:
+def test_a_timestamp_in_the_hour_that_spring_skips_moves_forward_and_is_counted() -> None:
     result = localize(naive("2025-03-30 02:30", "2025-03-30 12:00"), parse_zone("Europe/Berlin"))
     assert result.time.dt.strftime("%H:%M").tolist() == ["01:00", "10:00"]
     assert result.nonexistent == 1
 
 
-def test_unknown_stamps_and_the_index_stay() -> None:
-    stamps = naive("2025-10-24 19:00", "2025-10-24 19:01").set_axis([7, 3])
-    stamps[3] = pd.NaT
-    result = localize(stamps, parse_zone("Asia/Taipei"))
+def test_unknown_timestamps_and_the_index_stay() -> None:
+    timestamps = naive("2025-10-24 19:00", "2025-10-24 19:01").set_axis([7, 3])
+    timestamps[3] = pd.NaT
+    result = localize(timestamps, parse_zone("Asia/Taipei"))
     assert result.time.isna().tolist() == [False, True] and result.time.index.tolist() == [7, 3]
     assert localize(naive(), parse_zone("Asia/Taipei")).time.empty
 
 
-def test_stamps_centuries_apart_and_offsets_without_a_name() -> None:
+def test_timestamps_centuries_apart_and_offsets_without_a_name() -> None:
     far = localize(naive("1700-01-01 00:00", "2200-06-01 12:00"), timezone(timedelta(hours=-5)))
     assert far.time.dt.strftime("%Y-%m-%d %H").tolist() == ["1700-01-01 05", "2200-06-01 17"]
 
@@ -94,9 +96,9 @@ def test_an_unknown_zone_is_refused_with_examples() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("zone", ["Asia/Taipei", "Europe/Berlin"])
-def test_five_million_stamps_take_a_moment(zone: str) -> None:
-    stamps = pd.Series(np.datetime64("2025-10-20", "us") + np.arange(5_000_000) * np.timedelta64(200_000, "us"))
+def test_five_million_timestamps_take_a_moment(zone: str) -> None:
+    timestamps = pd.Series(np.datetime64("2025-10-20", "us") + np.arange(5_000_000) * np.timedelta64(200_000, "us"))
     tz = parse_zone(zone)
     begun = time.perf_counter()
-    assert localize(stamps, tz).time.is_monotonic_increasing
+    assert localize(timestamps, tz).time.is_monotonic_increasing
     assert time.perf_counter() - begun < 3

@@ -32,9 +32,9 @@ def toy() -> Diagnosis:
     "run", [toy_run(), toy_run(samples=0), toy_run(trials=0), Run()], ids=["toy", "trials", "gpu", "empty"]
 )
 def test_the_document_fits_its_schema(run: Run) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema("diagnosis-2"))
+    jsonschema.Draft202012Validator.check_schema(schema("diagnosis-3"))
     document = json.loads(diagnose(run, rules=(*RULES, *TOY_RULES)).to_json())
-    jsonschema.validate(document, schema("diagnosis-2"), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
     assert [v["rule"] for v in document["verdicts"] if v["status"] != "FOUND"]
     assert len(document["verdicts"]) == len(RULES) + len(TOY_RULES)
 
@@ -175,7 +175,7 @@ def test_parse_thresholds() -> None:
 def test_save(toy: Diagnosis, tmp_path: Path) -> None:
     for name in ("r.json", "r.md", "r.html"):
         assert toy.save(tmp_path / "deep" / name) == tmp_path / "deep" / name
-    assert json.loads((tmp_path / "deep" / "r.json").read_text())["schema"] == "gpudiag.diagnosis/2"
+    assert json.loads((tmp_path / "deep" / "r.json").read_text())["schema"] == "gpudiag.diagnosis/3"
     assert (tmp_path / "deep" / "r.md").read_text().startswith("# toy\n")
     assert (tmp_path / "deep" / "r.html").read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "deep" / "r_files" / "timeline.svg").exists()
@@ -241,7 +241,7 @@ def test_a_suppressed_finding_is_shown_and_counts_for_nothing() -> None:
     d = diagnose(toy_run(), rules=TOY_RULES, suppress=entries)
     assert [v.rule for v in d.findings] == ["toy-dear"] and not d.fails("critical")
     document = d.to_dict()
-    jsonschema.validate(document, schema("diagnosis-2"), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
     assert document["headline"]["counts"]["suppressed"] == 1
     assert "1 finding suppressed" in document["headline"]["verdict"]
     assert [one["state"] for one in document["suppressions"]] == ["applied", "unused"]

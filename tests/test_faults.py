@@ -125,7 +125,7 @@ def test_a_rule_that_fails_is_error_and_alone() -> None:
 def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path) -> None:
     found = gd.diagnose(toy_run())
     document = found.to_dict()
-    jsonschema.validate(document, schema("diagnosis-2"), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document, schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
     assert [one["part"] for one in document["errors"]] == ["measure power"]
     assert document["headline"]["counts"]["error"] == len(OF_POWER)
     assert f"{len(OF_POWER)} check failed in gpudiag itself (ERROR)" in document["headline"]["verdict"]

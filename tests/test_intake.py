@@ -24,7 +24,7 @@ def study(*spans: tuple[int, int | None], states: tuple[str, ...] = ()) -> pd.Da
     return frame.assign(state=states or ["COMPLETE"] * len(spans)).astype({"start": "datetime64[us, UTC]"})
 
 
-def test_a_worker_that_goes_on_at_the_same_stamp_counts_once() -> None:
+def test_a_worker_that_goes_on_at_the_same_timestamp_counts_once() -> None:
     assert _max_concurrent(study((0, 10), (10, 20), (20, 30))) == 1
     assert _max_concurrent(study((0, 10), (9, 20), (10, 30))) == 2
 

@@ -77,7 +77,7 @@ def test_the_same_trials_twice_are_counted_once(samples: Path, tmp_path: Path) -
     url = f"sqlite:///{tmp_path / 'optuna.db'}"
     (name,) = optuna.get_all_study_names(url)
     frame = optuna.load_study(study_name=name, storage=url).trials_dataframe()
-    # Optuna 5 shows stamps in the reader's zone; an export made by the writer has the stored ones.
+    # Optuna 5 shows timestamps in the reader's zone; an export made by the writer has the stored ones.
     stored = gd.read_trials(tmp_path / "optuna.db", timezone="UTC").trials
     frame["datetime_start"] = stored["start"].dt.tz_localize(None)
     frame["datetime_complete"] = stored["end"].dt.tz_localize(None)

@@ -15,7 +15,7 @@ BARE = "".join(f"{util} %, {4000 + util} MiB\n" for util in range(0, 100, 2))
 NAKED = "".join(f"{100 + n / 10:.1f}, {util}, {util / 3:.2f}\n" for n, util in enumerate(range(0, 100, 2)))
 
 
-def test_the_period_of_a_log_without_stamps(tmp_path: Path) -> None:
+def test_the_period_of_a_log_without_timestamps(tmp_path: Path) -> None:
     log = tmp_path / "gpu.log"
     log.write_text(BARE, encoding="utf-8")
     run = gd.load_run(telemetry=log, period_s=5)

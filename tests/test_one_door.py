@@ -186,7 +186,7 @@ def test_reports_of_files(
 
 
 @pytest.mark.parametrize("command", ["whatif", "export"])
-def test_commands_read_samples_without_header_and_stamps(
+def test_commands_read_samples_without_header_and_timestamps(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As diagnose does: names and period are given."""
@@ -199,5 +199,5 @@ def test_commands_read_samples_without_header_and_stamps(
         assert code == 2 and "trials" in err and "header" not in err, "it was read, and holds no trials"
     else:
         assert code == 0, err
-        stamps = pd.read_csv(next((tmp_path / "tables").rglob("gpu.csv")), parse_dates=["time"])["time"]
-        assert len(stamps) == 60 and stamps.diff().dropna().dt.total_seconds().eq(2).all()
+        timestamps = pd.read_csv(next((tmp_path / "tables").rglob("gpu.csv")), parse_dates=["time"])["time"]
+        assert len(timestamps) == 60 and timestamps.diff().dropna().dt.total_seconds().eq(2).all()

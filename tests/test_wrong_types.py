@@ -41,7 +41,7 @@ def calls(run: gd.Run) -> dict[str, Callable[[Any], object]]:
         "compare": lambda wrong: gd.compare(wrong, run),
         "compare experiment": lambda wrong: gd.compare(run, wrong),
         "compare experiments": lambda wrong: gd.compare(run, [run, wrong]),
-        "TrialStamps": gd.TrialStamps,
+        "TrialTimestamps": gd.TrialTimestamps,
         "Recorder": gd.Recorder,
     }
 

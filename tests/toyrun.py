@@ -1,6 +1,6 @@
 """A small run whose every number can be worked out by hand, for tests of everything that shows a run.
 
-Two GPUs for an hour at 10 s: GPU 0 at 80 %, GPU 1 never used. Twelve trials in two slots.
+Two GPUs for an hour at 10 s: GPU 0 at 80 %, GPU 1 never used. Twelve trials in two workers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _gpus() -> pd.DataFrame:
 
 
 def _trials(n: int) -> pd.DataFrame:
-    """Two slots, each trial 10 minutes after the one before it in its slot; the last one never ends."""
+    """Two workers, each trial 10 minutes after the one before it on its worker; the last one never ends."""
     begin = START + pd.to_timedelta((np.arange(n) // 2) * 600.0, unit="s")
     end = pd.Series(begin + pd.to_timedelta(590.0, unit="s"))
     state = list(STATES[:n])

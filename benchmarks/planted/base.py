@@ -72,7 +72,7 @@ def fault(
     return register
 
 
-def stamps(seconds: Any) -> pd.DatetimeIndex:
+def timestamps(seconds: Any) -> pd.DatetimeIndex:
     """Instants so many seconds after START; NaN becomes NaT."""
     return START + pd.to_timedelta(np.round(np.asarray(seconds, float) * 1e6), unit="us")
 
@@ -89,26 +89,32 @@ def log(at: np.ndarray, gpu: str = "0", **columns: Any) -> pd.DataFrame:
         "power_limit_w": LIMIT_W, "temp_c": 65.0, "sm_clock_mhz": CLOCK_MHZ, "throttle_reasons": 0,
     }  # fmt: skip
     kept = {name: value for name, value in {**usual, **columns}.items() if value is not None}
-    return conform(pd.DataFrame({"time": stamps(at), "gpu": gpu, **kept}), GPU)
+    return conform(pd.DataFrame({"time": timestamps(at), "gpu": gpu, **kept}), GPU)
 
 
 def trials(rows: Sequence[tuple[str, float, float]], **columns: Any) -> pd.DataFrame:
     """Trials 0, 1, 2 ... of one study from (state, start, end)."""
     states, starts, ends = zip(*rows, strict=True)
-    frame = {"study": "s", "trial": range(len(rows)), "state": states, "start": stamps(starts), "end": stamps(ends)}
+    frame = {
+        "study": "s",
+        "trial": range(len(rows)),
+        "state": states,
+        "start": timestamps(starts),
+        "end": timestamps(ends),
+    }
     return conform(pd.DataFrame({**frame, **columns}), TRIALS)
 
 
-def in_slots(
-    lengths: Sequence[float], slots: int = 1, gap_s: float = 1.0, state: str = "COMPLETE"
+def in_workers(
+    lengths: Sequence[float], workers: int = 1, gap_s: float = 1.0, state: str = "COMPLETE"
 ) -> list[tuple[str, float, float]]:
-    """Trials of these lengths in so many slots, each after the one before it in its slot and a gap."""
-    free = [0.0] * slots
+    """Trials of these lengths in so many workers, each after the one before it in its worker and a gap."""
+    free = [0.0] * workers
     rows = []
     for length in lengths:
-        slot = int(np.argmin(free))
-        rows.append((state, free[slot], free[slot] + length))
-        free[slot] += length + gap_s
+        worker = int(np.argmin(free))
+        rows.append((state, free[worker], free[worker] + length))
+        free[worker] += length + gap_s
     return rows
 
 
@@ -126,7 +132,7 @@ def run(
 
 def host(at: np.ndarray, **columns: Any) -> pd.DataFrame:
     """Host metrics."""
-    return conform(pd.DataFrame({"time": stamps(at), **columns}), HOST)
+    return conform(pd.DataFrame({"time": timestamps(at), **columns}), HOST)
 
 
 def reports(rows: Sequence[tuple[int, int, float]]) -> pd.DataFrame:
@@ -137,7 +143,7 @@ def reports(rows: Sequence[tuple[int, int, float]]) -> pd.DataFrame:
 def events(rows: Sequence[tuple[str, str]], at: float = 60.0) -> pd.DataFrame:
     """Events from (kind, detail), a second apart."""
     frame = pd.DataFrame(rows, columns=["kind", "detail"])
-    return conform(frame.assign(time=stamps(at + np.arange(len(rows)))), EVENTS)
+    return conform(frame.assign(time=timestamps(at + np.arange(len(rows)))), EVENTS)
 
 
 def study(directions: str = "MINIMIZE") -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpudiag.rules._engine.engine import Severity, Status
 from gpudiag.run import Run
-from planted.base import TOTAL_MIB, Edge, fault, in_slots, log, run, ticks, trials
+from planted.base import TOTAL_MIB, Edge, fault, in_workers, log, run, ticks, trials
 
 OTHER = "ValueError: loss is NaN"
 TEXTS = {
@@ -37,13 +37,13 @@ def rate(*, n: int = 20, in_a_row: int = 1, of: int = 100) -> Run:
         failed[:] = np.isin(np.arange(100), np.floor(np.arange(spread) * 85 / max(spread, 1)).astype(int))
         failed[92 : 92 + in_a_row] = True
     states = np.where(failed, "FAIL", "COMPLETE")
-    rows = [(str(state), start, end) for state, (_, start, end) in zip(states, in_slots([100.0] * of), strict=True)]
+    rows = [(str(state), start, end) for state, (_, start, end) in zip(states, in_workers([100.0] * of), strict=True)]
     return run(trials=trials(rows))
 
 
 def _texts(rule: str, n: int) -> Run:
     """Ten failures of which ``n`` carry the text of a rule."""
-    rows = in_slots([100.0] * 40)
+    rows = in_workers([100.0] * 40)
     failed = [("FAIL", *row[1:]) if i < 10 else row for i, row in enumerate(rows)]
     details = [TEXTS[rule] if i < n else OTHER if i < 10 else None for i in range(40)]
     return run(trials=trials(failed, detail=details))
@@ -74,7 +74,7 @@ def killed(*, n: int = 3) -> Run:
 )
 def poisoned(*, n: int = 5) -> Run:
     """An assert, and ``n`` failures of 3 s right after it on the same worker."""
-    rows = in_slots([300.0] * 20)
+    rows = in_workers([300.0] * 20)
     end = rows[-1][2]
     rows += [("FAIL", end + 1.0, end + 200.0)] + [("FAIL", end + 201.0 + 4 * i, end + 204.0 + 4 * i) for i in range(n)]
     details = [None] * 20 + [TEXTS["failures-device-assert"]] * (n + 1)
@@ -113,4 +113,4 @@ def bimodal(*, ratio: float = 20.0, spread: float = 0.02) -> Run:
     around = spread * np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
     lengths = [float(x) for x in 20.0 * np.exp(np.concatenate([around, np.log(ratio) + around]))]
     order = [lengths[i] for i in (0, 5, 1, 6, 2, 7, 3, 8, 4, 9)]
-    return run(trials=trials([*in_slots(order, gap_s=5.0, state="FAIL")], detail=OTHER))
+    return run(trials=trials([*in_workers(order, gap_s=5.0, state="FAIL")], detail=OTHER))

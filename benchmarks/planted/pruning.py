@@ -6,7 +6,7 @@ import numpy as np
 
 from gpudiag.rules._engine.engine import Severity, Status
 from gpudiag.run import Run
-from planted.base import Edge, fault, in_slots, reports, run, study, trials
+from planted.base import Edge, fault, in_workers, reports, run, study, trials
 
 
 @fault(
@@ -21,7 +21,7 @@ from planted.base import Edge, fault, in_slots, reports, run, study, trials
 def often(*, n: int = 92, pruned_s: float = 5.0, at_first: int = 30) -> Run:
     """``n`` of 100 trials pruned, ``at_first`` of them at step 1; the others take (100 - 8) s."""
     states = ["PRUNED"] * n + ["COMPLETE"] * (100 - n)
-    rows = [(s, a, b) for s, (_, a, b) in zip(states, in_slots([pruned_s] * n + [92.0] * (100 - n)), strict=True)]
+    rows = [(s, a, b) for s, (_, a, b) in zip(states, in_workers([pruned_s] * n + [92.0] * (100 - n)), strict=True)]
     told = [(i, step, 1.0) for i in range(n) for step in range(1, 2 if i < at_first else 3 + i % 3)]
     return run(trials=trials(rows), reports=reports(told), studies=study())
 
@@ -33,7 +33,7 @@ def often(*, n: int = 92, pruned_s: float = 5.0, at_first: int = 30) -> Run:
 )
 def before_possible(*, early: int = 2) -> Run:
     """Ten pruned trials; ``early`` have three reports, where patience 2 needs four."""
-    rows = [*in_slots([100.0] * 10, state="PRUNED"), ("COMPLETE", 2000.0, 2100.0)]
+    rows = [*in_workers([100.0] * 10, state="PRUNED"), ("COMPLETE", 2000.0, 2100.0)]
     told = [(i, step, 1.0) for i in range(10) for step in range(1, 4 if i < early else 5)]
     return run(
         trials=trials(rows), reports=reports(told), settings={"pruner": "patient(hyperband(1,100,3),patience=2)"}
@@ -54,6 +54,6 @@ def too_early(*, agree: float = -0.1) -> Run:
     final, other = rng.standard_normal((2, 60))
     other -= final * (final @ other) / (final @ final)
     first = agree * final / final.std() + np.sqrt(1 - agree**2) * other / other.std()
-    rows = [*in_slots([100.0] * 60), ("PRUNED", 7000.0, 7010.0)]
+    rows = [*in_workers([100.0] * 60), ("PRUNED", 7000.0, 7010.0)]
     told = [(i, step, value) for i in range(60) for step, value in ((1, first[i]), (5, final[i]))] + [(60, 1, 9.0)]
     return run(trials=trials(rows), reports=reports(told), studies=study())

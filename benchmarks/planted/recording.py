@@ -9,7 +9,7 @@ import numpy as np
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.rules._engine.engine import Status
 from gpudiag.run import InputRecord, Run, RunInfo
-from planted.base import Edge, fault, host, in_slots, log, run, scattered, ticks, trials
+from planted.base import Edge, fault, host, in_workers, log, run, scattered, ticks, trials
 
 
 def _aligned(made: Run) -> Run:
@@ -18,9 +18,9 @@ def _aligned(made: Run) -> Run:
 
 
 def _search(offset_s: float) -> Run:
-    """A search whose trials' stamps lie so far behind the telemetry's."""
+    """A search whose trials' timestamps lie so far behind the telemetry's."""
     at = ticks(4000.0)
-    rows = in_slots([190.0] * 20, gap_s=10.0)
+    rows = in_workers([190.0] * 20, gap_s=10.0)
     busy = (at % 200.0) < 190.0
     used = np.where(busy, 9000.0, 350.0)
     moved = [(state, start - offset_s, end - offset_s) for state, start, end in rows]
@@ -67,7 +67,7 @@ def coverage(*, seen: float = 0.5, seconds: float = 1000.0) -> Run:
     bigger=({"gap_s": 200.0}, {"gap_s": 600.0}, {"gap_s": 600.0, "failed": 1}),
 )
 def gap(*, gap_s: float = 100.0, failed: int = 0) -> Run:
-    """1000 s of telemetry with a gap, from stamp to stamp; a trial that failed in it."""
+    """1000 s of telemetry with a gap, from timestamp to timestamp; a trial that failed in it."""
     at = ticks(1000.0)
     kept = at[(at <= 302.5) | (at >= 302.5 + gap_s)]
     told = {"trials": trials([("COMPLETE", 0.0, 1000.0), ("FAIL", 0.0, 310.0)])} if failed else {}

@@ -160,7 +160,7 @@ SIMULATED: dict[str, Respec] = {
         "workers": 1, "n_trials": 20, "settings": spec.settings.model_copy(update={"parallel": 4}),
     },
     "trial-gaps": lambda spec: {"gap_s": (20.0, 60.0)},
-    "trials-orphaned": lambda spec: {"orphan_rate": 0.1},
+    "trials-abandoned": lambda spec: {"abandoned_rate": 0.1},
     "failures-poisoned": lambda spec: {"assert_rate": 0.15, "poisoned": 3, "n_trials": 80},
     "sampling-coverage": lambda spec: {"outages_s": ((0.0, 3000.0),), "n_trials": 24},
     "sampling-gaps": lambda spec: {"outages_s": ((300.0, 900.0),)},

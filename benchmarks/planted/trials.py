@@ -1,4 +1,4 @@
-"""Planted faults of the search: workers, gaps, orphans, start-up, repeats, drift, the tail, counts that differ."""
+"""Planted faults of the search: workers, gaps, abandoned, start-up, repeats, drift, the tail, counts that differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from gpudiag.manifest import Settings
 from gpudiag.rules._engine.engine import Severity, Status
 from gpudiag.run import Run, RunInfo
-from planted.base import Edge, fault, in_slots, log, run, study, ticks, trials
+from planted.base import Edge, fault, in_workers, log, run, study, ticks, trials
 
 
 @fault(
@@ -29,7 +29,7 @@ def below(*, alone_s: float = 600.0) -> Run:
 )
 def above(*, above_s: float = 20.0) -> Run:
     """Two workers as configured, and a third trial for ``above_s``."""
-    rows = [*in_slots([100.0] * 20, 2), ("COMPLETE", 500.0, 500.0 + above_s)]
+    rows = [*in_workers([100.0] * 20, 2), ("COMPLETE", 500.0, 500.0 + above_s)]
     quiet = [row for row in rows if not 490.0 < row[1] < 510.0][:-1]
     return run(trials=trials([*quiet, ("COMPLETE", 510.0, 560.0), ("COMPLETE", 510.0, 560.0),
                               ("COMPLETE", 520.0, 520.0 + above_s)] if above_s <= 40 else rows),
@@ -45,7 +45,7 @@ def above(*, above_s: float = 20.0) -> Run:
     bigger=({"gap_s": 60.0}, {"gap_s": 600.0}),
 )
 def gaps(*, gap_s: float = 20.0, at_once: int = 0) -> Run:
-    """One slot whose trials follow each other after ``gap_s``; a second one that hands over at once."""
+    """One worker whose trials follow each other after ``gap_s``; a second one that hands over at once."""
     rows, free = [], 0.0
     for i in range(21):
         rows.append(("COMPLETE", free, free + 100.0))
@@ -65,13 +65,13 @@ def serial(*, both_s: float = 100.0) -> Run:
 
 
 @fault(
-    "trials-orphaned",
-    edges={"max_orphans": Edge({"n": 0}, {"n": 1})},
+    "trials-abandoned",
+    edges={"max_abandoned": Edge({"n": 0}, {"n": 1})},
     bigger=({"n": 3}, {"n": 10}),
 )
-def orphans(*, n: int = 1) -> Run:
+def abandoned(*, n: int = 1) -> Run:
     """``n`` trials left RUNNING long ago by a worker that went on."""
-    rows = in_slots([100.0] * 30)
+    rows = in_workers([100.0] * 30)
     dead = [("RUNNING", 205.0, np.nan)] * n
     workers = ["w0"] * len(rows) + [None] * n
     return run(trials=trials([*rows, *dead], worker=workers))
@@ -80,7 +80,7 @@ def orphans(*, n: int = 1) -> Run:
 @fault(
     "startup-dominated",
     edges={
-        "max_slot_share_pct": Edge(
+        "max_worker_share_pct": Edge(
             {"startup_s": 56.0, "waits": False}, {"startup_s": 64.0, "waits": False}, Status.CLEAR, Severity.NOTE
         ),
         "max_gpu_share_pct": Edge({"startup_s": 10.0}, {"startup_s": 15.0}, Status.CLEAR, Severity.WARNING),
@@ -116,7 +116,7 @@ def startup(*, startup_s: float = 30.0, waits: bool = True) -> Run:
 def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
     """40 trials, the last ``n`` with the parameters of the first."""
     rates = [0.1 * (i + 1) if i < 40 - n else 0.1 for i in range(40)]
-    rows = in_slots([100.0] * (40 - n) + [each_s] * n)
+    rows = in_workers([100.0] * (40 - n) + [each_s] * n)
     return run(trials=trials(rows, **{"params.lr": rates}), studies=study())
 
 
@@ -130,7 +130,7 @@ def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
 )
 def outlier(*, longest_s: float = 600.0) -> Run:
     """Thirty trials of about 100 s and one of ``longest_s``."""
-    return run(trials=trials(in_slots([98.0 + i % 5 for i in range(31)] + [longest_s])))
+    return run(trials=trials(in_workers([98.0 + i % 5 for i in range(31)] + [longest_s])))
 
 
 @fault(
@@ -146,7 +146,7 @@ def drift(*, rise_s: float = 60.0, n: int = 60, noise_s: float = 5.0) -> Run:
     """Durations from 100 s that rise by ``rise_s`` over the search."""
     noise = np.random.default_rng(12).standard_normal(n)
     return run(
-        trials=trials(in_slots(np.clip(100.0 + rise_s * np.linspace(0, 1, n) + noise_s * noise, 5, None).tolist()))
+        trials=trials(in_workers(np.clip(100.0 + rise_s * np.linspace(0, 1, n) + noise_s * noise, 5, None).tolist()))
     )
 
 
@@ -178,7 +178,7 @@ def growth(*, last_s: float = 30.0, n: int = 60, spread: float = 0.01) -> Run:
     bigger=({"alone_s": 3000.0}, {"alone_s": 30000.0}),
 )
 def tail(*, alone_s: float = 600.0, before: int = 20) -> Run:
-    """Two slots of trials of 100 s, then the last one alone."""
+    """Two workers of trials of 100 s, then the last one alone."""
     rows = [("COMPLETE", 100.0 * i, 100.0 * (i + 1)) for i in range(before)]
     rows += [("COMPLETE", 100.0 * i, 100.0 * (i + 1)) for i in range(before - 1)]
     rows.append(("COMPLETE", 100.0 * (before - 1), 100.0 * before + alone_s))
@@ -193,4 +193,4 @@ def tail(*, alone_s: float = 600.0, before: int = 20) -> Run:
 def stated(*, stated: int = 12) -> Run:
     """Ten COMPLETE trials and a run.toml that says ``stated``."""
     info = RunInfo(settings=Settings(), stated={"COMPLETE": float(stated)})
-    return run(trials=trials(in_slots([100.0] * 10)), info=info)
+    return run(trials=trials(in_workers([100.0] * 10)), info=info)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.simulation.cases.case import Case
-from gpudiag.simulation.files import log_stamp
+from gpudiag.simulation.files import log_timestamp
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.simulator import Simulated, simulate
 from gpudiag.simulation.spec import Curve, Faults, Gpu, Model, Spec, Telemetry, Trial
@@ -57,7 +57,7 @@ SPEC = Spec(
     ),
     curve=Curve(direction="minimize", crossing=0.5),
     telemetry=Telemetry(period_s=10.0),
-    faults=Faults(assert_rate=0.035, poisoned=2, orphan_rate=0.006, oom_kills=True, restart_s=(90.0, 420.0)),
+    faults=Faults(assert_rate=0.035, poisoned=2, abandoned_rate=0.006, oom_kills=True, restart_s=(90.0, 420.0)),
     settings=Settings(cpu_cores=16, ram_gib=64, sampler="TPESampler"),
     dataloader=DataLoader(num_workers=4),
     notes=(
@@ -83,7 +83,7 @@ def _log(simulated: Simulated) -> Iterator[str]:
         elif life.state == "FAIL":
             lines.append((life.end_s, "ERROR", f"w{life.worker} trial {life.number} failed: {life.detail}"))
     for at, level, text in sorted(lines):
-        yield f"{log_stamp(simulated.spec, at)} {level} {text}"
+        yield f"{log_timestamp(simulated.spec, at)} {level} {text}"
 
 
 def _described(life: Life) -> str:

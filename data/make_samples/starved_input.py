@@ -9,7 +9,7 @@ import numpy as np
 
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.simulation.cases.case import Case
-from gpudiag.simulation.files import log_stamp
+from gpudiag.simulation.files import log_timestamp
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.script import live, replay
 from gpudiag.simulation.simulator import Simulated, observe
@@ -151,7 +151,7 @@ def _log(side: _Side, simulated: Simulated) -> Iterator[str]:
             vram_gb, ram_gb = row["mem_used_mib"] / 1024.0, side.ram_gb + float(rng.normal(0, 0.2))
             cpu_pct = side.cpu_pct + float(rng.normal(0, 1.5))
             yield (
-                f"{log_stamp(spec, at)} INFO GPU: {row['util_pct']:.0f}% | VRAM:{vram_gb:.1f}/{total_gb:.1f}GB"
+                f"{log_timestamp(spec, at)} INFO GPU: {row['util_pct']:.0f}% | VRAM:{vram_gb:.1f}/{total_gb:.1f}GB"
                 f"({100 * vram_gb / total_gb:.1f}%) | CPU: {cpu_pct:.1f}% | "
                 f"RAM:{ram_gb:.1f}/{RAM_TOTAL_GB:.1f}GB({100 * ram_gb / RAM_TOTAL_GB:.1f}%)"
             )
@@ -161,22 +161,22 @@ def _log(side: _Side, simulated: Simulated) -> Iterator[str]:
 def _summary(side: _Side, simulated: Simulated, life: Life, rng: np.random.Generator) -> Iterator[str]:
     """The lines at the end of an epoch; the first epoch's loader timing is the one of the situation."""
     spec, samples = simulated.spec, simulated.samples
-    stamp = log_stamp(spec, life.end_s)
+    timestamp = log_timestamp(spec, life.end_s)
     exact = life.number == 0
     average_ms = side.loader_ms + (0.0 if exact else float(rng.normal(0, 0.3)))
     longest_ms = average_ms * (78.1 / 25.3) * (1.0 if exact else float(rng.uniform(0.9, 1.15)))
-    yield f"{stamp} INFO [TRAIN PROFILE] DataLoader avg: {average_ms:.1f}ms, max: {longest_ms:.1f}ms"
+    yield f"{timestamp} INFO [TRAIN PROFILE] DataLoader avg: {average_ms:.1f}ms, max: {longest_ms:.1f}ms"
     own = samples[(samples["true_s"] >= life.start_s) & (samples["true_s"] < life.end_s)]
     mean_pct, minutes = own["util_pct"].mean(), (life.end_s - life.start_s) / 60.0
     rate = side.batches_per_s + (0.0 if exact else float(rng.normal(0, 0.25)))
     yield (
-        f"{stamp} INFO [EPOCH {life.number + 1}] time: {minutes:.1f}min | {rate:.1f} batch/s | "
+        f"{timestamp} INFO [EPOCH {life.number + 1}] time: {minutes:.1f}min | {rate:.1f} batch/s | "
         f"GPU avg: {mean_pct:.1f}% max: {own['util_pct'].max():.0f}%"
     )
     if mean_pct < 30.0:
         loader = side.loader
         yield (
-            f"{stamp} WARNING GPU utilization {mean_pct:.1f}% is below 30%: check batch_size={loader.batch_size}, "
+            f"{timestamp} WARNING GPU utilization {mean_pct:.1f}% is below 30%: check batch_size={loader.batch_size}, "
             f"num_workers={loader.num_workers}, prefetch_factor={loader.prefetch_factor}, "
             f"DataLoader avg {average_ms:.1f}ms"
         )

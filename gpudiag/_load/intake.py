@@ -89,7 +89,7 @@ def _describe_telemetry(data: Telemetry, path: str, sha256: str) -> InputRecord:
 
 def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> InputRecord:
     trials = data.trials
-    stamps = pd.concat([trials["start"], trials["end"]])
+    timestamps = pd.concat([trials["start"], trials["end"]])
     main = trials if len(trials) else data.events
     return InputRecord(
         path=path,
@@ -98,8 +98,8 @@ def _describe_trials(data: Trials, path: str, kind: InputKind, sha256: str) -> I
         sha256=sha256,
         rows=data.rows,
         columns=tuple(main.columns),
-        start=_iso(stamps.min()),
-        end=_iso(stamps.max()),
+        start=_iso(timestamps.min()),
+        end=_iso(timestamps.max()),
         studies=tuple(_study(row, data) for row in data.studies.to_dict("records")),
         problems=data.problems,
         notes=data.notes,
@@ -121,9 +121,9 @@ def _study(row: Mapping[Any, Any], data: Trials) -> StudyRecord:
 
 
 def _max_concurrent(trials: pd.DataFrame) -> int | None:
-    """Most finished trials that ran at one instant; None where none has both stamps.
+    """Most finished trials that ran at one instant; None where none has both timestamps.
 
-    Of equal stamps an end comes before a start, so that a worker which goes on to its next trial counts once.
+    Of equal timestamps an end comes before a start, so that a worker which goes on to its next trial counts once.
     """
     done = trials[trials["start"].notna() & trials["end"].notna() & trials["state"].isin(FINISHED)]
     if not len(done):
@@ -136,13 +136,13 @@ def _max_concurrent(trials: pd.DataFrame) -> int | None:
 def _median_period_s(frame: pd.DataFrame) -> float | None:
     if len(frame) < 2:
         return None
-    stamps_us = frame["time"].to_numpy("datetime64[us]")
+    times_us = frame["time"].to_numpy("datetime64[us]")
     gpu = pd.factorize(frame["gpu"])[0] if "gpu" in frame else np.zeros(len(frame), dtype=np.int64)
-    order = np.lexsort((stamps_us, gpu))
-    steps_us = np.diff(stamps_us[order])[np.diff(gpu[order]) == 0].astype("timedelta64[us]")
-    steps_us = steps_us[steps_us > np.timedelta64(0, "us")]  # false for steps to an unknown stamp
+    order = np.lexsort((times_us, gpu))
+    steps_us = np.diff(times_us[order])[np.diff(gpu[order]) == 0].astype("timedelta64[us]")
+    steps_us = steps_us[steps_us > np.timedelta64(0, "us")]  # false for steps to an unknown timestamp
     return round(float(np.median(steps_us.astype(np.int64))) / 1e6, 6) if len(steps_us) else None
 
 
-def _iso(stamp: pd.Timestamp) -> str | None:
-    return None if pd.isna(stamp) else stamp.isoformat()
+def _iso(timestamp: pd.Timestamp) -> str | None:
+    return None if pd.isna(timestamp) else timestamp.isoformat()

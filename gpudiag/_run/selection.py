@@ -32,11 +32,11 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
         raise ConfigError(f"between: the start ({low}) must lie before the end ({high}).")
 
     def within(table: pd.DataFrame, column: str = "time") -> pd.Series:
-        stamps = table[column]
-        inside = stamps.notna()
+        timestamps = table[column]
+        inside = timestamps.notna()
         if low is not None:
-            inside &= ~(stamps < low)
-        return inside if high is None else inside & ~(stamps >= high)
+            inside &= ~(timestamps < low)
+        return inside if high is None else inside & ~(timestamps >= high)
 
     trials = run.trials[_overlaps(run.trials, low, high)]
     chosen = {
@@ -49,7 +49,7 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
         raise NotMeasurable(
             f"Nothing of the run lies between {low if low is not None else 'its start'} and "
             f"{high if high is not None else 'its end'}; it lasts from {_extent(run)}.",
-            "Choose a span within the run; stamps without a zone are read in the run's timezone.",
+            "Choose a span within the run; timestamps without a zone are read in the run's timezone.",
         )
     earlier, later = run.info.between
     both = (_tighter(low, earlier, max), _tighter(high, later, min))
@@ -151,17 +151,17 @@ def _moment(run: Tables, moment: str | datetime | None, which: str) -> pd.Timest
     if moment is None:
         return None
     try:
-        stamp = pd.Timestamp(moment)
+        timestamp = pd.Timestamp(moment)
     except (ValueError, TypeError) as error:
         raise ConfigError(
             f"between: the {which} {moment!r} is not a time; expected e.g. '2026-03-01 10:00' or a datetime."
         ) from error
-    if stamp is pd.NaT:
+    if timestamp is pd.NaT:
         raise ConfigError(f"between: the {which} is unknown (NaT); give a time, or None for the run's own.")
-    if stamp.tzinfo is None:
+    if timestamp.tzinfo is None:
         zone = parse_zone(run.info.timezone)
-        stamp = stamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
-    return stamp.tz_convert("UTC").as_unit("us")
+        timestamp = timestamp.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+    return timestamp.tz_convert("UTC").as_unit("us")
 
 
 def _overlaps(trials: pd.DataFrame, low: pd.Timestamp | None, high: pd.Timestamp | None) -> pd.Series:
@@ -187,9 +187,9 @@ def _tighter(new: Any, old: Any, choose: Callable[..., Any]) -> Any:
 
 
 def _extent(run: Tables) -> str:
-    stamps = [run.gpu["time"], run.trials["start"], run.trials["end"]]
-    known = [stamp for column in stamps for stamp in (column.min(), column.max()) if stamp == stamp]
-    return f"{min(known)} to {max(known)}" if known else "nowhere: it has no stamps"
+    timestamps = [run.gpu["time"], run.trials["start"], run.trials["end"]]
+    known = [timestamp for column in timestamps for timestamp in (column.min(), column.max()) if timestamp == timestamp]
+    return f"{min(known)} to {max(known)}" if known else "nowhere: it has no timestamps"
 
 
 def _gpu_names(run: Tables) -> dict[str, str]:

@@ -39,8 +39,8 @@ class StudyRecord:
 class InputRecord:
     """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
 
-    ``clock`` says how the stamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``. Whatever a record
-    is made from, ``path`` and ``error`` hold no password of a storage URL.
+    ``clock`` says how the timestamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``. Whatever a
+    record is made from, ``path`` and ``error`` hold no password of a storage URL.
     """
 
     path: str
@@ -72,7 +72,7 @@ class ClockRecord:
 
     ``confidence``: ``strong`` (shown by the data), ``weak`` (the data lean that way),
     ``assumed`` (nothing contradicts equal clocks), ``undetermined`` (the data cannot tell).
-    ``applied_s`` is what was added to the stamps of ``trials``: 0 unless confidence is strong or
+    ``applied_s`` is what was added to the timestamps of ``trials``: 0 unless confidence is strong or
     the offset was given. ``candidates`` holds offset_s against correlation for the figure.
     ``joined`` is False where trials and telemetry share no time, so that nothing may be read off one
     about the other. ``parts`` lists (study, first trial, offset_s) where a study changes its clock in

@@ -73,9 +73,9 @@ def catch_oom(now: Situation) -> Proposal | None:
     )
     return Proposal(
         (Change("out of memory", None, "ends one trial", code),),
-        saved_gain(now.bounds, "orphans"),
+        saved_gain(now.bounds, "abandoned"),
         "At most the time of trials comes back that were left RUNNING by a worker that died of it.",
-        (Check.of(TrialsProfile.orphans, "<=", 0.0),),
+        (Check.of(TrialsProfile.abandoned, "<=", 0.0),),
     )
 
 

@@ -120,7 +120,7 @@ def fewer_workers(now: Situation) -> Proposal | None:
     rollback="Stop the loop.",
 )
 def restart_workers(now: Situation) -> Proposal | None:
-    """A worker that died leaves its slot empty until somebody looks; a loop around it does not."""
+    """Nothing takes the place of a worker that died until somebody looks; a loop around it does not."""
     configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
     if not configured > effective:
         return None
@@ -130,7 +130,9 @@ def restart_workers(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("workers alive", round(effective, 2), configured, code),),
         gain,
-        now.unless_unknown("Slots were empty because workers were gone, not because the storage or a lock held them."),
+        now.unless_unknown(
+            "Workers were empty because workers were gone, not because the storage or a lock held them."
+        ),
         (Check.of(ParallelismProfile.efficiency_pct, ">=", 75.0), *now.no_new_failures()),
         now.busier_by(gain.high if gain else math.nan),
     )
@@ -171,7 +173,7 @@ def worker_processes(now: Situation) -> Proposal | None:
     tier=1,
     effort="hours",
     apply="next study",
-    pros=("a slot spends its time on training", "worth most where trials are short"),
+    pros=("a worker spends its time on training", "worth most where trials are short"),
     cons=(
         "memory of one trial can leak into the next: free it between them",
         "a device-side assert poisons the worker",
@@ -181,12 +183,12 @@ def worker_processes(now: Situation) -> Proposal | None:
     fills_idle=True,
 )
 def warm_worker(now: Situation) -> Proposal | None:
-    """Start-up has two prices: slot time, and GPU time that nothing else fills (F^k, METHODS 3).
+    """Start-up has two prices: worker time, and GPU time that nothing else fills (F^k, METHODS 3).
 
     Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u).
     """
-    slots, k = now.bounds.startup_pct, now.bounds.parallel
-    if not (slots >= START_UP_SHARE_PCT and now.bounds.startup > 0):
+    workers, k = now.bounds.startup_pct, now.bounds.parallel
+    if not (workers >= START_UP_SHARE_PCT and now.bounds.startup > 0):
         return None
     code = (
         "data = load_data()                        # once, outside the objective\n"
@@ -197,10 +199,10 @@ def warm_worker(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("start of a trial", "imports and data", "neither", code),),
         gain,
-        f"Start-ups take {share(slots)} of the slots, but with {number(k)} trials at once they leave the GPU with "
+        f"Start-ups take {share(workers)} of the workers, but with {number(k)} trials at once they leave the GPU with "
         f"nothing else for {share(now.bounds.startup_only_pct, exact=True)} of its time. The upper end assumes that "
         "the GPU takes all the work.",
-        (Check.of(CostsProfile.startup_share_pct, "<", round(slots / 2, 1)), *checks),
+        (Check.of(CostsProfile.startup_share_pct, "<", round(workers / 2, 1)), *checks),
         predictions,
     )
 

@@ -35,7 +35,7 @@ def record_run(now: Situation) -> Proposal | None:
     coverage = now.fact(SamplingProfile.coverage_pct)
     sampling = now.profiles.get("sampling")
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
-        return None  # one stamp is wrong, or two recordings lie years apart: more recording does not mend it
+        return None  # one timestamp is wrong, or two recordings lie years apart: more recording does not mend it
     if not now.has("sampling-coverage", "sampling-gaps"):
         change = Change("recorder", "slows down under load", "at a higher priority", f"sudo nice -n -5 {code}")
         return Proposal((change,), NOTHING, SHOWS)

@@ -10,12 +10,12 @@ from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report.format import duration, quantity
 
 FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-bimodal")
-ORPHANS = ("trials-orphaned", "parallelism-above-configured")
+ABANDONED_RULES = ("trials-abandoned", "parallelism-above-configured")
 
 
 @remedy(
     title="Let the storage notice dead trials",
-    answers=ORPHANS,
+    answers=ABANDONED_RULES,
     tier=1,
     effort="minutes",
     apply="next study",
@@ -36,9 +36,9 @@ def heartbeat(now: Situation) -> Proposal | None:
             Change("heartbeat_interval, s", None, 60, code),
             Change("dead RUNNING trials", _whole(now.fact(TrialsProfile.n_running)), "FAIL", now_code),
         ),
-        saved_gain(now.bounds, "orphans"),
-        "At most the slot time comes back that is counted for dead trials; if their slots were taken over, nothing.",
-        (Check.of(TrialsProfile.orphans, "<=", 0.0),),
+        saved_gain(now.bounds, "abandoned"),
+        "At most the time comes back that is counted for dead trials; nothing if other trials took over their workers.",
+        (Check.of(TrialsProfile.abandoned, "<=", 0.0),),
     )
 
 
@@ -64,7 +64,7 @@ def log_failures(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Save checkpoints that a trial can go on from",
-    answers=("failure-rate-high", "trials-orphaned", "failures-host-killed", "gpu-lost"),
+    answers=("failure-rate-high", "trials-abandoned", "failures-host-killed", "gpu-lost"),
     tier=1,
     effort="hours",
     apply="next study",
@@ -76,7 +76,7 @@ def log_failures(now: Situation) -> Proposal | None:
 def checkpoint(now: Situation) -> Proposal | None:
     """Only worth it where trials fail late: the time of the failed trials is all that can come back."""
     usual, failed = now.usual_duration(), now.fact(TrialState.median_s.at("FAIL"))
-    total = now.fact(TrialState.total_slot_s.at("FAIL"))
+    total = now.fact(TrialState.total_worker_s.at("FAIL"))
     if usual is None or not failed >= now.fact(usual) / 2:
         return None
     code = (
@@ -85,7 +85,7 @@ def checkpoint(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("checkpoints", None, "every epoch", code + 'os.replace(path + ".tmp", path)'),),
         saved_gain(now.bounds, "failures"),
-        f"Failed trials lived {quantity(total, 'slot-s')} in all, {duration(failed)} in the median; at most that "
+        f"Failed trials lived {quantity(total, 'worker-s')} in all, {duration(failed)} in the median; at most that "
         "comes back.",
     )
 

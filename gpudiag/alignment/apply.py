@@ -11,7 +11,7 @@ from gpudiag.run import ClockRecord, Run
 
 
 def apply_clock(run: Run, record: ClockRecord) -> Run:
-    """The run with ``record`` kept and its ``applied_s`` added to every stamp that came from a trial source.
+    """The run with ``record`` kept and its ``applied_s`` added to every timestamp that came from a trial source.
 
     Telemetry is never moved. Parts of a study that another version of Optuna wrote are moved by
     their own offset (``record.parts``).

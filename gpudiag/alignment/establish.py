@@ -27,7 +27,7 @@ GIVE_OFFSET = "If the clocks differ, state clock_offset_s in run.toml."
 def establish_clock(run: Run) -> ClockRecord:
     """The offset between the trials' clock and the telemetry's, and how it is known.
 
-    Best first (METHODS 2): an offset stated in run.toml; a zone in the stamps of both sides; the fit of
+    Best first (METHODS 2): an offset stated in run.toml; a zone in the timestamps of both sides; the fit of
     memory and activity to the trials at every candidate offset; else equal clocks, assumed. An offset
     found in the data is applied only where it is strong. ``joined`` is False where no trial shares any
     time with the telemetry even so.
@@ -45,7 +45,7 @@ def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
     if given is not None:
         return ClockRecord(given, "strong", "given", "Stated as clock_offset_s in run.toml.", applied_s=given)
     if _both_in_utc(run):
-        return ClockRecord(0.0, "strong", "utc", "Trials and telemetry both carry their zone in their stamps.")
+        return ClockRecord(0.0, "strong", "utc", "Trials and telemetry both carry their zone in their timestamps.")
     foreign = _of_another_clock(run)
     back = foreign + [(study, trial) for study, trial, _ in steps_back(run.trials)]
     splits = back + [split for split in _silences(run, zone) if split not in back]
@@ -61,7 +61,7 @@ def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
 
 
 def _of_another_clock(run: Run) -> list[tuple[str, int]]:
-    """(study, first trial) of the studies whose stamps are meant in another way than those of the first study."""
+    """(study, first trial) of the studies whose timestamps are meant in another way than those of the first study."""
     if "clock" not in run.studies or run.studies.empty:
         return []
     meant = run.studies.drop_duplicates("study").set_index("study")["clock"].fillna("")
@@ -73,7 +73,7 @@ def _of_another_clock(run: Run) -> list[tuple[str, int]]:
 def _silences(run: Run, zone: tzinfo) -> list[tuple[str, int]]:
     """Pauses behind which another version of Optuna may have gone on with a study.
 
-    A zone behind UTC makes the stamps jump forward there, by more than its offset, as in a pause.
+    A zone behind UTC makes the timestamps jump forward there, by more than its offset, as in a pause.
     """
     first = datetime.fromtimestamp(float(np.nanmin(seconds(run.trials["start"]))), UTC)
     ahead_s = (first.astimezone(zone).utcoffset() or timedelta(0)).total_seconds()
@@ -150,7 +150,7 @@ def _order(start: np.ndarray, end: np.ndarray, first: float, last: float) -> str
 
 def _prior(zone: tzinfo, low_s: float, high_s: float) -> set[float]:
     """Offsets that arise where one side wrote UTC and the other local time."""
-    moments = [datetime.fromtimestamp(stamp, UTC) for stamp in (low_s, high_s)]
+    moments = [datetime.fromtimestamp(timestamp, UTC) for timestamp in (low_s, high_s)]
     local = [moment.astimezone(zone).utcoffset() for moment in moments]
     away = {offset.total_seconds() for offset in local if offset is not None}
     return {0.0, *away, *(-offset for offset in away)}
@@ -164,7 +164,7 @@ def _zone(run: Run) -> tzinfo:
 
 
 def _naive(run: Run) -> bool:
-    """True unless the stamps of every study are known to be UTC."""
+    """True unless the timestamps of every study are known to be UTC."""
     return "clock" not in run.studies or not bool((run.studies["clock"] == "utc").all())
 
 

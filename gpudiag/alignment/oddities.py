@@ -1,4 +1,4 @@
-"""What is odd about the trials' own stamps: clock changes, steps back, ends before starts."""
+"""What is odd about the trials' own timestamps: clock changes, steps back, ends before starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_STEPS = 3
 
 
 def oddities(run: Run, zone: tzinfo) -> tuple[str, ...]:
-    """Sentences on stamps of trials that cannot be taken at their word."""
+    """Sentences on timestamps of trials that cannot be taken at their word."""
     trials = run.trials
     notes = []
     backward = int((trials["end"] < trials["start"]).sum())
@@ -56,7 +56,7 @@ def pauses(trials: pd.DataFrame, at_least_s: float) -> Iterator[tuple[str, int]]
 
 
 def _clock_changes(run: Run, zone: tzinfo) -> Iterator[str]:
-    """Changes of the zone's offset within a study whose stamps carry no zone."""
+    """Changes of the zone's offset within a study whose timestamps carry no zone."""
     if "clock" not in run.studies:
         return
     naive = run.studies.loc[run.studies["clock"] != "utc", "study"]
@@ -69,10 +69,10 @@ def _clock_changes(run: Run, zone: tzinfo) -> Iterator[str]:
 
 
 def _describe(part: pd.DataFrame, zone: tzinfo, moment: datetime, change: timedelta) -> str:
-    stamp = pd.Timestamp(moment.astimezone(UTC))
+    timestamp = pd.Timestamp(moment.astimezone(UTC))
     change_s = change.total_seconds()
-    across = int(((part["start"] < stamp) & (part["end"] > stamp)).sum())
+    across = int(((part["start"] < timestamp) & (part["end"] > timestamp)).sum())
     return (
-        f"The clocks of {zone} changed by {shift(change_s)} at {stamp:%Y-%m-%d %H:%M} UTC, within the study: the "
+        f"The clocks of {zone} changed by {shift(change_s)} at {timestamp:%Y-%m-%d %H:%M} UTC, within the study: the "
         f"durations of the {across} trials that ran across it may be wrong by {duration(abs(change_s))}."
     )

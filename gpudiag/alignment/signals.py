@@ -48,9 +48,9 @@ class Signal:
 
 
 def seconds(time: pd.Series) -> np.ndarray:
-    """UTC stamps as seconds since 1970; NaT is NaN."""
-    stamps = time.to_numpy("datetime64[us]")
-    return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / 1e6)
+    """UTC timestamps as seconds since 1970; NaT is NaN."""
+    timestamps = time.to_numpy("datetime64[us]")
+    return np.where(np.isnat(timestamps), np.nan, timestamps.astype(np.int64) / 1e6)
 
 
 @dataclass(frozen=True)

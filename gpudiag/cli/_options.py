@@ -25,9 +25,11 @@ Telemetry = Annotated[list[str] | None, typer.Option("--telemetry", metavar="FIL
 Trials = Annotated[str | None, typer.Option("--trials", metavar="URL|FILE", help="study or trial table")]
 Artifacts = Annotated[list[str] | None, typer.Option("--artifacts", metavar="FILE...", help="task and training logs")]
 Study = Annotated[str | None, typer.Option("--study", help="the one study to read")]
-Timezone = Annotated[str | None, typer.Option("--timezone", help="zone of stamps that carry none, e.g. Asia/Taipei")]
+Timezone = Annotated[
+    str | None, typer.Option("--timezone", help="zone of timestamps that carry none, e.g. Asia/Taipei")
+]
 Columns = Annotated[str, typer.Option("--columns", metavar="NAMES", help="names for a file without header")]
-Period = Annotated[float | None, typer.Option("--period", help="seconds between samples without stamps")]
+Period = Annotated[float | None, typer.Option("--period", help="seconds between samples without timestamps")]
 SetThreshold = Annotated[
     list[str] | None, typer.Option("--set", metavar="RULE.THRESHOLD=VALUE", help="override a threshold; repeatable")
 ]

@@ -54,7 +54,7 @@ def same_unit(baseline: Side, experiment: Side, matched: Match) -> Check:
         found.append(
             (
                 FAIL,
-                f"{with_.name} has durations of its items and {without.name} completion stamps at most: "
+                f"{with_.name} has durations of its items and {without.name} completion timestamps at most: "
                 "a duration is not wall time over n.",
             )
         )
@@ -138,16 +138,16 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
     n = min(len(baseline.items), len(experiment.items))
     if not n:
         return Check("not-a-subset", UNKNOWN, "A run has no trials or tasks.")
-    if matched.same_stamps >= max(2, 0.5 * n):
+    if matched.same_timestamps >= max(2, 0.5 * n):
         which = (
             "they are the same run"
-            if len(baseline.items) == len(experiment.items) == matched.same_stamps
+            if len(baseline.items) == len(experiment.items) == matched.same_timestamps
             else ("one run is a part of the other")
         )
         return Check(
             "not-a-subset",
             FAIL,
-            f"{matched.same_stamps:,} of {n:,} trials have the same start and end in "
+            f"{matched.same_timestamps:,} of {n:,} trials have the same start and end in "
             f"both: {which}, and there is nothing to compare.",
         )
     if not math.isnan(matched.moved_s) and matched.moved_s != 0:
@@ -155,7 +155,7 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
             "not-a-subset",
             FAIL,
             f"All shared trials have equal durations and lie {duration(abs(matched.moved_s))} apart: "
-            "the same run, its stamps moved.",
+            "the same run, its timestamps moved.",
         )
     part = matched.subset
     if part is not None and part.n_between:
@@ -164,7 +164,7 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
             FAIL,
             f"The {part.n_shared:,} items of {part.inner} are among the {part.n_outer:,} of {part.outer}. There they "
             f"span {duration(part.span_s)}, in which {part.n_between:,} other items ended and these were at work for "
-            f"only {quantity(part.busy_s, 'slot-s')}: the span is no duration of these items. Throughput of the "
+            f"only {quantity(part.busy_s, 'worker-s')}: the span is no duration of these items. Throughput of the "
             "whole run is used instead.",
         )
     if not matched.named:

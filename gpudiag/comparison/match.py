@@ -19,7 +19,7 @@ class Subset:
     """Items of the ``inner`` run found in the ``outer`` one, among others.
 
     There, from the first start to the last end of the shared items (``span_s``), ``n_between`` other items came to
-    their end; the shared items themselves were at work for ``busy_s`` slot-seconds.
+    their end; the shared items themselves were at work for ``busy_s`` worker-seconds.
     """
 
     inner: str
@@ -35,8 +35,8 @@ class Subset:
 class Match:
     """``pairs``: name, baseline_s, experiment_s, baseline_state, experiment_state, one row a shared item with a name.
 
-    ``same_stamps``: trials with equal start and end in both; ``moved_s``: the constant by which all shared trials lie
-    apart, with equal durations (NaN where they do not).
+    ``same_timestamps``: trials with equal start and end in both; ``moved_s``: the constant by which all shared trials
+    lie apart, with equal durations (NaN where they do not).
     """
 
     pairs: pd.DataFrame
@@ -44,7 +44,7 @@ class Match:
     n_baseline: int
     n_experiment: int
     jaccard: float
-    same_stamps: int
+    same_timestamps: int
     moved_s: float
     subset: Subset | None
 
@@ -87,7 +87,7 @@ def match(baseline: Side, experiment: Side) -> Match:
         n_baseline=len(a),
         n_experiment=len(b),
         jaccard=len(frame) / union if named and union else float("nan"),
-        same_stamps=_same_stamps(baseline.items, experiment.items),
+        same_timestamps=_same_timestamps(baseline.items, experiment.items),
         moved_s=_moved_s(baseline.items, experiment.items),
         subset=_subset(baseline, experiment, a, b) if named else None,
     )
@@ -100,7 +100,7 @@ def _one_each(items: pd.DataFrame) -> pd.DataFrame:
     return order.sort_values(["failed", "place"], kind="stable").drop_duplicates("name").sort_index()
 
 
-def _same_stamps(a: pd.DataFrame, b: pd.DataFrame) -> int:
+def _same_timestamps(a: pd.DataFrame, b: pd.DataFrame) -> int:
     both = a.dropna(subset=["start", "end"]).merge(b.dropna(subset=["start", "end"]), on=["start", "end"])
     return int(both[["start", "end"]].drop_duplicates().shape[0])
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from gpudiag.comparison.intervals import MIN_UNITS, Mean, effective_size
 from gpudiag.comparison.side import Side
-from gpudiag.measures._time.concurrency import fifo_slots
+from gpudiag.measures._time.concurrency import fifo_workers
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 
 
 def time_per_item_s(side: Side) -> float:
-    """Wall time over finished items. With completion stamps alone, time between the first and the last over n - 1."""
+    """Wall time over finished items. With end times alone, time between the first and the last over n - 1."""
     n = len(side.finished)
     if not side.has_starts:
         n -= 1
@@ -23,7 +23,7 @@ def time_per_item_s(side: Side) -> float:
 def throughput_mean(side: Side, state: str = "") -> Mean:
     """Wall time per finished item, or per item of ``state``, with the error of its logarithm.
 
-    A slot's cycle is the time from the start of an item to the start of the next. Time per item is a ratio of sums
+    A worker's cycle is the time from the start of an item to the start of the next. Time per item is a ratio of sums
     over cycles (time, and whether the item counts), so its error follows from the residuals of that ratio; cycles of
     one run are alike where neighbours in time are, which leaves fewer of them.
     """
@@ -45,10 +45,10 @@ def throughput_mean(side: Side, state: str = "") -> Mean:
 
 
 def _cycles(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Microseconds from each start to the next start in its slot, for the last of a slot to its own end."""
-    slot = fifo_slots(start, end)
-    order = np.lexsort((start, slot))
+    """Microseconds from each start to the next start on its worker, for the last of a worker to its own end."""
+    worker = fifo_workers(start, end)
+    order = np.lexsort((start, worker))
     out = (end - start).astype(float)
-    same = slot[order][1:] == slot[order][:-1]
+    same = worker[order][1:] == worker[order][:-1]
     out[order[:-1][same]] = (start[order][1:] - start[order][:-1])[same]
     return out

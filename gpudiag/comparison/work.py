@@ -189,12 +189,12 @@ def _needed_util_pct(side: Side) -> tuple[str, float, float, float] | None:
     use, sampling = side.get("utilization"), side.get("sampling")
     if use is None or sampling is None or side.window is None or not side.wall_s > 0:
         return None
-    stamps = (sampling.per_gpu["end"] - sampling.per_gpu["start"]).dt.total_seconds()
-    need = use.per_gpu["mean_pct"] * stamps.reindex(use.per_gpu.index) / side.wall_s
+    timestamps = (sampling.per_gpu["end"] - sampling.per_gpu["start"]).dt.total_seconds()
+    need = use.per_gpu["mean_pct"] * timestamps.reindex(use.per_gpu.index) / side.wall_s
     if not need.notna().any():
         return None
     gpu = need.idxmax()
-    return str(gpu), float(need[gpu]), float(use.per_gpu.at[gpu, "mean_pct"]), float(stamps[gpu])
+    return str(gpu), float(need[gpu]), float(use.per_gpu.at[gpu, "mean_pct"]), float(timestamps[gpu])
 
 
 def _busy_against_time(baseline: Side, experiment: Side) -> Consistency | None:

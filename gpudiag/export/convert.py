@@ -36,9 +36,9 @@ def convert(
     Args:
         paths: the logs, of one run.
         output: the file to write, ``NAME.parquet``.
-        timezone: IANA name of the zone of stamps that carry none; default: this machine's.
+        timezone: IANA name of the zone of timestamps that carry none; default: this machine's.
         columns: column names for logs that have no header line.
-        period_s: sampling period in seconds of logs that have no stamps.
+        period_s: sampling period in seconds of logs that have no timestamps.
         progress: told each path before it is read.
 
     Returns:

@@ -1,8 +1,8 @@
 """A run as a trace for ui.perfetto.dev and chrome://tracing: what ran when, and what the GPUs did meanwhile.
 
-One lane a worker slot holds its trials; each GPU has its counters and a lane of ledger cells; findings are instants.
+The lane of a worker holds its trials; each GPU has its counters and a lane of ledger cells; findings are instants.
 The Trace Event Format is described in https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-Times are microseconds since the first stamp, which ``otherData.start`` gives in UTC.
+Times are microseconds since the first timestamp, which ``otherData.start`` gives in UTC.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
 def trace(diagnosis: Diagnosis) -> dict[str, Any]:
     """The trace as JSON's own types."""
     run = diagnosis.run
-    zero = _first_stamp(run)
+    zero = _first_timestamp(run)
     events = [*_trials(diagnosis, zero), *_findings(diagnosis, zero)]
     for at, gpu in enumerate(_gpus(run)):
         events += _gpu(diagnosis, gpu, FIRST_GPU + at, zero)
@@ -58,21 +58,21 @@ def trace(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[Event]:
-    """A slice a trial, in the lane of its slot. Its name begins with its state, which gives it the state's colour."""
+    """A slice a trial, in the lane of its worker. Its name begins with its state, which gives it the state's colour."""
     where = diagnosis.profiles.get("parallelism")
     if where is None:
         return
     yield _named(TRIALS, f"Trials of {safe(diagnosis.run.info.name)}", sort=0)
-    slots = where.slots
-    for slot in sorted(slots["slot"].unique()):
-        yield _lane(TRIALS, int(slot) + 1, f"slot {slot}")
+    workers = where.placed
+    for worker in sorted(workers["worker"].unique()):
+        yield _lane(TRIALS, int(worker) + 1, f"worker {worker}")
     said = _arguments(diagnosis.run)
-    several = slots["study"].nunique() > 1
-    start, end = microseconds(slots["start"]) - zero, microseconds(slots["end"]) - zero
-    for row, begin, until in zip(slots.itertuples(index=False), start, end, strict=True):
+    several = workers["study"].nunique() > 1
+    start, end = microseconds(workers["start"]) - zero, microseconds(workers["end"]) - zero
+    for row, begin, until in zip(workers.itertuples(index=False), start, end, strict=True):
         study = f"{safe(row.study)}/" if several else ""
         yield {
-            "ph": "X", "pid": TRIALS, "tid": int(row.slot) + 1, "ts": int(begin), "dur": int(until - begin),
+            "ph": "X", "pid": TRIALS, "tid": int(row.worker) + 1, "ts": int(begin), "dur": int(until - begin),
             "name": f"{row.state} {study}{row.trial}", "cat": "trial",
             "args": said.get((row.study, row.trial), {}) | ({"end": "inferred"} if row.open else {}),
         }  # fmt: skip
@@ -110,11 +110,11 @@ def _findings(diagnosis: Diagnosis, zero: int) -> Iterator[Event]:
 def _begins(where: Any, zero: int) -> int:
     for name in ("start", "time", "at"):
         try:
-            stamp = pd.Timestamp(where[name])
+            timestamp = pd.Timestamp(where[name])
         except (KeyError, ValueError, TypeError):
             continue
-        if stamp is not pd.NaT and stamp.tzinfo is not None:
-            return int(stamp.tz_convert("UTC").value // 1000) - zero
+        if timestamp is not pd.NaT and timestamp.tzinfo is not None:
+            return int(timestamp.tz_convert("UTC").value // 1000) - zero
     return 0
 
 
@@ -151,7 +151,7 @@ def _gpus(run: Run) -> list[str]:
     return list(dict.fromkeys([*run.gpus["gpu"].dropna().astype(str), *run.gpu["gpu"].dropna().astype(str).unique()]))
 
 
-def _first_stamp(run: Run) -> int:
+def _first_timestamp(run: Run) -> int:
     columns = (run.gpu["time"], run.trials["start"])
     known = [int(microseconds(column.dropna()).min()) for column in columns if column.notna().any()]
     return min(known, default=0)

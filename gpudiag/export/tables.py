@@ -38,9 +38,9 @@ def write_parquet(diagnosis: Diagnosis, folder: Path) -> list[Path]:
 
 def write_csv(diagnosis: Diagnosis, folder: Path) -> list[Path]:
     """One NAME.csv a table; times are ISO 8601 in UTC, unknown is empty."""
-    stamps = "%Y-%m-%dT%H:%M:%S.%fZ"
+    timestamps = "%Y-%m-%dT%H:%M:%S.%fZ"
     return [
-        _written(folder / f"{name}.csv", table.to_csv(index=False, date_format=stamps))
+        _written(folder / f"{name}.csv", table.to_csv(index=False, date_format=timestamps))
         for name, table in frames(diagnosis)
     ]
 

@@ -1,4 +1,4 @@
-"""A forecast as one typed document, schema ``gpudiag.forecast/1``: fields are the keys of the JSON, in its order.
+"""A forecast as one typed document, schema ``gpudiag.forecast/2``: fields are the keys of the JSON, in its order.
 
 Unknown numbers are null in the JSON, never 0 or -1, and names carry their unit.
 """
@@ -17,7 +17,7 @@ from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.pruning.document import PrunerEntry
 from gpudiag.plain_data import meaning
 
-SCHEMA: Literal["gpudiag.forecast/1"] = "gpudiag.forecast/1"
+SCHEMA: Literal["gpudiag.forecast/2"] = "gpudiag.forecast/2"
 
 COUNT: dict[str, Any] = {"ge": 0}
 
@@ -129,7 +129,7 @@ class BatchEntry:
 class ForecastDocument:
     """Forecast for one run by gpudiag: what other settings would bring."""
 
-    schema: Literal["gpudiag.forecast/1"]
+    schema: Literal["gpudiag.forecast/2"]
     version: str = field(metadata=meaning("version of gpudiag"))
     run: str = field(metadata=meaning("name of the run"))
     now: NowEntry

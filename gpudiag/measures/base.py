@@ -79,7 +79,7 @@ def facts(profile: Any) -> dict[str, dict[str, Any]]:
 
 
 def _fact(name: str, value: Any) -> dict[str, Any]:
-    """A value and its unit: '' for text and yes or no, 'UTC' for a stamp."""
+    """A value and its unit: '' for text and yes or no, 'UTC' for a timestamp."""
     plain = clean(value)
     unit = "" if isinstance(plain, bool | str) else unit_of(name)
     return {"value": plain, "unit": "UTC" if hasattr(value, "tzinfo") else unit}

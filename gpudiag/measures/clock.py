@@ -38,7 +38,7 @@ class ClockProfile(Profile, topic="clock"):
     parts: Rows = table_of(ClockPart)
     notes: Rows = table_of(ClockNote)
     offset_s: Fact[float] = fact("offset found", label="offset found")
-    applied_s: Fact[float] = fact("what was added to the stamps of the trials", label="offset applied")
+    applied_s: Fact[float] = fact("what was added to the timestamps of the trials", label="offset applied")
     confidence: Fact[str] = fact("strong, weak, assumed or undetermined", label="confidence")
     method: Fact[str] = fact("given, utc, correlation, none or not examined")
     evidence: Fact[str] = fact("what it rests on, in words")

@@ -1,4 +1,4 @@
-"""What trials cost: worker slots, GPU time, energy and money, by trial and by outcome, and what start-up costs."""
+"""What trials cost: workers, GPU time, energy and money, by trial and by outcome, and what start-up costs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gpudiag.measures._gpu.energy import EnergyCurve, energy_curves
 from gpudiag.measures._gpu.footprint import freed_mib
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
-from gpudiag.measures._time.concurrency import fifo_slots
+from gpudiag.measures._time.concurrency import fifo_workers
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
 from gpudiag.measures._time.timestamps import SECOND_US, utc
-from gpudiag.measures._time.window import ORPHAN, TimedTrials, samples_by_gpu
+from gpudiag.measures._time.window import ABANDONED, TimedTrials, samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
-OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ORPHAN)
+OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ABANDONED)
 NO_TRIAL = "no trial"
 GAP = "gap"
 
@@ -29,7 +29,7 @@ GAP = "gap"
 class TrialCost(TrialRow):
     """A trial and what it cost."""
 
-    outcome: Column[str] = column("state, ORPHAN for a RUNNING trial that is dead")
+    outcome: Column[str] = column("state, ABANDONED for a RUNNING trial that is dead")
     gpu: Column[str] = column("names of its GPUs joined by commas")
     method: Column[str] = column("how its GPU is known")
     confidence: Column[str] = column("strong, weak or unknown")
@@ -56,13 +56,13 @@ class TrialParameters(TrialRow, families=("params.",)):
     """The parameters (``params.<name>``) of the same trials in the same order."""
 
 
-class SlotCost(Row):
-    """An outcome: end - start of its trials; ``gap`` is the time between the trials of a slot."""
+class WorkerTime(Row):
+    """An outcome: end - start of its trials; ``gap`` is the time between the trials of a worker."""
 
     outcome: Column[str] = column("outcome")
     n_trials: Column[int] = column("trials")
-    slot_s: Column[float] = column("slot time")
-    share_pct: Column[float] = column("share of the slot time")
+    worker_s: Column[float] = column("worker time")
+    share_pct: Column[float] = column("share of the worker time")
 
 
 class PhaseCost(Row):
@@ -71,8 +71,8 @@ class PhaseCost(Row):
     """
 
     phase: Column[str] = column("startup or after_startup")
-    slot_s: Column[float] = column("slot time")
-    share_pct: Column[float] = column("share of the trials' slot time")
+    worker_s: Column[float] = column("worker time")
+    share_pct: Column[float] = column("share of the trials' worker time")
 
 
 class OutcomeCost(Row):
@@ -96,18 +96,18 @@ class SearchProgress(TrialRow):
 
 
 class CostsProfile(Profile, topic="costs"):
-    """What the trials cost. Slot time, GPU time and start-up are three views of one run; none is added to another.
+    """What the trials cost. Worker time, GPU time and start-up are three views of one run; none is added to another.
     With k trials on a GPU at once, starts that fall independently leave it with nothing but start-ups for F^k of the
-    time (METHODS 0), where F is the share of slot time spent in start-up.
+    time (METHODS 0), where F is the share of worker time spent in start-up.
     """
 
     trials: Rows = table_of(TrialCost)
     parameters: Rows = table_of(TrialParameters)
-    slots: Rows = table_of(SlotCost)
+    worker_time: Rows = table_of(WorkerTime)
     phases: Rows = table_of(PhaseCost)
     outcomes: Rows = table_of(OutcomeCost)
     progress: Rows = table_of(SearchProgress)
-    total_slot_h: Fact[float] = fact("slot time with gaps")
+    total_worker_h: Fact[float] = fact("worker time with gaps")
     trial_gpu_h: Fact[float] = fact("GPU time with a trial")
     total_gpu_h: Fact[float] = fact("all GPU time")
     energy_kwh: Fact[float] = fact("energy of all GPUs")
@@ -116,7 +116,7 @@ class CostsProfile(Profile, topic="costs"):
     parallel: Fact[float] = fact("trials on a GPU at once while there is any", label="trials at once")
     n_startups: Fact[int] = fact("start-ups seen", label="start-ups seen")
     startup_median_s: Fact[float] = fact("their median", label="median start-up")
-    startup_share_pct: Fact[float] = fact("F: share of slot time spent in start-up", label="start-up, of slot time")
+    startup_share_pct: Fact[float] = fact("F: share of worker time spent in start-up", label="start-up, of worker time")
     startup_law_pct: Fact[float] = fact("F^k", label="the same if starts were independent (F^k)")
     startup_only_pct: Fact[float] = fact(
         "what the ledger shows: share of observed GPU time with a trial that held nothing but start-ups",
@@ -133,7 +133,7 @@ class CostsProfile(Profile, topic="costs"):
 
 @memoized
 def measure_costs(run: Run) -> CostsProfile:
-    """Slots, GPU time, energy and money by trial and outcome. Needs trials with times; the rest as far as recorded."""
+    """Worker time, GPU time, energy and money by trial and outcome. Needs trials with times; the rest if recorded."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     time = gpu_time(run)
     if time.trials.rows.empty:
@@ -143,24 +143,24 @@ def measure_costs(run: Run) -> CostsProfile:
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
     trials = _trials(run, time, shares)
     outcomes = _outcomes(run, time, kwh, shares)
-    slots = _slots(time.trials)
+    worker_time = _worker_time(time.trials)
     startups_s = trials["startup_s"].dropna()
     median_s = float(startups_s.median()) if len(startups_s) else float("nan")
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
     spent = np.minimum(trials["startup_s"].fillna(median_s), trials["duration_s"])
-    slot_s = float(trials["duration_s"].sum())
-    share = float(spent.sum(skipna=False) / slot_s) if slot_s else float("nan")
+    worker_s = float(trials["duration_s"].sum())
+    share = float(spent.sum(skipna=False) / worker_s) if worker_s else float("nan")
     parallel = _parallel(time)
     by_cell = sum((timeline.seconds() for timeline in time.timelines.values()), np.zeros(len(CELLS)))
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
     return CostsProfile(
         trials=trials,
         parameters=_parameters(run, time.trials),
-        slots=slots,
-        phases=_phases(share, slot_s),
+        worker_time=worker_time,
+        phases=_phases(share, worker_s),
         outcomes=outcomes,
         progress=_progress(run, trials, time.trials),
-        total_slot_h=float(slots["slot_s"].sum()) / 3600,
+        total_worker_h=float(worker_time["worker_s"].sum()) / 3600,
         trial_gpu_h=float(trials["gpu_s"].sum(min_count=1)) / 3600,
         total_gpu_h=float(outcomes["gpu_s"].sum(min_count=1)) / 3600,
         energy_kwh=float(outcomes["energy_kwh"].sum(min_count=1)),
@@ -270,25 +270,25 @@ def _outcomes(
     return frame.rename_axis("outcome").reset_index()
 
 
-def _slots(trials: TimedTrials) -> pd.DataFrame:
-    """Worker-slot seconds by outcome, and between the trials of a slot."""
+def _worker_time(trials: TimedTrials) -> pd.DataFrame:
+    """Worker seconds by outcome, and between the trials of a worker."""
     order = np.lexsort((trials.end_us, trials.start_us))
     start, end = trials.start_us[order], trials.end_us[order]
-    slot = fifo_slots(start, end)
+    worker = fifo_workers(start, end)
     seconds = pd.Series((trials.end_us - trials.start_us) / SECOND_US).groupby(trials.rows["outcome"].to_numpy())
-    frame = pd.DataFrame({"n_trials": seconds.size(), "slot_s": seconds.sum()}).reindex(list(OUTCOMES), fill_value=0)
-    by_slot = np.lexsort((end, start, slot))
-    same = slot[by_slot][1:] == slot[by_slot][:-1]
-    between = np.maximum(start[by_slot][1:] - end[by_slot][:-1], 0)[same]
+    frame = pd.DataFrame({"n_trials": seconds.size(), "worker_s": seconds.sum()}).reindex(list(OUTCOMES), fill_value=0)
+    by_worker = np.lexsort((end, start, worker))
+    same = worker[by_worker][1:] == worker[by_worker][:-1]
+    between = np.maximum(start[by_worker][1:] - end[by_worker][:-1], 0)[same]
     frame.loc[GAP] = [int((between > 0).sum()), between.sum() / SECOND_US]
-    total = frame["slot_s"].sum()
-    frame["share_pct"] = 100 * frame["slot_s"] / total if total else np.nan
+    total = frame["worker_s"].sum()
+    frame["share_pct"] = 100 * frame["worker_s"] / total if total else np.nan
     return frame.rename_axis("outcome").reset_index().astype({"n_trials": int})
 
 
-def _phases(startup_share: float, slot_s: float) -> pd.DataFrame:
+def _phases(startup_share: float, worker_s: float) -> pd.DataFrame:
     share = np.array([startup_share, 1 - startup_share])
-    return pd.DataFrame({"phase": ["startup", "after_startup"], "slot_s": slot_s * share, "share_pct": 100 * share})
+    return pd.DataFrame({"phase": ["startup", "after_startup"], "worker_s": worker_s * share, "share_pct": 100 * share})
 
 
 def _parallel(time: GpuTime) -> float:

@@ -112,7 +112,7 @@ def trial_ends(run: Run) -> pd.DataFrame:
 def _follows(run: Run, intervals: pd.DataFrame) -> np.ndarray:
     """True for a FAIL that is short and comes right after a FAIL of a kind that poisons, on the same worker.
 
-    Without workers, right after means within 2 s of the other's end: the slot was handed over.
+    Without workers, right after means within 2 s of the other's end: the worker was handed over.
     """
     out = np.zeros(len(intervals), bool)
     usual = intervals.loc[intervals["known"] & intervals["state"].isin(("COMPLETE", "PRUNED")), "duration_s"].median()

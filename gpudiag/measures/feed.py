@@ -162,15 +162,15 @@ def beside(work: Work, host: pd.DataFrame) -> tuple[np.ndarray, dict[str, np.nda
     known = host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
     if known.empty:
         return np.zeros(n, bool), {name: np.full(n, math.nan) for name in ("cpu_pct", "io_wait_pct", "core_pct")}
-    stamps = microseconds(known["time"])
-    right = np.searchsorted(stamps, work.time_us).clip(1, max(len(stamps) - 1, 1)).clip(max=len(stamps) - 1)
+    timestamps = microseconds(known["time"])
+    right = np.searchsorted(timestamps, work.time_us).clip(1, max(len(timestamps) - 1, 1)).clip(max=len(timestamps) - 1)
     left = np.maximum(right - 1, 0)
-    nearest = np.where(work.time_us - stamps[left] <= stamps[right] - work.time_us, left, right)
+    nearest = np.where(work.time_us - timestamps[left] <= timestamps[right] - work.time_us, left, right)
 
     def column(name: str) -> np.ndarray:
         return known[name].to_numpy(float)[nearest] if name in known else np.full(n, math.nan)
 
-    near = np.abs(work.time_us - stamps[nearest]) <= NEAREST_S * SECOND_US
+    near = np.abs(work.time_us - timestamps[nearest]) <= NEAREST_S * SECOND_US
     core = np.fmax(column("cpu_max_core_pct"), column("process_cpu_max_pct"))
     return near, {"cpu_pct": column("cpu_pct"), "io_wait_pct": column("io_wait_pct"), "core_pct": core}
 

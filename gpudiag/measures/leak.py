@@ -64,7 +64,7 @@ def measure_leak(run: Run) -> LeakProfile:
     window = trials_window(run)
     totals = gpu_boards(run)["total_mib"]
     alive = find_open_trials(run) if len(run.trials) else None
-    n_open = 0 if alive is None else int((~alive["orphan"].astype(bool)).sum())
+    n_open = 0 if alive is None else int((~alive["abandoned"].astype(bool)).sum())
     rows = {}
     for gpu, part in by_gpu(samples):
         time, used = part["time"].to_numpy("datetime64[us]").astype(np.int64), part["mem_used_mib"].to_numpy(float)

@@ -1,4 +1,4 @@
-"""How many trials ran at once, in which slots, and what lay between them."""
+"""How many trials ran at once, on which workers, and what lay between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.concurrency import count_at, fifo_slots
+from gpudiag.measures._time.concurrency import count_at, fifo_workers
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals
@@ -17,7 +17,7 @@ from gpudiag.run import Run
 
 SERIAL_BELOW = 1.2
 """Effective parallelism at or below which several workers did one worker's work (METHODS 4)."""
-RECORD_STAMPS = "Record start and end of each trial, as an Optuna storage does by itself."
+RECORD_TIMESTAMPS = "Record start and end of each trial, as an Optuna storage does by itself."
 
 
 class Concurrency(Row):
@@ -36,20 +36,20 @@ class ConcurrencyLevel(Row):
     share_pct: Column[float] = column("share of the time with at least one trial")
 
 
-class TrialSlot(TrialRow):
-    """A trial in the slot that it ran in."""
+class PlacedTrial(TrialRow):
+    """A trial on the worker that it ran in."""
 
     state: Column[str] = column("state")
     start: Column[pd.Timestamp] = column("start")
     end: Column[pd.Timestamp] = column("end, inferred for open ones")
-    slot: Column[int] = column("slot from 0, by first-in first-out colouring")
+    worker: Column[int] = column("worker from 0, by first-in first-out colouring")
     open: Column[bool] = column("its end is inferred")
 
 
-class SlotGap(Row):
-    """A gap between two trials of a slot; none after an open trial."""
+class TrialGap(Row):
+    """A gap between two trials of a worker; none after an open trial."""
 
-    slot: Column[int] = column("slot")
+    worker: Column[int] = column("worker")
     start: Column[pd.Timestamp] = column("end of the trial before")
     end: Column[pd.Timestamp] = column("start of the trial after")
     gap_s: Column[float] = column("length")
@@ -66,8 +66,8 @@ class ParallelismProfile(Profile, topic="parallelism"):
 
     concurrency: Rows = table_of(Concurrency)
     levels: Rows = table_of(ConcurrencyLevel)
-    slots: Rows = table_of(TrialSlot)
-    gaps: Rows = table_of(SlotGap)
+    placed: Rows = table_of(PlacedTrial)
+    gaps: Rows = table_of(TrialGap)
     open_trials: Rows = table_of(OpenTrial)
     configured: Fact[float] = fact("trials at once that were asked for", label="configured")
     effective_closed: Fact[float] = fact("trials at once without open ones")
@@ -81,10 +81,10 @@ class ParallelismProfile(Profile, topic="parallelism"):
     at_configured_pct: Fact[float] = fact("share of the time with as many as configured, or more")
     above_configured_s: Fact[float] = fact("time with more than configured", label="time above")
     above_configured_trials: Fact[float] = fact("trials beyond the configured number at the peak")
-    n_slots: Fact[int] = fact("slots that the trials fill")
-    median_gap_s: Fact[float] = fact("median gap in a slot", label="median gap")
-    mean_gap_s: Fact[float] = fact("mean gap in a slot", label="mean gap")
-    gap_slot_h: Fact[float] = fact("time in gaps", label="in gaps")
+    n_workers: Fact[int] = fact("workers that the trials fill")
+    median_gap_s: Fact[float] = fact("median gap on a worker", label="median gap")
+    mean_gap_s: Fact[float] = fact("mean gap on a worker", label="mean gap")
+    gap_worker_h: Fact[float] = fact("time in gaps", label="in gaps")
     handover_pct: Fact[float] = fact(
         "share of starts after the first end that lie within 2 s after another trial's end",
         label="hand-overs without a gap",
@@ -106,14 +106,14 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         raise NotMeasurable(
             "No trial has both a start and an end (or an end and a duration); without them nobody can tell "
             "what ran at once.",
-            RECORD_STAMPS,
+            RECORD_TIMESTAMPS,
         )
     opens = find_open_trials(run)
-    slots = _slots(closed, opens)
-    gaps = _gaps(slots)
+    placed = _placed(closed, opens)
+    gaps = _gaps(placed)
     limits = limits_us(run)
-    start, end = microseconds(slots["start"]).clip(*limits), microseconds(slots["end"]).clip(*limits)
-    is_closed = ~slots["open"].to_numpy()
+    start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
+    is_closed = ~placed["open"].to_numpy()
     times = np.unique(np.concatenate([start, end]))
     n_all = count_at(times, start, end)
     n_closed = count_at(times, start[is_closed], end[is_closed])
@@ -129,7 +129,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
     return ParallelismProfile(
         concurrency=pd.DataFrame({"time": utc(times), "n_closed": n_closed, "n_all": n_all}),
         levels=_levels(n_all, held_s),
-        slots=slots,
+        placed=placed,
         gaps=gaps,
         open_trials=opens,
         configured=configured,
@@ -144,17 +144,17 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         at_configured_pct=100 * held_s[n_all == configured].sum() / busy_s if known and busy_s else float("nan"),
         above_configured_s=float(held_s[n_all > configured].sum()) if known else float("nan"),
         above_configured_trials=max(peak - configured, 0.0) if known else float("nan"),
-        n_slots=int(slots["slot"].max()) + 1,
+        n_workers=int(placed["worker"].max()) + 1,
         median_gap_s=float(gaps["gap_s"].median()),
         mean_gap_s=float(gaps["gap_s"].mean()),
-        gap_slot_h=float(gaps["gap_s"].sum() / 3600),
+        gap_worker_h=float(gaps["gap_s"].sum() / 3600),
         handover_pct=_handover_pct(start, end[is_closed]),
         serialised=bool(configured >= 2 and effective <= SERIAL_BELOW),
         window_s=window_s,
         busy_s=busy_s,
         n_timed=len(closed),
         n_open=len(opens),
-        coverage_pct=100 * len(slots) / int((intervals["state"] != "WAITING").sum()),
+        coverage_pct=100 * len(placed) / int((intervals["state"] != "WAITING").sum()),
     )
 
 
@@ -166,25 +166,25 @@ def effective_parallelism(start_us: np.ndarray, end_us: np.ndarray) -> float:
     return float((end_us - start_us).sum() / busy) if busy else float("nan")
 
 
-def _slots(closed: pd.DataFrame, opens: pd.DataFrame) -> pd.DataFrame:
-    """Every timed trial in order of its start, with its slot."""
+def _placed(closed: pd.DataFrame, opens: pd.DataFrame) -> pd.DataFrame:
+    """Every timed trial in order of its start, with its worker."""
     columns = ["study", "trial", "state", "start", "end"]
     inferred = opens.rename(columns={"horizon": "end"})[columns]
     both = pd.concat([closed[columns].assign(open=False), inferred.assign(open=True)], ignore_index=True)
     both = both.sort_values(["start", "end", "study", "trial"], kind="stable", ignore_index=True)
-    both.insert(5, "slot", fifo_slots(microseconds(both["start"]), microseconds(both["end"])))
+    both.insert(5, "worker", fifo_workers(microseconds(both["start"]), microseconds(both["end"])))
     return both
 
 
-def _gaps(slots: pd.DataFrame) -> pd.DataFrame:
-    """What lies between one trial and the next of its slot; nothing is known after an open trial."""
-    ordered = slots.sort_values(["slot", "start", "end"], kind="stable")
+def _gaps(placed: pd.DataFrame) -> pd.DataFrame:
+    """What lies between one trial and the next of its worker; nothing is known after an open trial."""
+    ordered = placed.sort_values(["worker", "start", "end"], kind="stable")
     before, after = ordered.iloc[:-1], ordered.iloc[1:]
-    pairs = (before["slot"].to_numpy() == after["slot"].to_numpy()) & ~before["open"].to_numpy()
+    pairs = (before["worker"].to_numpy() == after["worker"].to_numpy()) & ~before["open"].to_numpy()
     before, after = before[pairs].reset_index(drop=True), after[pairs].reset_index(drop=True)
     return pd.DataFrame(
         {
-            "slot": after["slot"],
+            "worker": after["worker"],
             "start": before["end"],
             "end": after["start"],
             "gap_s": (after["start"] - before["end"]).dt.total_seconds().clip(lower=0),

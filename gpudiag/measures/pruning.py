@@ -52,9 +52,9 @@ class PruningProfile(Profile, topic="pruning"):
     of_decided_low_pct: Fact[float] = fact("its lower bound", label="of these, at least")
     of_decided_high_pct: Fact[float] = fact("its upper bound", label="of these, at most")
     cost_pct: Fact[float] = fact(
-        "share of slot time that PRUNED trials took, of all trials with a known duration", label="of the trial time"
+        "share of worker time that PRUNED trials took, of all trials with a known duration", label="of the trial time"
     )
-    cost_slot_h: Fact[float] = fact("slot time that PRUNED trials took")
+    cost_worker_h: Fact[float] = fact("worker time that PRUNED trials took")
     median_step: Fact[float] = fact("median step at which trials were pruned", label="median step of the cut")
     first_step: Fact[float] = fact("smallest step at which a trial was pruned", label="earliest cut")
     at_first_pct: Fact[float] = fact(
@@ -103,7 +103,7 @@ def measure_pruning(run: Run) -> PruningProfile:
         n_with_reports=len(steps),
         **rates,
         cost_pct=100 * pruned_s / total_s if total_s else math.nan,
-        cost_slot_h=pruned_s / 3600,
+        cost_worker_h=pruned_s / 3600,
         median_step=float(steps["last_step"].median()),
         first_step=float(steps["last_step"].min()),
         at_first_pct=100 * float((steps["last_step"] == steps["last_step"].min()).mean()) if len(steps) else math.nan,

@@ -48,11 +48,11 @@ class GpuSampling(Row):
 
 
 class SamplingGap(Row):
-    """A gap, from the last stamp before to the first stamp after it."""
+    """A gap, from the last timestamp before to the first timestamp after it."""
 
     gpu: Column[str] = column("GPU")
-    start: Column[pd.Timestamp] = column("last stamp before", label="from")
-    end: Column[pd.Timestamp] = column("first stamp after")
+    start: Column[pd.Timestamp] = column("last timestamp before", label="from")
+    end: Column[pd.Timestamp] = column("first timestamp after")
     gap_s: Column[float] = column("length")
     trials_ended: Column[int] = column("trials that ended FAIL within it")
     share_pct: Column[float] = column("share of the GPU's span")
@@ -103,11 +103,11 @@ def measure_sampling(run: Run) -> SamplingProfile:
 
 
 def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Left and right border, in microseconds, of the cell of each stamp of one GPU.
+    """Left and right border, in microseconds, of the cell of each timestamp of one GPU.
 
-    The stamps must increase strictly. Neighbouring cells share a border unless a gap lies between
+    The timestamps must increase strictly. Neighbouring cells share a border unless a gap lies between
     them, so the cells tile the observed time exactly. The outer halves of the first and the last
-    cell are half a median period. A single stamp has no cell: both borders are the stamp itself.
+    cell are half a median period. A single timestamp has no cell: both borders are the timestamp itself.
     """
     if len(time_us) < 2:
         return time_us.copy(), time_us.copy()
@@ -119,16 +119,16 @@ def cell_borders(time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return time_us - np.concatenate([edge, reach - right]), time_us + np.concatenate([right, edge])
 
 
-def longest_period_s(stamps_us: Iterable[np.ndarray]) -> float:
-    """The median step between the increasing stamps (microseconds) of each GPU, the longest of them; NaN unknown."""
-    periods = [float(np.median(np.diff(stamps))) / SECOND_US for stamps in stamps_us if len(stamps) > 1]
+def longest_period_s(times_us: Iterable[np.ndarray]) -> float:
+    """The median step between the increasing times (microseconds) of each GPU, the longest of them; NaN unknown."""
+    periods = [float(np.median(np.diff(timestamps))) / SECOND_US for timestamps in times_us if len(timestamps) > 1]
     return max(periods, default=float("nan"))
 
 
 def sample_weights(time: pd.Series | np.ndarray) -> np.ndarray:
     """Seconds that each sample of one GPU stands for.
 
-    ``time`` holds strictly increasing UTC stamps, or whole microseconds. The borders of the cells
+    ``time`` holds strictly increasing UTC timestamps, or whole microseconds. The borders of the cells
     are in :func:`cell_borders`; for all GPUs of a table at once use :func:`cells_of`.
     """
     time_us = microseconds(time) if isinstance(time, pd.Series) else np.asarray(time, np.int64)
@@ -243,16 +243,16 @@ def gpu_order(names: Iterable[object]) -> list[str]:
 
 
 def trials_window(run: Run) -> tuple[int, int] | None:
-    """First start and last known stamp of the trials, in microseconds; None where the clocks cannot be joined."""
+    """First start and last known timestamp of the trials, in microseconds; None where the clocks cannot be joined."""
     if not run.info.clock.joined or run.trials.empty:
         return None
     intervals = trial_intervals(run.trials)
     start = intervals["start"].dropna()
     if start.empty:
         return None
-    stamps = np.concatenate([microseconds(start), microseconds(intervals["end"].dropna())])
+    timestamps = np.concatenate([microseconds(start), microseconds(intervals["end"].dropna())])
     low, high = limits_us(run)
-    low, high = max(int(microseconds(start).min()), low), min(int(stamps.max()), high)
+    low, high = max(int(microseconds(start).min()), low), min(int(timestamps.max()), high)
     return (low, high) if high > low else None
 
 

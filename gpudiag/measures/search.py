@@ -53,8 +53,8 @@ class SearchProfile(Profile, topic="search"):
     n_duplicates: Fact[int] = fact(
         "trials whose parameters equal those of an earlier trial of the study that did not fail", label="repeated"
     )
-    duplicate_slot_h: Fact[float] = fact("the time they took", label="time of the repeats")
-    outlier_slot_h: Fact[float] = fact("the time of the outliers")
+    duplicate_worker_h: Fact[float] = fact("the time they took", label="time of the repeats")
+    outlier_worker_h: Fact[float] = fact("the time of the outliers")
     drift_rho: Fact[float] = fact(
         "of start order and duration of COMPLETE trials of a study, 20 or more; of the study with the smallest p",
         label="rank correlation with the order",
@@ -64,21 +64,21 @@ class SearchProfile(Profile, topic="search"):
     n_drift: Fact[int] = fact("trials that it rests on")
     drift_study: Fact[str] = fact("the study, where there are several")
     gap_rho: Fact[float] = fact(
-        "of the gaps between trials of a slot and their order, 20 or more", label="rank correlation with the order"
+        "of the gaps between trials of a worker and their order, 20 or more", label="rank correlation with the order"
     )
     gap_p: Fact[float] = fact("its p")
     gap_first_s: Fact[float] = fact("gap at first", label="gap at first")
     gap_last_s: Fact[float] = fact("gap at last", label="gap at last")
-    gap_slot_h: Fact[float] = fact("time in gaps")
+    gap_worker_h: Fact[float] = fact("time in gaps")
     n_gaps: Fact[int] = fact("gaps")
     tail_s: Fact[float] = fact(
         "time at the end in which one trial ran alone though more had run at once before", label="last trial alone"
     )
     tail_pct: Fact[float] = fact("its share of the time with trials", label="of the whole study")
-    tail_idle_slot_h: Fact[float] = fact("what the other slots lost", label="slots idle meanwhile")
+    tail_idle_worker_h: Fact[float] = fact("what the other workers lost", label="workers idle meanwhile")
     peak: Fact[int] = fact("most trials at once")
     n_timed: Fact[int] = fact("trials with start and end")
-    trial_slot_h: Fact[float] = fact("their time")
+    trial_worker_h: Fact[float] = fact("their time")
 
 
 def measure_search(run: Run) -> SearchProfile:
@@ -93,13 +93,13 @@ def measure_search(run: Run) -> SearchProfile:
         stated=_stated(run),
         n_with_params=int(with_params.sum()),
         n_duplicates=int(repeats.sum()),
-        duplicate_slot_h=float(seconds[repeats].sum() / 3600),
-        outlier_slot_h=float(outliers["duration_s"].sum() / 3600),
+        duplicate_worker_h=float(seconds[repeats].sum() / 3600),
+        outlier_worker_h=float(outliers["duration_s"].sum() / 3600),
         **_drift(intervals),
         **_gap_growth(intervals),
         **_tail(intervals),
         n_timed=int(intervals["known"].sum()),
-        trial_slot_h=float(seconds.sum() / 3600),
+        trial_worker_h=float(seconds.sum() / 3600),
     )
 
 
@@ -186,7 +186,7 @@ def _gap_growth(intervals: pd.DataFrame) -> dict[str, Any]:
     rho, p, first, last = _trend(np.array(gaps), MIN_GAPS)
     return {
         "gap_rho": rho, "gap_p": p, "gap_first_s": first, "gap_last_s": last,
-        "gap_slot_h": sum(gaps) / 3600, "n_gaps": len(gaps),
+        "gap_worker_h": sum(gaps) / 3600, "n_gaps": len(gaps),
     }  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def _tail(intervals: pd.DataFrame) -> dict[str, Any]:
     unknown: dict[str, Any] = {
         "tail_s": math.nan,
         "tail_pct": math.nan,
-        "tail_idle_slot_h": math.nan,
+        "tail_idle_worker_h": math.nan,
         "peak": 0,
     }
     if known.empty or intervals["state"].eq("RUNNING").any():
@@ -226,6 +226,6 @@ def _tail(intervals: pd.DataFrame) -> dict[str, Any]:
     return {
         "tail_s": alone / SECOND_US,
         "tail_pct": 100 * alone / busy,
-        "tail_idle_slot_h": (peak - 1) * alone / SECOND_US / 3600 if peak else 0.0,
+        "tail_idle_worker_h": (peak - 1) * alone / SECOND_US / 3600 if peak else 0.0,
         "peak": peak,
     }

@@ -30,7 +30,7 @@ class TrialState(Row):
     mean_s: Column[float] = column("mean duration")
     p75_s: Column[float] = column("third quartile")
     max_s: Column[float] = column("longest")
-    total_slot_s: Column[float] = column("sum of durations")
+    total_worker_s: Column[float] = column("sum of durations")
 
 
 class TrialDuration(TrialRow):
@@ -72,8 +72,8 @@ class TrialsProfile(Profile, topic="trials"):
         label="chance of such a streak by luck (p)",
     )
     span_s: Fact[float] = fact("first start to last end")
-    orphans: Fact[int] = fact("RUNNING trials that the data show to be dead", label="dead, at least")
-    fail_slot_h: Fact[float] = fact("sum of durations of FAIL", label="time of failed trials")
+    abandoned: Fact[int] = fact("RUNNING trials that the data show to be dead", label="dead, at least")
+    fail_worker_h: Fact[float] = fact("sum of durations of FAIL", label="time of failed trials")
 
 
 def measure_trials(run: Run) -> TrialsProfile:
@@ -104,8 +104,8 @@ def measure_trials(run: Run) -> TrialsProfile:
         success_streak=_longest(~failed),
         p_fail_streak=streak_probability(n_fail / n_finished, n_finished, fail_streak) if n_fail else math.nan,
         span_s=(intervals["end"].max() - intervals["start"].min()).total_seconds(),
-        orphans=int(opens["orphan"].sum()),
-        fail_slot_h=float(by_state.at["FAIL", "total_slot_s"] / 3600),
+        abandoned=int(opens["abandoned"].sum()),
+        fail_worker_h=float(by_state.at["FAIL", "total_worker_s"] / 3600),
     )
 
 
@@ -121,8 +121,8 @@ def _by_state(intervals: pd.DataFrame) -> pd.DataFrame:
     out["min_s"], out["p25_s"], out["median_s"] = quantile[0.0], quantile[0.25], quantile[0.5]
     out["mean_s"] = seconds.mean()
     out["p75_s"], out["max_s"] = quantile[0.75], quantile[1.0]
-    out["total_slot_s"] = seconds.sum()
-    return out.fillna({"total_slot_s": 0.0})
+    out["total_worker_s"] = seconds.sum()
+    return out.fillna({"total_worker_s": 0.0})
 
 
 def _failed_in_order(intervals: pd.DataFrame) -> np.ndarray:

@@ -268,15 +268,15 @@ def _mean(frame: pd.DataFrame) -> float:
 def plot_timelines(
     names: Names, parallelism: Sequence[ParallelismProfile | None], time_series: Sequence[pd.DataFrame]
 ) -> Figure:
-    """Trials by slot and mean utilization of each run, one above the other, in time since the first start.
+    """Trials by worker and mean utilization of each run, one above the other, in time since the first start.
 
     Both runs have the same scale, so that a longer run is longer on the page. Raises NotMeasurable unless both have
     trials with starts.
     """
-    known = [part for part in parallelism if part is not None and not part.slots.empty]
+    known = [part for part in parallelism if part is not None and not part.placed.empty]
     if len(known) != len(parallelism):
         raise NotMeasurable("A run has no trial with a start time.")
-    lanes = [float(np.clip(0.25 * part.n_slots, 0.7, 2.2)) for part in known]
+    lanes = [float(np.clip(0.25 * part.n_workers, 0.7, 2.2)) for part in known]
     has_util = [len(frame) > 0 for frame in time_series]
     heights = [h for lane, util in zip(lanes, has_util, strict=True) for h in ([lane, 0.8] if util else [lane])]
     figure = Figure(figsize=(9, sum(heights) + 0.55 * len(heights) + 0.5), layout="constrained")
@@ -285,12 +285,12 @@ def plot_timelines(
     size, unit = (3600.0, "h") if longest >= 3 * 3600 else (60.0, "min") if longest >= 180 else (1.0, "s")
     at = iter(axes)
     for i, part in enumerate(known):
-        origin = part.slots["start"].min()
-        _draw_slots(next(at), part, origin, size, names[i])
+        origin = part.placed["start"].min()
+        _draw_workers(next(at), part, origin, size, names[i])
         if has_util[i]:
             _draw_series(next(at), time_series[i], origin, size, COLORS[i])
     axes[-1].set(xlabel=f"time since the first start [{unit}]", xlim=(-0.01 * longest / size, 1.01 * longest / size))
-    states = [s for s in STATE_COLORS if any((part.slots["state"] == s).any() for part in known)]
+    states = [s for s in STATE_COLORS if any((part.placed["state"] == s).any() for part in known)]
     legend_above(
         axes[0], [Patch(facecolor=STATE_COLORS[s], edgecolor=darker(STATE_COLORS[s]), label=s) for s in states]
     )
@@ -298,14 +298,14 @@ def plot_timelines(
     return figure
 
 
-def _draw_slots(ax: Axes, part: ParallelismProfile, origin: pd.Timestamp, size: float, name: str) -> None:
+def _draw_workers(ax: Axes, part: ParallelismProfile, origin: pd.Timestamp, size: float, name: str) -> None:
     start, end = (
-        (part.slots[column] - origin).dt.total_seconds().to_numpy(float) / size for column in ("start", "end")
+        (part.placed[column] - origin).dt.total_seconds().to_numpy(float) / size for column in ("start", "end")
     )
-    lane = part.slots["slot"].to_numpy(float)
+    lane = part.placed["worker"].to_numpy(float)
     low, high = lane - 0.4, lane + 0.4
     corners = np.stack([np.stack(c, 1) for c in ((start, low), (end, low), (end, high), (start, high))], 1)
-    states = part.slots["state"].astype(str)
+    states = part.placed["state"].astype(str)
     few = len(states) <= 300
     ax.add_collection(
         PolyCollection(
@@ -317,7 +317,7 @@ def _draw_slots(ax: Axes, part: ParallelismProfile, origin: pd.Timestamp, size: 
         ),
         autolim=False,
     )
-    ax.set(ylim=(float(lane.max()) + 0.6, -0.6), ylabel="slot [index]")
+    ax.set(ylim=(float(lane.max()) + 0.6, -0.6), ylabel="worker [index]")
     ax.set_title(_label(name, 60), loc="right", fontsize=10, color=INK)
     count_axis(ax, "y", 5)
     ax.grid(visible=False, axis="y")
@@ -344,7 +344,7 @@ def alt_timelines(
 ) -> str:
     """What :func:`plot_timelines` shows."""
     parts = [
-        f"{name} ran {plural(len(part.slots), 'trial')} in {duration(part.window_s)}, "
+        f"{name} ran {plural(len(part.placed), 'trial')} in {duration(part.window_s)}, "
         f"{ratio_text(part.effective)} at once"
         for name, part in zip(names, parallelism, strict=True)
         if part is not None
@@ -374,7 +374,7 @@ COMPARISON_PLOTS: dict[str, Plot] = {
     "timelines": Plot(
         plot_timelines,
         alt_timelines,
-        "Both runs from their first start on, on the same scale: trials by slot, and below them the mean utilization "
+        "Both runs from their first start on, on the same scale: trials by worker, and below them the mean utilization "
         "of all GPUs.",
     ),
 }

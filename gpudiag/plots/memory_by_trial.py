@@ -35,7 +35,7 @@ COLUMNS = 500
 def plot_memory_by_trial(
     memory: MemoryProfile, parallelism: ParallelismProfile, costs: CostsProfile, *, timezone: str = "UTC"
 ) -> Figure:
-    """Memory of the trials on a GPU, stacked by slot and coloured by state; a panel for each of the first four GPUs.
+    """Memory of the trials on a GPU, stacked by worker and coloured by state; a panel for each of the first four GPUs.
 
     A trial counts from its start to its end with the memory of its own process, else with what it was seen to hold
     alone, else with what its end freed; one of which nothing is known stays grey, like all other memory in use.
@@ -68,30 +68,30 @@ def plot_memory_by_trial(
 
 
 def _blocks(parallelism: ParallelismProfile, costs: CostsProfile) -> pd.DataFrame:
-    """gpu, slot, state, start, end, gib of each trial on one known GPU; NaN where its memory is not known."""
+    """gpu, worker, state, start, end, gib of each trial on one known GPU; NaN where its memory is not known."""
     trials = costs.trials
     known = trials["process_mem_mib"].fillna(trials["peak_mem_mib"]).fillna(trials["freed_mib"])
     if "gpu" not in trials or not known.notna().any():
         raise NotMeasurable("The memory of no single trial is known.", REMEDY)
     own = trials[["study", "trial", "gpu"]].assign(gib=known / MIB_PER_GIB)
-    slots = parallelism.slots.merge(own[own["gpu"].notna()], on=["study", "trial"])
-    return slots[["gpu", "slot", "state", "start", "end", "gib"]]
+    workers = parallelism.placed.merge(own[own["gpu"].notna()], on=["study", "trial"])
+    return workers[["gpu", "worker", "state", "start", "end", "gib"]]
 
 
 REMEDY = "Record with: gpudiag record -- python train.py, which notes the memory of each process."
 
 
 def _draw_stack(ax: Axes, blocks: pd.DataFrame, window: tuple[float, float]) -> None:
-    """One layer a slot, on top of the slots before it."""
+    """One layer a worker, on top of the workers before it."""
     start, end = day_numbers(blocks["start"]), day_numbers(blocks["end"])
     gib = np.nan_to_num(blocks["gib"].to_numpy(float))
-    slot, state = blocks["slot"].to_numpy(), blocks["state"].to_numpy(object)
+    worker, state = blocks["worker"].to_numpy(), blocks["state"].to_numpy(object)
     borders = np.unique(np.concatenate([start, end, window]))
     few = len(borders) <= MAX_EVENTS
     grid = borders if few else np.linspace(window[0], window[1], COLUMNS + 1)
     bottom = np.zeros(len(grid))
-    for lane in np.unique(slot):
-        mine = slot == lane
+    for lane in np.unique(worker):
+        mine = worker == lane
         height, owner = _layer(grid, start[mine], end[mine], gib[mine], few=few)
         names = np.append(state[mine], "")[owner]
         for name in STATES:
@@ -111,7 +111,7 @@ def _draw_stack(ax: Axes, blocks: pd.DataFrame, window: tuple[float, float]) -> 
 def _layer(
     grid: np.ndarray, start: np.ndarray, end: np.ndarray, gib: np.ndarray, *, few: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Height of one slot from each point of the grid on, and the number of the trial there (-1: none).
+    """Height of one worker from each point of the grid on, and the number of the trial there (-1: none).
 
     Where columns stand for many trials, each takes the trial that holds its middle.
     """

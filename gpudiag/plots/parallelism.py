@@ -1,4 +1,4 @@
-"""How many trials ran at once, and what lay between the trials of a slot."""
+"""How many trials ran at once, and what lay between the trials of a worker."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def plot_concurrency(parallelism: ParallelismProfile, *, timezone: str = "UTC") 
         label = f"configured: {number(parallelism.configured)}"
         handles.append(Line2D([], [], color=INK, linestyle=(0, (5, 2)), linewidth=1.2, label=label))
     legend_above(left, handles)
-    stamps = day_numbers(steps["time"])
-    time_axis(left, stamps[0], stamps[-1], timezone, ticks=7)
+    timestamps = day_numbers(steps["time"])
+    time_axis(left, timestamps[0], timestamps[-1], timezone, ticks=7)
     left.set(ylabel="trials at once [count]")
     left.set_ylim(0, max(parallelism.peak, np.nan_to_num(parallelism.configured)) + 0.6)
     count_axis(left, "y")
@@ -113,23 +113,23 @@ CONCURRENCY = Plot(
     plot_concurrency,
     alt_concurrency,
     "Left: trials that ran at the same time. Right: how much of the time with at least one trial was spent at "
-    "each level. Steps below the dashed line are slots that stood empty.",
+    "each level. Steps below the dashed line are workers that stood empty.",
 )
 
 
 @painter
 def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figure:
-    """Each gap between two trials of a slot: when, and how long, on a logarithmic axis.
+    """Each gap between two trials of a worker: when, and how long, on a logarithmic axis.
 
     Gaps below 10 ms stand at the lower edge. Raises NotMeasurable with fewer than three gaps, or none longer.
     """
     gaps = parallelism.gaps
     if len(gaps) < FEWEST_GAPS:
         raise NotMeasurable(
-            "Only {n:gap} between trials of a slot; a figure needs {n_needed}.", n=len(gaps), n_needed=FEWEST_GAPS
+            "Only {n:gap} between trials of a worker; a figure needs {n_needed}.", n=len(gaps), n_needed=FEWEST_GAPS
         )
     if not (gaps["gap_s"] > SHORTEST_S).any():
-        raise NotMeasurable("No gap between trials of a slot is longer than 10 ms.")
+        raise NotMeasurable("No gap between trials of a worker is longer than 10 ms.")
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     ax = figure.add_subplot()
     seconds = gaps["gap_s"].clip(lower=SHORTEST_S)
@@ -154,16 +154,16 @@ def plot_gaps(parallelism: ParallelismProfile, *, timezone: str = "UTC") -> Figu
 
 def alt_gaps(parallelism: ParallelismProfile) -> str:
     """What :func:`plot_gaps` shows."""
-    text = f"{plural(len(parallelism.gaps), 'gap')} between trials of the same slot over time: "
+    text = f"{plural(len(parallelism.gaps), 'gap')} between trials of the same worker over time: "
     if np.isfinite(parallelism.median_gap_s):
         text += f"median {duration(parallelism.median_gap_s)}, "
     longest = duration(parallelism.gaps["gap_s"].max())
-    return text + f"longest {longest}, {quantity(parallelism.gap_slot_h, 'slot-h')} in all."
+    return text + f"longest {longest}, {quantity(parallelism.gap_worker_h, 'worker-h')} in all."
 
 
 GAPS = Plot(
     plot_gaps,
     alt_gaps,
-    "Each dot is the wait between the end of a trial and the start of the next in its slot. Dots that climb "
+    "Each dot is the wait between the end of a trial and the start of the next on its worker. Dots that climb "
     "with time point at a sampler or storage that slows down as the study grows.",
 )

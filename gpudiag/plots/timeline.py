@@ -1,4 +1,4 @@
-"""Trials by slot above the GPUs' utilization and memory, all on one time axis."""
+"""Trials by worker above the GPUs' utilization and memory, all on one time axis."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ def plot_timeline(
     *,
     timezone: str = "UTC",
 ) -> Figure:
-    """Gantt chart of the trials by slot, coloured by state, above the ledger, utilization and memory of the GPUs.
+    """Gantt chart of the trials by worker, coloured by state, above the ledger, utilization and memory of the GPUs.
 
     Trials without a known end are hatched up to the end that was inferred.
     Raises NotMeasurable if no trial has a start.
     """
-    slots = parallelism.slots
-    if slots.empty:
+    workers = parallelism.placed
+    if workers.empty:
         raise NotMeasurable("No trial has a start time.")
     use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
     mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
     cells = ledger if ledger is not None and _has_ribbon(ledger) else None
-    heights = [float(np.clip(0.32 * parallelism.n_slots, 0.9, 3.0))]
+    heights = [float(np.clip(0.32 * parallelism.n_workers, 0.9, 3.0))]
     heights += [_ribbon_inch(cells)] if cells is not None else []
     heights += [1.5] * bool(use) + [1.3] * bool(mem)
     figure = Figure(figsize=(9, sum(heights) + 0.75 + 0.3 * len(heights)), layout="constrained")
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    low, high, note = _window(slots, use + mem)
+    low, high, note = _window(workers, use + mem)
     time_axis(axes[-1], low, high, timezone)
     axes[-1].set_xlabel(axes[-1].get_xlabel() + note)
-    _draw_trials(axes[0], slots)
+    _draw_trials(axes[0], workers)
     if cells is not None:
         gpus = [str(gpu) for gpu in cells.per_gpu.index]
         legend_above(axes[1], draw_ribbon(axes[1], cells.spans, gpus), 4)
@@ -90,9 +90,9 @@ def _ribbon_inch(ledger: LedgerProfile) -> float:
     return 0.35 + 0.17 * ledger.n_gpus
 
 
-def _window(slots: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float, str]:
+def _window(workers: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float, str]:
     """The span of all that is drawn, or of the trials alone where they would be a sliver of it."""
-    low, high = float(np.nanmin(day_numbers(slots["start"]))), float(np.nanmax(day_numbers(slots["end"])))
+    low, high = float(np.nanmin(day_numbers(workers["start"]))), float(np.nanmax(day_numbers(workers["end"])))
     if not parts:
         return low, high, ""
     first, last = extent(parts)
@@ -102,21 +102,21 @@ def _window(slots: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float, 
     return *wide, ""
 
 
-def _draw_trials(ax: Axes, slots: pd.DataFrame) -> None:
-    start, end = day_numbers(slots["start"]), day_numbers(slots["end"])
-    lane, state = slots["slot"].to_numpy(float), slots["state"].to_numpy(object)
-    pending = slots["open"].to_numpy(bool)
+def _draw_trials(ax: Axes, workers: pd.DataFrame) -> None:
+    start, end = day_numbers(workers["start"]), day_numbers(workers["end"])
+    lane, state = workers["worker"].to_numpy(float), workers["state"].to_numpy(object)
+    pending = workers["open"].to_numpy(bool)
     handles = []
     for name in STATES:
         for is_open in (False, True):
             mine = (state == name) & (pending == is_open)
             if mine.any():
-                _bars(ax, name, start[mine], end[mine], lane[mine], is_open=is_open, n=len(slots))
+                _bars(ax, name, start[mine], end[mine], lane[mine], is_open=is_open, n=len(workers))
                 handles.append(_handle(name, int(mine.sum()), is_open=is_open))
-    if len(slots) <= MAX_NUMBERED:
-        _number(ax, slots["trial"].tolist(), start, end, lane)
+    if len(workers) <= MAX_NUMBERED:
+        _number(ax, workers["trial"].tolist(), start, end, lane)
     legend_above(ax, handles)
-    ax.set(ylim=(np.nanmax(lane) + 0.6, -0.6), ylabel="slot [index]")
+    ax.set(ylim=(np.nanmax(lane) + 0.6, -0.6), ylabel="worker [index]")
     count_axis(ax, "y", 6)
     ax.grid(visible=False, axis="y")
 
@@ -168,10 +168,10 @@ def alt_timeline(
     ledger: LedgerProfile | None = None,
 ) -> str:
     """What :func:`plot_timeline` shows."""
-    counts = parallelism.slots["state"].value_counts()
+    counts = parallelism.placed["state"].value_counts()
     states = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
     text = (
-        f"Timeline of {plural(len(parallelism.slots), 'trial')} in {plural(parallelism.n_slots, 'slot')} over "
+        f"Timeline of {plural(len(parallelism.placed), 'trial')} in {plural(parallelism.n_workers, 'worker')} over "
         f"{duration(parallelism.window_s)}: {states}; {ratio(parallelism.effective)} ran at once on average."
     )
     if utilization is not None:
@@ -188,6 +188,6 @@ def alt_timeline(
 TIMELINE = Plot(
     plot_timeline,
     alt_timeline,
-    "Each bar is a trial in the slot that it held; hatched green bars have no recorded end and reach to the "
+    "Each bar is a trial on the worker that it held; hatched green bars have no recorded end and reach to the "
     "latest instant that they can have run. Blank stretches of the curves were not observed.",
 )

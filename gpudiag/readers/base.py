@@ -31,8 +31,8 @@ def no_rows(name: str) -> Callable[[], pd.DataFrame]:
 class ReadOptions:
     """What a reader may need to be told.
 
-    ``timezone``: zone of stamps that carry none. ``columns``: names for a file without a header.
-    ``period_s``: sampling period of a file without stamps. ``study``: the one study to read.
+    ``timezone``: zone of timestamps that carry none. ``columns``: names for a file without a header.
+    ``period_s``: sampling period of a file without timestamps. ``study``: the one study to read.
     """
 
     timezone: tzinfo
@@ -52,7 +52,7 @@ class ReadOptions:
 class Telemetry(Shown):
     """GPU metrics of one input as the tables of :mod:`gpudiag.schema`; absent tables are empty.
 
-    ``clock``: ``utc`` if its stamps carried a zone or were epochs, ``local`` if they were read in the run's zone.
+    ``clock``: ``utc`` if its timestamps carried a zone or were epochs, ``local`` if they were read in the run's zone.
     """
 
     gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))

@@ -24,7 +24,7 @@ EXPECTED = (
 
 
 def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
-    """The tables in a frame, told by its columns; stamps without a zone are read in ``options.timezone``.
+    """The tables in a frame, told by its columns; timestamps without a zone are read in ``options.timezone``.
 
     Raises InputError that says what columns were expected, or what is wrong in them.
     """
@@ -46,8 +46,8 @@ def read_frame(frame: pd.DataFrame, options: ReadOptions) -> Telemetry | Trials:
 
 
 def _telemetry(frame: pd.DataFrame, options: ReadOptions) -> Telemetry:
-    stamps = pd.to_datetime(frame["time"])
-    gpu = frame.assign(time=stamps, gpu=frame["gpu"].astype(str).astype(object)).reset_index(drop=True)
+    timestamps = pd.to_datetime(frame["time"])
+    gpu = frame.assign(time=timestamps, gpu=frame["gpu"].astype(str).astype(object)).reset_index(drop=True)
     return finish(HELD, NAME, options, ProblemLog(), gpu=gpu)
 
 
@@ -56,8 +56,8 @@ def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:
     if unknown:
         raise InputError(f"DataFrame: there is no state {unknown[0]!r}; expected {', '.join(STATES)}.")
     given = frame if "study" in frame else frame.assign(study=options.study or "study")
-    stamps = {name: _utc(given[name], options) for name in ("start", "end") if name in given}
-    trials = conform(given.assign(**stamps), TRIALS)
+    timestamps = {name: _utc(given[name], options) for name in ("start", "end") if name in given}
+    trials = conform(given.assign(**timestamps), TRIALS)
     if options.study is not None:
         trials = trials[trials["study"] == options.study]
     trials = trials.sort_values(["study", "trial"], kind="stable", ignore_index=True)
@@ -66,10 +66,10 @@ def _trials(frame: pd.DataFrame, options: ReadOptions) -> Trials:
 
 
 def _utc(values: pd.Series, options: ReadOptions) -> pd.Series:
-    stamps = pd.to_datetime(values)
-    if stamps.dt.tz is None:
-        stamps = stamps.dt.tz_localize(options.timezone, ambiguous=True, nonexistent="shift_forward")
-    return stamps.dt.tz_convert("UTC")
+    timestamps = pd.to_datetime(values)
+    if timestamps.dt.tz is None:
+        timestamps = timestamps.dt.tz_localize(options.timezone, ambiguous=True, nonexistent="shift_forward")
+    return timestamps.dt.tz_convert("UTC")
 
 
 def _cells(values: pd.Series) -> list[object]:

@@ -114,10 +114,10 @@ def line(row: Row) -> str:
     """One row as text with its line end."""
     get = row.values.get
     cells = ",".join([_cell(get(name)) for name in _MIDDLE])
-    return f"{stamp(row.time_s)},{row.mono_s:.6f},{cells},{row.record}\n"
+    return f"{timestamp(row.time_s)},{row.mono_s:.6f},{cells},{row.record}\n"
 
 
-def stamp(time_s: float) -> str:
+def timestamp(time_s: float) -> str:
     """Seconds since 1970 as ISO 8601 in UTC, to the microsecond."""
     return (_EPOCH + timedelta(seconds=time_s)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

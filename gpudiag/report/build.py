@@ -13,7 +13,7 @@ from gpudiag import __version__
 from gpudiag.advice._engine.engine import Advice
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
-from gpudiag.measures._time.window import ORPHAN
+from gpudiag.measures._time.window import ABANDONED
 from gpudiag.measures.base import facts
 from gpudiag.plain_data import Scalar, clean, plain
 from gpudiag.report._sections.headline import headline
@@ -78,7 +78,7 @@ def build(
 
     measured = {topic: part(f"measure {topic}", partial(_measured, p), None) for topic, p in profiles.items()}
     document = Document(
-        schema="gpudiag.diagnosis/2",
+        schema="gpudiag.diagnosis/3",
         version=__version__,
         run=_run(run),
         headline=Headline(),
@@ -106,9 +106,9 @@ def environment() -> Environment:
 
 
 def _run(run: Run) -> RunEntry:
-    stamps = [s for table, column in ((run.gpu, "time"), (run.trials, "start"), (run.trials, "end"))
+    timestamps = [s for table, column in ((run.gpu, "time"), (run.trials, "start"), (run.trials, "end"))
               for s in (table[column].min(), table[column].max())]  # fmt: skip
-    known = [stamp for stamp in map(clean, stamps) if stamp]
+    known = [timestamp for timestamp in map(clean, timestamps) if timestamp]
     return RunEntry(
         name=run.info.name,
         timezone=run.info.timezone,
@@ -158,16 +158,16 @@ def _ledger(profile: LedgerProfile | None) -> LedgerEntry | None:
 
 
 def _costs(profile: CostsProfile | None) -> CostsEntry | None:
-    """Slot time, GPU time, energy and money of each outcome; None without timed trials."""
+    """Worker time, GPU time, energy and money of each outcome; None without timed trials."""
     if profile is None:
         return None
-    rows = profile.slots.drop(columns="share_pct").merge(
+    rows = profile.worker_time.drop(columns="share_pct").merge(
         profile.outcomes.drop(columns=["share_pct", "n_trials"]), on="outcome", how="outer", sort=False
     )
-    order = [*profile.outcomes["outcome"], *profile.slots["outcome"]]
+    order = [*profile.outcomes["outcome"], *profile.worker_time["outcome"]]
     rows = rows.set_index("outcome").loc[list(dict.fromkeys(order))].reset_index()
     # What lies between trials has a number of gaps, or none at all, but no number of trials.
-    ran = rows["outcome"].isin([*STATES, ORPHAN])
+    ran = rows["outcome"].isin([*STATES, ABANDONED])
     rows["n_trials"] = rows["n_trials"].astype("Int64").where(ran)
     return CostsEntry(profile.currency, tuple(OutcomeEntry(**plain(row)) for row in rows.to_dict("records")))
 

@@ -1,4 +1,4 @@
-"""A diagnosis as one typed document, schema ``gpudiag.diagnosis/2``: fields are the keys of the JSON, in its order.
+"""A diagnosis as one typed document, schema ``gpudiag.diagnosis/3``: fields are the keys of the JSON, in its order.
 
 Times are ISO 8601 in UTC, unknown numbers are None, names carry their unit. The document holds no user attribute of a
 trial, no NaN and no time of writing: the same run gives the same document.
@@ -51,7 +51,7 @@ class RunEntry:
     """What the run is called and what it holds."""
 
     name: str
-    timezone: str = field(metadata=meaning("zone of stamps that carried none"))
+    timezone: str = field(metadata=meaning("zone of timestamps that carried none"))
     start: str | None = field(metadata=TIME)
     end: str | None = field(metadata=TIME)
     gpus: tuple[GpuEntry, ...]
@@ -174,7 +174,7 @@ class OutcomeEntry:
 
     outcome: str
     n_trials: int | None
-    slot_s: float | None
+    worker_s: float | None
     gpu_s: float | None
     busy_gpu_s: float | None
     energy_kwh: float | None
@@ -183,7 +183,7 @@ class OutcomeEntry:
 
 @dataclass(frozen=True)
 class CostsEntry:
-    """Slot time, GPU time, energy and money by outcome."""
+    """Worker time, GPU time, energy and money by outcome."""
 
     currency: str
     outcomes: tuple[OutcomeEntry, ...]
@@ -259,7 +259,7 @@ class Environment:
 class Document:
     """Diagnosis of one run by gpudiag."""
 
-    schema: Literal["gpudiag.diagnosis/2"]
+    schema: Literal["gpudiag.diagnosis/3"]
     version: str = field(metadata=meaning("version of gpudiag"))
     run: RunEntry
     headline: Headline

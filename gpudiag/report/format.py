@@ -40,7 +40,7 @@ def quantity(value: Any, unit: str = "1", *, exact: bool = False) -> str:
         return share(value, exact=exact)
     if unit in _SECONDS and math.isfinite(value * _SECONDS[unit]):
         return duration(value * _SECONDS[unit])
-    if unit in ("GPU-h", "slot-h", "GPU-s", "slot-s"):
+    if unit in ("GPU-h", "worker-h", "GPU-s", "worker-s"):
         kind, _, size = unit.partition("-")
         return hours(value / (3600 if size == "s" else 1), f"{kind}-h", exact=exact)
     if unit in ("MiB", "GiB"):
@@ -336,7 +336,7 @@ def zone(name: str) -> tzinfo:
         return ZoneInfo("UTC")
 
 
-def stamp(iso: str | None, show_in: tzinfo) -> str:
+def timestamp(iso: str | None, show_in: tzinfo) -> str:
     """'2025-10-24 19:40:07' in that zone; the zone itself is said once per report."""
     if not iso:
         return UNKNOWN
@@ -347,7 +347,7 @@ def span(start: str | None, end: str | None, show_in: tzinfo) -> str:
     """'2025-10-24 19:40:07 to 22:13:51', the date once where it is the same."""
     if not start or not end:
         return UNKNOWN
-    first, last = stamp(start, show_in), stamp(end, show_in)
+    first, last = timestamp(start, show_in), timestamp(end, show_in)
     return f"{first} to {last[11:] if first[:10] == last[:10] else last}"
 
 

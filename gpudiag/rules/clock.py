@@ -32,9 +32,9 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
 @rule(
     measure=measure_clock,
     severity="note",
-    title="The trials' stamps were moved, or should be",
+    title="The trials' timestamps were moved, or should be",
     says=(
-        Given("moved", "The trials' stamps were moved.", "The data lean towards an offset; nothing was moved."),
+        Given("moved", "The trials' timestamps were moved.", "The data lean towards an offset; nothing was moved."),
         " {clock}",
         Given("n_parts", " A study changes its clock on the way, {n_parts:time}."),
     ),

@@ -1,4 +1,4 @@
-"""What start-up costs, in slots and in GPU time."""
+"""What start-up costs, in workers and in GPU time."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ WAITS = "{startup_only_pct} of the GPU time with a trial held nothing but start-
         WAITS + ".",
     ),
     remedy="Keep workers alive between trials, cache the data set, import once, and compile once; or let each trial "
-    "do more work. On a GPU that other trials keep busy this frees slots, not GPU time.",
+    "do more work. On a GPU that other trials keep busy this frees workers, not GPU time.",
     refuted_by="Logs that show what the first minute of a trial is spent on.",
 )
 def startup_dominated(
-    costs: CostsProfile, *, max_slot_share_pct: float = 25.0, max_gpu_share_pct: float = 10.0
+    costs: CostsProfile, *, max_worker_share_pct: float = 25.0, max_gpu_share_pct: float = 10.0
 ) -> Evidence | None:
     """Start-up has two prices, and only one of them is GPU time.
 
-    As a share F of the trials' own time it costs slots; a GPU waits only while all k trials on it start up at
+    As a share F of the trials' own time it costs workers; a GPU waits only while all k trials on it start up at
     once, F^k of the time where starts are independent (METHODS 0, measured: F = 34 % leaves 34 % at k = 1, 12 % at
-    2, 1.3 % at 4). 25 % of slot time, or 10 % of GPU time, are defaults without a published source.
+    2, 1.3 % at 4). 25 % of worker time, or 10 % of GPU time, are defaults without a published source.
     """
-    slot, gpu = costs.startup_share_pct, costs.startup_only_pct
-    if gpu > max_gpu_share_pct or slot > max_slot_share_pct:
+    of_workers, gpu = costs.startup_share_pct, costs.startup_only_pct
+    if gpu > max_gpu_share_pct or of_workers > max_worker_share_pct:
         return Evidence(
             values={
-                "startup_share_pct": slot,
+                "startup_share_pct": of_workers,
                 "startup_only_pct": gpu,
                 "startup_law_pct": costs.startup_law_pct,
                 "parallel": costs.parallel,
@@ -47,7 +47,9 @@ def startup_dominated(
                 "n_startups": costs.n_startups,
             },
             lost_gpu_h=costs.startup_only_gpu_h if gpu > 0 else None,
-            margin=max(gpu - max_gpu_share_pct, slot - max_slot_share_pct) if slot == slot else gpu - max_gpu_share_pct,
+            margin=max(gpu - max_gpu_share_pct, of_workers - max_worker_share_pct)
+            if of_workers == of_workers
+            else gpu - max_gpu_share_pct,
             severity=None if gpu > max_gpu_share_pct else Severity.NOTE,
             extra={"n_trials": len(costs.trials)},
         )

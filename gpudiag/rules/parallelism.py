@@ -81,28 +81,28 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
 @rule(
     measure=measure_parallelism,
     severity="warning",
-    title="Worker slots stay empty between trials",
-    says="A worker slot waits {median_gap_s} (median of {n_gaps:gap}) for its next trial: {gap_slot_h}, {share_pct} of "
+    title="Workers stay empty between trials",
+    says="A worker waits {median_gap_s} (median of {n_gaps:gap}) for its next trial: {gap_worker_h}, {share_pct} of "
     "all.",
     remedy="See what a worker does between trials: the sampler (its time grows with the number of trials), the "
     "storage, or the start of a new process.",
-    refuted_by="Fewer workers than before: then a slot is gone, not waiting.",
+    refuted_by="Fewer workers than before: then a worker is gone, not waiting.",
 )
 def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pct: float = 50.0) -> Evidence | None:
-    """Between two trials a slot does nothing; it mixes scheduling, process start and sampler time.
+    """Between two trials a worker does nothing; it mixes scheduling, process start and sampler time.
 
-    Median gap above 5 s (METHODS 4), gaps from slots coloured first in, first out. Where most trials start within 2 s
-    of another's end, slots are handed over at once and an empty slot is a missing worker instead.
+    Median gap above 5 s (METHODS 4), gaps from workers coloured first in, first out. Where most trials start within 2 s
+    of another's end, trials follow one another at once and an idle worker is a missing one instead.
     """
     if p.gaps.empty:
-        raise NotApplicable("No slot ran two trials one after the other.")
+        raise NotApplicable("No worker ran two trials one after the other.")
     if len(p.gaps) < MIN_GAPS:
         raise NotMeasurable("There is only {n_gaps:gap} between trials.", "Judge a longer search.", n_gaps=len(p.gaps))
     if not (p.median_gap_s > max_gap_s and p.handover_pct < max_handover_pct):
         return None
-    share = 100 * p.gap_slot_h * 3600 / (p.n_slots * p.window_s)
+    share = 100 * p.gap_worker_h * 3600 / (p.n_workers * p.window_s)
     return Evidence(
-        values={name: getattr(p, name) for name in ("median_gap_s", "mean_gap_s", "gap_slot_h", "handover_pct")},
+        values={name: getattr(p, name) for name in ("median_gap_s", "mean_gap_s", "gap_worker_h", "handover_pct")},
         margin=p.median_gap_s - max_gap_s,
         extra={"n_gaps": len(p.gaps), "share_pct": share},
     )
@@ -114,8 +114,7 @@ def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pc
     title="Trials ran one after another although several workers were configured",
     says="{effective} trials ran at once on average though {configured:worker} were configured; {handover_pct} of the "
     "starts follow another trial's end within 2 s.",
-    remedy="Start worker processes instead of n_jobs threads, and look for a lock or a single GPU slot that all "
-    "wait for.",
+    remedy="Start worker processes instead of n_jobs threads, and look for a lock or a single GPU that all wait for.",
     refuted_by="Workers started one at a time.",
 )
 def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BELOW) -> Evidence | None:

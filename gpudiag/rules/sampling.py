@@ -18,11 +18,11 @@ MOSTLY_GAP_PCT = 99.0
     title="The telemetry covers too little of the run",
     says=(
         "Telemetry of {gpu} covers {coverage_pct:exact} of the {expected_s} that it should cover",
-        Given("gap_start", ": between {gap_start} and {gap_end} there is no sample, so a stamp may be wrong"),
+        Given("gap_start", ": between {gap_start} and {gap_end} there is no sample, so a timestamp may be wrong"),
         ".",
     ),
     remedy="Start the recorder before the first trial and stop it after the last; check that run.toml names all "
-    "telemetry files and the right time zone. A few stamps far from all the others are a clock that was wrong: drop "
+    "telemetry files and the right time zone. A few times far from all the others are a clock that was wrong: drop "
     "those rows.",
     refuted_by="A study that ran on other days too: name the one study, or the files of those days.",
 )
@@ -68,7 +68,7 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidenc
 
     Reported where the gaps of a GPU take more than this share of its span (a default without a published
     source), and as a warning where trials failed within gaps, for then the missing data are informative, and where
-    they take more than 99 %: then a stamp is wrong, or hardly anything was seen.
+    they take more than 99 %: then a timestamp is wrong, or hardly anything was seen.
     """
     if seen.gaps.empty:
         return None
@@ -93,7 +93,7 @@ def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidenc
 
 def _stray(seen: SamplingProfile, gpu: object) -> dict[str, date | None]:
     """The days between which there is nothing, where one gap is nearly all of the span: no recorder that ran can have
-    written the stamps beyond it.
+    written the timestamps beyond it.
     """
     gaps = seen.gaps[(seen.gaps["gpu"] == gpu) & (seen.gaps["share_pct"] > MOSTLY_GAP_PCT)]
     if gaps.empty:

@@ -35,9 +35,13 @@ def duplicate_trials(
     share = 100 * search.n_duplicates / search.n_with_params
     if not share > max_share_pct:
         return None
-    cost = 100 * search.duplicate_slot_h / search.trial_slot_h if search.trial_slot_h else 0.0
+    cost = 100 * search.duplicate_worker_h / search.trial_worker_h if search.trial_worker_h else 0.0
     return Evidence(
-        values={"n_duplicates": search.n_duplicates, "share_pct": share, "duplicate_slot_h": search.duplicate_slot_h},
+        values={
+            "n_duplicates": search.n_duplicates,
+            "share_pct": share,
+            "duplicate_worker_h": search.duplicate_worker_h,
+        },
         margin=share - max_share_pct,
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
         extra={"n_with_params": search.n_with_params, "cost_pct": cost},
@@ -67,7 +71,7 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     far = search.outliers
     if far.empty:
         return None
-    cost = 100 * search.outlier_slot_h / search.trial_slot_h
+    cost = 100 * search.outlier_worker_h / search.trial_worker_h
     worst = far.iloc[0]
     return Evidence(
         values={"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},
@@ -140,7 +144,7 @@ def trial_gap_growth(
 ) -> Evidence | None:
     """What takes seconds now takes minutes in a search ten times as long.
 
-    Gaps between trials of a slot rise with their order (Spearman beyond 0.3 at p below 1 %), and the median of the
+    Gaps between trials of a worker rise with their order (Spearman beyond 0.3 at p below 1 %), and the median of the
     last third is above 5 s and twice that of the first (METHODS 4: asking TPE takes O(n)).
     """
     if (
@@ -150,7 +154,7 @@ def trial_gap_growth(
         and search.gap_last_s >= 2 * search.gap_first_s
     ):
         return Evidence(
-            values={name: getattr(search, name) for name in ("gap_first_s", "gap_last_s", "gap_rho", "gap_slot_h")},
+            values={name: getattr(search, name) for name in ("gap_first_s", "gap_last_s", "gap_rho", "gap_worker_h")},
             margin=search.gap_last_s - min_gap_s,
         )
     if search.n_gaps < MIN_GAPS:
@@ -173,7 +177,7 @@ def trial_gap_growth(
     refuted_by="A study that goes on after this record.",
 )
 def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s: float = 300.0) -> Evidence | None:
-    """At the end of a search all slots but one are empty, and the GPU is as good as idle.
+    """At the end of a search all workers but one are empty, and the GPU is as good as idle.
 
     The last trial ran alone for more than a tenth of the time with trials, and 5 minutes, though more than one ran at
     once before (defaults without a published source).
@@ -185,7 +189,7 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
     if not (search.tail_pct > max_tail_pct and search.tail_s > min_tail_s):
         return None
     return Evidence(
-        values={name: getattr(search, name) for name in ("tail_s", "tail_pct", "tail_idle_slot_h")},
+        values={name: getattr(search, name) for name in ("tail_s", "tail_pct", "tail_idle_worker_h")},
         margin=search.tail_pct - max_tail_pct,
         extra={"peak": search.peak},
     )

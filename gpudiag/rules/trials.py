@@ -56,13 +56,13 @@ def failure_rate_high(
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
     names = (
         "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished", "fail_streak", "p_fail_streak",
-        "fail_slot_h",
+        "fail_worker_h",
     )  # fmt: skip
     return Evidence(
         values={name: getattr(trials, name) for name in names},
         margin=low - max_pct,
         severity=Severity.NOTE if few else Severity.CRITICAL if low > severe_pct else None,
-        extra={"fail_s": 3600 * trials.fail_slot_h, "streak": streak, "few": few},
+        extra={"fail_s": 3600 * trials.fail_worker_h, "streak": streak, "few": few},
     )
 
 
@@ -72,7 +72,7 @@ def failure_rate_high(
     title="Trials are RUNNING though their process is gone",
     says=(
         Given("crowded", "At least "),
-        "{orphans} of {n_running:RUNNING trial} ",
+        "{abandoned} of {n_running:RUNNING trial} ",
         Given("several", "are", "is"),
         " dead",
         Given("crowded", ", unless another worker ran"),
@@ -85,8 +85,9 @@ def failure_rate_high(
     refuted_by="The study is still running, or more workers run than were stated.",
     explained_by=("parallelism-above-configured",),
 )
-def trials_orphaned(trials: TrialsProfile, *, max_orphans: float = 0.0) -> Evidence | None:
-    """An orphan counts as running for ever: it hides a crash and confuses samplers that look at running trials.
+def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Evidence | None:
+    """An abandoned trial counts as running for ever: it hides a crash and confuses samplers that look at running
+    trials.
 
     Dead by the evidence of METHODS 4: its worker took another trial, its process left the GPU, the GPUs
     went idle for good, more trials run than workers were configured, or it is older than 5 times the longest finished
@@ -94,17 +95,17 @@ def trials_orphaned(trials: TrialsProfile, *, max_orphans: float = 0.0) -> Evide
     """
     if not trials.n_running:
         return None
-    if trials.orphans > max_orphans:
-        dead = trials.open_trials[trials.open_trials["orphan"]]
+    if trials.abandoned > max_abandoned:
+        dead = trials.open_trials[trials.open_trials["abandoned"]]
         reasons = dead["reason"].value_counts()
         of_studies = dead["name"].str.contains("/", regex=False).any()
         return Evidence(
-            values={"orphans": trials.orphans, "n_running": trials.n_running},
+            values={"abandoned": trials.abandoned, "n_running": trials.n_running},
             where={"trial": ", ".join(dead["name"].head(20))},
-            margin=trials.orphans - max_orphans,
+            margin=trials.abandoned - max_abandoned,
             extra={
                 "crowded": CROWDED in reasons.index,
-                "several": trials.orphans != 1,
+                "several": trials.abandoned != 1,
                 "reasons": "; ".join(reasons.index),
                 "names": ", ".join(dead["name"].head(3)) if of_studies else "",
                 "more": len(dead) > 3,

@@ -9,11 +9,11 @@ import json
 from importlib import resources
 from typing import Any
 
-NAMES = ("diagnosis-2", "comparison-1", "forecast-1", "plan-1", "inspect-1")
+NAMES = ("diagnosis-3", "comparison-1", "forecast-2", "plan-1", "inspect-1")
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of that name as shipped in the package, such as ``diagnosis-2``."""
+    """The schema of that name as shipped in the package, such as ``diagnosis-3``."""
     text = resources.files("gpudiag.schemas").joinpath(f"{name}.json").read_text(encoding="utf-8")
     shipped: dict[str, Any] = json.loads(text)
     return shipped

@@ -17,9 +17,9 @@ from gpudiag.schemas._measures import measures_schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
-    "diagnosis-2": Document,
+    "diagnosis-3": Document,
     "comparison-1": ComparisonDocument,
-    "forecast-1": ForecastDocument,
+    "forecast-2": ForecastDocument,
     "plan-1": Plan,
     "inspect-1": list[Inspected],
 }
@@ -50,7 +50,7 @@ def derive(name: str) -> dict[str, Any]:
     """The schema of a document by its name."""
     kind, _, number = name.rpartition("-")
     made = TypeAdapter(CLASSES[name]).json_schema(mode="serialization", schema_generator=_Closed)
-    if name == "diagnosis-2":
+    if name == "diagnosis-3":
         made["properties"]["measures"], kinds = measures_schema()
         made["$defs"] = {name: one for name, one in made["$defs"].items() if name != "Measured"} | kinds
     return {"$schema": DRAFT, "$id": f"gpudiag.{kind}/{number}", **made}

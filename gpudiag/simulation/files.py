@@ -64,29 +64,31 @@ def json_lines(content: Mapping[str, Any]) -> Iterable[str]:
 
 
 def csv_lines(spec: Spec, samples: pd.DataFrame) -> Iterable[str]:
-    """The log as ``nvidia-smi --query-gpu=... --format=csv -l`` prints it: zone-less local stamps, units in cells."""
+    """The log as ``nvidia-smi --query-gpu=... --format=csv -l`` prints it: zone-less local times, units in cells."""
     yield HEADER
-    stamps = local_stamps(spec, samples["true_s"] + spec.telemetry.offset_s)
+    timestamps = local_timestamps(spec, samples["true_s"] + spec.telemetry.offset_s)
     names = [gpu.name for gpu in spec.gpus]
     columns = ["gpu", "util_pct", "mem_util_pct", "mem_used_mib", "mem_total_mib", "power_w", "power_limit_w", "temp_c"]
     values = [samples[name].tolist() for name in [*columns, "sm_clock_mhz", "throttle_reasons"]]
-    for stamp, gpu, util, busy, used, total, power, limit, temp, clock, reasons in zip(stamps, *values, strict=True):
+    for timestamp, gpu, util, busy, used, total, power, limit, temp, clock, reasons in zip(
+        timestamps, *values, strict=True
+    ):
         yield (
-            f"{stamp}, {gpu}, {names[int(gpu)]}, {util:.0f} %, {busy:.0f} %, {used:.0f} MiB, {total:.0f} MiB, "
+            f"{timestamp}, {gpu}, {names[int(gpu)]}, {util:.0f} %, {busy:.0f} %, {used:.0f} MiB, {total:.0f} MiB, "
             f"{power:.2f} W, {limit:.2f} W, {temp:.0f}, {clock:.0f} MHz, 0x{reasons:016X}"
         )
 
 
-def local_stamps(spec: Spec, seconds: pd.Series) -> list[str]:
+def local_timestamps(spec: Spec, seconds: pd.Series) -> list[str]:
     """``2025/10/24 19:56:09.123`` in the run's zone, from seconds since the run's start."""
     millis = pd.to_timedelta((seconds * 1000).round().astype("int64"), unit="ms")
     local = (origin_of(spec) + millis).dt.tz_convert(spec.timezone).dt.tz_localize(None)
     text = np.datetime_as_string(local.to_numpy("datetime64[ms]"), unit="ms").tolist()
-    return [stamp.replace("-", "/").replace("T", " ") for stamp in text]
+    return [timestamp.replace("-", "/").replace("T", " ") for timestamp in text]
 
 
 def task_rows(spec: Spec, lives: Iterable[Life]) -> Iterable[dict[str, Any]]:
-    """One JSON object a task, keyed as schema.TRIALS; stamps carry their offset; unknown is absent."""
+    """One JSON object a task, keyed as schema.TRIALS; timestamps carry their offset; unknown is absent."""
     for life in lives:
         row: dict[str, Any] = {"task": life.number, "name": life.name or None, "state": life.state}
         row |= {"start": iso(spec, life.start_s), "end": iso(spec, life.end_s) if life.finished else None}
@@ -98,13 +100,13 @@ def iso(spec: Spec, seconds: float) -> str | None:
     """ISO 8601 to the millisecond with the zone's offset; None for an unknown time."""
     if np.isnan(seconds):
         return None
-    stamp = origin_of(spec) + pd.Timedelta(milliseconds=round(seconds * 1000))
-    return stamp.tz_convert(spec.timezone).isoformat(timespec="milliseconds")
+    timestamp = origin_of(spec) + pd.Timedelta(milliseconds=round(seconds * 1000))
+    return timestamp.tz_convert(spec.timezone).isoformat(timespec="milliseconds")
 
 
-def log_stamp(spec: Spec, seconds: float) -> str:
+def log_timestamp(spec: Spec, seconds: float) -> str:
     """``2025-10-24 19:56:09,123``: local time as Python's logging writes it."""
-    return local_stamps(spec, pd.Series([seconds]))[0].replace("/", "-").replace(".", ",")
+    return local_timestamps(spec, pd.Series([seconds]))[0].replace("/", "-").replace(".", ",")
 
 
 def manifest(spec: Spec, artifacts: Sequence[str] = ()) -> dict[str, Any]:

@@ -12,8 +12,8 @@ class Life:
     """Times are true seconds since the run's start.
 
     ``spans`` are the (start, end) of its GPU phases; ``memory`` (time, MiB) its own level from each
-    time on; ``reports`` (step, value, time). ``end_s`` is when it truly ended: for an orphan, which is recorded
-    RUNNING for ever, when its worker was killed, and for a trial still running at the end of the record, NaN.
+    time on; ``reports`` (step, value, time). ``end_s`` is when it truly ended: for an abandoned trial, which is
+    recorded RUNNING for ever, when its worker was killed, and for a trial still running at the end of the record, NaN.
     """
 
     number: int

@@ -94,7 +94,11 @@ def _pick(models: tuple[Model, ...], draw: float) -> Model:
 
 
 def _fault(faults: Faults, draw: float) -> str:
-    for kind, rate in (("assert", faults.assert_rate), ("orphan", faults.orphan_rate), ("fail", faults.fail_rate)):
+    for kind, rate in (
+        ("assert", faults.assert_rate),
+        ("abandoned", faults.abandoned_rate),
+        ("fail", faults.fail_rate),
+    ):
         if draw < rate:
             return kind
         draw -= rate

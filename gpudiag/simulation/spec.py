@@ -139,13 +139,13 @@ class Faults:
 
     A trial whose growth overflows the GPU's memory FAILs (``oom``). A device-side assert FAILs its trial
     and the next ``poisoned`` trials of the same worker, after which the worker restarts in ``restart_s``.
-    An orphan's worker is killed: the trial stays RUNNING for ever and the worker restarts.
+    An abandoned trial's worker is killed: the trial stays RUNNING for ever and the worker restarts.
     ``oom_kills``: an overflow ends the worker's process too, which then restarts.
     """
 
     fail_rate: float = 0.0
     assert_rate: float = 0.0
-    orphan_rate: float = 0.0
+    abandoned_rate: float = 0.0
     poisoned: int = 0
     oom: bool = True
     oom_kills: bool = False

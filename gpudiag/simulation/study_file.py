@@ -1,7 +1,7 @@
 """An Optuna study as an SQLite file: Optuna makes the schema, the rows are written in bulk.
 
-Optuna's own interface stamps the wall clock on every trial and takes about 10 ms for each; written
-directly, the stamps are the simulated ones and the file is the same to the byte each time.
+Optuna's own interface timestamps the wall clock on every trial and takes about 10 ms for each; written
+directly, the timestamps are the simulated ones and the file is the same to the byte each time.
 """
 
 from __future__ import annotations
@@ -93,17 +93,17 @@ def _numbered(lives: Sequence[Life]) -> Iterable[tuple[int, Life]]:
 def _trial_rows(spec: Spec, lives: Sequence[Life]) -> Iterable[tuple[Any, ...]]:
     for life in lives:
         end = life.end_s if life.finished else math.nan
-        yield life.number, 1, life.state, stored_stamp(spec, life.start_s), stored_stamp(spec, end)
+        yield life.number, 1, life.state, stored_timestamp(spec, life.start_s), stored_timestamp(spec, end)
 
 
-def stored_stamp(spec: Spec, seconds: float) -> str | None:
+def stored_timestamp(spec: Spec, seconds: float) -> str | None:
     """Naive text as the column holds it: local time up to Optuna 4, UTC from Optuna 5."""
     if math.isnan(seconds):
         return None
-    stamp = origin_of(spec) + pd.Timedelta(microseconds=round(seconds * 1e6))
+    timestamp = origin_of(spec) + pd.Timedelta(microseconds=round(seconds * 1e6))
     if spec.clock == "optuna4":
-        stamp = stamp.tz_convert(spec.timezone)
-    return str(stamp.tz_localize(None).strftime("%Y-%m-%d %H:%M:%S.%f"))
+        timestamp = timestamp.tz_convert(spec.timezone)
+    return str(timestamp.tz_localize(None).strftime("%Y-%m-%d %H:%M:%S.%f"))
 
 
 def _attributes(spec: Spec, life: Life) -> dict[str, Any]:

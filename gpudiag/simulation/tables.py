@@ -19,7 +19,7 @@ def origin_of(spec: Spec) -> pd.Timestamp:
 
 
 def instants(seconds: Sequence[float], origin: pd.Timestamp) -> pd.Series:
-    """UTC stamps of simulated seconds, to the microsecond; NaN becomes NaT."""
+    """UTC timestamps of simulated seconds, to the microsecond; NaN becomes NaT."""
     micro = pd.Series(seconds, dtype="float64").mul(1e6).round()
     return origin.as_unit("us") + pd.to_timedelta(micro, unit="us")
 
@@ -59,8 +59,8 @@ def settings_of(spec: Spec) -> Settings:
 
 
 def _gpu(spec: Spec, samples: pd.DataFrame, origin: pd.Timestamp) -> pd.DataFrame:
-    stamps = (samples["true_s"] + spec.telemetry.offset_s).round(3)
-    frame = samples.assign(time=instants(stamps.tolist(), origin)).sort_values(["gpu", "time"], kind="stable")
+    timestamps = (samples["true_s"] + spec.telemetry.offset_s).round(3)
+    frame = samples.assign(time=instants(timestamps.tolist(), origin)).sort_values(["gpu", "time"], kind="stable")
     return conform(frame, GPU)
 
 

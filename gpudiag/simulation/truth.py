@@ -67,9 +67,9 @@ def establish_truth(spec: Spec, history: History, samples: pd.DataFrame, origin:
     ledger, gpus = [], []
     for index, gpu in enumerate(spec.gpus):
         busy = Steps.of(history.busy[index], 0.0)
-        stamps = samples.loc[samples["gpu"] == str(index), "true_s"].to_numpy()
+        timestamps = samples.loc[samples["gpu"] == str(index), "true_s"].to_numpy()
         own = [life for life in lives if life.gpu == index]
-        cells = _cells(busy, own, stamps, start_s, end_s, spec.telemetry.window_s)
+        cells = _cells(busy, own, timestamps, start_s, end_s, spec.telemetry.window_s)
         ledger += [{"gpu": str(index), "cell": cell, "gpu_s": cells[cell]} for cell in CELLS]
         mean = busy.mean(np.array([start_s]), np.array([end_s]))[0]
         used = Steps.of(history.used[index], float(gpu.base_mib))
@@ -78,8 +78,8 @@ def establish_truth(spec: Spec, history: History, samples: pd.DataFrame, origin:
     levels = _levels(lives, start_s, end_s)
     occupied = levels[levels["level"] > 0]
     return Truth(
-        window_start=_stamp(origin, start_s),
-        window_end=_stamp(origin, end_s),
+        window_start=_timestamp(origin, start_s),
+        window_end=_timestamp(origin, end_s),
         window_s=end_s - start_s,
         offset_s=spec.telemetry.offset_s,
         ledger=pd.DataFrame(ledger),
@@ -99,12 +99,12 @@ def window(lives: Sequence[Life]) -> tuple[float, float]:
 
 
 def _cells(
-    busy: Steps, lives: Sequence[Life], stamps: Array, start_s: float, end_s: float, window_s: float
+    busy: Steps, lives: Sequence[Life], timestamps: Array, start_s: float, end_s: float, window_s: float
 ) -> dict[str, float]:
     """Seconds in each cell: the window is cut wherever the label can change, and each piece is labelled."""
     starts, ends = _times(lives, "start_s"), _times(lives, "end_s")
     first, last = _times(lives, "startup_end_s"), _times(lives, "tail_start_s")
-    seen_from, seen_to = _sample_cells(stamps)
+    seen_from, seen_to = _sample_cells(timestamps)
     knots = np.concatenate(
         [busy.times, busy.times + window_s, starts, ends, first, last, seen_from, seen_to, [start_s, end_s]]
     )
@@ -142,14 +142,14 @@ def _crossings(busy: Steps, knots: Array, window_s: float) -> Array:
     return np.concatenate(found)
 
 
-def _sample_cells(stamps: Array) -> tuple[Array, Array]:
+def _sample_cells(timestamps: Array) -> tuple[Array, Array]:
     """Start and end of each sample's cell: halfway to its neighbours, at most 1.5 median periods (1.5 s at least)."""
-    if len(stamps) < 2:
+    if len(timestamps) < 2:
         return np.empty(0), np.empty(0)
-    steps = np.diff(stamps)
+    steps = np.diff(timestamps)
     period = float(np.median(steps))
     half = np.minimum(steps, max(3.0 * period, 3.0)) / 2.0
-    return stamps - np.concatenate(([period / 2], half)), stamps + np.concatenate((half, [period / 2]))
+    return timestamps - np.concatenate(([period / 2], half)), timestamps + np.concatenate((half, [period / 2]))
 
 
 def _times(lives: Sequence[Life], name: str) -> Array:
@@ -178,10 +178,10 @@ def _trials(lives: Sequence[Life], origin: pd.Timestamp) -> pd.DataFrame:
             "state": life.state,
             "worker": life.worker,
             "gpu": str(life.gpu),
-            "start": _stamp(origin, life.start_s),
-            "startup_end": _stamp(origin, life.startup_end_s),
-            "tail_start": _stamp(origin, life.tail_start_s),
-            "end": _stamp(origin, life.end_s),
+            "start": _timestamp(origin, life.start_s),
+            "startup_end": _timestamp(origin, life.startup_end_s),
+            "tail_start": _timestamp(origin, life.tail_start_s),
+            "end": _timestamp(origin, life.end_s),
             "startup_s": life.startup_end_s - life.start_s,
             "work_gpu_s": np.nan if np.isnan(life.end_s) else life.work_s,
             "mem_peak_mib": life.peak_mib,
@@ -192,7 +192,7 @@ def _trials(lives: Sequence[Life], origin: pd.Timestamp) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _stamp(origin: pd.Timestamp, seconds: float) -> pd.Timestamp:
+def _timestamp(origin: pd.Timestamp, seconds: float) -> pd.Timestamp:
     return pd.NaT if np.isnan(seconds) else origin + pd.Timedelta(microseconds=round(seconds * 1e6))
 
 

@@ -241,7 +241,7 @@ class World:
         worker.kept_mib.clear()
 
     def _strike(self, at: float, running: _Running, kind: str) -> None:
-        """A fault hits: the trial FAILs, or is orphaned; the worker goes on, poisoned or restarted."""
+        """A fault hits: the trial FAILs, or is abandoned; the worker goes on, poisoned or restarted."""
         life, faults = running.life, self._spec.faults
         worker = self._workers[life.worker]
         texts = {"assert": ASSERT_TEXT, "poisoned": POISONED_TEXT, "fail": FAIL_TEXT, "oom": life.detail}
@@ -249,8 +249,8 @@ class World:
         if kind == "assert":
             worker.doomed = faults.poisoned
         poisoned_out = kind in ("assert", "poisoned") and not worker.doomed
-        dies = kind == "orphan" or poisoned_out or (kind == "oom" and faults.oom_kills)
-        self._end(at, running, "RUNNING" if kind == "orphan" else "FAIL", running.plan.restart_s if dies else 0.0)
+        dies = kind == "abandoned" or poisoned_out or (kind == "oom" and faults.oom_kills)
+        self._end(at, running, "RUNNING" if kind == "abandoned" else "FAIL", running.plan.restart_s if dies else 0.0)
         if dies:
             self._release(at, worker)
 

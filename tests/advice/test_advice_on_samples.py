@@ -54,7 +54,7 @@ def busy_pct(name: str) -> float:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_document_fits_its_schema(name: str) -> None:
-    jsonschema.validate(document(name), schema("diagnosis-2"), cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(document(name), schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -174,7 +174,7 @@ def test_case_4_fewer_at_once_or_a_constraint() -> None:
     fewer = advised(name)["fewer-workers"]
     assert (fewer["changes"][0]["present"], fewer["changes"][0]["proposed"]) == (4, 2)
     costs = diagnosed(name).profiles["costs"].outcomes.set_index("outcome")["gpu_s"]
-    lost = (costs["FAIL"] + costs["ORPHAN"]) / costs.drop("no trial").sum()
+    lost = (costs["FAIL"] + costs["ABANDONED"]) / costs.drop("no trial").sum()
     assert fewer["gain"]["low"] == 0.5 and fewer["gain"]["high"] == pytest.approx(1 / (1 - lost))
     limit = change(name, "memory-constraint")  # three at once fit if none takes more than a third of what is usable
     assert limit["proposed"] == pytest.approx((0.98 * 24564 - 350) / 3, abs=5)

@@ -41,7 +41,7 @@ def test_case_1_counts_and_rates_say_of_what() -> None:
 def test_case_1_parallelism_counts_the_running_and_finds_the_fifth() -> None:
     assert fact(CASE_1, "parallelism.peak") == 5 and fact(CASE_1, "parallelism.configured") == 4
     assert verdict(CASE_1, "parallelism-above-configured")["status"] == "FOUND"
-    assert fact(CASE_1, "parallelism.effective_low") > 3 and verdict(CASE_1, "trials-orphaned")["status"] == "FOUND"
+    assert fact(CASE_1, "parallelism.effective_low") > 3 and verdict(CASE_1, "trials-abandoned")["status"] == "FOUND"
     assert verdict(CASE_1, "parallelism-below-configured")["status"] == "CLEAR"
 
 

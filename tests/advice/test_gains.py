@@ -50,7 +50,7 @@ def test_percentages_are_never_added_and_never_beyond_the_ceiling() -> None:
 
 def test_hours_of_one_source_count_once() -> None:
     failures = [Gain(0, hours, "GPU-h", "failures") for hours in (2, 3)]
-    together = combine([*failures, Gain(0, 1, "GPU-h", "orphans")], CASE_1)
+    together = combine([*failures, Gain(0, 1, "GPU-h", "abandoned")], CASE_1)
     assert together is not None and together.saved_gpu_h == 4
 
 

@@ -91,13 +91,13 @@ def test_trials_are_slices_with_their_times_and_parameters(ask: Ask, run: Run) -
         assert {name: float(seen[name]) for name in numbers} == pytest.approx(numbers, rel=1e-4)
 
 
-def test_a_lane_a_slot_without_overlaps(ask: Ask, diagnosis: Any) -> None:
+def test_a_lane_a_worker_without_overlaps(ask: Ask, diagnosis: Any) -> None:
     lanes = ask(
         "SELECT thread.name AS lane, count(*) AS n FROM slice JOIN thread_track ON thread_track.id = slice.track_id "
         "JOIN thread USING (utid) WHERE category = 'trial' GROUP BY lane"
     )
-    slots = diagnosis.profiles["parallelism"].slots["slot"].value_counts()
-    assert {row["lane"]: row["n"] for row in lanes} == {f"slot {slot}": n for slot, n in slots.items()}
+    workers = diagnosis.profiles["parallelism"].placed["worker"].value_counts()
+    assert {row["lane"]: row["n"] for row in lanes} == {f"worker {worker}": n for worker, n in workers.items()}
     assert ask("SELECT max(depth) AS deepest FROM slice") == [{"deepest": 0}]
 
 

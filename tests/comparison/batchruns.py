@@ -83,7 +83,7 @@ def with_telemetry(
 
 
 def moved(run: Run, seconds: float) -> Run:
-    """The run with the stamps of its trials moved; its telemetry stays."""
+    """The run with the timestamps of its trials moved; its telemetry stays."""
     by = pd.Timedelta(seconds=seconds)
     return replace(run, trials=run.trials.assign(start=run.trials["start"] + by, end=run.trials["end"] + by))
 

@@ -78,7 +78,7 @@ def test_two_failures_of_36_are_no_evidence(idle: Comparison) -> None:
     assert "2 of 36" in failures.note and "17 of 576" in failures.note
 
 
-def test_the_record_with_end_stamps_alone_is_invalid_for_its_unit_too(samples: Path) -> None:
+def test_the_record_with_end_timestamps_alone_is_invalid_for_its_unit_too(samples: Path) -> None:
     folder = samples / "idle-second-gpu"
     bare = Run.from_files(
         telemetry=folder / "experiment" / "gpu.csv",

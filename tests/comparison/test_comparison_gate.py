@@ -48,14 +48,14 @@ def test_a_run_against_itself_is_no_comparison() -> None:
     assert found.experiment.name == "a (experiment)"
 
 
-def test_a_part_of_a_run_is_found_by_its_stamps() -> None:
+def test_a_part_of_a_run_is_found_by_its_timestamps() -> None:
     run = batch("a", A, params=SAME, named=False)
     part = replace(run, trials=run.trials.iloc[4:14].reset_index(drop=True), info=replace(run.info, name="part"))
     status, evidence = check(pair(run, part), "not-a-subset")
     assert status == "fail" and evidence.startswith("10 of 10 trials have the same start and end")
 
 
-def test_a_run_whose_stamps_were_moved_is_the_same_run() -> None:
+def test_a_run_whose_timestamps_were_moved_is_the_same_run() -> None:
     run = batch("a", A, params=SAME)
     found = pair(run, moved(replace(run, info=replace(run.info, name="b")), 3600))
     assert found.invalid and "lie 1 h apart: the same run" in check(found, "not-a-subset")[1]
@@ -94,7 +94,7 @@ def test_searches_over_other_parameters_are_another_workload() -> None:
     assert check(pair(a, without_params(b)), "same-workload")[0] == "unknown"
 
 
-def test_durations_against_stamps_are_not_one_unit() -> None:
+def test_durations_against_timestamps_are_not_one_unit() -> None:
     b = batch("b", B, params=SAME)
     bare = replace(b, trials=b.trials.assign(start=pd.Series(pd.NaT, b.trials.index, dtype=b.trials["start"].dtype)))
     found = pair(b=bare)

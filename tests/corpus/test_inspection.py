@@ -27,7 +27,7 @@ def test_studies_of_the_corpus(corpus: Path) -> None:
             ours = found[study["name"]]
             assert ours.states == study["states"]
             assert ours.max_concurrent == study.get("max_concurrent_finished"), reference["file"]
-            if "first_start" in study:  # of trials with both stamps
+            if "first_start" in study:  # of trials with both timestamps
                 assert ours.start is not None
                 assert pd.Timestamp(ours.start) <= pd.Timestamp(study["first_start"], tz="UTC")
             most.append(ours.max_concurrent)

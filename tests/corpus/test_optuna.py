@@ -39,7 +39,7 @@ def most_at_once(start: pd.Series, end: pd.Series) -> int | None:
     """Largest number of intervals open at one instant; an end frees its place before a start takes one."""
     if not len(start):
         return None
-    edges = [(stamp, 1) for stamp in start] + [(stamp, -1) for stamp in end]
+    edges = [(timestamp, 1) for timestamp in start] + [(timestamp, -1) for timestamp in end]
     level = most = 0
     for _, step in sorted(edges):
         level += step
@@ -100,7 +100,7 @@ def measured(trials: pd.DataFrame, reports: pd.DataFrame, directions: str) -> di
 
 
 def differences(ours: Any, theirs: Any, where: str) -> list[str]:
-    """Where two nested results differ; stamps to the microsecond, numbers to the six decimals of the file."""
+    """Where two nested results differ; timestamps to the microsecond, numbers to the six decimals of the file."""
     if isinstance(theirs, dict):
         keys = sorted(set(ours) | set(theirs))
         return [d for key in keys for d in differences(ours.get(key), theirs.get(key), f"{where}.{key}")]
@@ -133,7 +133,7 @@ def test_every_study_gives_the_numbers_that_optuna_gives(optuna_corpus: Path) ->
 
 
 def optuna_frame(path: Path, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """trials_dataframe and intermediate values as Optuna gives them; stamps put back to what the file holds."""
+    """trials_dataframe and intermediate values as Optuna gives them; timestamps put back to what the file holds."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
@@ -150,9 +150,9 @@ def optuna_frame(path: Path, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     ]
     for column in ("datetime_start", "datetime_complete"):
         if column in frame:
-            stamps = pd.to_datetime(frame[column]).astype("datetime64[us]")
-            here = stamps.dt.tz_localize(clock.machine_zone())
-            frame[column] = stamps.dt.tz_localize("UTC") if journal else here.dt.tz_convert("UTC")
+            timestamps = pd.to_datetime(frame[column]).astype("datetime64[us]")
+            here = timestamps.dt.tz_localize(clock.machine_zone())
+            frame[column] = timestamps.dt.tz_localize("UTC") if journal else here.dt.tz_convert("UTC")
     return frame, pd.DataFrame(steps, columns=["trial", "step", "value"])
 
 

@@ -74,7 +74,7 @@ def test_openmetrics_is_read_by_prometheus_own_parser(diagnosis: Diagnosis) -> N
     assert text(diagnosis).endswith("# EOF\n")
 
 
-def test_a_trace_has_a_slice_a_trial_in_the_lane_of_its_slot(diagnosis: Diagnosis) -> None:
+def test_a_trace_has_a_slice_a_trial_in_the_lane_of_its_worker(diagnosis: Diagnosis) -> None:
     events = trace(diagnosis)["traceEvents"]
     slices = [e for e in events if e["ph"] == "X" and e["pid"] == TRIALS]
     assert len(slices) == 12
@@ -84,7 +84,7 @@ def test_a_trace_has_a_slice_a_trial_in_the_lane_of_its_slot(diagnosis: Diagnosi
         if "end" not in one["args"]:
             assert one["dur"] == 590_000_000
     lanes = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name" and e["pid"] == TRIALS}
-    assert lanes == {"slot 0", "slot 1"}
+    assert lanes == {"worker 0", "worker 1"}
     for lane in (1, 2):  # slices of one lane never overlap, or the viewer would nest them
         mine = sorted((e["ts"], e["ts"] + e["dur"]) for e in slices if e["tid"] == lane)
         assert all(end <= start for (_, end), (start, _) in itertools.pairwise(mine))

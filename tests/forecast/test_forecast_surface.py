@@ -29,7 +29,7 @@ def test_command_prints_json_that_keeps_its_schema(samples: Path) -> None:
     result = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2, 6", "--format", "json"])
     assert result.exit_code == 0
     document = json.loads(result.stdout)
-    jsonschema.validate(document, schema("forecast-1"))
+    jsonschema.validate(document, schema("forecast-2"))
     assert [row["k"] for row in document["parallel"]] == [2, 4, 6]
 
 
@@ -58,7 +58,7 @@ def test_more_at_once_than_memory_is_looked_at_for_is_a_gap(made: Forecast) -> N
     assert "up to 32 trials" in reason and "33, 40 over 1 GPU." in reason and reason in repr(many).replace("\n", " ")
     assert many.at(33).overflow.reason == reason and not many.at(33).overflow.known and many.at(2).overflow.known
     assert "33 at once would be" not in repr(many) and "memory" not in dict(made.gaps)
-    jsonschema.validate(json.loads(many.to_json()), schema("forecast-1"))
+    jsonschema.validate(json.loads(many.to_json()), schema("forecast-2"))
 
 
 def test_out_of_range_names_the_option(samples: Path) -> None:

@@ -44,7 +44,7 @@ def test_what_so_many_trials_prove() -> None:
 
 
 def test_classes_are_kept_apart_and_a_poisoned_process_is_one_event() -> None:
-    """One slot. An assert takes the two trials after it along; an overflow restarts the worker after 300 s."""
+    """One worker. An assert takes the two trials after it along; an overflow restarts the worker after 300 s."""
     rows = [(100.0 * i, 100.0 * i + 99, "COMPLETE", None) for i in range(10)]
     rows += [(1000, 1050, "FAIL", ASSERT), (1051, 1053, "FAIL", ASSERT), (1054, 1056, "FAIL", ASSERT)]
     rows += [(1116, 1150, "FAIL", OOM), (1450, 1550, "COMPLETE", None)]

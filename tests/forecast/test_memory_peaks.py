@@ -120,7 +120,7 @@ def test_memory_that_does_not_rise_is_no_trials_memory() -> None:
     made = mixed_run(1, 2, n_trials=20)
     ends = made.run.trials["end"].sort_values()
     kept = made.run.gpu["time"].to_numpy()
-    near = np.array([(abs((ends - stamp).dt.total_seconds()) < 30).any() for stamp in made.run.gpu["time"]])
+    near = np.array([(abs((ends - timestamp).dt.total_seconds()) < 30).any() for timestamp in made.run.gpu["time"]])
     flat = made.run.gpu.assign(mem_used_mib=500.0)[~near | (kept < ends.iloc[0])]
     peaks = trial_peaks(replace(made.run, gpu=flat), np.random.default_rng(0))
     assert peaks.reason in (FLAT, SHARED)

@@ -107,8 +107,8 @@ def test_an_interval_holds_its_value_and_what_it_must_reach(sample: list[float],
 
 
 def test_assignment_by_load_and_by_memory() -> None:
-    gpu, slot = np.array([[0, 0, 1, 0]]), np.array([3])
-    assert choose_gpu("least loaded", gpu, slot, None, 2).tolist() == [1]
+    gpu, worker = np.array([[0, 0, 1, 0]]), np.array([3])
+    assert choose_gpu("least loaded", gpu, worker, None, 2).tolist() == [1]
     held = np.array([[1000.0, 1000.0, 9000.0, 0.0]])
-    assert choose_gpu("by memory", gpu, slot, held, 2).tolist() == [0]
-    assert choose_gpu("by memory", gpu, slot, None, 2).tolist() == [1]
+    assert choose_gpu("by memory", gpu, worker, held, 2).tolist() == [0]
+    assert choose_gpu("by memory", gpu, worker, None, 2).tolist() == [1]

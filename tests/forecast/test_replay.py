@@ -123,7 +123,7 @@ def test_the_hours_follow_the_steps() -> None:
     found = gd.replay_pruner(run, "threshold(upper=0.8)")
     assert found.saved_steps.value == 2
     # Two trials are too few to tell the start-up: it is taken as part of the pace.
-    assert found.saved_slot_h.value == pytest.approx((250 / 4 * 2) / 3600)
+    assert found.saved_worker_h.value == pytest.approx((250 / 4 * 2) / 3600)
     assert not found.saved_gpu_h.known
     assert found.saved_gpu_h.reason
 
@@ -276,7 +276,7 @@ def test_what_cannot_be_replayed_is_refused() -> None:
         gd.replay_pruner(run, "medain()")
 
 
-def test_without_stamps_the_numbers_are_the_order() -> None:
+def test_without_timestamps_the_numbers_are_the_order() -> None:
     study, _ = optuna_study("hyperband()")
     run = run_of(study, "hyperband()")
     bare = replace(run, trials=conform(run.trials.drop(columns=["start", "end"]), TRIALS))

@@ -47,5 +47,5 @@ def test_the_traps_are_named(run: Run) -> None:
     assert "8 trials completed with reports, 15 are needed" in text
     assert "survived the logging pruner" in text
     assert "every twentieth" in text
-    assert found.workers == 4  # an orphan makes it look like five
+    assert found.workers == 4  # an abandoned trial makes it look like five
     assert found.rank["spearman"].isna().all()

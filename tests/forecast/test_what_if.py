@@ -101,9 +101,9 @@ def test_the_same_run_gives_the_same_forecast() -> None:
 
 
 def test_document_keeps_its_schema(forecast: Forecast, case_1: Forecast, case_4: Forecast) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema("forecast-1"))
+    jsonschema.Draft202012Validator.check_schema(schema("forecast-2"))
     for made in (forecast, case_1, case_4):
-        jsonschema.validate(json.loads(made.to_json()), schema("forecast-1"))
+        jsonschema.validate(json.loads(made.to_json()), schema("forecast-2"))
 
 
 def test_it_shows_itself_everywhere(forecast: Forecast) -> None:
@@ -164,7 +164,7 @@ def test_without_utilization_there_are_bounds() -> None:
     assert (made.at(8).gain.low, made.at(8).gain.high) == (1.0, 2.0)
     assert (made.at(2).gain.low, made.at(2).gain.high) == (0.5, 1.0)
     assert made.at(2).throughput.low <= true_rate(SPEC, 2, 78) <= made.at(2).throughput.high
-    jsonschema.validate(json.loads(made.to_json()), schema("forecast-1"))
+    jsonschema.validate(json.loads(made.to_json()), schema("forecast-2"))
     assert "no util_pct" in repr(made)
 
 

@@ -16,7 +16,7 @@ T0 = pd.Timestamp("2025-10-24 19:00:00", tz="UTC")
 
 
 def at(seconds: Any) -> Any:
-    """Stamps that many seconds after T0; NaN becomes NaT."""
+    """Timestamps that many seconds after T0; NaN becomes NaT."""
     return T0 + pd.to_timedelta(np.asarray(seconds, float), unit="s")
 
 

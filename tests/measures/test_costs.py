@@ -40,7 +40,7 @@ def test_a_small_bill_by_hand() -> None:
     # A shared device tells nothing of one trial.
     assert np.isnan(one["mean_util_pct"]) and np.isnan(one["peak_mem_mib"])
     assert p.parallel == pytest.approx(1.2) and p.n_shared == 2
-    assert of(p, "COMPLETE", "slots")["slot_s"] == 60 and of(p, "gap", "slots")["slot_s"] == 0
+    assert of(p, "COMPLETE", "worker_time")["worker_s"] == 60 and of(p, "gap", "worker_time")["worker_s"] == 0
     assert p.progress[["trial", "gpu_h", "best"]].to_numpy().tolist() == [[0, pytest.approx(50 / 3600), 0.5]]
 
 
@@ -64,17 +64,17 @@ def test_outcomes_add_up_to_the_ledger(seed: int, gpus_: int, workers: int) -> N
     assert of(p, "no trial")["gpu_s"] >= idle - 1e-6
     lived = (what.trials["end"] - what.trials["start"]).dt.total_seconds().sum()
     assert p.trials["duration_s"].sum() == pytest.approx(lived)
-    assert p.slots["slot_s"].sum() == pytest.approx(lived + of(p, "gap", "slots")["slot_s"])
-    assert p.phases["slot_s"].sum() == pytest.approx(lived) or p.n_startups == 0
+    assert p.worker_time["worker_s"].sum() == pytest.approx(lived + of(p, "gap", "worker_time")["worker_s"])
+    assert p.phases["worker_s"].sum() == pytest.approx(lived) or p.n_startups == 0
 
 
-def test_without_telemetry_slots_remain() -> None:
+def test_without_telemetry_workers_remain() -> None:
     p = measure_costs(run(trials=trials([("COMPLETE", 0, 60), ("PRUNED", 70, 100), ("RUNNING", 100, NAN)])))
-    assert p.slots.set_index("outcome")["slot_s"].to_dict() == {
-        "COMPLETE": 60, "PRUNED": 30, "FAIL": 0, "RUNNING": 0, "ORPHAN": 0, "gap": 10,
+    assert p.worker_time.set_index("outcome")["worker_s"].to_dict() == {
+        "COMPLETE": 60, "PRUNED": 30, "FAIL": 0, "RUNNING": 0, "ABANDONED": 0, "gap": 10,
     }  # fmt: skip
     assert p.outcomes["gpu_s"].isna().all() and np.isnan(p.total_gpu_h) and np.isnan(p.startup_share_pct)
-    assert p.phases["slot_s"].isna().all()
+    assert p.phases["worker_s"].isna().all()
 
 
 def test_a_declared_gpu_without_telemetry_is_still_paid_for() -> None:
@@ -84,14 +84,14 @@ def test_a_declared_gpu_without_telemetry_is_still_paid_for() -> None:
 
 def test_apart_clocks_charge_nothing() -> None:
     p = measure_costs(run(joined=False, gpu=gpu(range(50), util_pct=60.0), trials=trials([("COMPLETE", 0, 40)])))
-    assert p.outcomes["gpu_s"].isna().all() and p.total_slot_h == pytest.approx(40 / 3600)
+    assert p.outcomes["gpu_s"].isna().all() and p.total_worker_h == pytest.approx(40 / 3600)
 
 
-def test_a_dead_trial_is_an_orphan() -> None:
+def test_a_dead_trial_is_an_abandoned() -> None:
     table = trials([("COMPLETE", 0, 10), ("RUNNING", 10, NAN), ("COMPLETE", 1000, 1010)])
     p = measure_costs(run(gpu=gpu(range(0, 1100), util_pct=60.0), trials=table))
-    assert of(p, "ORPHAN", "slots")["n_trials"] == 1 and of(p, "ORPHAN", "slots")["slot_s"] == 50
-    assert of(p, "ORPHAN")["gpu_s"] == 50
+    assert of(p, "ABANDONED", "worker_time")["n_trials"] == 1 and of(p, "ABANDONED", "worker_time")["worker_s"] == 50
+    assert of(p, "ABANDONED")["gpu_s"] == 50
 
 
 def test_a_trial_of_unknown_gpu_gets_no_number_of_its_own() -> None:
@@ -129,10 +129,10 @@ def test_the_counter_goes_before_power_and_survives_a_reload() -> None:
 
 
 def test_energy_stops_at_gaps_and_ignores_impossible_power() -> None:
-    stamps = np.concatenate([np.arange(0, 30), np.arange(60, 90)])
+    timestamps = np.concatenate([np.arange(0, 30), np.arange(60, 90)])
     power = np.full(60, 100.0)
     power[10] = 9000
-    log = gpu(stamps, util_pct=60.0, power_w=power, power_limit_w=300.0)
+    log = gpu(timestamps, util_pct=60.0, power_w=power, power_limit_w=300.0)
     p = measure_costs(run(gpu=log, trials=trials([("COMPLETE", 0, 89)])))
     assert p.energy_kwh == pytest.approx(58 * 100 / 3.6e6)
 

@@ -34,7 +34,7 @@ def test_few_rows_stay_as_they_are_and_unknown_values_go() -> None:
     assert decimate(frame, "t", "v")["v"].tolist() == [1, 3]
 
 
-def test_equal_stamps_do_not_divide_by_zero() -> None:
+def test_equal_timestamps_do_not_divide_by_zero() -> None:
     frame = pd.DataFrame({"t": at(np.zeros(100)), "v": np.arange(100.0)})
     assert decimate(frame, "t", "v", 10)["v"].tolist() == [0, 99]
 

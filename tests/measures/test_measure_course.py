@@ -31,9 +31,9 @@ NAN = math.nan
 @pytest.mark.parametrize(("period", "step"), [(70, 1), (70, 5), (120, 10), (40, 5)])
 def test_the_period_of_dips_is_found(period: int, step: int) -> None:
     rng = np.random.default_rng(1)
-    stamps = np.arange(0, 3600, step)
-    value = np.where(stamps % period < period / 4, 5.0, 92.0) + rng.normal(0, 3, len(stamps))
-    found = find_period(stamps * 1_000_000, value)
+    timestamps = np.arange(0, 3600, step)
+    value = np.where(timestamps % period < period / 4, 5.0, 92.0) + rng.normal(0, 3, len(timestamps))
+    found = find_period(timestamps * 1_000_000, value)
     assert found and found.period_s == pytest.approx(period, rel=0.05)
 
 
@@ -47,8 +47,8 @@ def test_noise_and_trends_have_no_period() -> None:
 
 
 def test_stalls_of_a_periodic_gpu_by_hand() -> None:
-    stamps = np.arange(0.0, 3600, 5)
-    table = gpu(stamps, util_pct=np.where(stamps % 100 < 20, 0.0, 90.0))
+    timestamps = np.arange(0.0, 3600, 5)
+    table = gpu(timestamps, util_pct=np.where(timestamps % 100 < 20, 0.0, 90.0))
     row = measure_stalls(run(gpu=table, trials=trials([("COMPLETE", -60, 3660)]))).per_gpu.loc["0"]
     assert row["period_s"] == 100 and row["width_s"] == pytest.approx(20, abs=5)
     assert row["lost_pct"] == pytest.approx(20, abs=1) and row["depth_pct"] == 90
@@ -80,19 +80,19 @@ def test_change_points_are_the_best_partition(seed: int) -> None:
 
 
 def test_leak_is_the_slope_of_a_straight_line() -> None:
-    stamps = np.arange(0.0, 7200, 10)
-    rising = gpu(stamps, mem_used_mib=4000 + stamps, mem_total_mib=24000.0)
+    timestamps = np.arange(0.0, 7200, 10)
+    rising = gpu(timestamps, mem_used_mib=4000 + timestamps, mem_total_mib=24000.0)
     row = measure_leak(run(gpu=rising)).per_gpu.loc["0"]
     assert row["slope_pct_h"] == pytest.approx(100 * 3600 / 24000, rel=1e-6)
     assert row["p_rise"] == pytest.approx(stats.norm.sf((190 - 1) / math.sqrt(20 * 19 * 45 / 18)), rel=1e-9)
-    flat = gpu(stamps, mem_used_mib=4000.0, mem_total_mib=24000.0)
+    flat = gpu(timestamps, mem_used_mib=4000.0, mem_total_mib=24000.0)
     assert measure_leak(run(gpu=flat)).per_gpu.at["0", "p_rise"] == 1.0
 
 
 def test_memory_that_stays_after_the_last_trial() -> None:
-    stamps = np.arange(0.0, 400, 5)
-    used = np.where(stamps < 50, 300.0, np.where(stamps < 300, 9000.0, 2300.0))
-    leak = measure_leak(run(gpu=gpu(stamps, mem_used_mib=used), trials=trials([("COMPLETE", 50, 300)])))
+    timestamps = np.arange(0.0, 400, 5)
+    used = np.where(timestamps < 50, 300.0, np.where(timestamps < 300, 9000.0, 2300.0))
+    leak = measure_leak(run(gpu=gpu(timestamps, mem_used_mib=used), trials=trials([("COMPLETE", 50, 300)])))
     assert leak.ended and leak.per_gpu.at["0", "residual_mib"] == 2000.0
 
 
@@ -130,9 +130,9 @@ def test_a_poisoned_worker_is_one_event() -> None:
 def test_memory_before_failures_agrees_with_mann_whitney() -> None:
     ends = np.arange(100.0, 2100, 100)
     states = ["FAIL" if i % 3 == 0 else "COMPLETE" for i in range(20)]
-    stamps = np.arange(0.0, 2200, 5)
-    used = np.array([9600.0 if states[min(int(t // 100), 19)] == "FAIL" else 5000.0 + t for t in stamps - 1])
-    table = gpu(stamps, mem_used_mib=used, mem_total_mib=10000.0)
+    timestamps = np.arange(0.0, 2200, 5)
+    used = np.array([9600.0 if states[min(int(t // 100), 19)] == "FAIL" else 5000.0 + t for t in timestamps - 1])
+    table = gpu(timestamps, mem_used_mib=used, mem_total_mib=10000.0)
     rows = [(state, end - 90, end) for state, end in zip(states, ends, strict=True)]
     found = measure_failures(run(gpu=table, trials=trials(rows)))
     assert found.fail_before_pct == pytest.approx(96) and found.full_pct == 100 and found.p_memory < 0.01
@@ -143,7 +143,7 @@ def test_repeats_drift_and_stated_counts() -> None:
     lr = [0.1, 0.1, *np.linspace(0.2, 0.9, 28)]
     found = measure_search(run(trials=trials(rows, **{"params.lr": lr}), studies=study("MINIMIZE")))
     assert (found.n_duplicates, found.n_with_params) == (1, 30)
-    assert found.duplicate_slot_h == pytest.approx(51 / 3600)
+    assert found.duplicate_worker_h == pytest.approx(51 / 3600)
     assert found.drift_rho == 1.0 and found.drift_ratio == pytest.approx((50 + 24.5) / (50 + 4.5))
     assert measure_search(run(trials=trials(rows, **{"params.lr": lr}))).n_with_params == 0
 
@@ -218,9 +218,9 @@ def test_jain_and_gini_by_hand() -> None:
 
 
 def test_a_starved_gpu_is_seen_even_where_it_never_works() -> None:
-    stamps = np.arange(0.0, 600, 5)
-    host = conform(pd.DataFrame({"time": at(stamps), "cpu_max_core_pct": 99.0, "cpu_pct": 8.0}), HOST)
-    table = gpu(stamps, util_pct=4.0, mem_used_mib=900.0, mem_total_mib=8192.0)
+    timestamps = np.arange(0.0, 600, 5)
+    host = conform(pd.DataFrame({"time": at(timestamps), "cpu_max_core_pct": 99.0, "cpu_pct": 8.0}), HOST)
+    table = gpu(timestamps, util_pct=4.0, mem_used_mib=900.0, mem_total_mib=8192.0)
     row = measure_feed(run(gpu=table, trials=trials([("COMPLETE", 0, 600)]), host=host)).per_gpu.loc["0"]
     assert row["starved_pct"] == 100 and row["p95_cpu_pct"] == 99
 

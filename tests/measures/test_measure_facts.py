@@ -22,7 +22,7 @@ class Profile:
     )
 
 
-def test_words_and_stamps_are_not_numbers_of_unit_one() -> None:
+def test_words_and_timestamps_are_not_numbers_of_unit_one() -> None:
     assert facts(Profile()) == {
         "n": {"value": 3, "unit": "1"},
         "mean_w": {"value": None, "unit": "W"},

@@ -60,11 +60,11 @@ def test_a_gap_moves_seconds_to_unobserved_only(made: tuple[int, Pool], seed: in
     """Samples are taken away in one stretch: no other cell gains more than the borders of that stretch."""
     whole, _ = make(*made)
     rng = np.random.default_rng(seed)
-    stamps = whole.gpu["time"]
-    span = stamps.max() - stamps.min()
-    low = stamps.min() + span * rng.uniform(0, 0.6)
-    gone = (stamps > low) & (stamps < low + span * 0.3)
-    before, after = (measure_ledger(replace(whole, gpu=whole.gpu[keep])) for keep in (stamps.notna(), ~gone))
+    timestamps = whole.gpu["time"]
+    span = timestamps.max() - timestamps.min()
+    low = timestamps.min() + span * rng.uniform(0, 0.6)
+    gone = (timestamps > low) & (timestamps < low + span * 0.3)
+    before, after = (measure_ledger(replace(whole, gpu=whole.gpu[keep])) for keep in (timestamps.notna(), ~gone))
     change = seconds(after).reindex(seconds(before).index) - seconds(before)
     assert (change["unobserved"] >= -1e-6).all()
     assert change.sum(axis=1).to_numpy() == pytest.approx(0, abs=1e-6)
@@ -98,9 +98,9 @@ def test_runs_of_disjoint_time_add_up(made: tuple[int, Pool]) -> None:
 
 def test_a_small_ledger_by_hand() -> None:
     """Two GPUs, a sample every 10 s; the second GPU is never used."""
-    stamps = range(0, 101, 10)
-    busy = gpu(stamps, "0", util_pct=[0, 0, 0, 80, 80, 40, 40, 0, 0, 0, 0])
-    idle = gpu(stamps, "1", util_pct=[0.0] * 11)
+    timestamps = range(0, 101, 10)
+    busy = gpu(timestamps, "0", util_pct=[0, 0, 0, 80, 80, 40, 40, 0, 0, 0, 0])
+    idle = gpu(timestamps, "1", util_pct=[0.0] * 11)
     table = trials([("COMPLETE", 10, 80)], gpu="0")
     p = measure_ledger(run(gpu=pd.concat([busy, idle]), gpus=gpus(gpu=["0", "1"]), trials=table))
     ours = seconds(p).T
@@ -157,8 +157,8 @@ def test_one_gpu_of_two_missing_in_the_log() -> None:
 
 
 def test_a_trial_of_unknown_gpu_counts_on_every_active_gpu() -> None:
-    stamps = range(0, 100)
-    logs = [gpu(stamps, name, util_pct=util) for name, util in (("0", 60.0), ("1", 0.0), ("2", 70.0))]
+    timestamps = range(0, 100)
+    logs = [gpu(timestamps, name, util_pct=util) for name, util in (("0", 60.0), ("1", 0.0), ("2", 70.0))]
     p = measure_ledger(run(gpu=pd.concat(logs), trials=trials([("COMPLETE", 0, 90)])))
     assert seconds(p)["busy"].to_dict() == {"0": 90, "1": 0, "2": 90}
     assert seconds(p).loc["1", "idle_no_trial"] == 90 and p.n_unknown_gpu == 1
@@ -212,7 +212,7 @@ def test_cells_are_near_the_truth_of_simulated_runs() -> None:
         made = simulate(
             seed=seed, gpus=(Gpu(),) * n, workers=int(rng.integers(n, 9)), n_trials=60,
             period_s=float(rng.choice([1, 5])), outages_s=((300.0, 420.0),) * int(rng.integers(2)),
-            orphan_rate=0.03 * int(rng.integers(2)), gpu_share_pct=(20.0, 90.0),
+            abandoned_rate=0.03 * int(rng.integers(2)), gpu_share_pct=(20.0, 90.0),
             foreign=(Foreign(0, 100.0, 700.0),) * int(rng.integers(2)),
         )  # fmt: skip
         truth = made.truth.ledger.pivot(index="gpu", columns="cell", values="gpu_s")

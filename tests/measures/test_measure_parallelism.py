@@ -12,7 +12,7 @@ from smallruns import gpu, run, trials
 from gpudiag.comparison.compare import compare
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures._time.concurrency import busy_stretches, count_at, fifo_slots
+from gpudiag.measures._time.concurrency import busy_stretches, count_at, fifo_workers
 from gpudiag.measures.parallelism import effective_parallelism, measure_parallelism
 from gpudiag.run import Run
 
@@ -43,10 +43,10 @@ def test_case_1_effective_parallelism_and_peak() -> None:
     assert p.effective_closed == pytest.approx(1.89, abs=0.005)
     assert p.effective_low == pytest.approx(1.89, abs=0.005)
     assert p.effective == p.effective_high == pytest.approx(3.89, abs=0.005)
-    assert (p.peak, p.peak_closed, p.n_slots) == (5, 3, 5)
+    assert (p.peak, p.peak_closed, p.n_workers) == (5, 3, 5)
     assert (p.above_configured_trials, p.above_configured_s) == (1, minutes("19:53:40") - minutes("19:44:29"))
     assert p.handover_pct == 100
-    assert p.open_trials["orphan"].tolist() == [True, False]
+    assert p.open_trials["abandoned"].tolist() == [True, False]
     assert p.at_configured_pct == pytest.approx(100 * (148 + 553) / 2024)
 
 
@@ -54,7 +54,7 @@ def test_case_1_without_a_stated_number() -> None:
     p = measure_parallelism(case_1())
     assert (p.peak, p.effective) == (5, pytest.approx(3.89, abs=0.005))
     assert all(math.isnan(x) for x in (p.configured, p.efficiency_pct, p.at_configured_pct, p.above_configured_s))
-    assert not p.open_trials["orphan"].any()
+    assert not p.open_trials["abandoned"].any()
 
 
 @given(INTERVALS)
@@ -72,37 +72,37 @@ def test_concurrency_is_that_of_a_one_second_grid(pairs: list[tuple[int, int]]) 
 
 
 @given(INTERVALS)
-def test_slots_hold_one_trial_at_a_time_and_are_as_many_as_the_peak(pairs: list[tuple[int, int]]) -> None:
+def test_workers_hold_one_trial_at_a_time_and_are_as_many_as_the_peak(pairs: list[tuple[int, int]]) -> None:
     pairs = sorted((s, s + d) for s, d in pairs if d)
     if not pairs:
         return
     start, end = (np.array(x) for x in zip(*pairs, strict=True))
-    slot = fifo_slots(start, end)
-    assert slot.max() + 1 == count_at(np.unique(start), start, end).max()
-    for number in np.unique(slot):
-        mine = slot == number
+    worker = fifo_workers(start, end)
+    assert worker.max() + 1 == count_at(np.unique(start), start, end).max()
+    for number in np.unique(worker):
+        mine = worker == number
         assert (end[mine][:-1] <= start[mine][1:]).all()
 
 
-def test_the_longest_free_slot_is_taken() -> None:
-    # Slots are freed at 10 (slot 0) and 5 (slot 1): the next trial takes slot 1.
-    assert fifo_slots(np.array([0, 0, 12]), np.array([10, 5, 20])).tolist() == [0, 1, 1]
+def test_the_longest_free_worker_is_taken() -> None:
+    # Workers are freed at 10 (worker 0) and 5 (worker 1): the next trial takes worker 1.
+    assert fifo_workers(np.array([0, 0, 12]), np.array([10, 5, 20])).tolist() == [0, 1, 1]
 
 
 def test_hand_over_is_no_overlap_and_zero_length_takes_no_time() -> None:
     p = measure_parallelism(run(trials=trials([("COMPLETE", 0, 10), ("COMPLETE", 10, 20), ("FAIL", 5, 5)])))
-    assert (p.peak, p.n_slots, p.effective, p.n_timed) == (1, 1, 1.0, 3)
+    assert (p.peak, p.n_workers, p.effective, p.n_timed) == (1, 1, 1.0, 3)
 
 
-def test_gaps_lie_between_trials_of_a_slot() -> None:
+def test_gaps_lie_between_trials_of_a_worker() -> None:
     rows = [("COMPLETE", 0, 10), ("COMPLETE", 0, 12), ("COMPLETE", 40, 50), ("COMPLETE", 41, 55)]
     p = measure_parallelism(run(trials=trials(rows)))
-    assert p.gaps[["slot", "gap_s", "before_trial", "after_trial"]].to_numpy().tolist() == [
+    assert p.gaps[["worker", "gap_s", "before_trial", "after_trial"]].to_numpy().tolist() == [
         [0, 30, 0, 2],
         [1, 29, 1, 3],
     ]
     assert (p.median_gap_s, p.mean_gap_s, p.handover_pct) == (29.5, 29.5, 0)
-    assert p.gap_slot_h == pytest.approx(59 / 3600)
+    assert p.gap_worker_h == pytest.approx(59 / 3600)
     # 47 trial-seconds in 27 busy seconds, in a window of 55 s.
     assert p.busy_s == 12 + 15 and p.window_s == 55
     assert p.effective == pytest.approx(46 / 27) and p.effective_window == pytest.approx(46 / 55)
@@ -123,19 +123,19 @@ def test_one_after_another_with_two_workers_is_serialised() -> None:
 def test_a_reused_worker_ends_an_open_trial() -> None:
     table = trials([("RUNNING", 0, NAN), ("COMPLETE", 50, 100)], worker=["a", "a"])
     opens = measure_parallelism(run(trials=table)).open_trials
-    assert opens["orphan"].tolist() == [True] and "worker" in opens["reason"].iloc[0]
+    assert opens["abandoned"].tolist() == [True] and "worker" in opens["reason"].iloc[0]
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [50]
 
 
 def test_a_worker_that_runs_several_trials_proves_nothing() -> None:
     table = trials([("RUNNING", 0, NAN), ("COMPLETE", 50, 100), ("COMPLETE", 60, 90)], worker=["host"] * 3)
-    assert not measure_parallelism(run(trials=table)).open_trials["orphan"].any()
+    assert not measure_parallelism(run(trials=table)).open_trials["abandoned"].any()
 
 
 def test_optunas_rule_of_five_durations() -> None:
     table = trials([("RUNNING", 0, NAN), ("COMPLETE", 0, 10), ("COMPLETE", 90, 100)])
     opens = measure_parallelism(run(trials=table)).open_trials
-    assert opens["orphan"].tolist() == [True]
+    assert opens["abandoned"].tolist() == [True]
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [50]
 
 
@@ -143,17 +143,17 @@ def test_five_durations_are_those_of_its_own_study() -> None:
     slow = trials([("COMPLETE", 0, 1000)], study="slow")
     fast = trials([("COMPLETE", 0, 10), ("RUNNING", 10, NAN)], study="fast")
     opens = measure_parallelism(run(trials=pd.concat([slow, fast], ignore_index=True))).open_trials
-    assert opens["name"].tolist() == ["fast/1"] and opens["orphan"].all()
+    assert opens["name"].tolist() == ["fast/1"] and opens["abandoned"].all()
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [50]
     unknown = trials([("RUNNING", 10, NAN)], study="other")
-    assert not measure_parallelism(run(trials=pd.concat([slow, unknown]))).open_trials["orphan"].any()
+    assert not measure_parallelism(run(trials=pd.concat([slow, unknown]))).open_trials["abandoned"].any()
 
 
 def test_gpus_idle_for_good_end_an_open_trial() -> None:
     log = gpu(range(0, 2000, 5), util_pct=np.where(np.arange(0, 2000, 5) < 300, 90.0, 0.0))
     table = trials([("RUNNING", 0, NAN), ("COMPLETE", 0, 1000)])
     opens = measure_parallelism(run(gpu=log, trials=table)).open_trials
-    assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [295] and opens["orphan"].all()
+    assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [295] and opens["abandoned"].all()
     unjoined = measure_parallelism(run(gpu=log, trials=table, joined=False)).open_trials
     assert (unjoined["horizon"] - unjoined["start"]).dt.total_seconds().tolist() == [1000]
 
@@ -162,7 +162,7 @@ def test_a_process_that_left_the_gpu_ends_an_open_trial() -> None:
     seen = pd.DataFrame({"time": gpu([10, 20, 30, 300])["time"], "gpu": "0", "pid": pd.array([7, 7, 8, 8], "Int64")})
     table = trials([("RUNNING", 0, NAN), ("RUNNING", 0, NAN), ("COMPLETE", 0, 400)], pid=[7, 8, 9])
     opens = measure_parallelism(run(trials=table, processes=seen)).open_trials
-    assert opens["orphan"].tolist() == [True, False]
+    assert opens["abandoned"].tolist() == [True, False]
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [20, 400]
 
 
@@ -187,7 +187,7 @@ def test_trials_without_times_lower_the_coverage() -> None:
     assert measure_parallelism(run(trials=table)).coverage_pct == pytest.approx(100 * 2 / 3)
 
 
-def test_what_is_waiting_has_not_run_whatever_stamps_it_has() -> None:
+def test_what_is_waiting_has_not_run_whatever_timestamps_it_has() -> None:
     rows = [("WAITING", 0.0, 60.0), ("WAITING", 60.0, 90.0)]
     with pytest.raises(NotMeasurable, match="No trial has both a start and an end"):
         measure_parallelism(run(trials=trials(rows)))

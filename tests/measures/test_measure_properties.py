@@ -27,7 +27,7 @@ SOME = settings(max_examples=15, deadline=None, suppress_health_check=list(Healt
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    """A run of 1-3 GPUs with irregular stamps and unknown cells, and up to 12 trials in any state."""
+    """A run of 1-3 GPUs with irregular timestamps and unknown cells, and up to 12 trials in any state."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     logs = []
     for name in range(draw(st.integers(1, 3))):
@@ -132,12 +132,12 @@ def test_relabelled_gpus_change_places_and_nothing_else(measure: Measure, what: 
 @EVERY
 @SOME
 @given(what=runs(), days=st.integers(-4000, 4000))
-def test_shifting_all_clocks_moves_stamps_only(measure: Measure, what: Run, days: int) -> None:
+def test_shifting_all_clocks_moves_timestamps_only(measure: Measure, what: Run, days: int) -> None:
     by = pd.Timedelta(days=days)
 
     def shift(frame: pd.DataFrame) -> pd.DataFrame:
-        stamps = [name for name in frame if isinstance(frame[name].dtype, pd.DatetimeTZDtype)]
-        return frame.assign(**{name: (frame[name] + by).astype(frame[name].dtype) for name in stamps})
+        timestamps = [name for name in frame if isinstance(frame[name].dtype, pd.DatetimeTZDtype)]
+        return frame.assign(**{name: (frame[name] + by).astype(frame[name].dtype) for name in timestamps})
 
     same(take(measure, what), take(measure, what.map_tables(lambda _, table: shift(table))), shift)
 
@@ -156,9 +156,9 @@ def test_the_run_is_left_as_it_was(measure: Measure, what: Run) -> None:
 def test_a_gap_changes_only_what_was_observed(measure: Measure) -> None:
     """Steady telemetry that stops for an hour: every figure of the samples stays, only the time between is unknown."""
     steady = {"util_pct": 60.0, "mem_used_mib": 9000.0, "mem_total_mib": 24564.0, "power_w": 200.0, "temp_c": 60.0}
-    stamps = np.arange(0.0, 400, 5)
-    whole = take(measure, run(gpu=gpu(stamps, **steady)))
-    parted = take(measure, run(gpu=gpu(np.where(stamps < 200, stamps, stamps + 3600), **steady)))
+    timestamps = np.arange(0.0, 400, 5)
+    whole = take(measure, run(gpu=gpu(timestamps, **steady)))
+    parted = take(measure, run(gpu=gpu(np.where(timestamps < 200, timestamps, timestamps + 3600), **steady)))
     if isinstance(whole, NotMeasurable):
         assert str(whole) == str(parted)
         return
@@ -200,7 +200,7 @@ def test_an_empty_run_is_not_measurable(measure: Measure) -> None:
         measure(Run())
 
 
-def test_stamps_before_1970_and_far_ahead() -> None:
+def test_timestamps_before_1970_and_far_ahead() -> None:
     table = gpu(range(100), util_pct=50.0)
     for moved in (T0 - pd.Timedelta(days=365 * 60), T0 + pd.Timedelta(days=365 * 60)):
         log = table.assign(time=table["time"] + (moved - T0))

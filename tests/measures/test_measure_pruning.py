@@ -27,7 +27,7 @@ def test_steps_cost_and_budget_by_hand() -> None:
     p = measure_pruning(run(trials=table, reports=told))
     assert p.steps[["trial", "last_step", "n_reports"]].to_numpy().tolist() == [[1, 2, 2], [2, 2, 2], [3, 5, 5]]
     assert (p.median_step, p.first_step, p.at_first_pct) == (2, 2, pytest.approx(200 / 3))
-    assert (p.cost_pct, p.cost_slot_h) == (50, pytest.approx(100 / 3600))
+    assert (p.cost_pct, p.cost_worker_h) == (50, pytest.approx(100 / 3600))
     assert p.budget_pct == pytest.approx(100 * (2 + 2 + 5) / 30)
     assert math.isnan(p.config_first_report) and math.isnan(p.before_possible)
 

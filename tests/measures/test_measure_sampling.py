@@ -12,22 +12,22 @@ from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.sampling import by_gpu, cell_borders, cells_of, gpu_order, measure_sampling, sample_weights
 
 
-def grid_weights(stamps_ds: list[int]) -> list[float]:
-    """By brute force: every 0.05 s belongs to the nearest stamp, if that is within 1.5 median periods of it."""
-    period = float(np.median(np.diff(stamps_ds)))
+def grid_weights(timestamps_ds: list[int]) -> list[float]:
+    """By brute force: every 0.05 s belongs to the nearest timestamp, if that is within 1.5 median periods of it."""
+    period = float(np.median(np.diff(timestamps_ds)))
     reach = max(3 * period, 30) / 2
-    weights = [0] * len(stamps_ds)
-    for tick in range((stamps_ds[0] - 1000) * 2 + 1, (stamps_ds[-1] + 1000) * 2, 2):
+    weights = [0] * len(timestamps_ds)
+    for tick in range((timestamps_ds[0] - 1000) * 2 + 1, (timestamps_ds[-1] + 1000) * 2, 2):
         moment = tick / 2
-        nearest = min(range(len(stamps_ds)), key=lambda i: abs(stamps_ds[i] - moment))
-        outside = moment < stamps_ds[0] or moment > stamps_ds[-1]
-        if abs(stamps_ds[nearest] - moment) < (period / 2 if outside else reach):
+        nearest = min(range(len(timestamps_ds)), key=lambda i: abs(timestamps_ds[i] - moment))
+        outside = moment < timestamps_ds[0] or moment > timestamps_ds[-1]
+        if abs(timestamps_ds[nearest] - moment) < (period / 2 if outside else reach):
             weights[nearest] += 1
     return [w / 10 for w in weights]
 
 
 @pytest.mark.parametrize(
-    "stamps_ds",
+    "timestamps_ds",
     [
         [0, 50, 100, 150, 200],
         [0, 50, 100, 160, 400, 450, 500, 550],  # a gap of 24 s where the cap is 15 s
@@ -35,9 +35,9 @@ def grid_weights(stamps_ds: list[int]) -> list[float]:
         [0, 10, 30, 60, 100, 150, 210],
     ],
 )
-def test_weights_are_those_of_a_fine_grid(stamps_ds: list[int]) -> None:
-    stamps = pd.Series(at(np.array(stamps_ds) / 10))
-    assert sample_weights(stamps) == pytest.approx(grid_weights(stamps_ds), abs=0.11)
+def test_weights_are_those_of_a_fine_grid(timestamps_ds: list[int]) -> None:
+    timestamps = pd.Series(at(np.array(timestamps_ds) / 10))
+    assert sample_weights(timestamps) == pytest.approx(grid_weights(timestamps_ds), abs=0.11)
 
 
 def test_weights_by_hand() -> None:
@@ -56,15 +56,15 @@ def test_cells_tile_the_observed_time(steps: list[int]) -> None:
     assert (left[1:][~joined] - right[:-1][~joined] == np.diff(time)[~joined] - cap).all()
 
 
-def test_one_stamp_stands_for_no_time() -> None:
+def test_one_timestamp_stands_for_no_time() -> None:
     assert sample_weights(np.array([7])).tolist() == [0.0]
 
 
 def test_slow_sampler_under_load_does_not_bias_the_mean() -> None:
     # Busy half the time: 10 samples at 1 s while idle, 3 while busy over as long a time.
-    stamps = [*range(10), 10, 13, 16]
+    timestamps = [*range(10), 10, 13, 16]
     util = [0.0] * 10 + [100.0] * 3
-    mean = weighted_mean(util, sample_weights(pd.Series(at(stamps))))
+    mean = weighted_mean(util, sample_weights(pd.Series(at(timestamps))))
     assert np.mean(util) == pytest.approx(23.1, abs=0.1)
     assert 35 < mean < 50
 

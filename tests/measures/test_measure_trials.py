@@ -30,11 +30,11 @@ def test_counts_durations_and_rate_by_hand() -> None:
         250,
         300,
     ]
-    assert complete["total_slot_s"] == 400 and found.by_state.at["RUNNING", "total_slot_s"] == 0
+    assert complete["total_worker_s"] == 400 and found.by_state.at["RUNNING", "total_worker_s"] == 0
     assert complete["share_pct"] == pytest.approx(40)
     assert (found.n, found.n_finished, found.n_fail, found.n_running) == (5, 4, 1, 1)
     assert found.fail_pct == pytest.approx(25)
-    assert found.fail_slot_h == pytest.approx(60 / 3600)
+    assert found.fail_worker_h == pytest.approx(60 / 3600)
     assert found.span_s == 300
     assert len(found.durations) == 4
 
@@ -47,7 +47,7 @@ def test_case_1_interval_of_the_share() -> None:
     assert found.fail_pct == pytest.approx(100 * 15 / 196)
 
 
-def test_stated_durations_stand_in_for_unknown_stamps() -> None:
+def test_stated_durations_stand_in_for_unknown_timestamps() -> None:
     table = trials([("COMPLETE", 0, NAN), ("COMPLETE", NAN, 50), ("COMPLETE", NAN, NAN)], duration_s=[30.0, 20.0, 10.0])
     found = measure_trials(run(trials=table))
     assert found.durations["duration_s"].tolist() == [30, 20, 10]

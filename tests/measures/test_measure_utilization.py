@@ -24,12 +24,12 @@ def test_figures_by_hand() -> None:
 
 def test_mean_is_that_of_a_one_second_grid() -> None:
     rng = np.random.default_rng(3)
-    stamps = np.cumsum(rng.integers(1, 4, 300)) * 2
+    timestamps = np.cumsum(rng.integers(1, 4, 300)) * 2
     util = rng.integers(0, 101, 300).astype(float)
-    seconds = np.arange(stamps[0], stamps[-1]) + 0.5
-    nearest = np.abs(stamps[:, None] - seconds).argmin(axis=0)
-    use = measure_utilization(run(gpu=gpu(stamps, util_pct=util)))
-    # Edges differ by half a period; within them each second belongs to its nearest stamp.
+    seconds = np.arange(timestamps[0], timestamps[-1]) + 0.5
+    nearest = np.abs(timestamps[:, None] - seconds).argmin(axis=0)
+    use = measure_utilization(run(gpu=gpu(timestamps, util_pct=util)))
+    # Edges differ by half a period; within them each second belongs to its nearest timestamp.
     assert use.mean_pct == pytest.approx(util[nearest].mean(), abs=0.3)
 
 
@@ -82,9 +82,9 @@ def test_unknown_memory_is_no_baseline() -> None:
 def test_series_keeps_extremes_means_and_gaps() -> None:
     util = np.full(20_000, 95.0)
     util[7_777] = 0.0
-    stamps = np.arange(20_000.0)
-    stamps[10_000:] += 500
-    use = measure_utilization(run(gpu=gpu(stamps, util_pct=util)))
+    timestamps = np.arange(20_000.0)
+    timestamps[10_000:] += 500
+    use = measure_utilization(run(gpu=gpu(timestamps, util_pct=util)))
     assert len(use.series) <= 2001
     assert use.series["util_pct"].min() == 0
     assert use.series["util_pct"].isna().sum() == 1

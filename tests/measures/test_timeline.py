@@ -31,23 +31,23 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
     if not held:
         return "unobserved"
     (j,) = held
-    util, stamps = shown.value, shown.time_us
+    util, timestamps = shown.value, shown.time_us
     here = [(s * US, e * US) for s, e in spans if s * US <= when < e * US]
     if not here:
         since = max([e * US for _, e in spans if e * US <= when], default=-(10**15)) + US
         until = min([s * US for s, _ in spans if s * US > when], default=10**15)
-        near = [i for i in (j, j - 1, j + 1) if 0 <= i < len(stamps) and since <= stamps[i] < until]
+        near = [i for i in (j, j - 1, j + 1) if 0 <= i < len(timestamps) and since <= timestamps[i] < until]
         return "foreign" if near and util[near[0]] > 10 else "idle_no_trial"
     if util[j] > 10:
         return "busy" if util[j] >= 50 else "busy_low"
     sustained = [
-        stamps[i]
-        for i in range(len(stamps) - 1)
+        timestamps[i]
+        for i in range(len(timestamps) - 1)
         if util[i] > 10 and util[i + 1] > 10 and shown.end_us[i] == shown.start_us[i + 1]
     ]
     if all(not any(s <= t <= when for t in sustained) for s, _ in here):
         return "startup_only"
-    active = stamps[util > 10]
+    active = timestamps[util > 10]
     if all(not any(when < t < e for t in active) for _, e in here):
         return "tail_only"
     return "stalled"
@@ -126,7 +126,7 @@ def test_first_activity_takes_two_samples_in_a_row(since_s: int, first_s: int | 
 
 
 @given(st.lists(st.integers(0, 30), max_size=12), st.lists(st.integers(0, 30), max_size=12))
-def test_rank_counts_the_stamps_at_or_before_each_time(stamps: list[int], when: list[int]) -> None:
-    stamps, when = sorted(stamps), sorted(when)
-    wanted = [sum(stamp <= at for stamp in stamps) for at in when]
-    assert _rank(np.array(stamps, np.int64), np.array(when, np.int64)).tolist() == wanted
+def test_rank_counts_the_timestamps_at_or_before_each_time(timestamps: list[int], when: list[int]) -> None:
+    timestamps, when = sorted(timestamps), sorted(when)
+    wanted = [sum(timestamp <= at for timestamp in timestamps) for at in when]
+    assert _rank(np.array(timestamps, np.int64), np.array(when, np.int64)).tolist() == wanted

@@ -1,6 +1,6 @@
 """Profiles put together by hand, in any size: what the figures are tested on.
 
-A toy search: ``slots`` workers take trials one after the other, GPUs are busy while trials run.
+A toy search: ``workers`` workers take trials one after the other, GPUs are busy while trials run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Size:
     """How big a toy is, and what is wrong with it."""
 
     trials: int = 200
-    slots: int = 4
+    workers: int = 4
     gpus: int = 1
     samples: int = 2000
     open_trials: int = 2
@@ -45,7 +45,7 @@ class Size:
     total_mib: float = 24564.0
 
 
-def stamps(seconds: np.ndarray) -> pd.Series:
+def timestamps(seconds: np.ndarray) -> pd.Series:
     return pd.Series(START + pd.to_timedelta(seconds, unit="s")).dt.as_unit("us")
 
 
@@ -59,28 +59,28 @@ def build(kind: type[Declared], **known: Any) -> Any:
     return kind(**{**dict.fromkeys(kind.facts(), 0), **known, **full})
 
 
-def toy_slots(size: Size, rng: np.random.Generator) -> pd.DataFrame:
-    """The trials in their slots, in order of start."""
-    free = np.full(size.slots, 0.0)
+def toy_workers(size: Size, rng: np.random.Generator) -> pd.DataFrame:
+    """The trials in their workers, in order of start."""
+    free = np.full(size.workers, 0.0)
     rows = []
     for trial in range(size.trials):
-        slot = int(np.argmin(free))
+        worker = int(np.argmin(free))
         state = rng.choice(["COMPLETE", "PRUNED", "FAIL"], p=[0.13, 0.87 - size.fail_share, size.fail_share])
         life = {"COMPLETE": rng.normal(540, 40), "PRUNED": rng.lognormal(4.9, 0.5), "FAIL": rng.exponential(20)}[state]
-        start = free[slot] + rng.exponential(3)
-        free[slot] = start + max(life, 0.4)
-        rows.append((trial, state, start, free[slot], slot, False))
-    frame = pd.DataFrame(rows, columns=["trial", "state", "start_s", "end_s", "slot", "open"])
-    last = frame.groupby("slot")["trial"].idxmax().sort_values().index[: size.open_trials]
-    for slot in last:
-        at = frame.index[frame["slot"] == slot][-1]
+        start = free[worker] + rng.exponential(3)
+        free[worker] = start + max(life, 0.4)
+        rows.append((trial, state, start, free[worker], worker, False))
+    frame = pd.DataFrame(rows, columns=["trial", "state", "start_s", "end_s", "worker", "open"])
+    last = frame.groupby("worker")["trial"].idxmax().sort_values().index[: size.open_trials]
+    for worker in last:
+        at = frame.index[frame["worker"] == worker][-1]
         frame.loc[at, ["state", "open"]] = ["RUNNING", True]
         frame.loc[at, "end_s"] = frame["end_s"].max() + 60
     return frame
 
 
 def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
-    frame = toy_slots(size, np.random.default_rng(seed))
+    frame = toy_workers(size, np.random.default_rng(seed))
     moves = pd.concat(
         [
             pd.DataFrame({"t": frame["start_s"], "all": 1, "closed": (~frame["open"]).astype(int)}),
@@ -92,16 +92,16 @@ def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
     levels = pd.Series(held).groupby(steps["all"].to_numpy()).sum()
     levels = levels[levels.index > 0]
     gaps = frame.sort_values("start_s").copy()
-    gaps["before"] = gaps.groupby("slot")["end_s"].shift()
-    gaps["before_trial"] = gaps.groupby("slot")["trial"].shift()
+    gaps["before"] = gaps.groupby("worker")["end_s"].shift()
+    gaps["before_trial"] = gaps.groupby("worker")["trial"].shift()
     gaps = gaps[gaps["before"].notna()]
     seconds = (gaps["start_s"] - gaps["before"]).to_numpy()
-    slots = frame.assign(study="toy", start=stamps(frame["start_s"]), end=stamps(frame["end_s"]))
+    workers = frame.assign(study="toy", start=timestamps(frame["start_s"]), end=timestamps(frame["end_s"]))
     return build(
         ParallelismProfile,
         concurrency=pd.DataFrame(
             {
-                "time": stamps(steps.index.to_numpy()),
+                "time": timestamps(steps.index.to_numpy()),
                 "n_closed": steps["closed"].to_numpy(),
                 "n_all": steps["all"].to_numpy(),
             }
@@ -109,39 +109,39 @@ def toy_parallelism(size: Size = Size(), seed: int = 1) -> ParallelismProfile:
         levels=pd.DataFrame(
             {"level": levels.index, "time_s": levels.to_numpy(), "share_pct": 100 * levels.to_numpy() / levels.sum()}
         ),
-        slots=slots[["study", "trial", "state", "start", "end", "slot", "open"]],
+        placed=workers[["study", "trial", "state", "start", "end", "worker", "open"]],
         gaps=pd.DataFrame(
             {
-                "slot": gaps["slot"].to_numpy(), "start": stamps(gaps["before"].to_numpy()),
-                "end": stamps(gaps["start_s"].to_numpy()), "gap_s": seconds,
+                "worker": gaps["worker"].to_numpy(), "start": timestamps(gaps["before"].to_numpy()),
+                "end": timestamps(gaps["start_s"].to_numpy()), "gap_s": seconds,
                 "before_trial": gaps["before_trial"].to_numpy(), "after_trial": gaps["trial"].to_numpy(),
             }
         ),
-        open_trials=slots.loc[slots["open"], ["study", "trial", "start"]],
-        configured=float(size.slots),
+        open_trials=workers.loc[workers["open"], ["study", "trial", "start"]],
+        configured=float(size.workers),
         effective=float((steps["all"] * held).sum() / levels.sum()),
         effective_closed=float((steps["closed"] * held).sum() / levels.sum()),
         peak=int(steps["all"].max()),
-        n_slots=int(frame["slot"].nunique()),
+        n_workers=int(frame["worker"].nunique()),
         n_open=int(frame["open"].sum()),
         n_timed=size.trials,
         median_gap_s=float(np.median(seconds)) if len(seconds) else NAN,
-        gap_slot_h=float(seconds.sum() / 3600),
+        gap_worker_h=float(seconds.sum() / 3600),
         window_s=float(steps.index[-1]),
     )  # fmt: skip
 
 
 def toy_trials(size: Size = Size(), seed: int = 1) -> TrialsProfile:
-    slots = toy_parallelism(size, seed).slots
-    known = slots[~slots["open"]].assign(duration_s=lambda f: (f["end"] - f["start"]).dt.total_seconds())
+    workers = toy_parallelism(size, seed).placed
+    known = workers[~workers["open"]].assign(duration_s=lambda f: (f["end"] - f["start"]).dt.total_seconds())
     by_state = pd.DataFrame(index=pd.Index(STATES, name="state"))
-    by_state["n"] = slots["state"].value_counts().reindex(STATES, fill_value=0)
+    by_state["n"] = workers["state"].value_counts().reindex(STATES, fill_value=0)
     by_state["n_timed"] = known["state"].value_counts().reindex(STATES, fill_value=0)
     grouped = known.groupby("state")["duration_s"]
     for name, share in (("min_s", 0), ("p25_s", 0.25), ("median_s", 0.5), ("p75_s", 0.75), ("max_s", 1)):
         by_state[name] = grouped.quantile(share).reindex(STATES)
     durations = known[["study", "trial", "state", "start", "end", "duration_s"]].reset_index(drop=True)
-    return build(TrialsProfile, by_state=by_state, durations=durations, best=pd.DataFrame(), n=len(slots))
+    return build(TrialsProfile, by_state=by_state, durations=durations, best=pd.DataFrame(), n=len(workers))
 
 
 def toy_series(size: Size, value: str, mean: str, span_s: float, seed: int) -> pd.DataFrame:
@@ -158,7 +158,9 @@ def toy_series(size: Size, value: str, mean: str, span_s: float, seed: int) -> p
             phase = np.floor(seconds / (span_s / 23 + 1)) * 1.7 + gpu
             values = size.total_mib * (0.5 + 0.18 * np.sin(phase)) + rng.normal(0, 60, len(seconds))
         smooth = pd.Series(values).rolling(9, center=True, min_periods=1).mean().to_numpy()
-        frame = pd.DataFrame({"gpu": str(gpu), "time": stamps(seconds), value: values, mean: smooth, "weight_s": 1.0})
+        frame = pd.DataFrame(
+            {"gpu": str(gpu), "time": timestamps(seconds), value: values, mean: smooth, "weight_s": 1.0}
+        )
         if size.gap and size.samples > 10:
             inside = (seconds > 0.4 * span_s) & (seconds < 0.55 * span_s)
             frame.loc[inside.nonzero()[0][0], [value, mean]] = NAN
@@ -205,7 +207,12 @@ def toy_power(size: Size = Size(), rejected: int = 3) -> PowerProfile:
     per_gpu["max_w"] = per_gpu["mean_w"] + 15
     per_gpu["limit_w"] = 95.0
     readings = pd.DataFrame(
-        {"gpu": gpus[0], "time": stamps(np.arange(rejected)), "power_w": 590.0 - np.arange(rejected), "limit_w": 95.0}
+        {
+            "gpu": gpus[0],
+            "time": timestamps(np.arange(rejected)),
+            "power_w": 590.0 - np.arange(rejected),
+            "limit_w": 95.0,
+        }
     )
     return build(PowerProfile, per_gpu=per_gpu, rejected=readings, n_rejected=rejected, load=toy_load(gpus))
 
@@ -241,20 +248,20 @@ def toy_curves(steps: np.ndarray, complete: int = 5) -> pd.DataFrame:
 
 
 def toy_run(size: Size = Size(), seed: int = 1) -> Run:
-    """The same toy as tables: trials by slot on the GPUs in turn, and telemetry that follows them loosely."""
+    """The same toy as tables: trials by worker on the GPUs in turn, and telemetry that follows them loosely."""
     rng = np.random.default_rng(seed)
-    frame = toy_slots(size, rng)
+    frame = toy_workers(size, rng)
     span = float(frame["end_s"].max())
     seconds = np.linspace(-5, span, size.samples) if size.samples > 1 else np.zeros(1)
     kept = (seconds < 0.4 * span) | (seconds > 0.5 * span) if size.gap else seconds == seconds
     logs = []
     for gpu in range(size.gpus):
         level = np.repeat(rng.choice([0.0, 30.0, 85.0, 95.0], len(seconds) // 7 + 1), 7)[: len(seconds)]
-        logs.append(pd.DataFrame({"time": stamps(seconds), "gpu": str(gpu), "util_pct": level})[kept])
+        logs.append(pd.DataFrame({"time": timestamps(seconds), "gpu": str(gpu), "util_pct": level})[kept])
     trials = pd.DataFrame(
         {
-            "study": "toy", "trial": frame["trial"], "state": frame["state"], "start": stamps(frame["start_s"]),
-            "end": stamps(frame["end_s"].where(~frame["open"])), "gpu": (frame["slot"] % size.gpus).astype(str),
+            "study": "toy", "trial": frame["trial"], "state": frame["state"], "start": timestamps(frame["start_s"]),
+            "end": timestamps(frame["end_s"].where(~frame["open"])), "gpu": (frame["worker"] % size.gpus).astype(str),
             "value": rng.uniform(0, 1, len(frame)), "params.lr": 10.0 ** rng.uniform(-5, -2, len(frame)),
             "params.model": rng.choice(["small", "base", "large"], len(frame)),
         }

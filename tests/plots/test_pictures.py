@@ -22,10 +22,10 @@ from gpudiag.plots import PLOTS, Picture, draw, draw_all
 SIZES = {
     "healthy": Size(open_trials=0, fail_share=0.0, gap=False),
     "faulty": Size(open_trials=3, fail_share=0.3),
-    "one sample": Size(trials=1, slots=1, samples=1, open_trials=0, gap=False),
+    "one sample": Size(trials=1, workers=1, samples=1, open_trials=0, gap=False),
     "two GPUs": Size(trials=40, gpus=2, samples=300),
-    "64 GPUs": Size(trials=500, slots=64, gpus=64, samples=600),
-    "dense": Size(trials=3000, slots=8, gpus=8),
+    "64 GPUs": Size(trials=500, workers=64, gpus=64, samples=600),
+    "dense": Size(trials=3000, workers=8, gpus=8),
 }
 UNIT = re.compile(r"\[.+\]$|\[.+\];")
 NEVER_DRAWN = {
@@ -117,7 +117,7 @@ def test_legends_lie_above_the_data_and_within_their_share_of_the_card(pictures:
 
 @pytest.mark.slow
 def test_a_report_of_the_largest_run_stays_small() -> None:
-    pictures = draw_all(toy_profiles(Size(trials=10_000, slots=16, gpus=16)))
+    pictures = draw_all(toy_profiles(Size(trials=10_000, workers=16, gpus=16)))
     size = sum(len(picture.svg()) for picture in pictures.values())
     assert list(pictures) == list(PLOTS)
     assert size < 3_000_000

@@ -162,13 +162,15 @@ def _height_at(outline: np.ndarray, when: float) -> float:
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_the_stack_is_the_memory_of_the_trials_that_run(gpus: int) -> None:
     size = Size(trials=40, gpus=gpus, open_trials=0)
-    profile, slots = costs(size), toy_parallelism(size)
-    figure = plot_memory_by_trial(toy_memory(size), slots, profile)
+    profile, workers = costs(size), toy_parallelism(size)
+    figure = plot_memory_by_trial(toy_memory(size), workers, profile)
     assert len(figure.axes) == gpus
-    merged = slots.slots.merge(profile.trials[["study", "trial", "gpu", "freed_mib"]], on=["study", "trial"])
+    merged = workers.placed.merge(profile.trials[["study", "trial", "gpu", "freed_mib"]], on=["study", "trial"])
     for gpu, ax in zip([str(i) for i in range(gpus)], figure.axes, strict=True):
         for share in (0.2, 0.63):
-            instant = slots.slots["start"].min() + share * (slots.slots["end"].max() - slots.slots["start"].min())
+            instant = workers.placed["start"].min() + share * (
+                workers.placed["end"].max() - workers.placed["start"].min()
+            )
             here = merged[(merged["gpu"] == gpu) & (merged["start"] <= instant) & (merged["end"] > instant)]
             day = instant.timestamp() / 86400
             assert stacked_gib(ax, day) == pytest.approx(here["freed_mib"].sum() / 1024)

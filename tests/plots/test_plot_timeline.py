@@ -27,17 +27,17 @@ def boxes(ax: object) -> dict[tuple[float, float, float], tuple[float, ...]]:
     return out
 
 
-def test_bars_are_the_slots() -> None:
+def test_bars_are_the_workers() -> None:
     profile = toy_parallelism(SMALL)
     drawn = boxes(plot_timeline(profile).axes[0])
-    slots = profile.slots
+    workers = profile.placed
     wanted = {
-        (date2num(row.start.tz_convert(None)), date2num(row.end.tz_convert(None)), float(row.slot)): to_rgba(
+        (date2num(row.start.tz_convert(None)), date2num(row.end.tz_convert(None)), float(row.worker)): to_rgba(
             STATE_COLORS[row.state]
         )[:3]
-        for row in slots.itertuples()
+        for row in workers.itertuples()
     }
-    assert len(drawn) == len(slots)
+    assert len(drawn) == len(workers)
     for (start, end, lane), color in wanted.items():
         near = [key for key in drawn if np.allclose(key, (start, end, lane), rtol=0, atol=1e-7)]
         assert len(near) == 1 and drawn[near[0]] == pytest.approx(color)
@@ -90,12 +90,12 @@ def test_trials_keep_the_page_where_telemetry_is_far_longer() -> None:
     use = toy_utilization(Size(trials=2000))
     ax = plot_timeline(trials, use).axes[0]
     low, high = ax.get_xlim()
-    span = (trials.slots["end"].max() - trials.slots["start"].min()).total_seconds() / 86400
+    span = (trials.placed["end"].max() - trials.placed["start"].min()).total_seconds() / 86400
     assert span < high - low < 2 * span
     assert "telemetry far from the trials is not shown" in ax.figure.axes[-1].get_xlabel()
 
 
 def test_no_trials_is_not_measurable() -> None:
-    empty = build(ParallelismProfile, slots=toy_parallelism(Size(trials=3)).slots.iloc[:0])
+    empty = build(ParallelismProfile, placed=toy_parallelism(Size(trials=3)).placed.iloc[:0])
     with pytest.raises(NotMeasurable, match="No trial has a start"):
         plot_timeline(empty)

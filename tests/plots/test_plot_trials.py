@@ -16,7 +16,7 @@ from gpudiag.plots.parallelism import _means, alt_gaps, plot_concurrency, plot_g
 from gpudiag.plots.pruning import plot_prune_steps
 from gpudiag.plots.trials import plot_durations
 
-TEN = Size(trials=10, slots=2, open_trials=1)
+TEN = Size(trials=10, workers=2, open_trials=1)
 
 
 def legend(ax: object) -> list[str]:

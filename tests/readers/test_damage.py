@@ -84,7 +84,7 @@ def test_yaml_of_trials_with_impossible_dates_and_huge_numbers(tmp_path: Path) -
     assert data.trials["params.depth"].tolist() == [int(HUGE), 0.5]
 
 
-def test_stamps_of_mlflow_beyond_any_time(tmp_path: Path) -> None:
+def test_timestamps_of_mlflow_beyond_any_time(tmp_path: Path) -> None:
     folder = tmp_path / "run" / "metrics" / "system"
     folder.mkdir(parents=True)
     (tmp_path / "run" / "meta.yaml").write_text("run_id: a\n")

@@ -1,7 +1,7 @@
 """Damaged inputs: every reader of every registry gives tables or one InputError, never anything else.
 
-Every file starts as a good sample and is changed in a few places: odd tokens for numbers and stamps, cells and lines
-lost, doubled or swapped, bytes flipped. The changes are seeded, so that a failure is found again.
+Every file starts as a good sample and is changed in a few places: odd tokens for numbers and timestamps, cells and
+lines lost, doubled or swapped, bytes flipped. The changes are seeded, so that a failure is found again.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from gpudiag import read_telemetry
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._io.record_format import COLUMNS, KINDS
 from gpudiag.record.readings import Row
-from gpudiag.record.sink import CsvSink, line, stamp
+from gpudiag.record.sink import CsvSink, line, timestamp
 
 AT = 1_772_359_200.0
 
@@ -57,9 +57,9 @@ def test_a_line_is_one_line_and_loses_nothing(time_s: float, value: float, text:
     assert row["detail"] == " ".join(text.split())
 
 
-def test_stamps_are_utc_to_the_microsecond() -> None:
-    assert stamp(0.000001) == "1970-01-01T00:00:00.000001Z"
-    assert stamp(AT + 0.5) == "2026-03-01T10:00:00.500000Z"
+def test_timestamps_are_utc_to_the_microsecond() -> None:
+    assert timestamp(0.000001) == "1970-01-01T00:00:00.000001Z"
+    assert timestamp(AT + 0.5) == "2026-03-01T10:00:00.500000Z"
 
 
 def test_a_restart_appends_a_session(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def write(path, told, began):
     sink.begin({}, [])
     tick = 0
     while True:
-        stamp = began + tick / 1000
-        sink.write([Row("gpu", stamp, tick / 1000, {"gpu": str(g), "util_pct": tick % 100}) for g in range(4)])
+        timestamp = began + tick / 1000
+        sink.write([Row("gpu", timestamp, tick / 1000, {"gpu": str(g), "util_pct": tick % 100}) for g in range(4)])
         tick += 1
         os.write(told, b"x")
 

@@ -76,7 +76,7 @@ FORMS = (
         (3600, "GPU-s", "1 GPU-h", "1 GPU-h"),
         (0, "GPU-h", "0 GPU-h", "0 GPU-h"),
         (-0.5, "GPU-h", "-0.5 GPU-h", "-0.5 GPU-h"),
-        (9000, "slot-s", "2.5 slot-h", "2.5 slot-h"),
+        (9000, "worker-s", "2.5 worker-h", "2.5 worker-h"),
         (640, "MiB", "640 MiB", None),
         (0, "MiB", "0 MiB", None),
         (0.01, "MiB", "< 0.1 MiB", None),
@@ -209,12 +209,12 @@ def test_names() -> None:
 
 def test_times_are_shown_in_the_zone_of_the_run() -> None:
     taipei = ZoneInfo("Asia/Taipei")
-    assert fmt.stamp("2026-03-01T10:00:00+00:00", taipei) == "2026-03-01 18:00:00"
+    assert fmt.timestamp("2026-03-01T10:00:00+00:00", taipei) == "2026-03-01 18:00:00"
     same_day = fmt.span("2026-03-01T10:00:00+00:00", "2026-03-01T11:30:00+00:00", taipei)
     assert same_day == "2026-03-01 18:00:00 to 19:30:00"
     assert "03-02" in fmt.span("2026-03-01T10:00:00+00:00", "2026-03-01T17:00:00+00:00", taipei)
     assert fmt.length("2026-03-01T10:00:00+00:00", "2026-03-01T11:30:00+00:00") == "1 h 30 min"
-    assert fmt.span(None, "x", taipei) == fmt.length(None, None) == fmt.stamp(None, taipei) == "–"
+    assert fmt.span(None, "x", taipei) == fmt.length(None, None) == fmt.timestamp(None, taipei) == "–"
     assert fmt.zone("no such zone") == ZoneInfo("UTC")
 
 

@@ -75,7 +75,7 @@ def test_the_guard_leaves_counts_columns_and_dates_alone(text: str) -> None:
     ("name", "value", "unit", "said"),
     [
         ("wall_s", 551.0, "s", "9 min 11 s"),
-        ("total_slot_s", 0.28 * 3600, "slot-s", "0.28 slot-h"),
+        ("total_worker_s", 0.28 * 3600, "worker-s", "0.28 worker-h"),
         ("mean_util_pct", 97.4, "%", "97.4 %"),
         ("used_mib", 23.1 * 1024, "MiB", "23.1 GiB"),
         ("energy_kwh", 1.44, "kWh", "1.44 kWh"),
@@ -86,7 +86,7 @@ def test_a_quantity_reads_the_same_in_rules_sections_comparisons_and_figures(
 ) -> None:
     functions = {
         "s": duration,
-        "slot-s": lambda x: hours(x / 3600, "slot-h"),
+        "worker-s": lambda x: hours(x / 3600, "worker-h"),
         "%": lambda x: share(x, exact=True),
         "MiB": memory,
         "kWh": lambda x: energy(x, exact=True),

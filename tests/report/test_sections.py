@@ -140,13 +140,13 @@ def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
     assert [one.id for one in findings(typed(document))] == ["toy-dear"]
 
 
-def test_more_than_all_slots_is_said_in_words(document: dict[str, Any]) -> None:
+def test_more_than_all_workers_is_said_in_words(document: dict[str, Any]) -> None:
     used = document["measures"]["parallelism"]["efficiency_pct"]
     used["value"] = 100.4
     text = markdown("parallelism", document)
-    assert "**all, and 0.4 % more** of the configured slots used" in text and "100.4" not in text
+    assert "**all, and 0.4 % more** of the configured workers used" in text and "100.4" not in text
     used["value"] = 100.0
-    assert "**100 %** of the configured slots used" in markdown("parallelism", document)
+    assert "**100 %** of the configured workers used" in markdown("parallelism", document)
 
 
 def test_what_limited_the_run_is_a_label_or_the_shares() -> None:

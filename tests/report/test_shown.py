@@ -81,9 +81,9 @@ def test_the_head_of_a_frame_says_how_much_follows() -> None:
 
 
 def test_two_names_that_read_the_same_are_told_apart_by_their_unit() -> None:
-    assert [name for name, _ in pairs({"fail_pct": 1.0, "fail_slot_h": 2.0, "n": 3})] == [
+    assert [name for name, _ in pairs({"fail_pct": 1.0, "fail_worker_h": 2.0, "n": 3})] == [
         "fail (%)",
-        "fail (slot-h)",
+        "fail (worker-h)",
         "n",
     ]
 

@@ -16,7 +16,7 @@ from gpudiag.rules._engine.engine import Rule, Status, check_thresholds, judge_a
 from gpudiag.run import Run
 
 UNITS = ("_pct", "_s", "_ms", "_h", "_mib", "_w", "_c", "_ratio")
-COUNTED = ("_periods", "_orphans", "_trials", "_effective", "_events", "_columns", "_conflicts")
+COUNTED = ("_periods", "_abandoned", "_trials", "_effective", "_events", "_columns", "_conflicts")
 EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
 KIND_OF = {measure: kind for kind, measure in MEASURE_OF.items()}
 

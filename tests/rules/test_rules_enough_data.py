@@ -1,4 +1,4 @@
-"""What a record cannot show is not called clear: rare samples, few trials, a glance, stamps of a wrong clock."""
+"""What a record cannot show is not called clear: rare samples, few trials, a glance, timestamps of a wrong clock."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_a_gap_that_is_nearly_all_of_the_span_is_no_note(share_pct: float, sever
 
 @pytest.fixture(scope="module")
 def stray(tmp_path_factory: pytest.TempPathFactory) -> Diagnosis:
-    """Twenty minutes of a busy GPU; one stamp lies in 2099, and four readings are none."""
+    """Twenty minutes of a busy GPU; one timestamp lies in 2099, and four readings are none."""
     rows = [HEADER]
-    for n, stamp in enumerate(pd.date_range("2025-01-01", periods=600, freq="2s")):
+    for n, timestamp in enumerate(pd.date_range("2025-01-01", periods=600, freq="2s")):
         util, memory, power = str(90 + n % 10), "9000", "300.00"
         if n == 100:
             util = "1000000000"
@@ -91,7 +91,7 @@ def stray(tmp_path_factory: pytest.TempPathFactory) -> Diagnosis:
             power = "1e308"
         if n == 300:
             memory = "-5"
-        when = "2099/01/01 00:00:00.000" if n == 400 else f"{stamp:%Y/%m/%d %H:%M:%S}.000"
+        when = "2099/01/01 00:00:00.000" if n == 400 else f"{timestamp:%Y/%m/%d %H:%M:%S}.000"
         rows.append(f"{when}, 0, NVIDIA GeForce RTX 4090, {util} %, {memory} MiB, 24564 MiB, {power} W, 450.00 W")
     path: Path = tmp_path_factory.mktemp("stray") / "gpu.csv"
     path.write_text("\n".join(rows) + "\n")
@@ -107,7 +107,7 @@ def test_impossible_readings_enter_no_mean(stray: Diagnosis) -> None:
     assert bool(table["utilization"]["mem_at_baseline"])
 
 
-def test_one_stamp_of_a_wrong_clock_is_found_and_not_answered_by_more_recording(stray: Diagnosis) -> None:
+def test_one_timestamp_of_a_wrong_clock_is_found_and_not_answered_by_more_recording(stray: Diagnosis) -> None:
     found = {one.rule: one for one in stray.findings}
     assert {"sampling-coverage", "sampling-gaps"} <= set(found)
     assert all(found[name].severity is Severity.WARNING for name in ("sampling-coverage", "sampling-gaps"))

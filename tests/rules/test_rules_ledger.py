@@ -66,23 +66,23 @@ def test_foreign_load_that_was_planted_is_found_and_its_length_told() -> None:
     assert on(foreign_load, simulate(seed=1, workers=1, n_trials=15, gap_s=(60.0, 60.0)).run).status is Status.CLEAR
 
 
-def costs(slot: float, gpu: float, n: int = 10) -> CostsProfile:
+def costs(worker: float, gpu: float, n: int = 10) -> CostsProfile:
     return profile(
-        CostsProfile, startup_share_pct=slot, startup_only_pct=gpu, startup_law_pct=0.1, parallel=4.0, n_startups=n,
+        CostsProfile, startup_share_pct=worker, startup_only_pct=gpu, startup_law_pct=0.1, parallel=4.0, n_startups=n,
         startup_median_s=40.0, startup_only_gpu_h=0.2, trials=pd.DataFrame(index=range(200)),
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("slot", "gpu", "status", "severity"),
+    ("worker", "gpu", "status", "severity"),
     [
         (25.1, 1, Status.FOUND, Severity.NOTE), (25, 10, Status.CLEAR, None),
         (10, 10.1, Status.FOUND, Severity.WARNING),
         (NAN, 11, Status.FOUND, Severity.WARNING), (NAN, 5, Status.CLEAR, None),
     ],
 )  # fmt: skip
-def test_startup_dominated(slot: float, gpu: float, status: Status, severity: Severity | None) -> None:
-    verdict = judged(startup_dominated, costs(slot, gpu))
+def test_startup_dominated(worker: float, gpu: float, status: Status, severity: Severity | None) -> None:
+    verdict = judged(startup_dominated, costs(worker, gpu))
     assert verdict.status is status and (severity is None or verdict.severity is severity)
     assert "nan" not in verdict.summary
 

@@ -171,10 +171,10 @@ def written(run: Run, style: Mapping[str, tuple[str, Callable[[float], str]]], p
     columns = [name for name in style if name in run.gpu]
     lines = [", ".join(["timestamp", "index", *(style[name][0] for name in columns)])]
     rows = run.gpu.sort_values("time", kind="stable")
-    stamps = rows["time"].dt.strftime("%Y/%m/%d %H:%M:%S.%f").str[:-3]
+    timestamps = rows["time"].dt.strftime("%Y/%m/%d %H:%M:%S.%f").str[:-3]
     values = [rows[name].to_numpy(float, na_value=math.nan) for name in columns]
-    for i, (stamp, gpu) in enumerate(zip(stamps, rows["gpu"], strict=True)):
-        lines.append(", ".join([stamp, gpu, *(style[c][1](v[i]) for c, v in zip(columns, values, strict=True))]))
+    for i, (timestamp, gpu) in enumerate(zip(timestamps, rows["gpu"], strict=True)):
+        lines.append(", ".join([timestamp, gpu, *(style[c][1](v[i]) for c, v in zip(columns, values, strict=True))]))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return replace(run, gpu=read_telemetry(path, timezone="UTC").gpu)
 

@@ -26,12 +26,12 @@ def at(seconds: Any) -> Any:
 def healthy(names: tuple[str, ...] = ("0",), **changed: Any) -> Run:
     """An hour at 93-99 % on RTX 4090s; two workers, trials of about 5 minutes, a third of them pruned."""
     rng = np.random.default_rng(5)
-    stamps = np.arange(0, HOUR, 5.0)
-    n = len(stamps)
+    timestamps = np.arange(0, HOUR, 5.0)
+    n = len(timestamps)
     logs = [
         pd.DataFrame(
             {
-                "time": at(stamps), "gpu": name, "util_pct": rng.integers(93, 100, n).astype(float),
+                "time": at(timestamps), "gpu": name, "util_pct": rng.integers(93, 100, n).astype(float),
                 "mem_used_mib": 16000 + rng.normal(0, 50, n), "mem_total_mib": 24564.0,
                 "power_w": rng.normal(400, 10, n), "power_limit_w": 450.0, "temp_c": 65.0,
             }
@@ -77,7 +77,7 @@ def test_healthy_has_no_finding_above_info() -> None:
 
 def test_telemetry_alone_leaves_the_search_not_assessed() -> None:
     verdicts = judged(healthy(trials=Run().trials, reports=Run().reports))
-    for name in ("failure-rate-high", "trials-orphaned", "pruning-rate-high", "trial-gaps"):
+    for name in ("failure-rate-high", "trials-abandoned", "pruning-rate-high", "trial-gaps"):
         assert verdicts[name].status is Status.NOT_ASSESSED and "--trials" in verdicts[name].remedy
     assert verdicts["gpu-unused"].status is Status.CLEAR
 
@@ -86,7 +86,7 @@ def test_trials_alone_leave_the_gpus_not_assessed() -> None:
     verdicts = judged(healthy(gpu=Run().gpu))
     for name in ("gpu-unused", "memory-near-limit", "power-implausible", "sampling-coverage"):
         assert verdicts[name].status is Status.NOT_ASSESSED and "nvidia-smi" in verdicts[name].remedy
-    assert verdicts["trials-orphaned"].status is Status.CLEAR
+    assert verdicts["trials-abandoned"].status is Status.CLEAR
 
 
 def gpu_with(run: Run, **columns: Any) -> pd.DataFrame:
@@ -141,8 +141,10 @@ def test_mig_is_not_assessed() -> None:
     ("seconds", "n", "told"), [(3, 4, "only 4 s were observed"), (180, 6, "only 6 samples"), (180, 40, "")]
 )
 def test_a_glance_at_a_gpu_proves_no_health(seconds: float, n: int, told: str) -> None:
-    stamps = pd.date_range("2026-01-01", periods=n, freq=pd.Timedelta(seconds=seconds / (n - 1)), tz="UTC")
-    frame = pd.DataFrame({"time": stamps, "gpu": "0", "util_pct": 95.0, "mem_used_mib": 100.0, "mem_total_mib": 1000.0})
+    timestamps = pd.date_range("2026-01-01", periods=n, freq=pd.Timedelta(seconds=seconds / (n - 1)), tz="UTC")
+    frame = pd.DataFrame(
+        {"time": timestamps, "gpu": "0", "util_pct": 95.0, "mem_used_mib": 100.0, "mem_total_mib": 1000.0}
+    )
     verdicts = judge_all(RULES, Analysis(Run(gpu=conform(frame, GPU))), check_thresholds(RULES, {}))
     found = {v.rule: v for v in verdicts}
     for rule in ("gpu-low-utilization", "memory-near-limit"):

@@ -22,7 +22,7 @@ from gpudiag.rules.parallelism import (
     trials_serialised,
 )
 from gpudiag.rules.pruning import pruned_before_possible, pruning_rate_high
-from gpudiag.rules.trials import failure_rate_high, trials_orphaned
+from gpudiag.rules.trials import failure_rate_high, trials_abandoned
 
 FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
 CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
@@ -32,7 +32,7 @@ def failing(n_fail: int, n: int, **stated: Any) -> TrialsProfile:
     low, high = wilson_pct(n_fail, n)
     share = 100 * n_fail / n if n else NAN
     values = {"n_finished": n, "n_fail": n_fail, "fail_pct": share, "fail_low_pct": low, "fail_high_pct": high}
-    return profile(TrialsProfile, **{**values, "fail_slot_h": 0.5, **stated})
+    return profile(TrialsProfile, **{**values, "fail_worker_h": 0.5, **stated})
 
 
 @pytest.mark.parametrize(
@@ -73,30 +73,32 @@ def test_nothing_finished_is_not_assessed() -> None:
     assert verdict(failure_rate_high, failing(0, 0)).status is NOT_ASSESSED
 
 
-def running(n: int, reasons: list[str], orphan: list[bool]) -> TrialsProfile:
+def running(n: int, reasons: list[str], abandoned: list[bool]) -> TrialsProfile:
     names = pd.Series([str(number) for number in range(7, 7 + len(reasons))], dtype=object)
-    opens = pd.DataFrame({"name": names, "reason": reasons, "orphan": orphan})
-    return profile(TrialsProfile, n_running=n, orphans=sum(orphan), open_trials=opens)
+    opens = pd.DataFrame({"name": names, "reason": reasons, "abandoned": abandoned})
+    return profile(TrialsProfile, n_running=n, abandoned=sum(abandoned), open_trials=opens)
 
 
-def test_orphans() -> None:
-    assert verdict(trials_orphaned, running(0, [], [])).status is CLEAR
-    found = verdict(trials_orphaned, running(2, ["its worker started another trial", "?"], [True, False]))
+def test_abandoned() -> None:
+    assert verdict(trials_abandoned, running(0, [], [])).status is CLEAR
+    found = verdict(trials_abandoned, running(2, ["its worker started another trial", "?"], [True, False]))
     assert found.status is FOUND and found.where == {"trial": "7"}
     assert found.summary == "1 of 2 RUNNING trials is dead: its worker started another trial."
-    alive = verdict(trials_orphaned, running(2, ["?", "?"], [False, False]))
+    alive = verdict(trials_abandoned, running(2, ["?", "?"], [False, False]))
     assert alive.status is NOT_ASSESSED and "heartbeat" in alive.remedy
-    assert "without a start" in verdict(trials_orphaned, running(3, ["?"], [False])).reason
+    assert "without a start" in verdict(trials_abandoned, running(3, ["?"], [False])).reason
 
 
 def test_orphans_of_several_studies_are_named_with_theirs() -> None:
-    opens = pd.DataFrame({"name": ["a/7", "b/7"], "reason": ["its process left the GPU", "?"], "orphan": [True, False]})
-    found = verdict(trials_orphaned, profile(TrialsProfile, n_running=2, orphans=1, open_trials=opens))
+    opens = pd.DataFrame(
+        {"name": ["a/7", "b/7"], "reason": ["its process left the GPU", "?"], "abandoned": [True, False]}
+    )
+    found = verdict(trials_abandoned, profile(TrialsProfile, n_running=2, abandoned=1, open_trials=opens))
     assert found.summary.endswith("its process left the GPU (a/7).") and found.where == {"trial": "a/7"}
 
 
 def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:
-    found = verdict(trials_orphaned, running(4, [CROWDED, "?", "?", "?"], [True, False, False, False]))
+    found = verdict(trials_abandoned, running(4, [CROWDED, "?", "?", "?"], [True, False, False, False]))
     assert found.summary.startswith("At least 1 of 4 RUNNING trials is dead") and "another worker" in found.summary
 
 
@@ -168,8 +170,8 @@ def test_a_pruner_that_never_prunes_is_said() -> None:
 def parallel(**stated: Any) -> ParallelismProfile:
     values = {
         "configured": 4.0, "effective": 4.0, "effective_low": 4.0, "effective_high": 4.0, "n_timed": 50, "peak": 4,
-        "peak_closed": 4, "above_configured_s": 0.0, "busy_s": 3600.0, "window_s": 3600.0, "n_slots": 4,
-        "median_gap_s": 1.0, "handover_pct": 0.0, "gap_slot_h": 0.4,
+        "peak_closed": 4, "above_configured_s": 0.0, "busy_s": 3600.0, "window_s": 3600.0, "n_workers": 4,
+        "median_gap_s": 1.0, "handover_pct": 0.0, "gap_worker_h": 0.4,
         "gaps": pd.DataFrame({"gap_s": [1.0] * 5}),
     }  # fmt: skip
     if "effective" in stated:
@@ -223,7 +225,7 @@ def test_gaps_between_trials(gap: float, handover: float, status: Status) -> Non
     found = verdict(trial_gaps, parallel(median_gap_s=gap, handover_pct=handover))
     assert found.status is status
     if status is FOUND:
-        assert "0.4 slot-h, 10 % of all" in found.summary
+        assert "0.4 worker-h, 10 % of all" in found.summary
 
 
 def test_no_gap_no_question() -> None:

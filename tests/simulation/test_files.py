@@ -23,7 +23,7 @@ from gpudiag.simulation import Gpu, Simulated
 
 TAIPEI = timezone(timedelta(hours=8))
 OPTIONS: dict[str, Any] = {
-    "seed": 7, "n_trials": 25, "waiting": 2, "fail_rate": 0.1, "orphan_rate": 0.1, "pruner": "median()",
+    "seed": 7, "n_trials": 25, "waiting": 2, "fail_rate": 0.1, "abandoned_rate": 0.1, "pruner": "median()",
     "gpus": (Gpu(), Gpu(name="NVIDIA GeForce RTX 3090", mem_total_mib=24576)),
 }  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(written: tuple[Si
     again = tmp_path / "again"
     code = (
         "import gpudiag as gd; from gpudiag.simulation import Gpu; "
-        "gd.simulate(seed=7, n_trials=25, waiting=2, fail_rate=0.1, orphan_rate=0.1, pruner='median()', "
+        "gd.simulate(seed=7, n_trials=25, waiting=2, fail_rate=0.1, abandoned_rate=0.1, pruner='median()', "
         "gpus=(Gpu(), Gpu(name='NVIDIA GeForce RTX 3090', mem_total_mib=24576))).write(" + repr(str(again)) + ")"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={"TZ": "America/New_York", "PYTHONHASHSEED": "5"})
@@ -155,8 +155,10 @@ def test_another_seed_gives_another_run() -> None:
 
 def test_nothing_in_the_study_comes_from_the_wall_clock(written: tuple[Simulated, Path]) -> None:
     _, folder = written
-    stamps = rows(folder / "optuna.db", "SELECT datetime_start FROM trials UNION SELECT datetime_complete FROM trials")
-    assert {stamp[:10] for (stamp,) in stamps if stamp} == {"2025-10-24"}
+    timestamps = rows(
+        folder / "optuna.db", "SELECT datetime_start FROM trials UNION SELECT datetime_complete FROM trials"
+    )
+    assert {timestamp[:10] for (timestamp,) in timestamps if timestamp} == {"2025-10-24"}
     header = (folder / "optuna.db").read_bytes()[:100]
     assert header[24:28] == header[92:96] == b"\0\0\0\1"
 

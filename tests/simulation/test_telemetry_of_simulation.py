@@ -12,9 +12,9 @@ import gpudiag as gd
 from gpudiag.simulation import Gpu
 
 
-def weights(stamps: np.ndarray) -> np.ndarray:
+def weights(timestamps: np.ndarray) -> np.ndarray:
     """Half the way to each neighbour, as METHODS 2 has it, without a cap."""
-    steps = np.diff(stamps)
+    steps = np.diff(timestamps)
     return (np.concatenate(([steps[0]], steps)) + np.concatenate((steps, [steps[-1]]))) / 2
 
 

@@ -29,15 +29,15 @@ QUICK: dict[str, Any] = {
     seed=st.integers(0, 10_000),
     workers=st.integers(1, 4),
     gpus=st.integers(1, 3),
-    orphans=st.sampled_from([0.0, 0.3]),
+    abandoned=st.sampled_from([0.0, 0.3]),
     declares=st.sampled_from([(), ("worker", "gpu")]),
     outage=st.floats(0, 60),
 )
 def test_cells_sum_to_the_window(
-    seed: int, workers: int, gpus: int, orphans: float, declares: Any, outage: float
+    seed: int, workers: int, gpus: int, abandoned: float, declares: Any, outage: float
 ) -> None:
     done = gd.simulate(
-        seed=seed, n_trials=9, workers=workers, gpus=(Gpu(),) * gpus, orphan_rate=orphans, fail_rate=0.1,
+        seed=seed, n_trials=9, workers=workers, gpus=(Gpu(),) * gpus, abandoned_rate=abandoned, fail_rate=0.1,
         declares=declares, outages_s=((outage, 2 * outage),), foreign=(Foreign(0, 10.0, 30.0),), **QUICK,
     )  # fmt: skip
     ledger = done.truth.ledger
@@ -102,7 +102,7 @@ def test_overlapping_startups_hide_each_other() -> None:
         assert found == pytest.approx(expected, abs=0.02)
 
 
-def test_effective_parallelism_is_slot_time_over_occupied_time() -> None:
+def test_effective_parallelism_is_worker_time_over_occupied_time() -> None:
     done = gd.simulate(seed=4, n_trials=20, workers=3, **QUICK)
     trials = done.truth.trials
     lived = (trials["end"] - trials["start"]).dt.total_seconds().sum()
@@ -111,7 +111,7 @@ def test_effective_parallelism_is_slot_time_over_occupied_time() -> None:
 
 
 def test_truth_becomes_plain_json() -> None:
-    done = gd.simulate(seed=1, n_trials=5, waiting=1, orphan_rate=0.3)
+    done = gd.simulate(seed=1, n_trials=5, waiting=1, abandoned_rate=0.3)
     text = json.dumps(done.truth.to_dict(), allow_nan=False)
     back = json.loads(text)
     assert len(back["trials"]) == 6

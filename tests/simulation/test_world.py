@@ -34,7 +34,7 @@ def area(trace: list[tuple[float, float]]) -> float:
 )
 def test_work_done_is_the_time_the_gpu_was_busy(seed: int, workers: int, sharing: Any, fail_rate: float) -> None:
     gpus = (Gpu(sharing=sharing),) * 2
-    done = gd.simulate(seed=seed, workers=workers, gpus=gpus, fail_rate=fail_rate, orphan_rate=0.1, **SMALL)
+    done = gd.simulate(seed=seed, workers=workers, gpus=gpus, fail_rate=fail_rate, abandoned_rate=0.1, **SMALL)
     for index in (0, 1):
         work = sum(life.work_s for life in done.history.lives if life.gpu == index)
         assert work == pytest.approx(area(done.history.busy[index]), abs=1e-6)
@@ -99,7 +99,7 @@ def test_an_assert_poisons_the_next_trials_of_its_worker() -> None:
 
 
 def test_an_orphan_stays_running_though_its_worker_died() -> None:
-    done = gd.simulate(seed=3, n_trials=40, orphan_rate=0.2, **{k: v for k, v in SMALL.items() if k != "n_trials"})
+    done = gd.simulate(seed=3, n_trials=40, abandoned_rate=0.2, **{k: v for k, v in SMALL.items() if k != "n_trials"})
     running = done.run.trials[done.run.trials["state"] == "RUNNING"]
     assert 0 < len(running) < 40
     assert running["end"].isna().all()

@@ -34,12 +34,12 @@ def _ceiling(now: Situation) -> str:
 
 
 def _startup(now: Situation) -> str:
-    slots, k = now.bounds.startup_pct, now.bounds.parallel
-    if not (slots >= START_UP_SHARE_PCT > now.bounds.startup_only_pct):
+    workers, k = now.bounds.startup_pct, now.bounds.parallel
+    if not (workers >= START_UP_SHARE_PCT > now.bounds.startup_only_pct):
         return ""
     only, law = now.bounds.startup_only_pct, now.bounds.startup_law_pct
     return (
-        f"Start-up does not dominate GPU time: it takes F = {share(slots, exact=True)} of the slots, but with k = "
+        f"Start-up does not dominate GPU time: it takes F = {share(workers, exact=True)} of the workers, but with k = "
         f"{number(k)} trials at once others train meanwhile. Nothing but start-ups were on the GPU for "
         f"{share(only, exact=True)} of the time (F^k = {share(law, exact=True)} if starts were independent). "
         f"Removing them all brings at most {times(now.bounds.startup, exact=True)}."

@@ -12,7 +12,7 @@ from gpudiag.rules._engine.engine import MIN_COVERAGE_PCT
 
 TRIAL_CELLS = ("startup_only", "tail_only", "stalled", "busy_low", "busy")
 IDLE_CELLS = ("startup_only", "tail_only", "stalled")
-LOST = {"failures": "FAIL", "orphans": "ORPHAN"}
+LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ class Situation:
         return (Prediction.of(usual, self.fact(usual), self.fact(usual) / high, self.fact(usual)),)
 
     def usual_duration(self) -> Fact[float] | None:
-        """The median duration of the state that took most slot time; None without trials."""
-        spent = {state: self.fact(TrialState.total_slot_s.at(state)) for state in ("COMPLETE", "PRUNED", "FAIL")}
+        """The median duration of the state that took most worker time; None without trials."""
+        spent = {state: self.fact(TrialState.total_worker_s.at(state)) for state in ("COMPLETE", "PRUNED", "FAIL")}
         state = max(spent, key=lambda s: spent[s] if spent[s] > 0 else 0.0)
         return TrialState.median_s.at(state) if spent[state] > 0 else None

@@ -180,7 +180,7 @@ def memory_capacity(
             memory, or memory by process.
         levels: a number of trials at once on one GPU, or several; default: 1 to one more than were seen.
         n_trials: trials of the study whose risk is asked; default: as stated in run.toml, else as many as there are.
-        restart_min: minutes until a slot works again after a crash; default: the gaps seen after failures.
+        restart_min: minutes until a worker works again after a crash; default: the gaps seen after failures.
         risk_pct: recommend the greatest k with at most this chance of an overflow in a study of trials like those seen.
         seed: the only source of chance.
         progress: called with what comes next ('' for a sign of life); may raise to cancel.

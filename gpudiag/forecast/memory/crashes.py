@@ -30,7 +30,7 @@ TOGETHER_US = 5 * SECOND_US
 LOST = "lost"
 """A trial that was left RUNNING: its process ended without a word."""
 LONGEST_RESTART_S = 6 * 3600.0
-"""A slot that stood empty for longer was stopped by somebody (a default without a published source)."""
+"""A worker that stood empty for longer was stopped by somebody (a default without a published source)."""
 MIN_SEEN = 30
 """Ends of trials at a level from which on its own crashes say more than a forecast (a default without a published
 source)."""
@@ -46,7 +46,7 @@ class Crashes:
     follow), oom_events with oom_pct, oom_low_pct, oom_high_pct, other_events with other_pct, other_low_pct,
     other_high_pct; p_fisher: one-sided, whether oom is more frequent than at all lower k (NaN at the lowest).
     ``n``: independent ends. ``success_streak``: longest run of trials in order of their end without a failure.
-    ``restart_s``: seconds from the end of each event to the next trial of its slot. ``takes_all``: whether an
+    ``restart_s``: seconds from the end of each event to the next trial of its worker. ``takes_all``: whether an
     overflow usually ends the trials beside it as well. ``ok_before_pct``: before_pct of trials that ended well.
     """
 
@@ -77,7 +77,7 @@ def find_crashes(run: Run) -> Crashes:
     opens = find_open_trials(run)
     restarts = _restarts(run, ends)
     return Crashes(
-        by_class=_by_class(finished, single, well, int(opens["orphan"].sum())),
+        by_class=_by_class(finished, single, well, int(opens["abandoned"].sum())),
         by_level=_by_level(single),
         n=len(single),
         n_finished=len(finished),
@@ -169,7 +169,7 @@ def _streak(single: pd.DataFrame) -> int:
 
 
 def _restarts(run: Run, ends: pd.DataFrame) -> pd.DataFrame:
-    """kind, gap_s: from each failure to the next trial of its slot; where others followed it, from the last of them.
+    """kind, gap_s: from each failure to the next trial of its worker; where others followed it, from the last of them.
 
     An end that a start follows within 2 s kept its process. The ends left over are joined in order with the starts left
     over: after a restart nobody knows who took which trial, but in the sum nothing is lost.
@@ -183,12 +183,12 @@ def _restarts(run: Run, ends: pd.DataFrame) -> pd.DataFrame:
     free_ends, used = [], 0
     rows: list[tuple[str, float]] = []
     taken = np.zeros(len(begun), bool)
-    for i, stamp in enumerate(end.tolist()):
-        used = max(used, int(np.searchsorted(begun, stamp)))
-        if used < len(begun) and begun[used] - stamp <= HANDOVER_US:
+    for i, timestamp in enumerate(end.tolist()):
+        used = max(used, int(np.searchsorted(begun, timestamp)))
+        if used < len(begun) and begun[used] - timestamp <= HANDOVER_US:
             taken[used] = True
             if failed[i] and not follows[used]:
-                rows.append((kinds[i], (begun[used] - stamp) / SECOND_US))
+                rows.append((kinds[i], (begun[used] - timestamp) / SECOND_US))
             used += 1
         else:
             free_ends.append(i)

@@ -24,7 +24,7 @@ UNKNOWN_RESTART = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class Restart:
-    """What a crash costs beside its own trial: ``hours`` until the slot works again, 95 %; ``how`` it is known:
+    """What a crash costs beside its own trial: ``hours`` until the worker works again, 95 %; ``how`` it is known:
     'given', 'seen' (gaps after failures) or 'unknown', with bounds only. ``whole``: all trials on the GPU stop with
     it.
     """
@@ -46,7 +46,7 @@ def net_throughput(rate_h: float, chance: float, restart_h: float, lost_h: float
 def net_estimate(rate: Estimate, chance: Estimate, restart: Restart, k: int) -> Estimate:
     """The same with intervals: worst rate with most crashes and the dearest restart, and the other way round.
 
-    ``chance`` in percent. Where each trial has its own process a restart stops one slot of k, and nothing else is
+    ``chance`` in percent. Where each trial has its own process a restart stops one worker of k, and nothing else is
     lost; otherwise all k stop, and those beside it lose half of what they take: (k - 1) / (2 X) hours of trials.
     """
 
@@ -63,7 +63,7 @@ def net_estimate(rate: Estimate, chance: Estimate, restart: Restart, k: int) -> 
 
 
 def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, whole: bool) -> Restart:
-    """Hours until a slot works again: as given, else the median gap after overflows, else after all failures.
+    """Hours until a worker works again: as given, else the median gap after overflows, else after all failures.
 
     The interval of a median is that of order statistics (binomial, 95 %).
     """

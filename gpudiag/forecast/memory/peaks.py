@@ -15,7 +15,7 @@ from gpudiag.forecast.memory.signal import Growth, Memory, Segments, drops, idle
 from gpudiag.measures._gpu.footprint import MIN_STEP_MIB
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
-from gpudiag.measures._time.window import ORPHAN, TimedTrials, places_by_gpu, samples_by_gpu, timed_trials
+from gpudiag.measures._time.window import ABANDONED, TimedTrials, places_by_gpu, samples_by_gpu, timed_trials
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.attribution import measure_attribution
@@ -115,7 +115,7 @@ def _trials(run: Run, timed: TimedTrials) -> pd.DataFrame:
     out["duration_s"] = (timed.end_us - timed.start_us) / SECOND_US
     for name in ("peak_mib", "low_mib", "high_mib", "held_mib"):
         out[name] = np.nan
-    return out.assign(method="", reached=~out["outcome"].isin(["FAIL", ORPHAN]), weight_s=out["duration_s"])
+    return out.assign(method="", reached=~out["outcome"].isin(["FAIL", ABANDONED]), weight_s=out["duration_s"])
 
 
 def _unknown(trials: pd.DataFrame, reason: str, baseline: dict[str, float] | None = None) -> Peaks:
@@ -237,7 +237,8 @@ def _memories(run: Run, timed: TimedTrials) -> dict[str, tuple[Memory, Array]]:
             continue
         origin = int(timed.start_us.min())
         seconds = [
-            (stamps - origin) / SECOND_US for stamps in (part.time_us, timed.start_us[places], timed.end_us[places])
+            (timestamps - origin) / SECOND_US
+            for timestamps in (part.time_us, timed.start_us[places], timed.end_us[places])
         ]
         doubt = doubtful[places]
         if np.average(doubt, weights=np.maximum(seconds[2] - seconds[1], 1e-9)) > 0.5:
@@ -297,7 +298,7 @@ def _like_others(trials: pd.DataFrame) -> pd.DataFrame:
 
     A large trial that crashes runs briefly; weighted by that time it would count for less than it will take.
     """
-    failed = trials["outcome"].isin(["FAIL", ORPHAN]).to_numpy()
+    failed = trials["outcome"].isin(["FAIL", ABANDONED]).to_numpy()
     known = trials["peak_mib"].notna().to_numpy()
     others = trials[~failed & known].sort_values("peak_mib", kind="stable")
     if others.empty or not failed.any():

@@ -30,7 +30,7 @@ BLOCKS = 12
 
 @dataclass(frozen=True)
 class Memory:
-    """One GPU: stamps and readings of its memory, and the lives of its trials; seconds from one origin, MiB.
+    """One GPU: timestamps and readings of its memory, and the lives of its trials; seconds from one origin, MiB.
 
     ``doubtful`` (n_trials,) bool: its end or its GPU is not known, so that nothing is read off while it runs.
     """

@@ -12,13 +12,15 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 ``by memory``: the GPU with the least memory held."""
 
 
-def choose_gpu(policy: Policy, gpu: np.ndarray, slot: np.ndarray, held_mib: np.ndarray | None, gpus: int) -> np.ndarray:
-    """The GPU for the worker ``slot`` of each row, shape (n,); of equals the first.
+def choose_gpu(
+    policy: Policy, gpu: np.ndarray, worker: np.ndarray, held_mib: np.ndarray | None, gpus: int
+) -> np.ndarray:
+    """The GPU for the ``worker`` of each row, shape (n,); of equals the first.
 
     ``gpu`` and ``held_mib`` (n, workers) say where every worker's trial runs and what it holds; the worker's own last
     trial has ended and does not count. Without memory, trials count alike.
     """
-    others = np.arange(gpu.shape[1])[None, :] != slot[:, None]
+    others = np.arange(gpu.shape[1])[None, :] != worker[:, None]
     weight = others.astype(float)
     if policy == "by memory" and held_mib is not None:
         weight = weight * held_mib

@@ -74,7 +74,7 @@ def handovers(run: Run, trials: TimedTrials) -> Handover:
     change = np.zeros(len(times), np.int64)
     np.add.at(change, number[: len(start)], 1)
     np.add.at(change, number[len(start) :], -1)
-    # A trial taken over at once changes nothing; the last stamp, where nobody works any more, always stays.
+    # A trial taken over at once changes nothing; the last timestamp, where nobody works any more, always stays.
     changes = np.flatnonzero(change)
     return Handover(gap_us[near] / SECOND_US, times[changes], np.cumsum(change)[changes])
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.concurrency import fifo_slots
+from gpudiag.measures._time.concurrency import fifo_workers
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._time.timestamps import SECOND_US
 
 LOOK_BACK_US = SECOND_US // 2
-"""utilization.gpu is the mean of up to a second before its stamp."""
+"""utilization.gpu is the mean of up to a second before its timestamp."""
 MAX_SAMPLES = 200_000
 
 
@@ -82,11 +82,11 @@ def _chance_by_level(
     """Probability of each number of trials in training at each time, shape (times, levels); the last holds more too."""
     order = np.lexsort((intervals.end_us, intervals.start_us))
     start, end, own = intervals.start_us[order], intervals.end_us[order], startup_s[order]
-    slot = fifo_slots(start, end)
+    worker = fifo_workers(start, end)
     out = np.zeros((len(at), levels))
     out[:, 0] = 1.0
-    for index in range(int(slot.max()) + 1 if len(slot) else 0):
-        held = slot == index
+    for index in range(int(worker.max()) + 1 if len(worker) else 0):
+        held = worker == index
         trial = np.searchsorted(start[held], at, "right") - 1
         inside = (trial >= 0) & (at < np.append(end[held], 0)[trial])
         age_s = np.where(inside, (at - np.append(start[held], 0)[trial]) / SECOND_US, -1.0)

@@ -71,7 +71,7 @@ class Observed:
 
     @property
     def startup_share(self) -> float:
-        """F: the share of slot time spent in start-up."""
+        """F: the share of worker time spent in start-up."""
         return float(self.startup_s.sum() / self.length_s.sum())
 
     def busy_share(self, workers: int) -> float:

@@ -71,23 +71,23 @@ def resimulate(
         training = state.training_by_gpu()
         rate = np.where(state.trains, np.take_along_axis(speeds[rows[:, None], training], state.gpu, axis=1), 1.0)
         wait = state.left / rate
-        slot = wait.argmin(axis=1)
-        step = wait[rows, slot]
+        worker = wait.argmin(axis=1)
+        step = wait[rows, worker]
         lasted += np.where(going, step, 0.0)
         active += np.where(going, step * reached[rows[:, None], training].mean(axis=1), 0.0)
         state.now += step
         state.left -= rate * step[:, None]
-        state.left[rows, slot] = 0.0
-        ends = state.trains[rows, slot]
+        state.left[rows, worker] = 0.0
+        ends = state.trains[rows, worker]
         begun = rows[~ends]
-        state.trains[begun, slot[begun]] = True
-        state.left[begun, slot[begun]] = draws.work_s[begun, state.trial[begun, slot[begun]]]
+        state.trains[begun, worker[begun]] = True
+        state.left[begun, worker[begun]] = draws.work_s[begun, state.trial[begun, worker[begun]]]
         done = rows[ends]
-        number = state.number[done, slot[done]]
+        number = state.number[done, worker[done]]
         new = (number >= first) & (number < n_trials)
-        cycles[done[new]] += (state.now - state.since[rows, slot])[done[new]]
+        cycles[done[new]] += (state.now - state.since[rows, worker])[done[new]]
         counted[done[new]] += 1
-        state.take(done, slot[done], draws, policy)
+        state.take(done, worker[done], draws, policy)
     return Futures(3600.0 * workers * counted / cycles, 100.0 * active / lasted)
 
 
@@ -100,7 +100,7 @@ def _speeds(busy: np.ndarray, workers: int) -> np.ndarray:
 
 @dataclass
 class _State:
-    """Slots of all futures, shape (n_futures, workers) each, and the clock of each future."""
+    """Workers of all futures, shape (n_futures, workers) each, and the clock of each future."""
 
     left: np.ndarray
     trains: np.ndarray
@@ -134,15 +134,15 @@ class _State:
         """Number of training trials, shape (n_futures, gpus)."""
         return np.stack([(self.trains & (self.gpu == gpu)).sum(axis=1) for gpu in range(self.gpus)], axis=1)
 
-    def take(self, rows: np.ndarray, slots: np.ndarray, draws: Draws, policy: Policy) -> None:
-        """The workers ``slots`` of the futures ``rows`` take their next trials."""
+    def take(self, rows: np.ndarray, workers: np.ndarray, draws: Draws, policy: Policy) -> None:
+        """The workers ``workers`` of the futures ``rows`` take their next trials."""
         number = self.taken[rows]
         trial = number % draws.work_s.shape[1]
         self.taken[rows] += 1
-        self.number[rows, slots], self.trial[rows, slots] = number, trial
-        self.trains[rows, slots] = False
-        self.left[rows, slots] = draws.pause_s[rows, trial]
-        self.since[rows, slots] = self.now[rows]
+        self.number[rows, workers], self.trial[rows, workers] = number, trial
+        self.trains[rows, workers] = False
+        self.left[rows, workers] = draws.pause_s[rows, trial]
+        self.since[rows, workers] = self.now[rows]
         if self.gpus > 1 and policy != "round robin":
             held = None if draws.memory_mib is None else np.take_along_axis(draws.memory_mib, self.trial, axis=1)[rows]
-            self.gpu[rows, slots] = choose_gpu(policy, self.gpu[rows], slots, held, self.gpus)
+            self.gpu[rows, workers] = choose_gpu(policy, self.gpu[rows], workers, held, self.gpus)

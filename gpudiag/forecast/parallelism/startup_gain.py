@@ -17,7 +17,7 @@ UNKNOWN = Estimate()
 
 @dataclass(frozen=True)
 class StartupGain:
-    """``share_pct`` is F, the share of a trial's slot spent in start-up; ``alone_pct`` = F^k, the share of GPU time
+    """``share_pct`` is F, the share of a trial's worker spent in start-up; ``alone_pct`` = F^k, the share of GPU time
     with nothing but start-ups when k trials per GPU start independently. ``most``: no shorter start-up brings more than
     min(1/(1-F), 1/u), as a factor. ``halved`` and ``removed``: throughput over the present one.
     """

@@ -126,7 +126,7 @@ class Forecast(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document, schema ``gpudiag.forecast/1``; unknown is None."""
+        """The JSON document, schema ``gpudiag.forecast/2``; unknown is None."""
         made: dict[str, Any] = plain(self.document)
         return made
 

@@ -63,7 +63,7 @@ class PrunerEntry:
     pruned_pct: Estimate
     steps: Estimate
     saved_steps: Estimate
-    saved_slot_h: Estimate
+    saved_worker_h: Estimate
     saved_gpu_h: Estimate
     regret: Estimate
     backtests: tuple[ReplayTestEntry, ...]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures._time.concurrency import fifo_slots
+from gpudiag.measures._time.concurrency import fifo_workers
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.memo import memoized
@@ -104,14 +104,14 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     dated = bool(intervals["start"].notna().all())
     intervals = intervals.sort_values(
         ["start", "trial"] if dated else "trial"
-    )  # without stamps the numbers are the order
+    )  # without timestamps the numbers are the order
     reports = run.reports[run.reports["study"] == study].drop_duplicates(["trial", "step"], keep="first")
     reports = reports[reports["trial"].isin(intervals["trial"])]
     place = pd.Series(np.arange(len(intervals)), intervals["trial"].to_numpy())
     timed = "time" in reports and bool(reports["time"].notna().all())
     at = place.reindex(reports["trial"]).to_numpy()
-    stamp_s = microseconds(reports["time"]) / SECOND_US if timed else np.zeros(len(reports))
-    order = np.lexsort((np.arange(len(reports)), stamp_s, at))
+    timestamp_s = microseconds(reports["time"]) / SECOND_US if timed else np.zeros(len(reports))
+    order = np.lexsort((np.arange(len(reports)), timestamp_s, at))
     cuts = np.cumsum(np.bincount(at, minlength=len(intervals)))[:-1]
     step = np.split(reports["step"].to_numpy(np.int64)[order], cuts)
     value = np.split(reports["value"].to_numpy(float)[order], cuts)
@@ -121,7 +121,7 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     startup_s = _startup_s(end_s - start_s, n_reports) if dated else 0.0
     start_s, end_s = _filled(start_s, end_s, n_reports, startup_s) if dated else _in_turn(len(intervals))
     times = (
-        np.split(stamp_s[order], cuts)
+        np.split(timestamp_s[order], cuts)
         if timed and dated
         else [_spread(a, b, n, startup_s) for a, b, n in zip(start_s, end_s, n_reports, strict=True)]
     )
@@ -151,8 +151,8 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     )
 
 
-def _seconds(stamps: pd.Series) -> Array:
-    return np.where(stamps.isna(), math.nan, microseconds(stamps) / SECOND_US)
+def _seconds(timestamps: pd.Series) -> Array:
+    return np.where(timestamps.isna(), math.nan, microseconds(timestamps) / SECOND_US)
 
 
 def _startup_s(duration_s: Array, n_reports: Array) -> float:
@@ -178,7 +178,7 @@ def _filled(start_s: Array, end_s: Array, n_reports: Array, startup_s: float) ->
 
 
 def _in_turn(n: int) -> tuple[Array, Array]:
-    """Without stamps: one trial after the other."""
+    """Without timestamps: one trial after the other."""
     return np.arange(n, dtype=float), np.arange(1, n + 1, dtype=float)
 
 
@@ -189,9 +189,11 @@ def _spread(start_s: float, end_s: float, n: int, startup_s: float) -> Array:
 
 
 def _pool(start_s: Array, end_s: Array) -> tuple[int, float]:
-    """The most trials at once, and the median wait of a slot between two of them."""
+    """The most trials at once, and the median wait of a worker between two of them."""
     start_us, end_us = (np.round(x * SECOND_US).astype(np.int64) for x in (start_s, end_s))
-    slots = fifo_slots(start_us, end_us)
-    gaps = [np.diff(np.stack([end_s[slots == k][:-1], start_s[slots == k][1:]]), axis=0) for k in np.unique(slots)]
+    workers = fifo_workers(start_us, end_us)
+    gaps = [
+        np.diff(np.stack([end_s[workers == k][:-1], start_s[workers == k][1:]]), axis=0) for k in np.unique(workers)
+    ]
     gap_s = np.concatenate([gap.ravel() for gap in gaps])
     return len(gaps), max(0.0, float(np.median(gap_s))) if len(gap_s) else 0.0

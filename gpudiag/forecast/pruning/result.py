@@ -23,7 +23,7 @@ class PrunerReplay(Shown):
     ``n_trials`` COMPLETE and PRUNED trials with reports. A trial is identified if its record reaches to where
     the candidate cuts it or to its own end; a record that the logging pruner ended sooner is cut off.
 
-    ``pruned_pct``, ``steps`` (all trials with reports), ``saved_steps``, ``saved_slot_h``, ``saved_gpu_h`` (negative:
+    ``pruned_pct``, ``steps`` (all trials with reports), ``saved_steps``, ``saved_worker_h``, ``saved_gpu_h`` (negative:
     added) and ``regret`` are Estimates: the regret is how much worse the best COMPLETE value gets, in units of the
     objective, among the trials that completed in the log. ``logged_pruned_pct`` and ``logged_steps`` are what happened.
     ``best_killed``: whether the best trial of the log is pruned; None where that depends on the order of reports.
@@ -48,7 +48,7 @@ class PrunerReplay(Shown):
     logged_steps: int
     steps: Estimate
     saved_steps: Estimate
-    saved_slot_h: Estimate
+    saved_worker_h: Estimate
     saved_gpu_h: Estimate
     regret: Estimate
     best_trial: int | None
@@ -75,7 +75,7 @@ class PrunerReplay(Shown):
             ("pruned, of decided", self.logged_pruned_pct, self.pruned_pct),
             ("steps trained", float(self.logged_steps), self.steps),
             ("steps saved", 0.0, self.saved_steps),
-            ("slot time saved", 0.0, self.saved_slot_h),
+            ("worker time saved", 0.0, self.saved_worker_h),
             ("GPU time saved", 0.0, self.saved_gpu_h),
             ("regret", 0.0, self.regret),
         ]
@@ -104,7 +104,7 @@ class PrunerReplay(Shown):
             pruned_pct=self.pruned_pct,
             steps=self.steps,
             saved_steps=self.saved_steps,
-            saved_slot_h=self.saved_slot_h,
+            saved_worker_h=self.saved_worker_h,
             saved_gpu_h=self.saved_gpu_h,
             regret=self.regret,
             backtests=tuple(ReplayTestEntry(**vars(test)) for test in self.backtests),

@@ -33,7 +33,7 @@ RATE_SLACK_PCT = 3.0
 """Points by which the bounds on the pruning rate are widened where the order of reports is uncertain (measured)."""
 BACKTEST_PCT = 90.0
 RATIO_PRUNERS = ("median", "percentile")
-NO_GPU = "Which GPU the trials used, and how long, is not known, so that only slot time can be given."
+NO_GPU = "Which GPU the trials used, and how long, is not known, so that only worker time can be given."
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], share
     steps = total.estimate(lambda r, f, x: float(getattr(f, x).sum()), "steps")
     share = [shares.reindex(pd.MultiIndex.from_product([[r.study], r.number])).to_numpy(float) for r in records]
     by_study = dict(zip((r.study for r in records), share, strict=True))
-    slot = _hours(total, lambda r: np.ones(len(r)))
+    worker = _hours(total, lambda r: np.ones(len(r)))
     gpu = _hours(total, lambda r: by_study[r.study])
     best = _best(plays, total)
     return PrunerReplay(
@@ -114,7 +114,7 @@ def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], share
         logged_steps=logged,
         steps=steps,
         saved_steps=_saved(logged, steps, "steps"),
-        saved_slot_h=slot,
+        saved_worker_h=worker,
         saved_gpu_h=replace(gpu, unit="GPU-h") if gpu.high == gpu.high else Estimate.unknown("GPU-h", NO_GPU),
         regret=best.regret,
         best_trial=best.trial,
@@ -193,15 +193,15 @@ def _saved(logged: float, cost: Estimate, unit: str) -> Estimate:
 
 
 def _hours(total: _Total, weight: Callable[[Recorded], Array]) -> Estimate:
-    """Slot or GPU hours saved; negative where added. Trials without a known duration are left out."""
+    """Worker or GPU hours saved; negative where added. Trials without a known duration are left out."""
 
     def spent(record: Recorded, fates: Fates, which: str) -> float:
         return float(np.nansum(seconds(record, getattr(fates, which)) * weight(record))) / 3600
 
     logged = sum(float(np.nansum(seconds(p.record, p.record.done) * weight(p.record))) / 3600 for p in total.plays)
     if not logged:
-        return Estimate.unknown("slot-h", "No trial has both a duration and a known GPU.")
-    return _saved(logged, total.estimate(spent, "slot-h"), "slot-h")
+        return Estimate.unknown("worker-h", "No trial has both a duration and a known GPU.")
+    return _saved(logged, total.estimate(spent, "worker-h"), "worker-h")
 
 
 def _pruned_pct(total: _Total, decided: Sequence[Array], n: int, uncertain: bool) -> Estimate:

@@ -15,14 +15,14 @@ from gpudiag.run import Run
 
 @dataclass(frozen=True)
 class EnergyCurve:
-    """Joules used since the first stamp; ``source`` is ``counter`` or ``power``."""
+    """Joules used since the first timestamp; ``source`` is ``counter`` or ``power``."""
 
     time_us: np.ndarray
     joules: np.ndarray
     source: str
 
     def between(self, start_us: np.ndarray, end_us: np.ndarray) -> np.ndarray:
-        """Energy used, in kWh, from each start to each end; none before the first and after the last stamp."""
+        """Energy used, in kWh, from each start to each end; none before the first and after the last timestamp."""
         used = np.interp(end_us, self.time_us, self.joules) - np.interp(start_us, self.time_us, self.joules)
         return used / JOULES_PER_KWH
 

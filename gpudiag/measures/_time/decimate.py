@@ -25,8 +25,8 @@ def decimate(frame: pd.DataFrame, time: str, value: str, max_points: int = 2000)
 
 
 def time_bins(time: pd.Series, max_points: int) -> np.ndarray:
-    """Number of the bin that each stamp falls in, where :func:`decimate` keeps at most ``max_points`` rows."""
-    stamps = time.to_numpy("datetime64[us]").astype(np.int64)
+    """Number of the bin that each timestamp falls in, where :func:`decimate` keeps at most ``max_points`` rows."""
+    timestamps = time.to_numpy("datetime64[us]").astype(np.int64)
     n_bins = (max_points - 2) // 2
-    span = max(int(stamps[-1] - stamps[0]), 1)
-    return np.minimum(((stamps - stamps[0]) * (n_bins / span)).astype(np.int64), n_bins - 1)
+    span = max(int(timestamps[-1] - timestamps[0]), 1)
+    return np.minimum(((timestamps - timestamps[0]) * (n_bins / span)).astype(np.int64), n_bins - 1)

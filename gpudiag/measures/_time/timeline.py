@@ -22,7 +22,7 @@ Window = tuple[int, int]
 
 @dataclass(frozen=True)
 class Samples:
-    """One quantity of one GPU: stamps and the stretches they stand for, in microseconds, and values."""
+    """One quantity of one GPU: timestamps and the stretches they stand for, in microseconds, and values."""
 
     time_us: np.ndarray
     start_us: np.ndarray
@@ -101,7 +101,7 @@ def _pieces(
     """Starts and ends of the pieces between all cuts, within the windows."""
     borders = np.array(windows, np.int64).reshape(-1, 2)
     marks = [samples.start_us, samples.end_us, intervals.start_us, intervals.end_us, cuts_us, borders.ravel()]
-    # A stable sort merges the sorted parts; np.unique would hash millions of stamps.
+    # A stable sort merges the sorted parts; np.unique would hash millions of timestamps.
     cuts = np.sort(np.concatenate(marks), kind="stable")
     cuts = cuts[np.concatenate(([True], cuts[1:] > cuts[:-1]))]
     start, end = cuts[:-1], cuts[1:]
@@ -110,10 +110,10 @@ def _pieces(
     return start[inside], end[inside]
 
 
-def _rank(stamps: np.ndarray, when: np.ndarray) -> np.ndarray:
-    """How many of the sorted stamps lie at or before each of the sorted times: one search a stamp, not one a time."""
-    borders = np.searchsorted(when, stamps, "left")
-    return np.repeat(np.arange(len(stamps) + 1), np.diff(borders, prepend=0, append=len(when)))
+def _rank(timestamps: np.ndarray, when: np.ndarray) -> np.ndarray:
+    """How many of the sorted timestamps lie at or before each of the sorted times: one search each, not one a time."""
+    borders = np.searchsorted(when, timestamps, "left")
+    return np.repeat(np.arange(len(timestamps) + 1), np.diff(borders, prepend=0, append=len(when)))
 
 
 def _all_starting(samples: Samples, intervals: Intervals, when: np.ndarray) -> np.ndarray:
@@ -133,16 +133,16 @@ def _all_ending(samples: Samples, intervals: Intervals, when: np.ndarray) -> np.
     order = np.argsort(intervals.start_us, kind="stable")
     latest = np.append(LONG_AGO, np.maximum.accumulate(intervals.end_us[order]))
     until = latest[np.searchsorted(intervals.start_us[order], when, "right")]
-    stamps = np.append(LONG_AGO, samples.time_us[samples.value > IDLE_PCT])
-    return stamps[np.searchsorted(stamps, until, "left") - 1] <= when
+    timestamps = np.append(LONG_AGO, samples.time_us[samples.value > IDLE_PCT])
+    return timestamps[np.searchsorted(timestamps, until, "left") - 1] <= when
 
 
 def first_activity(samples: Samples, since: np.ndarray) -> np.ndarray:
-    """Stamp of the first sample at or after each time that begins two samples in a row above 10 %; NEVER without."""
+    """Time of the first sample at or after each time that begins two samples in a row above 10 %; NEVER without."""
     active = samples.value > IDLE_PCT
     joined = samples.end_us[:-1] == samples.start_us[1:]
-    stamps = np.append(samples.time_us[:-1][active[:-1] & active[1:] & joined], NEVER)
-    return stamps[np.searchsorted(stamps[:-1], since, "left")]
+    timestamps = np.append(samples.time_us[:-1][active[:-1] & active[1:] & joined], NEVER)
+    return timestamps[np.searchsorted(timestamps[:-1], since, "left")]
 
 
 def _within_pause(
@@ -150,7 +150,7 @@ def _within_pause(
 ) -> np.ndarray:
     """Utilization where no trial runs, from samples taken while none ran; NaN where there is none nearby.
 
-    A sample stands for time on both sides of its stamp. Taken during a trial, it says nothing about
+    A sample stands for time on both sides of its timestamp. Taken during a trial, it says nothing about
     the pause that begins or ends within its stretch: the neighbour on the other side of the border does.
     """
     starts, ends = np.sort(intervals.start_us), np.sort(intervals.end_us)
@@ -161,7 +161,7 @@ def _within_pause(
     for step in (-1, 1, 0):
         other = at + step
         there = (at >= 0) & ~np.isnan(util) & (other >= 0) & (other < len(samples.time_us))
-        stamp = samples.time_us[other[there]]
-        there[there] = (stamp >= since[there]) & (stamp < until[there])
+        timestamp = samples.time_us[other[there]]
+        there[there] = (timestamp >= since[there]) & (timestamp < until[there])
         out[there] = samples.value[other[there]]
     return out

@@ -16,7 +16,7 @@ HANDOVER_US = 2 * SECOND_US
 IDLE_S = 600.0
 VANISHED_S = 60.0
 SIGNS = {
-    "end": "nothing shows that it ended; counted to the last stamp of the run",
+    "end": "nothing shows that it ended; counted to the last timestamp of the run",
     "stale": f"older than {STALE_FACTOR} times the longest finished trial of its study",
     "reused": "its worker started another trial",
     "vanished": "its process left the GPU",
@@ -29,7 +29,7 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
 
     A start or an end that is missing is filled from the stated duration. ``known`` is True where start
     and end are known and in order; a trial that ends before it starts (a clock fault) has no duration. What is WAITING
-    has not lived, whatever stamps it has.
+    has not lived, whatever timestamps it has.
     """
     out = trials[["study", "trial", "state", "start", "end"]].reset_index(drop=True)
     stated = trials["duration_s"].reset_index(drop=True) if "duration_s" in trials else pd.Series(np.nan, out.index)
@@ -54,12 +54,13 @@ def trial_names(trials: pd.DataFrame, *, several: bool | None = None) -> pd.Seri
 
 
 def open_trials(run: Run) -> pd.DataFrame:
-    """study, trial, name, state, start, last_evidence, horizon, reason, orphan of every trial with a start and no end.
+    """study, trial, name, state, start, last_evidence, horizon, reason, abandoned of every trial with a start and no
+    end.
 
     It lived at least until ``last_evidence`` (its start, or its last report where reports carry times)
-    and at most until ``horizon``: the last stamp of the run, or earlier where its worker took another trial,
+    and at most until ``horizon``: the last timestamp of the run, or earlier where its worker took another trial,
     its process left the GPU, every GPU went idle for good, or Optuna itself would call it dead.
-    ``orphan``: a RUNNING trial of which something other than the end of the record says that it is dead;
+    ``abandoned``: a RUNNING trial of which something other than the end of the record says that it is dead;
     ``reason`` says what.
     """
     intervals = trial_intervals(run.trials)
@@ -67,14 +68,14 @@ def open_trials(run: Run) -> pd.DataFrame:
     rows = intervals[is_open]
     start = microseconds(rows["start"])
     signs = {
-        "end": np.full(len(rows), _last_stamp(run, intervals)),
+        "end": np.full(len(rows), _last_timestamp(run, intervals)),
         "stale": _stale(intervals, rows, start),
         "reused": _next_on_worker(run.trials, intervals)[is_open.to_numpy()],
         "vanished": _vanished(run, rows),
         "idle": np.full(len(rows), _idle_since(run)),
     }
     # A sign from before the trial began says nothing about it.
-    at = np.column_stack([np.where(stamps >= start, stamps, NEVER) for stamps in signs.values()])
+    at = np.column_stack([np.where(timestamps >= start, timestamps, NEVER) for timestamps in signs.values()])
     which = at.argmin(axis=1)
     horizon = at[np.arange(len(rows)), which]
     out = rows.assign(name=trial_names(rows, several=intervals["study"].nunique() > 1))[
@@ -83,12 +84,12 @@ def open_trials(run: Run) -> pd.DataFrame:
     out["last_evidence"] = utc(np.minimum(_last_report(run, rows), horizon))
     out["horizon"] = utc(horizon)
     out["reason"] = pd.Series([SIGNS[list(signs)[i]] for i in which], dtype=object)
-    out["orphan"] = (which != 0) & (out["state"] == "RUNNING").to_numpy()
+    out["abandoned"] = (which != 0) & (out["state"] == "RUNNING").to_numpy()
     return out
 
 
-def _last_stamp(run: Run, intervals: pd.DataFrame) -> int:
-    """The end of observation: the last stamp of trials, reports and, on the same clock, telemetry; else NEVER."""
+def _last_timestamp(run: Run, intervals: pd.DataFrame) -> int:
+    """The end of observation: the last timestamp of trials, reports and, on the same clock, telemetry; else NEVER."""
     known = [intervals["start"], intervals["end"]]
     if "time" in run.reports:
         known.append(run.reports["time"])

@@ -16,13 +16,13 @@ from gpudiag.measures.sampling import by_gpu, cells, gpu_order
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
-ORPHAN = "ORPHAN"
+ABANDONED = "ABANDONED"
 """Outcome of a RUNNING trial of which something shows that it is dead."""
 
 
 @dataclass(frozen=True)
 class TimedTrials:
-    """``rows`` (index: row of ``run.trials``): study, trial, outcome (state or ORPHAN), open. Times in microseconds."""
+    """``rows`` (index: row of ``run.trials``): study, trial, outcome (state or ABANDONED), open. Times in µs."""
 
     rows: pd.DataFrame
     start_us: np.ndarray
@@ -37,7 +37,7 @@ def timed_trials(run: Run) -> TimedTrials:
     opens = find_open_trials(run)
     index = intervals.index[intervals["start"].notna() & intervals["end"].isna() & (intervals["state"] != "WAITING")]
     ended = opens.rename(columns={"horizon": "end"}).set_axis(index)
-    ended["state"] = ended["state"].where(~ended["orphan"].astype(bool), ORPHAN)
+    ended["state"] = ended["state"].where(~ended["abandoned"].astype(bool), ABANDONED)
     rows = pd.concat([closed, ended[["study", "trial", "state", "start", "end"]].assign(open=True)]).sort_index()
     rows = rows.rename(columns={"state": "outcome"})
     return TimedTrials(

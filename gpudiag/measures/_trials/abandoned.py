@@ -22,7 +22,7 @@ class OpenTrial(TrialRow):
     last_evidence: Column[pd.Timestamp] = column("last sign of life")
     horizon: Column[pd.Timestamp] = column("latest end that the data allow")
     reason: Column[str] = column("why it is taken for dead, or for alive")
-    orphan: Column[bool] = column("the data show that it is dead")
+    abandoned: Column[bool] = column("the data show that it is dead")
 
 
 CROWDED = "more trials would have run at once than were configured"
@@ -51,7 +51,7 @@ def find_open_trials(run: Run) -> pd.DataFrame:
     worst = times[n_all.argmax()]
     alive = opens[(open_start <= worst) & (worst < open_end)].sort_values(["start", "study", "trial"])
     crowd = alive.index[: n_all.max() - configured]
-    unexplained = [i for i in crowd if not opens.loc[i, "orphan"] and opens.loc[i, "state"] == "RUNNING"]
+    unexplained = [i for i in crowd if not opens.loc[i, "abandoned"] and opens.loc[i, "state"] == "RUNNING"]
     opens.loc[unexplained, "reason"] = CROWDED
-    opens.loc[unexplained, "orphan"] = True
+    opens.loc[unexplained, "abandoned"] = True
     return opens

@@ -40,7 +40,7 @@ FEWEST_DURATION_TICKS, MOST_DURATION_TICKS = 3, 8
 
 
 def day_numbers(time: pd.Series) -> np.ndarray:
-    """UTC stamps as matplotlib's days since 1970; NaT becomes NaN."""
+    """UTC timestamps as matplotlib's days since 1970; NaT becomes NaN."""
     return np.asarray(date2num(time.dt.tz_convert(None).to_numpy()), dtype=float)
 
 
@@ -55,21 +55,21 @@ class ClockFormatter(Formatter):
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
         # num2date can be a microsecond short of a whole second.
-        stamps = [num2date(value, tz=self.zone) + timedelta(microseconds=5) for value in values]
-        days = [_day(stamp) for stamp in stamps]
-        if all(stamp.hour == stamp.minute == stamp.second == 0 for stamp in stamps):
+        timestamps = [num2date(value, tz=self.zone) + timedelta(microseconds=5) for value in values]
+        days = [_day(timestamp) for timestamp in timestamps]
+        if all(timestamp.hour == timestamp.minute == timestamp.second == 0 for timestamp in timestamps):
             return days
-        clock = "%H:%M" if all(stamp.second == 0 for stamp in stamps) else "%H:%M:%S"
+        clock = "%H:%M" if all(timestamp.second == 0 for timestamp in timestamps) else "%H:%M:%S"
         return [
-            f"{stamp:{clock}}\n{day}" if i == 0 or day != days[i - 1] else f"{stamp:{clock}}"
-            for i, (stamp, day) in enumerate(zip(stamps, days, strict=True))
+            f"{timestamp:{clock}}\n{day}" if i == 0 or day != days[i - 1] else f"{timestamp:{clock}}"
+            for i, (timestamp, day) in enumerate(zip(timestamps, days, strict=True))
         ]
 
 
-def _day(stamp: datetime) -> str:
-    if stamp.year == UNDATED_YEAR:
-        return f"day {stamp.timetuple().tm_yday}"
-    return f"{stamp.day} {MONTHS[stamp.month - 1]}"
+def _day(timestamp: datetime) -> str:
+    if timestamp.year == UNDATED_YEAR:
+        return f"day {timestamp.timetuple().tm_yday}"
+    return f"{timestamp.day} {MONTHS[timestamp.month - 1]}"
 
 
 def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]:
@@ -78,12 +78,12 @@ def clock_ticks(low: float, high: float, zone: tzinfo, most: int) -> list[float]
     step = timedelta(seconds=step_s or DAY_S * math.ceil((high - low) / most))
     first = num2date(low, tz=zone)
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
-    # Sums of a stamp and a step count on the wall clock, so that ticks stay round across a clock change.
-    stamp = midnight + math.ceil((first.replace(tzinfo=None) - midnight.replace(tzinfo=None)) / step) * step
+    # Sums of a timestamp and a step count on the wall clock, so that ticks stay round across a clock change.
+    timestamp = midnight + math.ceil((first.replace(tzinfo=None) - midnight.replace(tzinfo=None)) / step) * step
     ticks = []
-    while (tick := float(date2num(stamp.astimezone(UTC)))) <= high:
+    while (tick := float(date2num(timestamp.astimezone(UTC)))) <= high:
         ticks.append(tick)
-        stamp += step
+        timestamp += step
     return ticks
 
 

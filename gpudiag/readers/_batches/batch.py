@@ -49,8 +49,8 @@ def batch(
     """
     name = options.study or study
     start, end = (to_utc([row.get(key) for row in rows], options.timezone) for key in ("start", "end"))
-    for stamps in (start, end):
-        problems.add("stamp that is no date", stamps.bad, example=stamps.example)
+    for timestamps in (start, end):
+        problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
     frame = pd.DataFrame({"trial": [row.get("trial", at) for at, row in enumerate(rows)]}).assign(study=name)
     frame["state"] = [row["state"] for row in rows]
     frame["start"] = start.time
@@ -64,7 +64,7 @@ def batch(
         frame[key] = pd.Series([row.get(key) for row in rows], dtype=text_dtype())
     frame = pd.concat([frame, pd.DataFrame(_wide(rows), index=frame.index)], axis=1)
     clock = _clock({start.clock, end.clock} - {"unknown"})
-    said = [f"{reader}: stamps without a zone read as local time of {options.timezone}."]
+    said = [f"{reader}: timestamps without a zone read as local time of {options.timezone}."]
     shown = pd.DataFrame(
         {"study": [name], "directions": [""], "source": [str(source.path)], "clock": [clock]}, dtype=text_dtype()
     )

@@ -1,4 +1,4 @@
-"""Columns of stamps such as ``2026/02/15 06:12:48.455`` read as words."""
+"""Columns of timestamps such as ``2026/02/15 06:12:48.455`` read as words."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _COLONS = np.uint64(int.from_bytes(b"00:00:00", "little"))
 _POINT_DIGITS = np.uint32(int.from_bytes(b".000", "little"))
 
 
-def to_stamps(cells: CellWords, column: int, day_format: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Stamps in microseconds, and where they are valid; None if days change all the time.
+def to_timestamps(cells: CellWords, column: int, day_format: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Timestamps in microseconds, and where they are valid; None if days change all the time.
 
     ``day_format`` is that of the first eleven characters, the mark between day and clock included.
     """
@@ -35,8 +35,8 @@ def to_stamps(cells: CellWords, column: int, day_format: str) -> tuple[np.ndarra
     hour, minute, second = (_digit(clock, at) * 10 + _digit(clock, at + 1) for at in (0, 3, 6))
     valid &= (hour < 24) & (minute < 60) & (second < 60)
     fraction = (_digit(milli, 1) * 10 + _digit(milli, 2)) * 10 + _digit(milli, 3)
-    stamps = day + ((hour * 60 + minute) * 60 + second) * SECOND_US + fraction * 1000
-    return stamps.view("datetime64[us]"), valid
+    timestamps = day + ((hour * 60 + minute) * 60 + second) * SECOND_US + fraction * 1000
+    return timestamps.view("datetime64[us]"), valid
 
 
 def _digit(word: np.ndarray, at: int) -> np.ndarray:
@@ -45,7 +45,7 @@ def _digit(word: np.ndarray, at: int) -> np.ndarray:
 
 
 def _days(cells: CellWords, begin: np.ndarray, day_format: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """The day of each stamp in microseconds since 1970, and where it is one: read once for each run of equal days."""
+    """The day of each timestamp in µs since 1970, and where it is one: read once for each run of equal days."""
     first, rest = cells.words(begin), cells.words(begin + _DAY_BYTES - 8)
     turns = np.flatnonzero((first[1:] != first[:-1]) | (rest[1:] != rest[:-1])) + 1
     if len(turns) > _MOST_DAYS:

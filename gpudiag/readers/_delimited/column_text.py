@@ -1,4 +1,4 @@
-"""The column text of ``nvidia-smi dmon`` and ``pmon`` and of ``dcgmi dmon``: headers, rows and stamps.
+"""The column text of ``nvidia-smi dmon`` and ``pmon`` and of ``dcgmi dmon``: headers, rows and timestamps.
 
 nvidia-smi prints ``# gpu ...`` and ``# Idx ...`` (names, then units), repeats them, and may change columns inside a
 file; ``-o D``/``-o T`` put date and time before them; ``--format csv`` puts commas between; ``-`` is a missing
@@ -58,8 +58,8 @@ def read_header(line: str) -> Header | None:
     if names[:1] == ("entity",):
         names = ("entity", "gpu", *names[1:])
         return Header(names, False) if len(set(names)) == len(names) > 2 else None
-    stamps = [name for name in names[:2] if name in ("date", "time")]
-    known = len(names) > len(stamps) + 1 and names[len(stamps)] == "gpu" and not _METRICS.isdisjoint(names)
+    timestamps = [name for name in names[:2] if name in ("date", "time")]
+    known = len(names) > len(timestamps) + 1 and names[len(timestamps)] == "gpu" and not _METRICS.isdisjoint(names)
     return Header(names, "," in text) if known and len(set(names)) == len(names) else None
 
 
@@ -74,7 +74,8 @@ def holds(source: Source, tool: str) -> bool:
 
 
 def read_rows(source: Source, log: ProblemLog, tool: str, numbers: Sequence[str]) -> pl.DataFrame:
-    """The rows of one tool: ``line``, ``gpu``, stamps, ``entity``, ``pid``, ``command`` as text, ``numbers`` as floats.
+    """The rows of one tool: ``line``, ``gpu``, timestamps, ``entity``, ``pid``, ``command`` as text, ``numbers`` as
+    floats.
 
     Columns that no header names are absent. Rows of the other tool and torn rows are counted and dropped.
     """
@@ -177,8 +178,8 @@ def gpu_ticks(rows: pl.DataFrame) -> np.ndarray:
     return np.cumsum(gpu <= np.concatenate(([-1], gpu[:-1])))
 
 
-def stamp_rows(rows: pl.DataFrame, tick: np.ndarray, period_s: float | None) -> tuple[np.ndarray, list[str]]:
-    """Stamps of the rows as datetime64, and a sentence on what they stand for if they are no full stamps."""
+def timestamp_rows(rows: pl.DataFrame, tick: np.ndarray, period_s: float | None) -> tuple[np.ndarray, list[str]]:
+    """Timestamps of the rows as datetime64, and a sentence on what they stand for if they are no full timestamps."""
     day, clock = _part_us(rows, "date"), _part_us(rows, "time")
     if np.isfinite(day + clock).any():
         return _microseconds(day + clock).astype("datetime64[us]"), []

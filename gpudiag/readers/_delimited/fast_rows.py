@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.readers._delimited.cell_words import WORD, CellWords
-from gpudiag.readers._delimited.clock_words import to_stamps
+from gpudiag.readers._delimited.clock_words import to_timestamps
 from gpudiag.readers._delimited.grid import Field, Layout
 from gpudiag.readers._fields.nvidia_fields import is_missing
 
@@ -22,7 +22,7 @@ _REGULAR = 0.8
 
 _MOST_DECIMALS = 6
 _MASK_BYTES = 18
-_STAMPS = ("%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
+_TIMESTAMPS = ("%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
 
 Column = tuple[np.ndarray | None, np.ndarray]
 """The values (None if every cell says that it is unknown), and where they are valid."""
@@ -69,8 +69,8 @@ class FastRows:
 
 def takes(layout: Layout) -> bool:
     """True if rows of this layout can go the short way."""
-    simple = not (layout.tolerant or layout.decimal_comma or layout.stamp.zone) and layout.separator == ", "
-    timed = "time" not in layout.targets or (layout.stamp.kind == "text" and layout.stamp.format in _STAMPS)
+    simple = not (layout.tolerant or layout.decimal_comma or layout.timestamp.zone) and layout.separator == ", "
+    timed = "time" not in layout.targets or (layout.timestamp.kind == "text" and layout.timestamp.format in _TIMESTAMPS)
     named = "index" in layout.targets or not {"uuid", "bus_id"} & set(layout.targets)
     known = all(field.kind != "flag" and field.scale == 1.0 and field.target != "event" for _, field in layout.used)
     return simple and timed and named and known
@@ -104,7 +104,7 @@ def read(data: bytes, layout: Layout) -> FastRows | None:
 def _column(cells: CellWords, place: int, field: Field, layout: Layout) -> Column | None:
     """One column; None if its first cells are neither what it holds nor mostly unknown."""
     if field.kind == "time":
-        return to_stamps(cells, place, layout.stamp.format[:9])
+        return to_timestamps(cells, place, layout.timestamp.format[:9])
     shown = [cells.text(place, row) for row in range(min(20, len(cells.lines)))]
     usual = Counter(shown).most_common(1)[0][0]
     if is_missing(usual) and 2 * shown.count(usual) > len(shown):

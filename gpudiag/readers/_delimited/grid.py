@@ -12,7 +12,7 @@ from typing import Literal
 
 import polars as pl
 
-from gpudiag.readers._shape.timestamps import NVIDIA, StampForm
+from gpudiag.readers._shape.timestamps import NVIDIA, TimestampForm
 
 Kind = Literal["skip", "number", "time", "text", "mask", "flag"]
 
@@ -47,13 +47,13 @@ class Field:
 class Layout:
     """The columns of a file in order, and how its cells are set apart and written.
 
-    ``tolerant`` allows blanks around cells; ``clock_place`` is the column of the time of day where the stamp
+    ``tolerant`` allows blanks around cells; ``clock_place`` is the column of the time of day where the timestamp
     stands in two.
     """
 
     fields: tuple[Field, ...]
     separator: str = ", "
-    stamp: StampForm = NVIDIA
+    timestamp: TimestampForm = NVIDIA
     tolerant: bool = False
     decimal_comma: bool = False
     clock_place: int | None = None
@@ -73,12 +73,12 @@ class Layout:
         return any(field.unit for _, field in self.used)
 
     @property
-    def starts_with_stamp(self) -> bool:
+    def starts_with_timestamp(self) -> bool:
         """True if a row begins with its time, written as text."""
-        return bool(self.fields) and self.fields[0].kind == "time" and self.stamp.kind == "text"
+        return bool(self.fields) and self.fields[0].kind == "time" and self.timestamp.kind == "text"
 
     def relaxed(self) -> Layout:
-        """The same columns with any blanks around cells and any spelling of the stamp that the form allows."""
+        """The same columns with any blanks around cells and any spelling of the timestamp that the form allows."""
         return replace(self, separator=self.separator.strip() or self.separator, tolerant=True)
 
     def bare(self) -> Layout:
@@ -128,7 +128,7 @@ def parse(lines: pl.Series, layout: Layout) -> Parsed:
     if fractions:
         rows = rows.with_columns(cells.select_seq(_value(place, field, layout) for place, field in fractions))
     if "time" in rows.columns:
-        rows = rows.with_columns(layout.stamp.read(rows["time"]).alias("time"))
+        rows = rows.with_columns(layout.timestamp.read(rows["time"]).alias("time"))
     return Parsed(rows, cells, _bad(rows, cells, layout))
 
 

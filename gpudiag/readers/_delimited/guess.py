@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from gpudiag.readers._fields.nvidia_fields import is_missing
 
-STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
+TIMESTAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WITH_UNIT = re.compile(r"-?\d+(?:\.\d+)? (%|MiB|W|MHz|us)")
 _UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
@@ -36,11 +36,11 @@ def has_units(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _stamped(row: Sequence[str]) -> bool:
-    return len(row) > 1 and STAMP.fullmatch(row[0]) is not None and any(map(_NUMBER.fullmatch, row[1:]))
+    return len(row) > 1 and TIMESTAMP.fullmatch(row[0]) is not None and any(map(_NUMBER.fullmatch, row[1:]))
 
 
 def _legal(cell: str) -> bool:
-    forms = (_NUMBER, _WITH_UNIT, STAMP, _UUID, _BUS_ID, _PSTATE, _NAME)
+    forms = (_NUMBER, _WITH_UNIT, TIMESTAMP, _UUID, _BUS_ID, _PSTATE, _NAME)
     return is_missing(cell) or cell in ("Active", "Not Active") or any(form.fullmatch(cell) for form in forms)
 
 
@@ -49,7 +49,7 @@ def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
     columns = [[cell for cell in column if not is_missing(cell)] for column in zip(*_alike(rows), strict=True)]
     names = ["unknown"] * len(columns)
     for form, name in (
-        (STAMP, "timestamp"),
+        (TIMESTAMP, "timestamp"),
         (_UUID, "uuid"),
         (_BUS_ID, "pci.bus_id"),
         (_PSTATE, "pstate"),
@@ -85,7 +85,7 @@ def _form(cell: str) -> str:
     if match := _WITH_UNIT.fullmatch(cell):
         return match[1]
     return next(
-        (form.pattern for form in (_NUMBER, STAMP, _UUID, _BUS_ID, _PSTATE, _NAME) if form.fullmatch(cell)), "?"
+        (form.pattern for form in (_NUMBER, TIMESTAMP, _UUID, _BUS_ID, _PSTATE, _NAME) if form.fullmatch(cell)), "?"
     )
 
 

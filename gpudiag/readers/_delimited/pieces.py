@@ -193,8 +193,10 @@ def _without_marks(
     if not silent.any():
         return good, lines, ()
     told = good.rows.filter(silent)
-    stamps = told["time"].to_list() if "time" in told.columns else [None] * len(told)
-    marks = tuple(zip(lines[silent.to_numpy()].tolist(), stamps, told["event"].fill_null("").to_list(), strict=True))
+    timestamps = told["time"].to_list() if "time" in told.columns else [None] * len(told)
+    marks = tuple(
+        zip(lines[silent.to_numpy()].tolist(), timestamps, told["event"].fill_null("").to_list(), strict=True)
+    )
     return Parsed(good.rows.filter(~silent), good.cells.filter(~silent)), lines[~silent.to_numpy()], marks
 
 

@@ -41,21 +41,21 @@ def gpus_in_blocks(block: np.ndarray, *, dated: bool) -> int:
     return common if common <= _MOST_GPUS and (inner == common).mean() >= _REGULAR else 1
 
 
-def gpus_in_ticks(stamps: np.ndarray) -> tuple[int, np.ndarray]:
+def gpus_in_ticks(timestamps: np.ndarray) -> tuple[int, np.ndarray]:
     """How many GPUs take turns in a stamped log without an index, and the tick of each row.
 
     Rows belong to one tick if they are milliseconds apart while ticks are much further apart.
     """
-    step = np.diff(stamps.astype("datetime64[us]").astype(np.int64))
+    step = np.diff(timestamps.astype("datetime64[us]").astype(np.int64))
     near = (step >= 0) & (step <= _TICK_US)
     tick = np.append(0, np.cumsum(~near))
     sizes = np.bincount(tick)
     inner = sizes[:-1] if len(sizes) > 1 else sizes  # the last one may be torn
     common = int(np.bincount(inner).argmax())
     if not 2 <= common <= _MOST_GPUS or (inner == common).mean() < _REGULAR or near.all():
-        return 1, np.arange(len(stamps))
+        return 1, np.arange(len(timestamps))
     if np.median(np.abs(step[~near])) < 10 * max(int(step[near].max()), 1):
-        return 1, np.arange(len(stamps))
+        return 1, np.arange(len(timestamps))
     return common, tick
 
 
@@ -65,17 +65,17 @@ def clock_of(moments: Sequence[tuple[int, Moment]]) -> list[tuple[int, Moment]]:
     day: datetime | None = None
     for line, moment in moments:
         if not moment.clock:
-            day = moment.stamp
+            day = moment.timestamp
         elif moment.day:
             out.append((line, moment))
         else:
-            at = (day or datetime(1970, 1, 1)).replace(hour=moment.stamp.hour, minute=moment.stamp.minute)
-            at = at.replace(second=moment.stamp.second, microsecond=moment.stamp.microsecond)
+            at = (day or datetime(1970, 1, 1)).replace(hour=moment.timestamp.hour, minute=moment.timestamp.minute)
+            at = at.replace(second=moment.timestamp.second, microsecond=moment.timestamp.microsecond)
             out.append((line, Moment(at)))
     return out
 
 
-def stamps_from_lines(
+def timestamps_from_lines(
     lines: np.ndarray, code: np.ndarray, moments: Sequence[tuple[int, Moment]], period_s: float | None, zone: tzinfo
 ) -> pd.Series:
     """The time of each row: that of the last line above it that states one, NaT above the first.
@@ -87,5 +87,5 @@ def stamps_from_lines(
     stated = pd.Series(moment_column([moment for _, moment in moments], zone))
     turn = place_in(above + code.astype(np.int64) * (len(at) + 1))
     later = pd.to_timedelta(turn * round((period_s or DEFAULT_PERIOD_S) * SECOND_US), unit="us")
-    stamps = stated.iloc[np.maximum(above, 0)].reset_index(drop=True) + later
-    return stamps.mask(above < 0)
+    timestamps = stated.iloc[np.maximum(above, 0)].reset_index(drop=True) + later
+    return timestamps.mask(above < 0)

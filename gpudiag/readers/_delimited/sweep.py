@@ -38,9 +38,9 @@ _MANY_LINES = 4000
 _ENOUGH = 3
 """Rows without units among rows with units are a second writer from this many on; fewer are torn."""
 
-_STAMP = r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d"
-_RUN_TOGETHER = rf"^.+({_STAMP}.*)$"
-_ROW_LIKE = re.compile(rf"{_STAMP}|\d (?:%|MiB|W|MHz)(?:,|$)|\d,.*\d")
+_TIMESTAMP_RE = r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d"
+_RUN_TOGETHER = rf"^.+({_TIMESTAMP_RE}.*)$"
+_ROW_LIKE = re.compile(rf"{_TIMESTAMP_RE}|\d (?:%|MiB|W|MHz)(?:,|$)|\d,.*\d")
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ class Sweep:
             found.append(piece_of(part, layout, numbers[left].astype(np.int32)))
             left = left[~good]
         rows_in_one = lines.gather(left).str.extract(_RUN_TOGETHER)
-        if self.layout.starts_with_stamp and rows_in_one.is_not_null().any():
+        if self.layout.starts_with_timestamp and rows_in_one.is_not_null().any():
             at = np.flatnonzero(rows_in_one.is_not_null().to_numpy())
             part = parse(rows_in_one.gather(at), self.layout.relaxed())
             found.append(piece_of(part, self.layout, numbers[left[at]].astype(np.int32)))
@@ -205,15 +205,15 @@ class Sweep:
         return None if cells else read_moment(text)
 
     def _mark(self, text: str) -> tuple[str, str] | None:
-        """Stamp and text of a row whose numbers are all blank but for one cell of text."""
+        """Timestamp and text of a row whose numbers are all blank but for one cell of text."""
         if self.layout.fields[0].kind != "time":
             return None
-        stamp, *rest = (cell.strip() for cell in text.split(self.layout.separator.strip() or " "))
+        timestamp, *rest = (cell.strip() for cell in text.split(self.layout.separator.strip() or " "))
         told = [cell for cell in rest if cell]
         if len(rest) < 2 or len(told) != 1 or not re.match("[^\\W\\d]", told[0]):
             return None
-        known = self.layout.stamp.read(pl.Series([stamp])).is_not_null().all()
-        return (stamp, told[0]) if known else None
+        known = self.layout.timestamp.read(pl.Series([timestamp])).is_not_null().all()
+        return (timestamp, told[0]) if known else None
 
 
 def _positions(bad: pl.Series | None) -> np.ndarray:

@@ -19,7 +19,7 @@ from gpudiag.readers._delimited.row_order import (
     gpus_in_blocks,
     gpus_in_ticks,
     place_in,
-    stamps_from_lines,
+    timestamps_from_lines,
 )
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._io.source import Source
@@ -78,23 +78,25 @@ def assemble(
     lost = np.concatenate([piece.lost for piece in pieces])
     named = any(piece.code is not None for piece in pieces)
     rows = _named(pieces, sweep, said, source, reader) if named else _in_order(pieces, sweep, said)
-    stamps = _time(rows, sweep, options, said)
+    timestamps = _time(rows, sweep, options, said)
     said += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
-    host = _host(rows.columns, stamps)
-    stamps, coarse = apart(stamps, rows.code, rows.columns)
+    host = _host(rows.columns, timestamps)
+    timestamps, coarse = apart(timestamps, rows.code, rows.columns)
     said += coarse
     gpu = pd.Categorical.from_codes(rows.code, rows.labels)
-    events = told_events(stamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
+    events = told_events(timestamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
     columns: dict[str, Any] = rows.columns
-    columns |= {"time": stamps, "line": rows.lines, "gpu": gpu}
+    columns |= {"time": timestamps, "line": rows.lines, "gpu": gpu}
     return finish(source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, host=host, events=events, notes=said)
 
 
 def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
     if not sweep.marks:
         return []
-    stamps = sweep.layout.stamp.read(pl.Series([stamp for _, stamp, _ in sweep.marks], dtype=pl.String)).to_list()
-    return [(line, stamp, text) for (line, _, text), stamp in zip(sweep.marks, stamps, strict=True)]
+    timestamps = sweep.layout.timestamp.read(
+        pl.Series([timestamp for _, timestamp, _ in sweep.marks], dtype=pl.String)
+    ).to_list()
+    return [(line, timestamp, text) for (line, _, text), timestamp in zip(sweep.marks, timestamps, strict=True)]
 
 
 def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str], source: Source, reader: str) -> _Rows:
@@ -198,19 +200,19 @@ def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:
 
 def _time(rows: _Rows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
     """The time of each row: from its own column, from date lines, else counted from 1970."""
-    form = sweep.layout.stamp
+    form = sweep.layout.timestamp
     if "time" in rows.columns:
-        stamps = rows.columns.pop("time")
+        timestamps = rows.columns.pop("time")
         if form.kind == "clock":
             notes.append(MIDNIGHT_NOTE)
-            stamps = _dated(stamps, rows.code)
+            timestamps = _dated(timestamps, rows.code)
         elif form.kind == "relative":
-            notes.append("Its stamps count from an unknown start: they are shown as counted from 1970-01-01.")
-        return pd.Series(stamps).dt.tz_localize("UTC") if form.zoned else stamps
+            notes.append("Its timestamps count from an unknown start: they are shown as counted from 1970-01-01.")
+        return pd.Series(timestamps).dt.tz_localize("UTC") if form.zoned else timestamps
     moments = clock_of(sweep.moments)
     if moments:
         notes += zone_note([moment for _, moment in moments])
-        return stamps_from_lines(rows.lines, rows.code, moments, options.period_s, options.timezone)
+        return timestamps_from_lines(rows.lines, rows.code, moments, options.period_s, options.timezone)
     notes.append(relative_note(options.period_s))
     tick = place_in(rows.code) if rows.tick is None else rows.tick
     return pd.Series(relative_time(tick, options.period_s)).dt.tz_localize("UTC")
@@ -223,7 +225,7 @@ def _dated(clock: np.ndarray, code: np.ndarray) -> np.ndarray:
     return np.concatenate([since_midnight(part - epoch) for part in np.split(clock, edges)])
 
 
-def _host(columns: dict[str, np.ndarray], stamps: Any) -> pd.DataFrame | None:
+def _host(columns: dict[str, np.ndarray], timestamps: Any) -> pd.DataFrame | None:
     """Table ``host`` from columns that speak of it, which are taken out; rows of several GPUs repeat it."""
     own = {name.removeprefix("host."): columns.pop(name) for name in list(columns) if name.startswith("host.")}
     free = own.pop("ram_free_mib", None)
@@ -231,5 +233,5 @@ def _host(columns: dict[str, np.ndarray], stamps: Any) -> pd.DataFrame | None:
         own.setdefault("ram_used_mib", own["ram_total_mib"] - free)
     if not own:
         return None
-    frame = pd.DataFrame({"time": stamps} | own)
+    frame = pd.DataFrame({"time": timestamps} | own)
     return frame[frame.drop(columns="time").notna().any(axis=1)].drop_duplicates("time", keep="last")

@@ -1,4 +1,4 @@
-"""The columns of a home-made table: where its header is, what each column holds, how stamps are written."""
+"""The columns of a home-made table: where its header is, what each column holds, how timestamps are written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import pairwise
 from gpudiag.readers._delimited.grid import Field, Layout
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
 from gpudiag.readers._fields.nvidia_fields import is_missing
-from gpudiag.readers._shape.timestamps import StampForm, tell_form
+from gpudiag.readers._shape.timestamps import TimestampForm, tell_form
 
 BLANKS = " "
 """Separator of aligned columns, after they have been squeezed."""
@@ -86,7 +86,7 @@ def headless(lines: Sequence[str]) -> str | None:
 
 
 def _numeric(row: Sequence[str]) -> bool:
-    """True for a row of numbers, of which the first may be a stamp."""
+    """True for a row of numbers, of which the first may be a timestamp."""
     first = _NUMBER.fullmatch(row[0]) or tell_form([row[0]]) is not None
     return bool(first) and all(_NUMBER.fullmatch(cell) or is_missing(cell) for cell in row[1:])
 
@@ -100,12 +100,12 @@ def rows_under(lines: Sequence[str], separator: str, width: int) -> list[list[st
 
 
 def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: str) -> Layout:
-    """The layout of columns with these names; some rows tell units, stamps and which column names the GPU."""
+    """The layout of columns with these names; some rows tell units, timestamps and which column names the GPU."""
     names = _aligned(names, rows)
     columns = [[row[place] for row in rows] for place in range(len(names))]
     known = [[cell for cell in column if not is_missing(cell)] for column in columns]
     meanings = _hosts_apart([meaning_of(name) for name in names])
-    stamp, places = _stamp(meanings, known)
+    timestamp, places = _timestamp(meanings, known)
     fields = [_field(name, m, cells) for name, m, cells in zip(names, meanings, known, strict=True)]
     if places:
         fields[places[0]] = Field(names[places[0]], "time", "time")
@@ -114,7 +114,7 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     return Layout(
         tuple(_once(fields, meanings, places)),
         separator,
-        stamp or StampForm("relative"),
+        timestamp or TimestampForm("relative"),
         tolerant=loose or separator == ",",
         decimal_comma=comma,
         clock_place=places[1] if len(places) > 1 else None,
@@ -151,8 +151,8 @@ def _hosts_apart(meanings: Sequence[Meaning]) -> list[Meaning]:
     return [replace(m, target=names[m.target]) if m in others else m for m in meanings]
 
 
-def _stamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> tuple[StampForm | None, list[int]]:
-    """How stamps are written, and the column that holds them (two: a date and a time of day)."""
+def _timestamp(meanings: Sequence[Meaning], known: Sequence[Sequence[str]]) -> tuple[TimestampForm | None, list[int]]:
+    """How timestamps are written, and the column that holds them (two: a date and a time of day)."""
     timed = [(place, m) for place, m in enumerate(meanings) if m.target in ("time", "elapsed", "date")]
     dates = [place for place, m in timed if m.target == "date"]
     clocks = [place for place, m in timed if m.target == "time" and all(":" in cell for cell in known[place])]

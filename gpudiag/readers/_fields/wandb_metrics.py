@@ -103,7 +103,7 @@ def _gpu(ticks: list[Tick]) -> tuple[pd.DataFrame | None, list[str]]:
         return None, []
     raw = pd.DataFrame(rows)
     known = {ours: raw[name] for name, ours in _GPU_COLUMNS.items() if name in raw}
-    out = pd.DataFrame({"time": _stamps(raw["time"]), "line": raw["line"], "gpu": raw["device"], **known})
+    out = pd.DataFrame({"time": _timestamps(raw["time"]), "line": raw["line"], "gpu": raw["device"], **known})
     return out, _derived(raw, out)
 
 
@@ -143,7 +143,7 @@ def _host(ticks: list[Tick]) -> pd.DataFrame | None:
     if not rows:
         return None
     frame = pd.DataFrame(rows)
-    return frame.assign(time=_stamps(frame["time"]))
+    return frame.assign(time=_timestamps(frame["time"]))
 
 
 def _host_row(values: Mapping[str, float], cores: set[str], *, of_machine: bool) -> dict[str, float]:
@@ -163,5 +163,5 @@ def _host_row(values: Mapping[str, float], cores: set[str], *, of_machine: bool)
     return row
 
 
-def _stamps(time_us: pd.Series) -> pd.Series:
+def _timestamps(time_us: pd.Series) -> pd.Series:
     return pd.Series(pd.to_datetime(time_us, unit="us", utc=True)).astype("datetime64[us, UTC]")

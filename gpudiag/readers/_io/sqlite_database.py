@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.optuna_rdb import Database, Fields, select_sql
 
-_FIRST = {"int": "0", "float": "0.5", "name": "''", "text": "''", "stamp": "''"}
+_FIRST = {"int": "0", "float": "0.5", "name": "''", "text": "''", "timestamp": "''"}
 
 
 class SqliteRows:

@@ -127,5 +127,5 @@ def number(found: Message, field: int) -> int:
 
 def epoch_us(found: Message, field: int) -> int | None:
     """A timestamp in microseconds since 1970, None if there is none."""
-    stamps = inner(found, field)
-    return number(stamps[-1], 1) * 1_000_000 + number(stamps[-1], 2) // 1000 if stamps else None
+    timestamps = inner(found, field)
+    return number(timestamps[-1], 1) * 1_000_000 + number(timestamps[-1], 2) // 1000 if timestamps else None

@@ -37,7 +37,7 @@ def finish(
 ) -> Telemetry:
     """Turn what a reader parsed into tables of the schema.
 
-    Stamps without a zone are read in ``options.timezone``; stamps with one are converted. Values outside
+    Timestamps without a zone are read in ``options.timezone``; timestamps with one are converted. Values outside
     the schema's bounds become unknown, rows are sorted, rows of one key are merged (the last known value
     of each column is kept), and every loss is counted in ``log``.
 
@@ -73,7 +73,7 @@ def finish(
 
 
 def _relative(gpu: pd.DataFrame) -> bool:
-    """True for stamps that count from an unknown start: they are shown from 1970 on."""
+    """True for timestamps that count from an unknown start: they are shown from 1970 on."""
     return len(gpu) > 0 and gpu["time"].iloc[-1].year < FIRST_YEAR
 
 

@@ -13,7 +13,7 @@ _SAID = re.compile(r"GPU is lost|fallen off the bus|[Uu]nable to determine the d
 
 
 def told_events(
-    stamps: Any,
+    timestamps: Any,
     gpu: pd.Categorical,
     lines: np.ndarray,
     lost: np.ndarray,
@@ -24,7 +24,7 @@ def told_events(
     """Rows of table ``events``: the first of each run of a GPU's rows that say it is lost, lines that say so, marks.
 
     Args:
-        stamps: time of each row.
+        timestamps: time of each row.
         gpu: id of each row; rows of one GPU stand together, in the order of the file.
         lines: line number of each row.
         lost: numbers of the lines whose cells say that the GPU is lost.
@@ -35,7 +35,7 @@ def told_events(
     said = [(line, text.strip()) for line, text in others if _SAID.search(text)]
     if not len(lost) and not said and not marks:
         return None
-    time = pd.Series(stamps)
+    time = pd.Series(timestamps)
     zone = getattr(time.dtype, "tz", None)
     hit = np.isin(lines, lost)
     same = np.append(False, gpu.codes[1:] == gpu.codes[:-1])
@@ -46,9 +46,9 @@ def told_events(
     ]
     for line, text in said:
         above = np.where(lines < line, lines, -1)
-        stamp = time[int(above.argmax())] if (above >= 0).any() else pd.NaT
-        events.append({"time": stamp, "kind": "gpu_lost", "detail": text, "gpu": None, "line": line})
+        timestamp = time[int(above.argmax())] if (above >= 0).any() else pd.NaT
+        events.append({"time": timestamp, "kind": "gpu_lost", "detail": text, "gpu": None, "line": line})
     for line, when, text in marks:
-        stamp = pd.NaT if when is None else pd.Timestamp(when, tz=zone)
-        events.append({"time": stamp, "kind": "mark", "detail": text, "gpu": None, "line": line})
+        timestamp = pd.NaT if when is None else pd.Timestamp(when, tz=zone)
+        events.append({"time": timestamp, "kind": "mark", "detail": text, "gpu": None, "line": line})
     return pd.DataFrame(events).assign(path=path)

@@ -17,7 +17,7 @@ def widen(rows: pd.DataFrame, log: ProblemLog, *, near: bool = False) -> tuple[p
         rows: one reading a row: ``time``, ``gpu``, ``column`` (of the schema), ``value``, ``rank`` (of several
             sources of a column of one GPU only the one of lowest rank counts).
         log: where readings of one column, GPU and instant are counted; the last one counts.
-        near: readings of one tick carry stamps that differ a little; those within half a period of a reading of
+        near: readings of one tick carry timestamps that differ a little; those within half a period of a reading of
             the most frequent column are put at its instant.
     """
     rows = rows.assign(value=without_blanks(rows["value"].to_numpy(dtype="float64")))
@@ -34,7 +34,7 @@ def widen(rows: pd.DataFrame, log: ProblemLog, *, near: bool = False) -> tuple[p
 
 
 def _snapped(part: pd.DataFrame) -> np.ndarray:
-    """Stamps of one GPU's readings, moved to the nearest one of its most frequent column."""
+    """Timestamps of one GPU's readings, moved to the nearest one of its most frequent column."""
     time = part["time"].to_numpy()
     common = part["column"].value_counts().index[0]
     base = np.unique(time[(part["column"] == common).to_numpy()])

@@ -1,4 +1,4 @@
-"""Lines that state a time by themselves: output of ``date``, decorated stamps, the Windows prompt's clock."""
+"""Lines that state a time by themselves: output of ``date``, decorated timestamps, the Windows prompt's clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from gpudiag.readers._shape.timestamps import FIRST_YEAR, LAST_YEAR, STAMP, parts_order
+from gpudiag.readers._shape.timestamps import FIRST_YEAR, LAST_YEAR, TIMESTAMP, parts_order
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Moment:
     ``zone`` is the abbreviation it carries, if any; ``day`` and ``clock`` tell which parts it has.
     """
 
-    stamp: datetime
+    timestamp: datetime
     utc: bool = False
     zone: str = ""
     day: bool = True
@@ -40,11 +40,11 @@ _WINDOWS_CLOCK = re.compile(r"(?P<clock>\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:
 
 
 def read_moment(line: str) -> Moment | None:
-    """The time that a whole line states: output of ``date``, a stamp with or without decoration around it."""
+    """The time that a whole line states: output of ``date``, a timestamp with or without decoration around it."""
     text = line.strip().strip("=-*#<>[]()| ").strip()
     if not 4 < len(text) < 60:
         return None
-    if match := STAMP.fullmatch(text):
+    if match := TIMESTAMP.fullmatch(text):
         return _plain_moment(match)
     if match := _NAMED.fullmatch(text):
         return _named_moment(match)
@@ -53,7 +53,7 @@ def read_moment(line: str) -> Moment | None:
         return day and replace(day, clock=False)
     if match := _WINDOWS_CLOCK.fullmatch(text):
         clock = _moment(FIRST_YEAR, 1, 1, match["clock"], match["half"])
-        return clock and replace(clock, stamp=clock.stamp.replace(year=1970), day=False)
+        return clock and replace(clock, timestamp=clock.timestamp.replace(year=1970), day=False)
     return None
 
 
@@ -81,11 +81,11 @@ def _moment(year: int, month: int, day: int, clock: str, half: str | None, zone:
     if half:
         hour = hour % 12 + (12 if half.strip().upper() == "PM" else 0)
     try:
-        stamp = datetime(year, month, day, hour, int(minutes)) + timedelta(seconds=float(rest[0]) if rest else 0.0)
+        timestamp = datetime(year, month, day, hour, int(minutes)) + timedelta(seconds=float(rest[0]) if rest else 0.0)
     except ValueError:
         return None
     offset = _offset(zone)
-    return Moment(stamp - (offset or timedelta()), offset is not None, zone)
+    return Moment(timestamp - (offset or timedelta()), offset is not None, zone)
 
 
 def _offset(zone: str) -> timedelta | None:

@@ -53,20 +53,20 @@ class Snapshots:
         self, source: Source, reader: str, options: ReadOptions, log: ProblemLog, notes: Sequence[str] = ()
     ) -> Telemetry:
         """The tables. Raises InputError if no row is left."""
-        stamps, said = self._stamps(options)
+        timestamps, said = self._timestamps(options)
         tables = {}
         for name in ("gpu", "processes", "events"):
             if rows := getattr(self, name):
                 table = pd.DataFrame(rows)
-                table["time"] = stamps[table.pop("at").to_numpy()].reset_index(drop=True)
+                table["time"] = timestamps[table.pop("at").to_numpy()].reset_index(drop=True)
                 tables[name] = table
         gpus = pd.DataFrame(list(self.gpus.values())) if self.gpus else None
         return finish(source, reader, options, log, gpus=gpus, notes=[*said, *notes], **tables)
 
-    def _stamps(self, options: ReadOptions) -> tuple[pd.Series, list[str]]:
+    def _timestamps(self, options: ReadOptions) -> tuple[pd.Series, list[str]]:
         if any(self.moments):
-            stamps = ticks.moment_column(self.moments, options.timezone) + ticks.spread(self.moments)
-            return stamps, ticks.zone_note(self.moments)
+            timestamps = ticks.moment_column(self.moments, options.timezone) + ticks.spread(self.moments)
+            return timestamps, ticks.zone_note(self.moments)
         order = pd.RangeIndex(len(self.moments)).to_numpy()
         return pd.Series(ticks.relative_time(order, options.period_s)), [ticks.relative_note(options.period_s)]
 

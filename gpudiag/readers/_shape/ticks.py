@@ -25,81 +25,81 @@ def is_epoch(seconds: float | None) -> TypeGuard[float]:
 
 
 def moment_column(moments: Sequence[Moment | None], zone: tzinfo) -> pd.Series:
-    """The stamps of moments, NaT for None: UTC if all carried a zone, else in ``zone`` and without one."""
+    """The timestamps of moments, NaT for None: UTC if all carried a zone, else in ``zone`` and without one."""
     known, missing = [moment for moment in moments if moment is not None], np.datetime64("NaT", "us")
     if known and all(moment.utc for moment in known):
-        stamps = np.array([missing if m is None else m.stamp for m in moments], dtype="datetime64[us]")
-        return pd.Series(stamps).dt.tz_localize("UTC")
+        timestamps = np.array([missing if m is None else m.timestamp for m in moments], dtype="datetime64[us]")
+        return pd.Series(timestamps).dt.tz_localize("UTC")
     local = [missing if m is None else _in_zone(m, zone) for m in moments]
     return pd.Series(np.array(local, dtype="datetime64[us]"))
 
 
 def _in_zone(moment: Moment, zone: tzinfo) -> object:
     if not moment.utc:
-        return moment.stamp
-    return moment.stamp.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+        return moment.timestamp
+    return moment.timestamp.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
 
 
 def zone_note(moments: Sequence[Moment | None]) -> list[str]:
-    """A sentence if stamps carry a zone abbreviation that means several offsets."""
+    """A sentence if timestamps carry a zone abbreviation that means several offsets."""
     names = sorted({m.zone for m in moments if m is not None and m.zone and not m.utc})
     return [f"The zone {names[0]} of its date lines means several offsets; the run's zone was used."] if names else []
 
 
-def spread(stamps: Sequence[Moment | None]) -> np.ndarray:
-    """What to add to each stamp, in microseconds, so that samples of one second share it evenly.
+def spread(timestamps: Sequence[Moment | None]) -> np.ndarray:
+    """What to add to each timestamp, in microseconds, so that samples of one second share it evenly.
 
     Only neighbours are compared: the k-th of n samples that state the same whole second lies k/n s after it.
     """
-    extra = np.zeros(len(stamps), dtype="timedelta64[us]")
+    extra = np.zeros(len(timestamps), dtype="timedelta64[us]")
     low = 0
-    while low < len(stamps):
-        high, first = low + 1, stamps[low]
-        while high < len(stamps) and first is not None and _same(stamps[high], first):
+    while low < len(timestamps):
+        high, first = low + 1, timestamps[low]
+        while high < len(timestamps) and first is not None and _same(timestamps[high], first):
             high += 1
-        if first is not None and first.stamp.microsecond == 0:
+        if first is not None and first.timestamp.microsecond == 0:
             extra[low:high] = (np.arange(high - low) * SECOND_US // (high - low)).astype("timedelta64[us]")
         low = high
     return extra
 
 
 def _same(moment: Moment | None, other: Moment) -> bool:
-    return moment is not None and moment.stamp == other.stamp
+    return moment is not None and moment.timestamp == other.timestamp
 
 
-def apart(stamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> tuple[Any, list[str]]:
-    """Stamps with the samples of a second spread over it, where a log writes whole seconds and samples more often.
+def apart(timestamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> tuple[Any, list[str]]:
+    """Timestamps with the samples of a second spread over it, where a log writes whole seconds and samples more often.
 
-    That is told from stamps shared by samples that differ, in most cases where one is shared; the same sample
-    written twice stays at its stamp. Where all stamps are whole minutes, it is minutes that are shared.
+    That is told from timestamps shared by samples that differ, in most cases where one is shared; the same sample
+    written twice stays at its timestamp. Where all timestamps are whole minutes, it is minutes that are shared.
 
     Args:
-        stamps: the times, UTC or local; rows of one GPU stand together.
+        timestamps: the times, UTC or local; rows of one GPU stand together.
         code: which GPU each row speaks of.
         columns: what was measured.
     """
-    plain = np.asarray(pd.Series(stamps, copy=False).to_numpy(dtype="datetime64[us]")).view(np.int64)
+    plain = np.asarray(pd.Series(timestamps, copy=False).to_numpy(dtype="datetime64[us]")).view(np.int64)
     if len(plain) < 2 or (plain[:_TRIED] % SECOND_US).any() or (plain % SECOND_US).any():
-        return stamps, []
+        return timestamps, []
     starts = np.flatnonzero(np.append(True, (plain[1:] != plain[:-1]) | (code[1:] != code[:-1])))
     sizes = np.diff(starts, append=len(plain))
     if np.median(sizes) < 2:
-        return stamps, []
+        return timestamps, []
     changes = np.zeros(len(plain), dtype=bool)
     for values in columns.values():
         changes[1:] |= (values[1:] != values[:-1]) & ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
     changes[starts] = False
     if 2 * np.logical_or.reduceat(changes, starts)[sizes > 1].sum() < (sizes > 1).sum():
-        return stamps, []
+        return timestamps, []
     minutes = not (plain % (60 * SECOND_US)).any() and len(starts) > 1
     unit, name = (60 * SECOND_US, "minute") if minutes else (SECOND_US, "second")
     place = np.arange(len(plain)) - np.repeat(starts, sizes)
     extra = (place * unit // np.repeat(sizes, sizes)).astype("timedelta64[us]")
-    return stamps + extra, [f"Several samples share each {name}; they were spread over it evenly."]
+    return timestamps + extra, [f"Several samples share each {name}; they were spread over it evenly."]
 
 
 def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:
-    """Stamps of samples without any time: tick number x period, counted from 1970."""
+    """Timestamps of samples without any time: tick number x period, counted from 1970."""
     step = round((period_s or DEFAULT_PERIOD_S) * SECOND_US)
     return (tick.astype("int64") * step).astype("datetime64[us]")
 
@@ -112,7 +112,7 @@ def relative_note(period_s: float | None) -> str:
 
 
 def since_midnight(time_of_day: np.ndarray) -> np.ndarray:
-    """Stamps from times of day (timedelta64, in order) that carry no date, counted from 1970.
+    """Timestamps from times of day (timedelta64, in order) that carry no date, counted from 1970.
 
     A step back of more than half a day is the next midnight.
     """
@@ -121,4 +121,4 @@ def since_midnight(time_of_day: np.ndarray) -> np.ndarray:
     return np.datetime64("1970-01-01T00:00:00", "us") + time_of_day + days * _DAY
 
 
-MIDNIGHT_NOTE = "Its stamps carry no date: they are counted from the midnight of 1970-01-01."
+MIDNIGHT_NOTE = "Its timestamps carry no date: they are counted from the midnight of 1970-01-01."

@@ -45,21 +45,21 @@ def tidy(
     if table.name == "events":
         return _events(table, columns, zone, log)
     lines = _array(columns.pop("line")) if "line" in columns else None
-    stamps = _utc(columns.pop("time"), zone, log)
-    known = ~np.isnat(stamps)
+    timestamps = _utc(columns.pop("time"), zone, log)
+    known = ~np.isnat(timestamps)
     if not known.all():
         log.add(NO_TIME, int((~known).sum()), line=_line(lines, ~known), lost=True)
         columns = {name: values[known] for name, values in columns.items()}
-        stamps, lines = stamps[known], None if lines is None else lines[known]
-    if not len(stamps):
+        timestamps, lines = timestamps[known], None if lines is None else lines[known]
+    if not len(timestamps):
         return empty(table)
     key = [name for name in table.key if name != "time"]
-    group, labels = _groups([columns[name] for name in key], len(stamps))
-    order = _order(group, stamps, lines, log if written else ProblemLog())
-    stamps, group = stamps[order], group[order]
+    group, labels = _groups([columns[name] for name in key], len(timestamps))
+    order = _order(group, timestamps, lines, log if written else ProblemLog())
+    timestamps, group = timestamps[order], group[order]
     lines = None if lines is None else lines[order]
-    same = (stamps[1:] == stamps[:-1]) & (group[1:] == group[:-1])
-    out: dict[str, Any] = {"time": stamps}
+    same = (timestamps[1:] == timestamps[:-1]) & (group[1:] == group[:-1])
+    out: dict[str, Any] = {"time": timestamps}
     for column in table.columns:
         if column.name in key and column.kind == "text":
             columns.pop(column.name)
@@ -108,15 +108,15 @@ def _plain(values: Any, column: Column) -> Any:
     return values.to_numpy(dtype="float64", na_value=np.nan)
 
 
-def _utc(stamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
-    """Stamps as naive UTC in microseconds, in the order given."""
-    series = pd.Series(stamps, copy=False)
+def _utc(timestamps: Any, zone: Any, log: ProblemLog) -> np.ndarray:
+    """Timestamps as naive UTC in microseconds, in the order given."""
+    series = pd.Series(timestamps, copy=False)
     if getattr(series.dtype, "tz", None) is None:
         local = localize(series, zone)
-        log.add("stamp in an hour that a clock change repeats", local.ambiguous)
-        log.add("stamp in an hour that a clock change skips", local.nonexistent)
+        log.add("timestamp in an hour that a clock change repeats", local.ambiguous)
+        log.add("timestamp in an hour that a clock change skips", local.nonexistent)
         series = local.time
-    return series.to_numpy(dtype="datetime64[us]")  # of zoned stamps: their UTC
+    return series.to_numpy(dtype="datetime64[us]")  # of zoned timestamps: their UTC
 
 
 def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]:
@@ -137,21 +137,24 @@ def _groups(keys: Sequence[Any], size: int) -> tuple[np.ndarray, dict[str, Any]]
     return group, labels
 
 
-def _order(group: np.ndarray, stamps: np.ndarray, lines: np.ndarray | None, log: ProblemLog) -> np.ndarray | slice:
+def _order(group: np.ndarray, timestamps: np.ndarray, lines: np.ndarray | None, log: ProblemLog) -> np.ndarray | slice:
     """The permutation that sorts by group and time; rows of one instant keep their order."""
     order: np.ndarray | slice = slice(None)
     if (group[1:] < group[:-1]).any():
         order = np.argsort(group, kind="stable")
-    sorted_group, sorted_time = group[order], stamps[order]
+    sorted_group, sorted_time = group[order], timestamps[order]
     back = (sorted_time[1:] < sorted_time[:-1]) & (sorted_group[1:] == sorted_group[:-1])
     if not back.any():
         return order
     at = np.arange(len(group))[order][1:][back]
     first = int(at.min())
     log.add(
-        BACKWARDS, int(back.sum()), line=None if lines is None else int(lines[first]), example=f"to {stamps[first]} UTC"
+        BACKWARDS,
+        int(back.sum()),
+        line=None if lines is None else int(lines[first]),
+        example=f"to {timestamps[first]} UTC",
     )
-    return np.lexsort((stamps, group))
+    return np.lexsort((timestamps, group))
 
 
 def _bounded(values: Any, column: Column, lines: np.ndarray | None, log: ProblemLog) -> Any:

@@ -1,4 +1,4 @@
-"""Forms of time stamps: how one is told from a few cells, and how a column of it becomes UTC or local time."""
+"""Forms of timestamps: how one is told from a few cells, and how a column of it becomes UTC or local time."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _DATE = r"(?P<date>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\
 _CLOCK = r"(?P<clock>\d{1,2}:\d{2}(?P<seconds>:\d{2}(?P<fraction>[.,]\d+)?)?)(?P<half> ?[AaPp][Mm])?"
 _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
 _CLOCK_ALONE = re.compile(_CLOCK)
-STAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
+TIMESTAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
 
 FIRST_YEAR, LAST_YEAR = 1990, 2200
-"""Stamps outside are no stamps: GPU logs start with CUDA, and a torn '026/02/15' is the year 26."""
+"""Timestamps outside are no timestamps: GPU logs start with CUDA, and a torn '026/02/15' is the year 26."""
 
 _SCALES_US = {"s": SECOND_US, "ms": 1000, "us": 1, "ns": 0.001}
 
 
 @dataclass(frozen=True)
-class StampForm:
+class TimestampForm:
     """How the time cells of a file are written.
 
     ``kind`` is ``text``, ``epoch`` (a number since 1970 UTC), ``relative`` (a number since an unknown start)
@@ -47,12 +47,12 @@ class StampForm:
         return self.kind != "text" or bool(self.zone)
 
     def read(self, cells: pl.Series) -> pl.Series:
-        """Cells of text as Datetime[us] (UTC if ``zoned``, else local); null where a cell is no stamp of this form."""
+        """Cells of text as Datetime[us] (UTC if ``zoned``, else local); null where a cell has another form."""
         cell = pl.col("")
         table = cells.alias("").to_frame()
         if self.kind in ("epoch", "relative"):
-            stamps = table.select(_number_us(cell, self.scale_us).cast(pl.Datetime("us"))).to_series()
-            return stamps if self.kind == "relative" else _sane(stamps)
+            timestamps = table.select(_number_us(cell, self.scale_us).cast(pl.Datetime("us"))).to_series()
+            return timestamps if self.kind == "relative" else _sane(timestamps)
         if self.comma:
             table = table.select(cell.str.replace(",", ".", literal=True))
         if self.kind == "clock":
@@ -62,11 +62,11 @@ class StampForm:
             ).to_series()
         if not self._fixed:
             return _sane(table.select(self._any(cell)).to_series())
-        stamps = table.select(self._quick(cell)).to_series()
-        if stamps.null_count():
-            again = stamps.is_null() & cells.is_not_null()
-            stamps = stamps.zip_with(~again, table.select(pl.when(again).then(self._any(cell))).to_series())
-        return _sane(stamps)
+        timestamps = table.select(self._quick(cell)).to_series()
+        if timestamps.null_count():
+            again = timestamps.is_null() & cells.is_not_null()
+            timestamps = timestamps.zip_with(~again, table.select(pl.when(again).then(self._any(cell))).to_series())
+        return _sane(timestamps)
 
     @property
     def _fixed(self) -> bool:
@@ -89,16 +89,16 @@ class StampForm:
         return text.str.to_datetime(f"{self.format}%z", time_unit="us", strict=False).dt.replace_time_zone(None)
 
 
-NVIDIA = StampForm("text", "%Y/%m/%d %H:%M:%S%.f")
+NVIDIA = TimestampForm("text", "%Y/%m/%d %H:%M:%S%.f")
 """``2026/02/15 06:12:48.455``: local time, no zone (nvidia-smi --query-gpu=timestamp)."""
 
 
-def _sane(stamps: pl.Series) -> pl.Series:
+def _sane(timestamps: pl.Series) -> pl.Series:
     low, high = datetime(FIRST_YEAR, 1, 1), datetime(LAST_YEAR, 1, 1)
-    us = stamps.to_physical()  # years that Python's datetime does not have
+    us = timestamps.to_physical()  # years that Python's datetime does not have
     if len(us) == us.null_count() or (us.min() >= _epoch_us(FIRST_YEAR) and us.max() <= _epoch_us(LAST_YEAR)):
-        return stamps
-    return stamps.to_frame("").select(pl.when(pl.col("").is_between(low, high)).then(pl.col(""))).to_series()
+        return timestamps
+    return timestamps.to_frame("").select(pl.when(pl.col("").is_between(low, high)).then(pl.col(""))).to_series()
 
 
 def _number_us(cell: pl.Expr, scale_us: float) -> pl.Expr:
@@ -108,8 +108,8 @@ def _number_us(cell: pl.Expr, scale_us: float) -> pl.Expr:
     return (cell.cast(pl.Float64, strict=False) * scale_us).round().cast(pl.Int64, strict=False)
 
 
-def tell_form(cells: Sequence[str], unit: str = "", *, elapsed: bool = False) -> StampForm | None:
-    """The form of these cells, or None if they are no stamps.
+def tell_form(cells: Sequence[str], unit: str = "", *, elapsed: bool = False) -> TimestampForm | None:
+    """The form of these cells, or None if they are no timestamps.
 
     Args:
         cells: a sample of one column, stripped.
@@ -123,13 +123,13 @@ def tell_form(cells: Sequence[str], unit: str = "", *, elapsed: bool = False) ->
     good = [number for number in numbers if number is not None]
     if 2 * len(good) > len(some):
         return _number_form(good, unit, elapsed)
-    matches = [match for match in map(STAMP.fullmatch, some) if match]
+    matches = [match for match in map(TIMESTAMP.fullmatch, some) if match]
     if 2 * len(matches) > len(some):
         return _text_form(matches)
     clocks = [match for match in map(_CLOCK_ALONE.fullmatch, some) if match]
     if 2 * len(clocks) > len(some):
         comma = any((match["fraction"] or "").startswith(",") for match in clocks)
-        return StampForm("clock", _clock_format(clocks[0]), comma=comma)
+        return TimestampForm("clock", _clock_format(clocks[0]), comma=comma)
     return None
 
 
@@ -140,27 +140,27 @@ def _float(cell: str) -> float | None:
         return None
 
 
-def _number_form(numbers: list[float], unit: str, elapsed: bool) -> StampForm:
+def _number_form(numbers: list[float], unit: str, elapsed: bool) -> TimestampForm:
     """A count since 1970 is told by its magnitude: each unit has a decade of its own between 1990 and 2200."""
     middle = sorted(numbers)[len(numbers) // 2]
     for scale_us in _SCALES_US.values():
         if not elapsed and _epoch_us(FIRST_YEAR) <= middle * scale_us <= _epoch_us(LAST_YEAR):
-            return StampForm("epoch", scale_us=scale_us)
-    return StampForm("relative", scale_us=_SCALES_US[unit or "s"])
+            return TimestampForm("epoch", scale_us=scale_us)
+    return TimestampForm("relative", scale_us=_SCALES_US[unit or "s"])
 
 
 def _epoch_us(year: int) -> float:
     return (datetime(year, 1, 1) - datetime(1970, 1, 1)).total_seconds() * SECOND_US
 
 
-def _text_form(matches: list[re.Match[str]]) -> StampForm:
+def _text_form(matches: list[re.Match[str]]) -> TimestampForm:
     first = matches[0]
     date, ambiguous = _date_format([match["date"] for match in matches], american=first["half"] is not None)
     clock = _clock_format(first)
     zones = {match["zone"] or "" for match in matches}
     zone = "" if zones == {""} else zones.pop() if len(zones) == 1 and zones & {"Z", " UTC", "+00:00"} else "%z"
     comma = any((match["fraction"] or "").startswith(",") for match in matches)
-    return StampForm("text", date + first["join"] + clock, zone, comma=comma, ambiguous=ambiguous)
+    return TimestampForm("text", date + first["join"] + clock, zone, comma=comma, ambiguous=ambiguous)
 
 
 def _clock_format(match: re.Match[str]) -> str:
@@ -169,7 +169,7 @@ def _clock_format(match: re.Match[str]) -> str:
 
 
 def parts_order(match: re.Match[str]) -> str:
-    """The order of year, month and day in one match of ``STAMP``, as ``Ymd``, ``dmY`` or ``mdY``."""
+    """The order of year, month and day in one match of ``TIMESTAMP``, as ``Ymd``, ``dmY`` or ``mdY``."""
     return "".join(re.findall("%([Ymd])", _text_form([match]).format))
 
 
@@ -189,6 +189,6 @@ def _date_format(dates: Sequence[str], *, american: bool) -> tuple[str, bool]:
     return (f"%d{mark}%m{mark}%Y" if day_first else f"%m{mark}%d{mark}%Y"), True
 
 
-def swapped(form: StampForm) -> StampForm:
+def swapped(form: TimestampForm) -> TimestampForm:
     """The same form with day and month the other way round."""
     return replace(form, format=form.format.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m"))

@@ -13,7 +13,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.optuna_clock import Clocked, to_utc
 from gpudiag.readers._studies.pivot import floats, pivot_attributes, pivot_params
-from gpudiag.readers._studies.stamped import apply_stamps
+from gpudiag.readers._studies.stamped import apply_timestamps
 from gpudiag.readers._studies.stored import Stored
 from gpudiag.readers.base import Trials
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
@@ -41,7 +41,7 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     shown = studies[["study", "directions"]].assign(
         source=source, clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]]
     )
-    frame, shown, stamped = apply_stamps(frame, shown)
+    frame, shown, stamped = apply_timestamps(frame, shown)
     exact = {told.study for told in stamped if told.exact}
     notes = _notes(clocks, studies[~studies["study"].isin(exact)], zone)
     return Trials(
@@ -98,7 +98,7 @@ def _notes(clocks: dict[object, Clocked], studies: pd.DataFrame, zone: tzinfo) -
     out = []
     for decision, found in by_decision.items():
         listed = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
-        out.append(f"{'Study' if len(found) == 1 else 'Studies'} {listed}: stamps {decision}.")
+        out.append(f"{'Study' if len(found) == 1 else 'Studies'} {listed}: timestamps {decision}.")
     return tuple(out)
 
 

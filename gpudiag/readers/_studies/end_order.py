@@ -17,7 +17,7 @@ def checked_ends(
 ) -> pd.Series:
     """``end`` with NaT where it lies before its ``start``; both are UTC and share their index.
 
-    Such a trial keeps its row, so nothing is lost but the stamp.
+    Such a trial keeps its row, so nothing is lost but the timestamp.
 
     Args:
         start: starts, NaT where unknown.
@@ -27,7 +27,7 @@ def checked_ends(
         lines: line number of each row, where the input has lines.
 
     Raises:
-        InputError: this holds for every trial that has both stamps, so the columns or their clocks are swapped.
+        InputError: this holds for every trial that has both timestamps, so the columns or their clocks are swapped.
     """
     both = start.notna() & end.notna()
     wrong = (both & (end < start)).to_numpy(dtype=bool)

@@ -13,7 +13,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.pivot import column, plain
-from gpudiag.readers._studies.timestamps import Stamps, duration_s, to_utc
+from gpudiag.readers._studies.timestamps import Timestamps, duration_s, to_utc
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
 
@@ -47,7 +47,7 @@ def from_columns(columns: Columns, source: Source, options: ReadOptions, reader:
     study = options.study or source.path.name.split(".")[0]
     cells = {name: [cell for cell, good in zip(values, keep, strict=True) if good] for name, values in columns.items()}
     number = np.array([int(str(cell)) for cell in cells["number"]], dtype="int64")
-    start, end = (_stamps(cells.get(name), len(number), options, problems) for name in _KNOWN[2:4])
+    start, end = (_timestamps(cells.get(name), len(number), options, problems) for name in _KNOWN[2:4])
     frame = pd.DataFrame({"trial": number, "state": _states(cells, len(number))})
     frame["start"] = start.time
     frame["end"] = checked_ends(start.time, end.time, source.path, problems)
@@ -116,10 +116,10 @@ def _states(cells: Columns, rows: int) -> list[str]:
     ]
 
 
-def _stamps(cells: Sequence[object] | None, rows: int, options: ReadOptions, problems: ProblemLog) -> Stamps:
-    stamps = to_utc(cells if cells is not None else [None] * rows, options.timezone)
-    problems.add("stamp that is no date", stamps.bad, example=stamps.example)
-    return stamps
+def _timestamps(cells: Sequence[object] | None, rows: int, options: ReadOptions, problems: ProblemLog) -> Timestamps:
+    timestamps = to_utc(cells if cells is not None else [None] * rows, options.timezone)
+    problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
+    return timestamps
 
 
 def _wide(cells: Columns, rows: int) -> tuple[dict[str, pd.Series], list[str]]:
@@ -159,14 +159,14 @@ def _reports(cells: Columns, study: str, number: np.ndarray) -> pd.DataFrame:
     return conform(pd.concat(parts).sort_values(["trial", "step"], kind="stable").assign(study=study), REPORTS)
 
 
-def _clock(start: Stamps, end: Stamps) -> str:
-    found = {stamps.clock for stamps in (start, end)} - {"unknown"}
+def _clock(start: Timestamps, end: Timestamps) -> str:
+    found = {timestamps.clock for timestamps in (start, end)} - {"unknown"}
     return "unknown" if not found else found.pop() if len(found) == 1 else "mixed"
 
 
 def _clock_note(study: str, clock: str, doubtful: int, options: ReadOptions) -> tuple[str, ...]:
     if clock not in ("local", "mixed"):
         return ()
-    text = f"Study '{study}': stamps without a zone read as local time of {options.timezone} (assumed"
-    text += f"; {doubtful} stamps fall into the hour that the clock change repeats" if doubtful else ""
+    text = f"Study '{study}': timestamps without a zone read as local time of {options.timezone} (assumed"
+    text += f"; {doubtful} timestamps fall into the hour that the clock change repeats" if doubtful else ""
     return (text + ").",)

@@ -31,7 +31,7 @@ OpenLines = tuple[np.ndarray, np.ndarray]
 
 
 def to_stored(state: Replay, zone: tzinfo, study: str | None, problems: ProblemLog) -> Stored:
-    """Long tables on UTC. Optuna 5 writes stamps with a zone into its journals, earlier versions local time."""
+    """Long tables on UTC. Optuna 5 writes timestamps with a zone into its journals, earlier versions local time."""
     wanted = {key: value for key, value in state.studies.items() if study in (None, value[0])}
     open_lines = _open_lines(state)
     trials, clocks = on_utc(_trials(state, wanted), zone, problems)
@@ -143,20 +143,20 @@ def _latest(trial: np.ndarray, second: np.ndarray) -> np.ndarray:
 def on_utc(trials: pd.DataFrame, zone: tzinfo, problems: ProblemLog) -> tuple[pd.DataFrame, dict[Any, tuple[str, str]]]:
     """``start`` and ``end`` (ISO text) as UTC, and by study the clock they were written in and why."""
     why = {
-        "utc": "the stamps carry a zone",
-        "local": "assumed, because the stamps carry no zone and versions of Optuna before 5 write local time",
-        "mixed": "the later stamps carry a zone, the earlier ones none",
-        "unknown": "it has no stamps",
+        "utc": "the timestamps carry a zone",
+        "local": "assumed, because the timestamps carry no zone and versions of Optuna before 5 write local time",
+        "mixed": "the later timestamps carry a zone, the earlier ones none",
+        "unknown": "it has no timestamps",
     }
     clocks: dict[Any, tuple[str, str]] = {}
     out = {column: np.full(len(trials), "NaT", dtype="datetime64[us]") for column in ("start", "end")}
     for study_id, rows in trials.groupby("study_id", sort=False).indices.items():
         found = set()
         for column, times in out.items():
-            stamps = to_utc(trials[column].to_numpy()[rows].tolist(), zone)
-            times[rows] = stamps.time.dt.tz_localize(None).to_numpy()
-            found |= {stamps.clock} - {"unknown"}
-            problems.add("stamp that is no date", stamps.bad, example=stamps.example)
+            timestamps = to_utc(trials[column].to_numpy()[rows].tolist(), zone)
+            times[rows] = timestamps.time.dt.tz_localize(None).to_numpy()
+            found |= {timestamps.clock} - {"unknown"}
+            problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
         clock = found.pop() if len(found) == 1 else "mixed" if found else "unknown"
         clocks[study_id] = (clock, why[clock])
     return trials.assign(

@@ -1,9 +1,9 @@
-"""Optuna's zone-less stamps become UTC: decided study by study, and said.
+"""Optuna's zone-less timestamps become UTC: decided study by study, and said.
 
 Optuna up to 4 wrote naive local time, Optuna 5 writes naive UTC into the same columns, and nothing in a
 storage tells which: ``library_version`` is the version that created it, and a study may be resumed by
-another. The evidence, best first: a zone in the stamps (journals of Optuna 5), heartbeats (SQLite
-stamps them in UTC), a single jump back of the start times that fits the zone, the creator's version.
+another. The evidence, best first: a zone in the timestamps (journals of Optuna 5), heartbeats (SQLite
+timestamps them in UTC), a single jump back of the start times that fits the zone, the creator's version.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpudiag.clock import localize
 
 QUARTER = np.timedelta64(15 * 60, "s")
 SLACK = pd.Timedelta(minutes=1)
-"""How far a heartbeat may lie outside its trial: the stamps are taken one after the other."""
+"""How far a heartbeat may lie outside its trial: the timestamps are taken one after the other."""
 MAX_QUARTERS = 14 * 4
 """No zone is further from UTC than 14 hours."""
 UTC_SINCE = 5
@@ -30,7 +30,7 @@ UTC_SINCE = 5
 class Clocked:
     """``start``/``end``: UTC, in the order given. ``clock``: utc, local, mixed or unknown; ``why``: one clause.
 
-    ``meant`` says in words how the stamps were meant, where ``clock`` and the run's zone do not.
+    ``meant`` says in words how the timestamps were meant, where ``clock`` and the run's zone do not.
     """
 
     start: pd.Series
@@ -40,19 +40,19 @@ class Clocked:
     meant: str = ""
 
     def meaning(self, zone: tzinfo) -> str:
-        """How the stamps were meant, in words."""
+        """How the timestamps were meant, in words."""
         words = {"utc": "UTC", "local": f"local time of {zone}", "mixed": f"partly UTC, partly local time of {zone}"}
         return self.meant or words[self.clock]
 
 
 def to_utc(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:
-    """Stamps of one study as UTC.
+    """Timestamps of one study as UTC.
 
     ``trials`` has ``number``, ``state``, naive ``start`` and ``end``, and may have ``heartbeat``
     (naive UTC, the last sign of life of the trial).
     """
     if trials["start"].isna().all() and trials["end"].isna().all():
-        return Clocked(_as_utc(trials["start"]), _as_utc(trials["end"]), "unknown", "it has no stamps")
+        return Clocked(_as_utc(trials["start"]), _as_utc(trials["end"]), "unknown", "it has no timestamps")
     if "heartbeat" in trials:
         offset = _heartbeat_offsets(trials, zone)
         if offset.notna().any():
@@ -77,7 +77,7 @@ def _local(trials: pd.DataFrame, zone: tzinfo) -> tuple[pd.Series, pd.Series, in
 
 
 def _heartbeat_offsets(trials: pd.DataFrame, zone: tzinfo) -> pd.Series:
-    """Per trial what must be added to its stamps to get UTC; NaT where its heartbeat cannot tell.
+    """Per trial what must be added to its timestamps to get UTC; NaT where its heartbeat cannot tell.
 
     The last heartbeat of a trial that finished by itself lies between its start and its end. Zones are
     multiples of 15 minutes from UTC, so a short trial leaves one offset; a long one is asked only
@@ -118,7 +118,7 @@ def _by_order(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:
     made = f"Optuna {created_by} created the storage" if created_by else "the version that wrote it is not stated"
     why = f"assumed, because {made} and versions before 5 write local time"
     if doubtful:
-        why += f"; {doubtful} stamps fall into the hour that the clock change repeats"
+        why += f"; {doubtful} timestamps fall into the hour that the clock change repeats"
     number = trials["number"].to_numpy()
     started = start.notna().to_numpy()
     order = np.argsort(number, kind="stable")

@@ -41,7 +41,7 @@ class Field(NamedTuple):
     """A column to select. ``name`` is text that many rows repeat, ``text`` is text that few share."""
 
     sql: str
-    kind: Literal["int", "float", "name", "text", "stamp"]
+    kind: Literal["int", "float", "name", "text", "timestamp"]
 
 
 Fields = dict[str, Field]
@@ -159,8 +159,8 @@ def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame
     what = TRIAL | {
         "study_id": Field("t.study_id", "int"),
         "state": Field("t.state", "name"),
-        "start": Field("t.datetime_start", "stamp"),
-        "end": Field("t.datetime_complete", "stamp"),
+        "start": Field("t.datetime_start", "timestamp"),
+        "end": Field("t.datetime_complete", "timestamp"),
     }
     trials = database.select(what | ({"number": Field("t.number", "int")} if has_number else {}), "trials", rows)
     if not has_number:
@@ -171,11 +171,11 @@ def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame
     place = trials.sort_values("trial_id").groupby("study_id").cumcount()
     trials["number"] = pd.to_numeric(trials["number"], errors="coerce").fillna(place)
     for column in ("start", "end"):
-        trials[column] = stamps(trials[column], problems)
+        trials[column] = timestamps(trials[column], problems)
     return trials
 
 
-def stamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
+def timestamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
     """Texts or datetimes without a zone as datetime64[us]; a damaged one becomes NaT."""
     cells = texts.astype("object")
     try:
@@ -187,7 +187,7 @@ def stamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
         times = pd.to_datetime(plain, format="ISO8601", errors="coerce").astype("datetime64[us]")
     bad = times.isna() & texts.notna()
     if bad.any():
-        problems.add("stamp that is no date", int(bad.sum()), example=texts[bad].iloc[0])
+        problems.add("timestamp that is no date", int(bad.sum()), example=texts[bad].iloc[0])
     return times
 
 
@@ -253,5 +253,5 @@ def _attributes(database: Database, table: str, what: Fields, stored: str, rows:
 def _heartbeats(database: Database, rows: str) -> pd.DataFrame:
     if not database.columns("trial_heartbeats"):
         return no_stored("heartbeats")
-    out = database.select(TRIAL | {"heartbeat": Field("t.heartbeat", "stamp")}, "trial_heartbeats", rows)
-    return out.assign(heartbeat=stamps(out["heartbeat"], ProblemLog()))
+    out = database.select(TRIAL | {"heartbeat": Field("t.heartbeat", "timestamp")}, "trial_heartbeats", rows)
+    return out.assign(heartbeat=timestamps(out["heartbeat"], ProblemLog()))

@@ -28,7 +28,7 @@ STRETCH = 16384
 """So many keys are asked for at once."""
 SPARSE = 4
 """Rows that are wanted of a table are read in another way where more than so many keys would be looked at for each."""
-TEXTS = ("name", "text", "stamp")
+TEXTS = ("name", "text", "timestamp")
 """Kinds of field that are text."""
 
 Ask = Callable[[str], pa.Table]

@@ -12,21 +12,23 @@ from gpudiag.schema import text_dtype
 PREFIX = "user_attrs.gpudiag:"
 QUARTER = pd.Timedelta(minutes=15)
 NEAR = pd.Timedelta(seconds=60)
-"""How far a stamp may lie from the start that Optuna stored, zones apart: the sampler runs in between."""
+"""How far a timestamp may lie from the start that Optuna stored, zones apart: the sampler runs in between."""
 
 
 class Told(NamedTuple):
-    """What the stamps of one study tell of its clock; ``exact`` if nothing about it is assumed any more."""
+    """What the timestamps of one study tell of its clock; ``exact`` if nothing about it is assumed any more."""
 
     study: str
     exact: bool
     note: str
 
 
-def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, tuple[Told, ...]]:
-    """Trials and studies with what the stamps tell, and what that is for each study that has some.
+def apply_timestamps(
+    trials: pd.DataFrame, studies: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[Told, ...]]:
+    """Trials and studies with what the timestamps tell, and what that is for each study that has some.
 
-    ``start`` and ``end`` of a stamped trial are its stamps; an end without one, and trials of the study
+    ``start`` and ``end`` of a stamped trial are its timestamps; an end without one, and trials of the study
     without any, are moved by the offset that its stamped trials show, if they all show one. Then the clock of
     the study is ``utc``. Columns ``gpu`` (a uuid), ``pid``, ``host`` and a failure's ``detail`` (the class of its
     exception) are filled where they are unknown.
@@ -52,7 +54,7 @@ def apply_stamps(trials: pd.DataFrame, studies: pd.DataFrame) -> tuple[pd.DataFr
 
 
 def _times(trials: pd.DataFrame, name: str) -> pd.Series:
-    """Stamps as UTC; what is none, or was written by someone else in another form, is NaT."""
+    """Timestamps as UTC; what is none, or was written by someone else in another form, is NaT."""
     if PREFIX + name not in trials:
         return pd.Series(pd.NaT, index=trials.index, dtype="datetime64[us, UTC]")
     text = trials[PREFIX + name].map(lambda value: value if isinstance(value, str) else None).astype("object")
@@ -72,7 +74,7 @@ def _common(offset: pd.Series) -> pd.Timedelta:
 
 
 def _located(trials: pd.DataFrame) -> pd.DataFrame:
-    """GPU, process, host and class of failure from the stamps where nothing else tells them; changes its own copy."""
+    """GPU, process, host and class of failure from the timestamps where nothing else does; changes its own copy."""
     for column, name in (("gpu", "gpu_uuid"), ("host", "host"), ("detail", "exception")):
         if PREFIX + name in trials:
             said = trials[PREFIX + name].astype("object")
@@ -88,8 +90,8 @@ def _located(trials: pd.DataFrame) -> pd.DataFrame:
 
 def _note(study: str, stamped: int, n: int, exact: bool) -> str:
     if exact:
-        return f"Study '{study}': {stamped} of {n} trials carry gpudiag's stamps in UTC; its clock is exact."
+        return f"Study '{study}': {stamped} of {n} trials carry gpudiag's timestamps in UTC; its clock is exact."
     return (
-        f"Study '{study}': {stamped} of {n} trials carry gpudiag's stamps in UTC; the others were run under "
+        f"Study '{study}': {stamped} of {n} trials carry gpudiag's timestamps in UTC; the others were run under "
         "different clocks and keep their own."
     )

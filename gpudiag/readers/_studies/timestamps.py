@@ -1,4 +1,4 @@
-"""Stamps of exports and task logs: text with or without a zone, or seconds since 1970, as UTC."""
+"""Timestamps of exports and task logs: text with or without a zone, or seconds since 1970, as UTC."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ EPOCH_S = 1e8
 
 
 @dataclass(frozen=True)
-class Stamps:
-    """``time``: UTC, NaT where unknown. ``clock``: utc, local, mixed, or unknown if there is no stamp.
+class Timestamps:
+    """``time``: UTC, NaT where unknown. ``clock``: utc, local, mixed, or unknown if there is no timestamp.
 
     ``bad`` counts cells that are there but are no date, ``example`` is the first; ``doubtful`` counts
-    stamps in an hour that a clock change repeats.
+    timestamps in an hour that a clock change repeats.
     """
 
     time: pd.Series
@@ -35,11 +35,11 @@ class Stamps:
     doubtful: int = 0
 
 
-def to_utc(cells: Sequence[object], zone: tzinfo) -> Stamps:
+def to_utc(cells: Sequence[object], zone: tzinfo) -> Timestamps:
     """Cells (text, number, datetime or None), in the order given, as UTC."""
     plain = _plain_utc(cells)
     if plain is not None:
-        return Stamps(plain, "utc")
+        return Timestamps(plain, "utc")
     texts = [_clean(cell) for cell in cells]
     numbers = np.array([_number(text) for text in texts], dtype=float)
     zoned = np.array([bool(_ZONED.search(text)) for text in texts], dtype=bool) | np.isfinite(numbers)
@@ -59,11 +59,11 @@ def to_utc(cells: Sequence[object], zone: tzinfo) -> Stamps:
         doubtful = local.ambiguous
     bad = out.isna().to_numpy() & there
     clock = "mixed" if zoned.any() and naive.any() else "utc" if zoned.any() else "local" if naive.any() else "unknown"
-    return Stamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "", doubtful)
+    return Timestamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "", doubtful)
 
 
 def _plain_utc(cells: Sequence[object]) -> pd.Series | None:
-    """Stamps such as Optuna 5 writes them, ISO 8601 with +00:00, or None; else no answer: a look at each is needed."""
+    """Timestamps such as Optuna 5 writes them, ISO 8601 with +00:00, or None; else no answer: each needs a look."""
     if not all(cell is None or (type(cell) is str and cell.endswith("+00:00")) for cell in cells):
         return None
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch import batch
-from gpudiag.readers._batches.line_stamps import line_stamp
+from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import FAILURES, kind_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
@@ -43,7 +43,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     if not rows:
         raise InputError(f"{source.path}: holds no job of Hydra (a numbered folder with {_OVERRIDES}).")
     note = (
-        f"Hydra {source.path.name}: starts and ends are the first and last stamps of each job's log; Hydra does not "
+        f"Hydra {source.path.name}: starts and ends are the first and last times in each job's log; Hydra does not "
         "say how a job ended, so one whose log shows no failure is shown as COMPLETE."
     )
     return batch(rows, source, options, NAME, problems, study=source.path.name, notes=[note])
@@ -52,17 +52,17 @@ def read(source: Source, options: ReadOptions) -> Trials:
 def _row(folder: Path, problems: ProblemLog) -> dict[str, Any]:
     row: dict[str, Any] = {"trial": int(folder.name), "name": folder.name, "state": "WAITING"}
     row |= {f"params.{key}": value for key, value in _overrides(folder / _OVERRIDES, problems).items()}
-    stamps: list[str] = []
+    timestamps: list[str] = []
     failed = ""
     for path in sorted(folder.glob("*.log")):
         for _, line in numbered_lines(Source.open(path), problems):
-            stamp = line_stamp(line)
-            if stamp:
-                stamps.append(stamp)
+            timestamp = line_timestamp(line)
+            if timestamp:
+                timestamps.append(timestamp)
             if kind_of(line) in FAILURES or line.startswith("Traceback (most recent call last)"):
                 failed = failed or line.strip()[:300]
-    if stamps:
-        row |= {"state": "COMPLETE", "start": stamps[0], "end": stamps[-1]}
+    if timestamps:
+        row |= {"state": "COMPLETE", "start": timestamps[0], "end": timestamps[-1]}
     if failed:
         row |= {"state": "FAIL", "detail": failed}
     return row

@@ -68,7 +68,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     offset_s = _offset_s([result for _, results in found for result in results])
     if offset_s is not None:
         notes.append(
-            f"Ray Tune {folder.name}: its local stamps are {offset_s / 3600:+g} h from UTC, as its results show."
+            f"Ray Tune {folder.name}: its local timestamps are {offset_s / 3600:+g} h from UTC, as its results show."
         )
     reports = []
     for number, (row, results) in enumerate(found):
@@ -202,14 +202,14 @@ def _start(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]
     if isinstance(begun, int | float) and begun > 0:
         return begun
     first = results[0] if results else {}
-    stamp, took = first.get("timestamp"), first.get("time_total_s")
-    if isinstance(stamp, int | float) and isinstance(took, int | float) and math.isfinite(took):
-        return stamp - took
+    timestamp, took = first.get("timestamp"), first.get("time_total_s")
+    if isinstance(timestamp, int | float) and isinstance(took, int | float) and math.isfinite(took):
+        return timestamp - took
     return _made_at(folder.name)
 
 
 def _offset_s(results: list[dict[str, Any]]) -> float | None:
-    """How far the folder's local stamps are from UTC: results carry both, to the second. None without results."""
+    """How far the folder's local timestamps are from UTC: results carry both, to the second. None without results."""
     found = [
         round((_naive_s(date) - result["timestamp"]) / 900) * 900.0
         for result in results
@@ -218,12 +218,12 @@ def _offset_s(results: list[dict[str, Any]]) -> float | None:
     return max(set(found), key=found.count) if found else None
 
 
-def _naive_s(stamp: str) -> float:
-    return datetime.fromisoformat(stamp).replace(tzinfo=UTC).timestamp()
+def _naive_s(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp).replace(tzinfo=UTC).timestamp()
 
 
-def _as_epoch(stamp: Any, offset_s: float | None) -> Any:
-    return stamp if offset_s is None or not isinstance(stamp, str) else _naive_s(stamp) - offset_s
+def _as_epoch(timestamp: Any, offset_s: float | None) -> Any:
+    return timestamp if offset_s is None or not isinstance(timestamp, str) else _naive_s(timestamp) - offset_s
 
 
 def _made_at(folder: str) -> str | None:

@@ -29,7 +29,7 @@ _LOOKED_AT = 20
 def recognises(source: Source) -> bool:
     """True if the header names how a task ended and when, and the first rows' status is a known word.
 
-    One stamp alone is not enough: a log of samples has that too.
+    One timestamp alone is not enough: a log of samples has that too.
     """
     if source.is_binary or not source.lines:
         return False

@@ -40,7 +40,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.pivot import column, plain
-from gpudiag.readers._studies.timestamps import EPOCH_S, Stamps, duration_s, to_utc
+from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, duration_s, to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import STUDIES, TRIALS, conform, text_dtype
 
@@ -121,7 +121,9 @@ def tables(
     clocks = {start.clock, end.clock} - {"unknown"}
     clock = clocks.pop() if len(clocks) == 1 else "mixed" if clocks else "unknown"
     if clock in ("local", "mixed"):
-        notes.append(f"Tasks of {source.path.name}: stamps without a zone read as local time of {options.timezone}.")
+        notes.append(
+            f"Tasks of {source.path.name}: timestamps without a zone read as local time of {options.timezone}."
+        )
     studies = frame[["study"]].drop_duplicates().assign(directions="", source=str(source.path), clock=clock)
     return Trials(
         trials=conform(frame.sort_values(["study", "trial"], kind="stable"), TRIALS),
@@ -182,7 +184,9 @@ def _paired(tasks: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str
     return out
 
 
-def _times(tasks: list[dict[str, Any]], options: ReadOptions, problems: ProblemLog) -> tuple[Stamps, Stamps, list[str]]:
+def _times(
+    tasks: list[dict[str, Any]], options: ReadOptions, problems: ProblemLog
+) -> tuple[Timestamps, Timestamps, list[str]]:
     """Starts and ends. A lone timestamp is when the line was written, so it is the end."""
     notes: list[str] = []
     starts = [_moment(task, START) for task in tasks]
@@ -194,17 +198,17 @@ def _times(tasks: list[dict[str, Any]], options: ReadOptions, problems: ProblemL
     ends = [end if end is not None else moment for end, moment in zip(ends, stamped, strict=True)]
     if any(begin is None and moment is not None for begin, moment in zip(starts, stamped, strict=True)):
         notes.append(
-            "The task log has one stamp per task, taken as its end because a line is written when a task is done. "
+            "The task log has one timestamp per task, taken as its end because a line is written when a task is done. "
             "Ends can be compared with telemetry; starts, and so overlap, are unknown: log a start time to measure it."
         )
     pair = (to_utc(starts, options.timezone), to_utc(ends, options.timezone))
-    for stamps in pair:
-        problems.add("stamp that is no date", stamps.bad, example=stamps.example)
+    for timestamps in pair:
+        problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
     return (*pair, notes)
 
 
 def _moment(task: Mapping[str, Any], keys: Iterable[str]) -> Any:
-    """The stamp under one of the keys; a number too small for a date is none."""
+    """The timestamp under one of the keys; a number too small for a date is none."""
     value = _first(task, keys)
     return None if isinstance(value, int | float) and value < EPOCH_S else value
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pandas as pd
 
-from gpudiag.readers._batches.line_stamps import line_stamp
+from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
@@ -34,7 +34,7 @@ def recognises(source: Source) -> bool:
 def _trains(source: Source) -> bool:
     steps = 0
     for line in source.lines:
-        steps += is_progress(line) and bool(line_stamp(line))
+        steps += is_progress(line) and bool(line_timestamp(line))
         if steps == _ENOUGH_PROGRESS:
             return True
     return False
@@ -43,7 +43,7 @@ def _trains(source: Source) -> bool:
 def read(source: Source, options: ReadOptions) -> Trials:
     """One event a line, in the order of the lines; a failure that was printed twice is two rows.
 
-    ``time`` is the line's own stamp, NaT where it has none. ``trial`` is the number the line names, ``gpu``
+    ``time`` is the line's own timestamp, NaT where it has none. ``trial`` is the number the line names, ``gpu``
     the one it says the trial was given.
     """
     problems = ProblemLog()
@@ -52,14 +52,14 @@ def read(source: Source, options: ReadOptions) -> Trials:
         kind = kind_of(line)
         if kind is not None:
             gpu = gpu_of(line) if kind == "gpu_assigned" else None
-            rows.append((line_stamp(line), kind, line.strip()[:_DETAIL_CHARACTERS], gpu, trial_of(line), number))
+            rows.append((line_timestamp(line), kind, line.strip()[:_DETAIL_CHARACTERS], gpu, trial_of(line), number))
     name = source.path.name
     if not rows:
         note = f"{name}: a training log without a line about failures, loader timing, epoch times or GPUs."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
-    stamps, kinds, details, gpus, trials, numbers = zip(*rows, strict=True)
-    times = to_utc(stamps, options.timezone)
-    problems.add("stamp that is no date", times.bad, example=times.example)
+    timestamps, kinds, details, gpus, trials, numbers = zip(*rows, strict=True)
+    times = to_utc(timestamps, options.timezone)
+    problems.add("timestamp that is no date", times.bad, example=times.example)
     text = text_dtype()
     events = pd.DataFrame({"time": times.time, "kind": pd.Series(kinds, dtype=text), "line": numbers})
     events["detail"] = pd.Series(details, dtype=text)
@@ -68,7 +68,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     events["path"] = str(source.path)
     notes = [f"{name}: " + ", ".join(f"{count} x {kind}" for kind, count in Counter(kinds).most_common()) + "."]
     if times.clock in ("local", "mixed"):
-        notes.append(f"{name}: stamps without a zone read as local time of {options.timezone}.")
+        notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
     return Trials(
         events=conform(events, EVENTS) if len(events) else empty(EVENTS),
         problems=problems.all,

@@ -118,9 +118,9 @@ def read_telemetry(
 
     Args:
         path: the file; gzip and zstd are read through.
-        timezone: IANA name of the zone of stamps that carry none; default: this machine's.
+        timezone: IANA name of the zone of timestamps that carry none; default: this machine's.
         columns: column names for a file that has no header line.
-        period_s: sampling period in seconds of a file that has no stamps.
+        period_s: sampling period in seconds of a file that has no timestamps.
 
     Returns:
         Tables ``gpu`` (one row per GPU and instant), ``gpus``, ``processes``, ``host`` and

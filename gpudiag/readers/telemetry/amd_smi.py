@@ -1,4 +1,4 @@
-"""``amd-smi metric --csv -w`` and ``amd-smi monitor``, as CSV or aligned text; stamps are seconds since 1970.
+"""``amd-smi metric --csv -w`` and ``amd-smi monitor``, as CSV or aligned text; timestamps are seconds since 1970.
 
 The tool's MB are MiB. ``umc_activity`` is how busy the memory controller was. Lists in a cell are not read.
 """
@@ -79,18 +79,18 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         if not cells:
             continue
         values = dict(zip(names, cells, strict=False))
-        stamp = values.get("timestamp", "")
+        timestamp = values.get("timestamp", "")
         if (
             len(cells) != len(names)
             or not values["gpu"].isdecimal()
-            or ("timestamp" in names and _moment(stamp) is None)
+            or ("timestamp" in names and _moment(timestamp) is None)
         ):
             torn = cells[0].isdecimal()
             log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
             continue
-        if not snapshots.moments or stamp != last or values["gpu"] in seen:
-            snapshots.begin(_moment(stamp))
-            last, seen = stamp, set()
+        if not snapshots.moments or timestamp != last or values["gpu"] in seen:
+            snapshots.begin(_moment(timestamp))
+            last, seen = timestamp, set()
         seen.add(values["gpu"])
         columns = _METRIC if "gfx_activity" in names else _MONITOR
         snapshots.sample(values["gpu"], number, **{key: _first(values, places) for key, places in columns.items()})

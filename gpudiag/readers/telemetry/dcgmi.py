@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, stamp_rows
+from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, timestamp_rows
 from gpudiag.readers._fields.dcgm_fields import BY_NAME, BY_NUMBER, BY_TAG, Metric, without_blanks
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
@@ -43,7 +43,7 @@ def _names(line: str) -> list[str]:
 
 
 def _is_csv(names: Sequence[str]) -> bool:
-    """True for the header of either CSV: columns named by bare field number, or DCGM's own stamp beside a field."""
+    """True for the header of either CSV: columns named by bare field number, or DCGM's own timestamp beside a field."""
     known = [name for name in names if name in _METRICS]
     long = {"field", "values"} <= set(names)
     told = long or any(name in BY_NUMBER for name in known) or ("timestampus" in names and bool(known))
@@ -63,7 +63,7 @@ def _read_text(source: Source, options: ReadOptions, log: ProblemLog) -> Telemet
         rows = rows.filter(board)
     if rows.is_empty() or set(rows.columns).isdisjoint(BY_TAG):
         raise nothing_usable(source, NAME, log)
-    time, notes = stamp_rows(rows, gpu_ticks(rows), options.period_s)
+    time, notes = timestamp_rows(rows, gpu_ticks(rows), options.period_s)
     table = pd.DataFrame({"time": time, "gpu": rows["gpu"].to_list()})
     for tag, metric in sorted(BY_TAG.items(), key=lambda item: item[1].rank):
         if tag in rows.columns:
@@ -84,8 +84,8 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
     readings: list[tuple[float, str, str, float, int]] = []
     for number, line in lines:
         cells = [cell.strip() for cell in next(csv.reader([line]), [])]
-        stamp = quantity(cells[time_at]) if len(cells) == len(names) else None
-        if stamp is None or not 0 <= stamp * scale_us < _LONGEST_US or not cells[gpu_at].isdecimal():
+        timestamp = quantity(cells[time_at]) if len(cells) == len(names) else None
+        if timestamp is None or not 0 <= timestamp * scale_us < _LONGEST_US or not cells[gpu_at].isdecimal():
             _odd(line, header, number, log)
             continue
         named = (
@@ -95,14 +95,14 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
             metric, value = _METRICS.get(name.lower()), quantity(cell)
             if metric is not None:
                 scaled = np.nan if value is None else value * metric.factor
-                readings.append((stamp * scale_us, cells[gpu_at], metric.column, scaled, metric.rank))
+                readings.append((timestamp * scale_us, cells[gpu_at], metric.column, scaled, metric.rank))
     if not readings:
         raise nothing_usable(source, NAME, log)
     gpu, events = widen(pd.DataFrame(readings, columns=["time", "gpu", "column", "value", "rank"]), log, near=long)
     since_1970 = is_epoch(float(gpu["time"].median()) / 1e6)
     for table in (gpu, events):
-        stamps = table["time"].round().astype("int64").astype("datetime64[us]")
-        table["time"] = stamps.dt.tz_localize("UTC") if since_1970 else stamps
+        timestamps = table["time"].round().astype("int64").astype("datetime64[us]")
+        table["time"] = timestamps.dt.tz_localize("UTC") if since_1970 else timestamps
     return finish(source, NAME, options, log, gpu=gpu, events=events, notes=[] if since_1970 else [RELATIVE_NOTE])
 
 

@@ -1,7 +1,7 @@
 """MLflow's system metrics: a run folder of a file store, or the SQLite database of a tracking server.
 
 No real file was available; names and units are those of mlflow/system_metrics: memory in decimal megabytes, values
-the mean of the readings of one logging interval (10 s), rounded to 0.1. Stamps are milliseconds since 1970.
+the mean of the readings of one logging interval (10 s), rounded to 0.1. Timestamps are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _of_files(source: Source, log: ProblemLog) -> Iterator[Value]:
             continue
         for line, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
             try:
-                stamp, value, _ = text.split()
-                at, reading = int(stamp), float(value)
+                timestamp, value, _ = text.split()
+                at, reading = int(timestamp), float(value)
             except ValueError:
                 at, reading = 0, 0.0
             if _is_moment(at):
@@ -147,8 +147,8 @@ def _telemetry(
     if host:
         tables["host"] = pd.DataFrame(list(host.values())).assign(at=list(host))
     for name, table in tables.items():
-        stamps = pd.Series(pd.to_datetime(table["at"], unit="ms", utc=True)).astype("datetime64[us, UTC]")
-        tables[name] = table.assign(time=stamps)
+        timestamps = pd.Series(pd.to_datetime(table["at"], unit="ms", utc=True)).astype("datetime64[us, UTC]")
+        tables[name] = table.assign(time=timestamps)
     return finish(source, reader, options, log, gpu=tables.get("gpu"), host=tables.get("host"), notes=notes)
 
 

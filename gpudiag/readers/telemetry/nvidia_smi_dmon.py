@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, stamp_rows
+from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, timestamp_rows
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish, nothing_usable
@@ -45,7 +45,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     rows = read_rows(source, log, "dmon", (*COLUMNS, "pviol", "tviol"))
     if rows.is_empty():
         raise nothing_usable(source, NAME, log)
-    time, notes = stamp_rows(rows, gpu_ticks(rows), options.period_s)
+    time, notes = timestamp_rows(rows, gpu_ticks(rows), options.period_s)
     columns: dict[str, Any] = {"time": time, "line": rows["line"].to_numpy()}
     columns["gpu"] = rows["gpu"].cast(pl.Categorical).to_pandas().astype("category")
     for name, target in COLUMNS.items():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from gpudiag.readers._delimited.column_text import TORN, holds, read_rows, stamp_rows
+from gpudiag.readers._delimited.column_text import TORN, holds, read_rows, timestamp_rows
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish, nothing_usable
@@ -27,7 +27,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         raise nothing_usable(source, NAME, log)
     idle = (rows["pid"] == "-").to_numpy()
     pid = rows["pid"].cast(pl.UInt32, strict=False)
-    time, notes = stamp_rows(rows, _ticks(rows["gpu"].cast(pl.Int64).to_list(), pid.to_list()), options.period_s)
+    time, notes = timestamp_rows(rows, _ticks(rows["gpu"].cast(pl.Int64).to_list(), pid.to_list()), options.period_s)
     torn = pid.is_null().to_numpy() & ~idle
     if torn.any():
         log.add(TORN, int(torn.sum()), line=int(rows["line"][int(np.argmax(torn))]), lost=True)

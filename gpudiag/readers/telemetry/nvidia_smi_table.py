@@ -186,7 +186,7 @@ class _Writer:
 
 def _tables(source: Source, options: ReadOptions, log: ProblemLog, writers: dict[str, _Writer]) -> Telemetry:
     """All snapshots of all writers as tables."""
-    stamps, notes = _stamps(list(writers.values()), options)
+    timestamps, notes = _timestamps(list(writers.values()), options)
     known, labels, doubts = _gpus(writers)
     first = np.cumsum([0] + [len(writer.snapshots) for writer in writers.values()])
 
@@ -197,7 +197,7 @@ def _tables(source: Source, options: ReadOptions, log: ProblemLog, writers: dict
             for row in getattr(writer, part)
         ]
         table = pd.DataFrame(rows, columns=["time", "line", "gpu", *columns])
-        table["time"] = stamps[table["time"].to_numpy(dtype="int64")].reset_index(drop=True)
+        table["time"] = timestamps[table["time"].to_numpy(dtype="int64")].reset_index(drop=True)
         return table
 
     return finish(
@@ -228,7 +228,7 @@ def _gpus(writers: dict[str, _Writer]) -> tuple[pd.DataFrame | None, dict[str, d
     return (pd.DataFrame(rows).drop_duplicates("gpu", keep="last") if rows else None), labels, notes
 
 
-def _stamps(writers: list[_Writer], options: ReadOptions) -> tuple[pd.Series, list[str]]:
+def _timestamps(writers: list[_Writer], options: ReadOptions) -> tuple[pd.Series, list[str]]:
     """The time of every snapshot, writer after writer, and what was assumed."""
     moments = [snapshot.moment for writer in writers for snapshot in writer.snapshots]
     if any(moments):

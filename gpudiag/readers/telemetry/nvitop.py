@@ -53,15 +53,15 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     lines = numbered_lines(source, log)
     _, header = next(lines)
     names = next(csv.reader([header]))
-    stamp = next((at for at, name in enumerate(names) if name.endswith("/timestamp") or name == "timestamp"), None)
-    if stamp is None:
+    timestamp = next((at for at, name in enumerate(names) if name.endswith("/timestamp") or name == "timestamp"), None)
+    if timestamp is None:
         raise nothing_usable(source, NAME, log)
     gpus, host = _places(names)
     rows: list[list[str]] = []
     numbers: list[int] = []
     for number, line in lines:
         cells = next(csv.reader([line]), [])
-        epoch_s = quantity(cells[stamp]) if len(cells) == len(names) else None
+        epoch_s = quantity(cells[timestamp]) if len(cells) == len(names) else None
         if is_epoch(epoch_s):
             rows.append(cells)
             numbers.append(number)
@@ -70,7 +70,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             log.add("torn row" if torn else "line that is no sample", line=number, example=line, lost=torn)
     if not rows:
         raise nothing_usable(source, NAME, log)
-    time = pd.Series(pd.to_datetime([float(row[stamp]) for row in rows], unit="s", utc=True)).astype(
+    time = pd.Series(pd.to_datetime([float(row[timestamp]) for row in rows], unit="s", utc=True)).astype(
         "datetime64[us, UTC]"
     )
     gpu = pd.concat([_table(rows, numbers, time, places).assign(gpu=label) for label, places in gpus.items()])

@@ -91,13 +91,13 @@ def _points(series: dict[str, Any]) -> list[Any]:
 
 
 def _readings(series: dict[str, Any], factor: float, line: int, log: ProblemLog) -> pd.DataFrame:
-    """Stamps in microseconds and values; what is no number is counted."""
+    """Timestamps in microseconds and values; what is no number is counted."""
     points = _points(series)
-    stamps = [quantity(str(point[0])) for point in points]
+    timestamps = [quantity(str(point[0])) for point in points]
     values = [quantity(str(point[1])) if point[1] != "NaN" else np.nan for point in points]
-    good = [at for at, stamp in enumerate(stamps) if is_epoch(stamp) and values[at] is not None]
+    good = [at for at, timestamp in enumerate(timestamps) if is_epoch(timestamp) and values[at] is not None]
     log.add("point that is no number", len(points) - len(good), line=line)
-    time = np.array([round(float(stamps[at] or 0) * 1e6) for at in good], dtype="int64")
+    time = np.array([round(float(timestamps[at] or 0) * 1e6) for at in good], dtype="int64")
     return pd.DataFrame({"time": time, "value": np.array([values[at] for at in good], dtype="float64") * factor})
 
 

@@ -1,6 +1,6 @@
 """Scrapes of dcgm-exporter or nvidia_gpu_exporter, one or many in a file.
 
-A scrape has no time of its own: a stamp behind the value or a date line between scrapes is used where there is one.
+A scrape has no time of its own: a timestamp behind the value or a date line between scrapes is used where there is one.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.prose_rows import bare_row, columns_of
 from gpudiag.readers._shape.ticks import apart, moment_column, zone_note
-from gpudiag.readers._shape.timestamps import STAMP, tell_form
+from gpudiag.readers._shape.timestamps import TIMESTAMP, tell_form
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "prose"
@@ -54,13 +54,13 @@ class _Said:
 class _Rows:
     """Rows gathered from lines."""
 
-    stamps: list[Moment | None] = field(default_factory=list)
+    timestamps: list[Moment | None] = field(default_factory=list)
     rows: list[dict[str, object]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     units: set[str] = field(default_factory=set)
 
     def add(self, line: int, moment: Moment | None, gpu: str, values: dict[str, float]) -> None:
-        self.stamps.append(moment)
+        self.timestamps.append(moment)
         self.rows.append({"line": line, "gpu": gpu or "0", **values})
 
 
@@ -84,11 +84,11 @@ def _tells(said: _Said) -> bool:
 
 def _said(line: str) -> _Said:
     """What a line says; empty values if nothing of ours."""
-    stamp = STAMP.search(line)
-    rest = line[: stamp.start()] + " " + line[stamp.end() :] if stamp else line
+    timestamp = TIMESTAMP.search(line)
+    rest = line[: timestamp.start()] + " " + line[timestamp.end() :] if timestamp else line
     device = _DEVICE.search(rest)
     said = _Said({}, device[1] if device else "", (device[2] or "") if device else "")
-    said.moment = read_moment(stamp[0]) if stamp else None
+    said.moment = read_moment(timestamp[0]) if timestamp else None
     for match in _PAIR.finditer(rest):
         _take(said, match)
     for match in _SIZE.finditer(rest):
@@ -126,9 +126,9 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             if said.name:
                 found.names[said.gpu] = said.name
     notes = _bare_rows(found, bare, options, log)
-    notes += zone_note(found.stamps) + _date_note(source)
+    notes += zone_note(found.timestamps) + _date_note(source)
     frame = pd.DataFrame(found.rows, columns=None if found.rows else ["line", "gpu"])
-    frame["time"] = moment_column(found.stamps, options.timezone)
+    frame["time"] = moment_column(found.timestamps, options.timezone)
     frame, corrected = _corrected(frame, found.units)
     notes += corrected
     gpus = pd.DataFrame({"gpu": list(found.names), "name": list(found.names.values())}) if found.names else None
@@ -169,8 +169,8 @@ def _bare_rows(
 
 
 def _date_note(source: Source) -> list[str]:
-    stamps = [match[0] for line in source.lines if (match := STAMP.search(line))]
-    form = tell_form(stamps)
+    timestamps = [match[0] for line in source.lines if (match := TIMESTAMP.search(line))]
+    form = tell_form(timestamps)
     if form is None or not form.ambiguous:
         return []
     order = "day first" if form.format.startswith("%d") else "month first"
@@ -185,8 +185,8 @@ def _corrected(frame: pd.DataFrame, units: set[str]) -> tuple[pd.DataFrame, list
     named = ("gpu", "line", "time")
     columns = {name: frame[name].to_numpy(dtype="float64") for name in frame if name not in named}
     notes = correct(columns, code, unitless=columns.keys() - units)
-    stamps, coarse = apart(frame["time"], code, columns)
-    rest = {"time": stamps, "gpu": frame["gpu"].to_numpy(), "line": frame["line"].to_numpy()}
+    timestamps, coarse = apart(frame["time"], code, columns)
+    rest = {"time": timestamps, "gpu": frame["gpu"].to_numpy(), "line": frame["line"].to_numpy()}
     return pd.DataFrame(rest | columns), notes + coarse
 
 

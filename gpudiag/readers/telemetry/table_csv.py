@@ -63,7 +63,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     table = _table(source, options)
     sweep = _swept(source, table, table.layout)
     notes = list(table.notes)
-    if table.layout.stamp.ambiguous:
+    if table.layout.timestamp.ambiguous:
         sweep, note = _day_or_month(source, table, sweep)
         notes.append(note)
     if is_wide(table.layout):
@@ -176,11 +176,11 @@ def _swept(source: Source, table: _Table, layout: Layout) -> Sweep:
 
 def _day_or_month(source: Source, table: _Table, sweep: Sweep) -> tuple[Sweep, str]:
     """The better of the two readings of dates such as 04-03-2021: fewer rows lost, then time that runs on."""
-    form = table.layout.stamp
-    other = _swept(source, table, replace(table.layout, stamp=swapped(form)))
+    form = table.layout.timestamp
+    other = _swept(source, table, replace(table.layout, timestamp=swapped(form)))
     scores = [(_lost(one), _steps_back(one)) for one in (sweep, other)]
     best = other if scores[1] < scores[0] else sweep
-    order = "day first" if best.layout.stamp.format.startswith("%d") else "month first"
+    order = "day first" if best.layout.timestamp.format.startswith("%d") else "month first"
     if scores[0] == scores[1]:
         return best, f"Dates can be read day first or month first, and nothing in the log decides; {order} was assumed."
     return (
@@ -198,10 +198,10 @@ def _steps_back(sweep: Sweep) -> tuple[int, int]:
     back, first, last = 0, [], []
     for piece in sweep.pieces:
         if len(piece):
-            stamps = piece.columns["time"].astype("int64")
-            back += int((stamps[1:] < stamps[:-1]).sum())
-            first.append(int(stamps.min()))
-            last.append(int(stamps.max()))
+            timestamps = piece.columns["time"].astype("int64")
+            back += int((timestamps[1:] < timestamps[:-1]).sum())
+            first.append(int(timestamps.min()))
+            last.append(int(timestamps.max()))
     return back, (max(last) - min(first)) // (86_400 * 1_000_000) if first else 0
 
 

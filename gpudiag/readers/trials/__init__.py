@@ -53,7 +53,7 @@ def read_trials(
             ``redis://...``; an ``optuna.Study``; or a list of ``FrozenTrial``.
         study: name of the one study to read; default: every study of the source. A source that names
             no study gets this name, else that of the file.
-        timezone: IANA name of the zone of stamps that carry none; default: this machine's.
+        timezone: IANA name of the zone of timestamps that carry none; default: this machine's.
 
     Returns:
         Tables ``trials`` (one row per trial), ``reports`` (one row per intermediate value) and
@@ -100,7 +100,7 @@ def _read_file(path: str | Path, options: ReadOptions) -> Trials:
 
 
 def _read_object(source: Any, options: ReadOptions) -> Trials:
-    """A Study is read where it lies if it lies somewhere: the storage keeps its stamps as they were written."""
+    """A Study is read where it lies if it lies somewhere: the storage keeps its timestamps as they were written."""
     from gpudiag.readers.trials import study_object
 
     if hasattr(source, "get_trials") and hasattr(source, "study_name"):

@@ -26,7 +26,7 @@ CONNECT_TIMEOUT_S = 10
 _DRIVERS = {"postgresql": ("psycopg", "psycopg2"), "mysql": ("MySQLdb", "pymysql"), "mariadb": ("MySQLdb", "pymysql")}
 _EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
 _SNAPSHOT = {
-    # Whatever the database or the user has set, stamps are to come as ISO 8601, and floats with all their digits.
+    # Whatever the database or the user has set, timestamps are to come as ISO 8601, and floats with all their digits.
     "postgresql": (
         "SET datestyle TO 'ISO'",
         "SET extra_float_digits TO 3",
@@ -62,7 +62,7 @@ def read_server(url: str, options: ReadOptions) -> Trials:
         said = without_secrets(str(getattr(error, "orig", None) or error), url)[:300]
         # Not chained: the driver's own exception may hold the password.
         raise InputError(f"{shown}: cannot be read ({said}); check address, user and rights.") from None
-    # The server stamps heartbeats in a zone of its own, so they tell nothing.
+    # The server timestamps heartbeats in a zone of its own, so they tell nothing.
     stored = replace(stored, heartbeats=stored.heartbeats.iloc[:0])
     out = assemble(stored, options.timezone, shown, NAME, problems)
     if scheme_of(url) in ("mysql", "mariadb"):

@@ -24,7 +24,7 @@ NAME = "optuna-study"
 
 
 def storage_of(study: Study) -> str | None:
-    """Where a study lies, if it can be read there: a URL. Optuna converts stamps on the way; the storage does not."""
+    """Where a study lies, if it can be read there: a URL. Optuna converts timestamps; the storage does not."""
     storage = getattr(study, "_storage", None)
     url = getattr(getattr(storage, "_backend", storage), "url", None)
     return url if isinstance(url, str) and ":memory:" not in url and url not in ("sqlite://", "sqlite:///") else None
@@ -37,7 +37,7 @@ def sqlite_file(url: str) -> Path | None:
 
 
 def read_study(study: Study, options: ReadOptions) -> Trials:
-    """The trials of a Study as Optuna gives them: naive stamps on this machine's clock."""
+    """The trials of a Study as Optuna gives them: naive timestamps on this machine's clock."""
     pick_study(options.study, [study.study_name], "the Study object")
     directions = ",".join(direction.name for direction in study.directions)
     return _read(study.get_trials(deepcopy=False), study.study_name, directions, options)
@@ -69,6 +69,6 @@ def _read(trials: Sequence[FrozenTrial], name: str, directions: str, options: Re
     # The run's zone is that of the files; Optuna converts to the zone of the machine that asks.
     here = machine_zone()
     tables["trials"], clocks = on_utc(tables["trials"], here, problems)
-    why = "Optuna gives a Study's stamps in the local time of the machine that loads it"
+    why = "Optuna gives a Study's timestamps in the local time of the machine that loads it"
     known = {key: (clock, why if clock == "local" else given) for key, (clock, given) in clocks.items()}
     return assemble(Stored(**tables, clocks=known), here, "", NAME, problems)

@@ -29,7 +29,7 @@ from gpudiag.report._render.blocks import (
 )
 from gpudiag.report.format import safe
 
-_UNIT = re.compile(r"(\d) (?=(?:s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|slot-h)\b|%|°C)|(\bGPU) (?=\d)")
+_UNIT = re.compile(r"(\d) (?=(?:s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|worker-h)\b|%|°C)|(\bGPU) (?=\d)")
 
 
 def render(blocks: Sequence[Block]) -> str:

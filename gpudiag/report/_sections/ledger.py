@@ -75,7 +75,7 @@ def _cells(held: LedgerEntry, *, has_trials: bool) -> Table:
 
 
 def costs(document: Document) -> list[Block]:
-    """Slot time and GPU time by outcome, and what start-up really costs."""
+    """Worker time and GPU time by outcome, and what start-up really costs."""
     held = document.costs
     if held is None:
         return []
@@ -83,20 +83,20 @@ def costs(document: Document) -> list[Block]:
         (
             row.outcome,
             Number("" if row.n_trials is None else named("n", row.n_trials)),
-            Number(named("slot_h", None if row.slot_s is None else row.slot_s / 3600, exact=True)),
+            Number(named("worker_h", None if row.worker_s is None else row.worker_s / 3600, exact=True)),
             Number(named("gpu_h", None if row.gpu_s is None else row.gpu_s / 3600, exact=True)),
             Number(named("energy_kwh", row.energy_kwh, exact=True)),
             Number(money(row.cost, held.currency)),
         )
         for row in held.outcomes
-        if row.slot_s or row.gpu_s
+        if row.worker_s or row.gpu_s
     )
-    columns = ("Outcome", "Trials", "Slot time", "GPU time", "Energy", "Cost")
+    columns = ("Outcome", "Trials", "Worker time", "GPU time", "Energy", "Cost")
     kept = [i for i in range(len(columns)) if i < 2 or any(_text(row[i]) != UNKNOWN for row in rows)]
     table = Table(
         tuple(columns[i] for i in kept),
         tuple(tuple(row[i] for i in kept) for row in rows),
-        "Slot time is what trials held a worker for; GPU time is split among the trials that ran at once. They are "
+        "Worker time is what trials held a worker for; GPU time is split among the trials that ran at once. They are "
         "two views of the same run and are never added.",
     )
     return [Heading("What it was spent on"), table, *_startup(document), Figure("progress")]
@@ -107,7 +107,7 @@ def _text(cell: Any) -> str:
 
 
 def _startup(document: Document) -> list[Block]:
-    """Start-ups that overlap hide each other: the share of slot time is not a share of GPU time."""
+    """Start-ups that overlap hide each other: the share of worker time is not a share of GPU time."""
     facts = document.values(CostsProfile)
     f, law = facts.get(CostsProfile.startup_share_pct), facts.get(CostsProfile.startup_law_pct)
     k, median = facts.get(CostsProfile.parallel), facts.get(CostsProfile.startup_median_s)
@@ -117,7 +117,7 @@ def _startup(document: Document) -> list[Block]:
     seen = _startup_only(document.ledger)
     measured = f" The ledger above shows {share(seen)}." if seen is not None else ""
     text = (
-        f"Start-up took {share(f)} of the slot time ({named(CostsProfile.startup_median_s.name, median)} at the "
+        f"Start-up took {share(f)} of the worker time ({named(CostsProfile.startup_median_s.name, median)} at the "
         f"median of {n_seen} start-ups that could be seen). It is not GPU time lost: with {quantity(k)} "
         f"trials at once they hide each other, and independent starts leave a GPU with nothing but start-ups for "
         f"{share(law)} of the time ({share(f)} to the power {quantity(k)}).{measured}"

@@ -93,7 +93,7 @@ def provenance(document: Document) -> list[Block]:
     run = document.run
     read = (
         ("Run", safe(run.name)),
-        ("Zone of stamps that carry none", run.timezone),
+        ("Zone of timestamps that carry none", run.timezone),
         ("Studies", safe(", ".join(run.studies) or "none")),
     )
     blocks: list[Block] = [Table(("Read", "As"), read)]

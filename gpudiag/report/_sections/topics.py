@@ -28,10 +28,10 @@ OUTCOMES: Facts = (
     (TrialsProfile.n, "trials"),
     (TrialsProfile.span_s, "from first start to last end"),
     (TrialsProfile.fail_pct, "of finished trials failed"),
-    (TrialsProfile.orphans, "or more RUNNING but dead"),
+    (TrialsProfile.abandoned, "or more RUNNING but dead"),
 )
 PRUNING: Facts = (
-    (PruningProfile.cost_pct, "of slot time went to pruned trials"),
+    (PruningProfile.cost_pct, "of worker time went to pruned trials"),
     (PruningProfile.median_step, "median last step"),
     (PruningProfile.first_step, "earliest last step"),
     (PruningProfile.budget_pct, "of their full budget was used"),
@@ -47,8 +47,8 @@ AT_ONCE: Facts = (
     (ParallelismProfile.effective, "trials at once, effectively"),
     (ParallelismProfile.configured, "were configured"),
     (ParallelismProfile.peak, "at the peak"),
-    (ParallelismProfile.efficiency_pct, "of the configured slots used"),
-    (ParallelismProfile.median_gap_s, "median gap in a slot"),
+    (ParallelismProfile.efficiency_pct, "of the configured workers used"),
+    (ParallelismProfile.median_gap_s, "median gap on a worker"),
     (ParallelismProfile.n_open, "without a known end"),
 )
 USE: Columns = (
@@ -87,7 +87,7 @@ def trials(document: Document) -> list[Block]:
         return [_missing(document, "trials")]
     blocks: list[Block] = [_tiles(facts, *OUTCOMES)]
     rows = [_outcome(facts, state) for state in STATES if facts.get(TrialState.n.at(state))]
-    columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Slot time")
+    columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Worker time")
     blocks.append(Table(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
     return [*blocks, Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"), *_pruning(document)]
 
@@ -96,7 +96,7 @@ def _outcome(facts: Values, state: str) -> tuple[str | Number, ...]:
     def fact(column: Column[T]) -> T | None:
         return facts.get(column.at(state))
 
-    durations = (TrialState.median_s, TrialState.max_s, TrialState.total_slot_s)
+    durations = (TrialState.median_s, TrialState.max_s, TrialState.total_worker_s)
     times = [named(one.name, fact(one)) for one in durations] if fact(TrialState.n_timed) else []
     return (
         state,
@@ -131,7 +131,7 @@ def parallelism(document: Document) -> list[Block]:
     facts = document.values(ParallelismProfile)
     if not facts:
         return [_missing(document, "parallelism")]
-    tiles = _all_slots(_tiles(facts, *AT_ONCE), facts)
+    tiles = _all_workers(_tiles(facts, *AT_ONCE), facts)
     pictures = (Figure("concurrency"), Figure("gaps"))
     low, high = facts.get(ParallelismProfile.effective_low), facts.get(ParallelismProfile.effective_high)
     n_open = facts.get(ParallelismProfile.n_open)
@@ -144,8 +144,8 @@ def parallelism(document: Document) -> list[Block]:
     return [tiles, Note(text), *pictures]
 
 
-def _all_slots(tiles: Tiles, facts: Values) -> Tiles:
-    """A share above 100 % in words: more trials ran than there were slots for them."""
+def _all_workers(tiles: Tiles, facts: Values) -> Tiles:
+    """A share above 100 % in words: more trials ran than there were workers for them."""
     used = facts.get(ParallelismProfile.efficiency_pct)
     if used is None or used <= 100:
         return tiles

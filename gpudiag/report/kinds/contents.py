@@ -12,7 +12,7 @@ from gpudiag.readers.base import Telemetry, Trials
 from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
 from gpudiag.report._render.frames import summary
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, duration, named, number, plural, safe, stamp, zone
+from gpudiag.report.format import UNKNOWN, duration, named, number, plural, safe, timestamp, zone
 from gpudiag.run import Run
 from gpudiag.schema import STATES
 
@@ -124,12 +124,12 @@ def _short_problems(problems: Sequence[Any]) -> str:
 
 
 def _span(columns: Sequence[pd.Series], show_in: Any) -> str:
-    stamps = [s for column in columns for s in (column.min(), column.max()) if s == s]
-    if not stamps:
+    timestamps = [s for column in columns for s in (column.min(), column.max()) if s == s]
+    if not timestamps:
         return UNKNOWN
-    first, last = min(stamps), max(stamps)
+    first, last = min(timestamps), max(timestamps)
     lasted = duration((last - first).total_seconds())
-    return f"{stamp(first.isoformat(), show_in)} to {stamp(last.isoformat(), show_in)} ({lasted})"
+    return f"{timestamp(first.isoformat(), show_in)} to {timestamp(last.isoformat(), show_in)} ({lasted})"
 
 
 def _gpu_names(run: Any) -> str:

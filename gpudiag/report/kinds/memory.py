@@ -122,7 +122,7 @@ def _levels(capacity: MemoryCapacity) -> list[Block]:
         f"{MIN_SEEN} trials or more ended, else as forecast.",
         per: f"{per}: as if none crashed, all GPUs together.",
         "with crashes": "With crashes: those that end well, restarts counted; a restart takes "
-        f"{cost} and stops {'all trials' if restart.whole else 'its own slot'}.",
+        f"{cost} and stops {'all trials' if restart.whole else 'its own worker'}.",
     }  # fmt: skip
     return _table(capacity, columns, words, "In brackets 95 %; k: trials at once on a GPU.")
 
@@ -292,8 +292,8 @@ def _evidence(capacity: MemoryCapacity) -> list[str]:
         total = usual * len(crashes.restart_s)
         part = share(100 * total / (float(capacity.trials["duration_s"].sum()) + total))
         out.append(
-            f"After {plural(len(crashes.restart_s), 'failure')} the slot stood empty, for {duration(usual)} as a rule: "
-            f"{part} of all slot time."
+            f"After {plural(len(crashes.restart_s), 'failure')} the worker was idle, for {duration(usual)} as a rule: "
+            f"{part} of all worker time."
         )
     return out
 

@@ -226,7 +226,7 @@ def startup(forecast: Forecast) -> str:
         return ""
     seen = f"seen in {plural(gain.n_seen, 'trial')}" if gain.n_seen else "fitted"
     return (
-        f"Start-up takes {share(gain.share_pct)} of a trial's slot ({duration(gain.typical_s)}, {seen}), but with "
+        f"Start-up takes {share(gain.share_pct)} of a trial's worker ({duration(gain.typical_s)}, {seen}), but with "
         f"{forecast.now} at once it leaves a GPU with nothing else for {share(gain.alone_pct)} of its time at most. "
         f"Half as long, throughput would be {between(gain.halved)} times the present one; without any, "
         f"{between(gain.removed)} times; more than {ratio(gain.most)} times is not possible."

@@ -1,4 +1,4 @@
-"""hpo-aggressive-pruning: most trials are cut after a few epochs, some orphans stay RUNNING, the GPU is 83 % busy."""
+"""hpo-aggressive-pruning: most trials are cut after a few epochs, abandoned ones stay RUNNING, the GPU is 83 % busy."""
 
 from __future__ import annotations
 

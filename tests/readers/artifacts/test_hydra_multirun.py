@@ -1,4 +1,4 @@
-"""Hydra multiruns: overrides as parameters, log stamps as times, other files left to their readers."""
+"""Hydra multiruns: overrides as parameters, log timestamps as times, other files left to their readers."""
 
 from __future__ import annotations
 

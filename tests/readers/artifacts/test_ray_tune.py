@@ -70,7 +70,7 @@ def test_states_times_and_values(tmp_path: Path, ray2: bool) -> None:
         pd.Timestamp("2020-09-10 11:50", tz="UTC"),
     ]
     assert (trials["end"][0] - trials["start"][0]).total_seconds() == 200
-    assert trials["end"][2] == pd.Timestamp("2020-09-10 11:40", tz="UTC"), "local stamps by the results' own offset"
+    assert trials["end"][2] == pd.Timestamp("2020-09-10 11:40", tz="UTC"), "local timestamps by the results' own offset"
     assert trials["value"].tolist()[:2] == [0.2, 0.1] and trials["value"][2:].isna().all()
     assert trials["params.x"].tolist() == [0.5, 1.0, 1.5, 2.0]
     assert trials["detail"][2] == "KeyError: 'y'"
@@ -81,7 +81,7 @@ def test_states_times_and_values(tmp_path: Path, ray2: bool) -> None:
     assert any("+8 h" in note for note in out.notes) and any("'accuracy'" in note for note in out.notes)
 
 
-def test_without_results_stamps_are_local_time(tmp_path: Path) -> None:
+def test_without_results_timestamps_are_local_time(tmp_path: Path) -> None:
     trial(tmp_path / "exp", 1, [], error="Failure # 1 (occurred at 2020-09-10_19-40-00)\nboom")
     out = read(tmp_path / "exp", "Asia/Tokyo")
     assert out.trials["start"][0] == pd.Timestamp("2020-09-10 10:23:55", tz="UTC")

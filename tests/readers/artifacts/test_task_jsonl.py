@@ -25,8 +25,8 @@ def read(path: Path, zone: str = "Asia/Taipei", study: str | None = None) -> Tri
     return task_jsonl.read(Source.open(path), ReadOptions(parse_zone(zone), study=study))
 
 
-def window(label: str, status: str, stamp: str, **more: object) -> dict[str, object]:
-    """A line as a batch trainer writes it: one stamp, and the span of its data beside it."""
+def window(label: str, status: str, timestamp: str, **more: object) -> dict[str, object]:
+    """A line as a batch trainer writes it: one timestamp, and the span of its data beside it."""
     span = {"start": "2024-01-01", "end": "2024-03-31"}
     return {
         "batch_id": "b7",
@@ -34,11 +34,11 @@ def window(label: str, status: str, stamp: str, **more: object) -> dict[str, obj
         "window_label": label,
         "date_range": span,
         "status": status,
-        "timestamp": stamp,
+        "timestamp": timestamp,
     } | more
 
 
-def test_one_stamp_is_the_end_and_the_span_of_the_data_is_not_a_time(tmp_path: Path) -> None:
+def test_one_timestamp_is_the_end_and_the_span_of_the_data_is_not_a_time(tmp_path: Path) -> None:
     path = write(
         tmp_path,
         window("TCS_2024Q1", "success", "2025-10-28T10:01:02.5"),

@@ -1,4 +1,4 @@
-"""Training logs: classes of failure kept apart, stamps, and which texts are no logs at all."""
+"""Training logs: classes of failure kept apart, timestamps, and which texts are no logs at all."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def read(path: Path) -> Trials:
         ("02/12/2025 18:22:51 ", None),
     ],
 )
-def test_stamps(tmp_path: Path, prefix: str, utc: str | None) -> None:
+def test_timestamps(tmp_path: Path, prefix: str, utc: str | None) -> None:
     (event,) = read(write(tmp_path, prefix + LINES["oom"][0])).events.to_dict("records")
     assert event["time"] == pd.Timestamp(utc) if utc else pd.isna(event["time"])
 

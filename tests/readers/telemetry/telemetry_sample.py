@@ -43,7 +43,7 @@ class Sample:
     last: str = ""
     """The first and the last row of ``table`` as ``content`` says them, written down by hand and not by the reader:
     ``2025-03-01T10:00:00Z gpu=0 util_pct=35 mem_used_mib=4096``. Time in UTC, then every column with a value, in the
-    units of the schema. Names contain no blanks. Without stamps the time counts from 1970."""
+    units of the schema. Names contain no blanks. Without timestamps the time counts from 1970."""
 
     @property
     def ends(self) -> list[dict[str, str]]:

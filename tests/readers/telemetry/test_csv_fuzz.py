@@ -49,15 +49,15 @@ def logs(draw: st.DrawFn) -> tuple[str, pd.DataFrame]:
     lines, rows = [header], []
     for tick in range(ticks):
         for gpu in range(gpus):
-            stamp = START + pd.Timedelta(milliseconds=1003 * tick + gpu)
+            timestamp = START + pd.Timedelta(milliseconds=1003 * tick + gpu)
             options = [
                 COLUMNS[n][2] if k else COLUMNS[n][2] | st.sampled_from(MISSING)
                 for n, k in zip(names, known, strict=True)
             ]
             values = [draw(option) for option in options]
             cells = [cell(name, value, units) for name, value in zip(names, values, strict=True)]
-            lines.append(", ".join([stamp.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3], str(gpu), *cells]))
-            rows.append([stamp, str(gpu), *(math.nan if isinstance(v, str) else float(v) for v in values)])
+            lines.append(", ".join([timestamp.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3], str(gpu), *cells]))
+            rows.append([timestamp, str(gpu), *(math.nan if isinstance(v, str) else float(v) for v in values)])
         if again and tick == 0:
             lines.append(header)
     truth = pd.DataFrame(rows, columns=["time", "gpu", *names]).sort_values(["gpu", "time"], ignore_index=True)

@@ -1,4 +1,4 @@
-"""Lines that state a time, and forms of stamps in columns."""
+"""Lines that state a time, and forms of timestamps in columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpudiag.readers._shape.timestamps import NVIDIA, swapped, tell_form
 
 
 @pytest.mark.parametrize(
-    ("line", "stamp", "utc"),
+    ("line", "timestamp", "utc"),
     [
         ("Tue Jun  9 09:00:01 UTC 2020", "2020-06-09 09:00:01", True),
         ("Wed Feb 26 01:50:18 PM EST 2025", "2025-02-26 18:50:18", True),
@@ -28,16 +28,16 @@ from gpudiag.readers._shape.timestamps import NVIDIA, swapped, tell_form
         ("2019-04-17_19:00:51", "2019-04-17 19:00:51", False),
     ],
 )
-def test_lines_that_state_a_time(line: str, stamp: str, utc: bool) -> None:
+def test_lines_that_state_a_time(line: str, timestamp: str, utc: bool) -> None:
     moment = read_moment(line)
-    assert moment is not None and (moment.stamp, moment.utc) == (datetime.fromisoformat(stamp), utc)
+    assert moment is not None and (moment.timestamp, moment.utc) == (datetime.fromisoformat(timestamp), utc)
     assert moment.day and moment.clock
 
 
 def test_day_and_clock_apart() -> None:
     day, clock = read_moment("Mon 09/28/2020 "), read_moment("12:14 AM")
-    assert day is not None and day.day and not day.clock and day.stamp == datetime(2020, 9, 28)
-    assert clock is not None and clock.clock and not clock.day and clock.stamp.time().isoformat() == "00:14:00"
+    assert day is not None and day.day and not day.clock and day.timestamp == datetime(2020, 9, 28)
+    assert clock is not None and clock.clock and not clock.day and clock.timestamp.time().isoformat() == "00:14:00"
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_no_text_breaks_it(text: str) -> None:
 
 @given(st.lists(st.datetimes(datetime(1995, 1, 1), datetime(2100, 1, 1)), min_size=1, max_size=8))
 @settings(deadline=None, max_examples=60)
-def test_every_form_gives_back_what_was_written(stamps: list[datetime]) -> None:
-    whole = [stamp.replace(microsecond=0) for stamp in stamps]
-    milli = [stamp.replace(microsecond=stamp.microsecond // 1000 * 1000) for stamp in stamps]
+def test_every_form_gives_back_what_was_written(timestamps: list[datetime]) -> None:
+    whole = [timestamp.replace(microsecond=0) for timestamp in timestamps]
+    milli = [timestamp.replace(microsecond=timestamp.microsecond // 1000 * 1000) for timestamp in timestamps]
     written = {
         "nvidia": (milli, [s.strftime("%Y/%m/%d %H:%M:%S.") + f"{s.microsecond // 1000:03d}" for s in milli]),
-        "iso": (stamps, [s.isoformat() for s in stamps]),
-        "zoned": (stamps, [s.isoformat() + "Z" for s in stamps]),
+        "iso": (timestamps, [s.isoformat() for s in timestamps]),
+        "zoned": (timestamps, [s.isoformat() + "Z" for s in timestamps]),
         "comma": (milli, [s.strftime("%Y-%m-%d %H:%M:%S,") + f"{s.microsecond // 1000:03d}" for s in milli]),
         "american": (whole, [s.strftime("%m/%d/%Y %I:%M:%S %p") for s in whole]),
     }
@@ -73,7 +73,7 @@ def test_every_form_gives_back_what_was_written(stamps: list[datetime]) -> None:
         assert truth in read, name
 
 
-def test_what_is_no_stamp_is_null() -> None:
+def test_what_is_no_timestamp_is_null() -> None:
     cells = [
         "2026/02/15 06:12:48.455",
         "026/02/15 06:12:48.455",

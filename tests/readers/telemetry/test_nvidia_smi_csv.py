@@ -127,11 +127,11 @@ def test_gpus_of_one_tick_are_not_aligned(read: Any) -> None:
 
 def test_reasons_from_flags_and_from_counters(read: Any) -> None:
     names = "timestamp, clocks_event_reasons.sw_power_cap, clocks_event_reasons.hw_thermal_slowdown"
-    stamp = "2026/02/15 06:12:0{}.455"
-    flags = read(names, f"{stamp.format(1)}, Active, Active", f"{stamp.format(2)}, Not Active, [N/A]").gpu
+    timestamp = "2026/02/15 06:12:0{}.455"
+    flags = read(names, f"{timestamp.format(1)}, Active, Active", f"{timestamp.format(2)}, Not Active, [N/A]").gpu
     assert flags["throttle_reasons"].tolist() == [0x44, 0]
     names = "timestamp, index, clocks_event_reasons_counters.sw_power_cap [us]"
-    rows = [f"{stamp.format(k)}, {g}, {us} us" for k, us in enumerate([7, 7, 9]) for g in range(2)]
+    rows = [f"{timestamp.format(k)}, {g}, {us} us" for k, us in enumerate([7, 7, 9]) for g in range(2)]
     telemetry = read(names, *rows)
     assert telemetry.gpu["throttle_reasons"].tolist() == [pd.NA, 0, 4, pd.NA, 0, 4]
     assert any("counters" in note for note in telemetry.notes)
@@ -147,13 +147,17 @@ def test_the_better_of_several_columns_is_read(read: Any) -> None:
 def test_one_gpu_by_uuid_whatever_its_index(read: Any) -> None:
     names = "timestamp, index, uuid, utilization.gpu [%]"
     uuid = "GPU-{0}{0}{0}{0}{0}{0}{0}{0}-1111-2222-3333-444444444444"
-    stamp = "2026/02/15 06:12:0{}.455"
+    timestamp = "2026/02/15 06:12:0{}.455"
     moved = read(
-        names, f"{stamp.format(1)}, 0, {uuid.format('a')}, 1 %", f"{stamp.format(2)}, 1, {uuid.format('a')}, 2 %"
+        names,
+        f"{timestamp.format(1)}, 0, {uuid.format('a')}, 1 %",
+        f"{timestamp.format(2)}, 1, {uuid.format('a')}, 2 %",
     )
     assert moved.gpu["gpu"].tolist() == ["0", "0"]
     other = read(
-        names, f"{stamp.format(1)}, 0, {uuid.format('a')}, 1 %", f"{stamp.format(1)}, 0, {uuid.format('b')}, 2 %"
+        names,
+        f"{timestamp.format(1)}, 0, {uuid.format('a')}, 1 %",
+        f"{timestamp.format(1)}, 0, {uuid.format('b')}, 2 %",
     )
     assert other.gpus["gpu"].tolist() == ["0", "0b"] and len(other.gpu) == 2
     assert any("index 0" in note for note in other.notes)
@@ -181,7 +185,7 @@ def test_samples_without_time_count_from_1970(read: Any) -> None:
     assumed, told = read(names, *rows), read(names, *rows, period_s=5, timezone="Asia/Taipei")
     assert assumed.gpu["time"].iloc[2] == pd.Timestamp(2, unit="s", tz="UTC") and "assumed" in assumed.notes[0]
     assert told.gpu["time"].iloc[2] == pd.Timestamp(10, unit="s", tz="UTC") and "5 s" in told.notes[0]
-    assert told.clock == "local", "such stamps prove nothing"
+    assert told.clock == "local", "such timestamps prove nothing"
 
 
 @pytest.mark.parametrize("count", [2, 5])
@@ -240,17 +244,19 @@ def test_rows_that_all_lack_their_gpu_are_refused_with_the_reason(read: Any) -> 
 def test_many_blocks_are_one_log(read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Blocks of a few rows, dirt in some of them, a new header in the middle: the same as read in one piece."""
     start = pd.Timestamp("2026-02-15 06:12:00.455")
-    stamps = [(start + pd.Timedelta(seconds=k)).strftime("%Y/%m/%d %H:%M:%S.%f")[:-3] for k in range(3000)]
+    timestamps = [(start + pd.Timedelta(seconds=k)).strftime("%Y/%m/%d %H:%M:%S.%f")[:-3] for k in range(3000)]
     lines = [HEAD]
-    for k, stamp in enumerate(stamps):
+    for k, timestamp in enumerate(timestamps):
         if k == 2000:
             lines.append("timestamp, index, power.draw [W]")
         lines.append(
-            f"{stamp}, {k % 3}, {k % 100} %, {k} MiB, 9 MiB, 1.50 W" if k < 2000 else f"{stamp}, {k % 3}, {k}.00 W"
+            f"{timestamp}, {k % 3}, {k % 100} %, {k} MiB, 9 MiB, 1.50 W"
+            if k < 2000
+            else f"{timestamp}, {k % 3}, {k}.00 W"
         )
         if k % 53 == 0:  # no regular row, but a good one
             lines[-1] = lines[-1].replace(", ", " ,  ")
-        lines += [f"{stamp}, {k % 3}, 4"] if k % 101 == 0 else []
+        lines += [f"{timestamp}, {k % 3}, 4"] if k % 101 == 0 else []
         lines += ["--- new run ---"] if k % 700 == 0 else []
     whole = read(*lines)
     monkeypatch.setattr("gpudiag.readers._io.source.HEAD_BYTES", 2000)

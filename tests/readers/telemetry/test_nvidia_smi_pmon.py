@@ -1,4 +1,4 @@
-"""pmon: processes, idle rows, commands with blanks, ticks without stamps."""
+"""pmon: processes, idle rows, commands with blanks, ticks without timestamps."""
 
 from __future__ import annotations
 

@@ -18,11 +18,10 @@ def gpu(bus: str, inner: str = "", util: str = "37 %") -> str:
     return f'<gpu id="{bus}">\n<utilization><gpu_util>{util}</gpu_util></utilization>{inner}</gpu>\n'
 
 
-def document(*gpus: str, stamp: str = "Fri Jan 27 11:32:31 2023", attached: int | None = None) -> str:
+def document(*gpus: str, timestamp: str = "Fri Jan 27 11:32:31 2023", attached: int | None = None) -> str:
     count = len(gpus) if attached is None else attached
-    head = (
-        f"<timestamp>{stamp}</timestamp><driver_version>510.47</driver_version><attached_gpus>{count}</attached_gpus>"
-    )
+    head = f"<timestamp>{timestamp}</timestamp><driver_version>510.47</driver_version>"
+    head += f"<attached_gpus>{count}</attached_gpus>"
     return f"{PROLOG}<nvidia_smi_log>\n{head}\n{''.join(gpus)}</nvidia_smi_log>\n"
 
 
@@ -78,8 +77,8 @@ def test_mig_has_no_utilization_and_its_instances_are_no_board(tmp_path: Path) -
 
 
 def test_a_gpu_that_leaves_the_list_does_not_shift_the_others(tmp_path: Path) -> None:
-    both = document(gpu("0:1:0.0", util="1 %"), gpu("0:2:0.0", util="2 %"), stamp="Fri Jan 27 11:32:31 2023")
-    one = document(gpu("0:2:0.0", util="3 %"), stamp="Fri Jan 27 11:32:32 2023")
+    both = document(gpu("0:1:0.0", util="1 %"), gpu("0:2:0.0", util="2 %"), timestamp="Fri Jan 27 11:32:31 2023")
+    one = document(gpu("0:2:0.0", util="3 %"), timestamp="Fri Jan 27 11:32:32 2023")
     table = read(both + one, tmp_path).gpu
     assert table[["gpu", "util_pct"]].to_numpy().tolist() == [["0", 1], ["1", 2], ["1", 3]]
 
@@ -104,14 +103,14 @@ def test_a_document_type_with_entities_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_entity_that_nobody_declared_costs_its_document(tmp_path: Path) -> None:
-    good = document(gpu("0:1:0.0"), stamp="Fri Jan 27 11:32:33 2023")
+    good = document(gpu("0:1:0.0"), timestamp="Fri Jan 27 11:32:33 2023")
     telemetry = read(document(gpu("0:1:0.0", "<x>&b;</x>")) + good, tmp_path)
     assert telemetry.gpu["time"].tolist() == [pd.Timestamp("2023-01-27 11:32:33", tz="UTC")]
     assert [(problem.kind, problem.line) for problem in telemetry.problems] == [("damaged document", 3)]
 
 
 def test_a_cut_document_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
-    whole = [document(gpu("0:1:0.0"), stamp=f"Fri Jan 27 11:32:3{n} 2023") for n in range(3)]
+    whole = [document(gpu("0:1:0.0"), timestamp=f"Fri Jan 27 11:32:3{n} 2023") for n in range(3)]
     telemetry = read(whole[0] + whole[1][: len(whole[1]) * 2 // 3] + "\n" + whole[2], tmp_path)
     assert telemetry.gpu["time"].dt.second.tolist() == [30, 32]
     assert [problem.kind for problem in telemetry.problems] == ["document without an end"]

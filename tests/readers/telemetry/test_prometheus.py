@@ -64,7 +64,7 @@ def test_a_series_that_comes_again_is_a_new_scrape(tmp_path: Path) -> None:
     assert telemetry.gpu["util_pct"].tolist() == [1, 2, 3] and "carry no time" in telemetry.notes[0]
 
 
-def test_a_date_line_or_a_stamp_is_the_time_of_a_scrape(tmp_path: Path) -> None:
+def test_a_date_line_or_a_timestamp_is_the_time_of_a_scrape(tmp_path: Path) -> None:
     series = f"DCGM_FI_DEV_GPU_UTIL{GPU} 1"
     dated = read(f"Sat Mar  1 10:00:00 2025\n{series}\nSat Mar  1 10:00:15 2025\n{series}\n", tmp_path)
     assert dated.gpu["time"].dt.second.tolist() == [0, 15]
@@ -98,7 +98,7 @@ def answer(*rows: dict[str, Any]) -> str:
 UTIL = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "gpu": "0", "UUID": "GPU-1", "Hostname": "n1", "modelName": "A100"}
 
 
-def test_json_values_are_text_and_stamps_seconds(tmp_path: Path) -> None:
+def test_json_values_are_text_and_timestamps_seconds(tmp_path: Path) -> None:
     used = UTIL | {"__name__": "DCGM_FI_DEV_FB_USED"}
     text = answer(series(UTIL, (1740823200.25, "97"), (1740823215.25, "NaN")), series(used, (1740823200.25, "4096")))
     telemetry = read(text, tmp_path)

@@ -104,11 +104,13 @@ def test_json_of_other_things_is_not_claimed(read: Any) -> None:
     ],
 )
 def test_memory_without_a_unit_is_told_by_its_size_as_in_tables(used: int, mib: float, note: str, read: Any) -> None:
-    stamps = [f"2026-03-01T10:00:{second:02d}Z" for second in range(9)]
-    sentences = [f"{stamp} GPU 0: utilization: {k}%, memory used: {used}\n" for k, stamp in enumerate(stamps)]
+    timestamps = [f"2026-03-01T10:00:{second:02d}Z" for second in range(9)]
+    sentences = [
+        f"{timestamp} GPU 0: utilization: {k}%, memory used: {used}\n" for k, timestamp in enumerate(timestamps)
+    ]
     objects = [
-        json.dumps({"timestamp": stamp, "gpu": 0, "gpu_util": k, "gpu_memory_used": used}) + "\n"
-        for k, stamp in enumerate(stamps)
+        json.dumps({"timestamp": timestamp, "gpu": 0, "gpu_util": k, "gpu_memory_used": used}) + "\n"
+        for k, timestamp in enumerate(timestamps)
     ]
     for lines, reader in ((sentences, "prose"), (objects, "json-samples")):
         telemetry = read("".join(lines))

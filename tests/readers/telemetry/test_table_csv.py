@@ -35,7 +35,7 @@ def test_epochs_are_told_by_magnitude(factor: int, read: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stamp", "utc"),
+    ("timestamp", "utc"),
     [
         ("2025-09-24T03:48:33.493Z", "2025-09-24 03:48:33.493"),
         ("2025-09-24T03:48:33.493123+00:00", "2025-09-24 03:48:33.493123"),
@@ -49,8 +49,8 @@ def test_epochs_are_told_by_magnitude(factor: int, read: Any) -> None:
         ("20250924 11:48:33", "2025-09-24 03:48:33"),
     ],
 )
-def test_stamps(stamp: str, utc: str, read: Any) -> None:
-    telemetry = read("time,gpu_util", lambda k: f"{stamp},{k}", rows=1, timezone="Asia/Taipei")
+def test_timestamps(timestamp: str, utc: str, read: Any) -> None:
+    telemetry = read("time,gpu_util", lambda k: f"{timestamp},{k}", rows=1, timezone="Asia/Taipei")
     assert telemetry.gpu["time"].tolist() == [pd.Timestamp(utc, tz="UTC")]
 
 

@@ -19,10 +19,10 @@ START = datetime(2024, 10, 29, 19, 0, 0)
 
 @given(st.lists(st.integers(0, 5), max_size=20))
 def test_spread_keeps_order_and_stays_within_the_second(counts: list[int]) -> None:
-    stamps = [Moment(START + timedelta(seconds=at)) for at, count in enumerate(counts) for _ in range(count)]
-    moved = np.array([moment.stamp for moment in stamps], dtype="datetime64[us]") + spread(stamps)
+    timestamps = [Moment(START + timedelta(seconds=at)) for at, count in enumerate(counts) for _ in range(count)]
+    moved = np.array([moment.timestamp for moment in timestamps], dtype="datetime64[us]") + spread(timestamps)
     assert (np.diff(moved) > np.timedelta64(0, "us")).all()
-    assert (moved.astype("datetime64[s]") == np.array([m.stamp for m in stamps], dtype="datetime64[s]")).all()
+    assert (moved.astype("datetime64[s]") == np.array([m.timestamp for m in timestamps], dtype="datetime64[s]")).all()
 
 
 @pytest.mark.parametrize("samples", [2, 3, 4, 5])
@@ -60,14 +60,14 @@ def test_bounds_of_an_epoch() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "name"), [(1, "second"), (60, "minute")])
-def test_samples_that_share_a_coarse_stamp_share_its_length(seconds: int, name: str) -> None:
-    stamps = np.repeat(np.datetime64(START, "us") + np.arange(5) * np.timedelta64(seconds, "s"), 4)
-    moved, notes = apart(stamps, np.zeros(20, int), {"util_pct": np.arange(20.0)})
-    assert (np.diff(moved) == np.timedelta64(250_000 * seconds, "us")).all() and moved[0] == stamps[0]
+def test_samples_that_share_a_coarse_timestamp_share_its_length(seconds: int, name: str) -> None:
+    timestamps = np.repeat(np.datetime64(START, "us") + np.arange(5) * np.timedelta64(seconds, "s"), 4)
+    moved, notes = apart(timestamps, np.zeros(20, int), {"util_pct": np.arange(20.0)})
+    assert (np.diff(moved) == np.timedelta64(250_000 * seconds, "us")).all() and moved[0] == timestamps[0]
     assert notes == [f"Several samples share each {name}; they were spread over it evenly."]
 
 
-def test_samples_written_twice_and_lone_duplicates_stay_at_their_stamp() -> None:
+def test_samples_written_twice_and_lone_duplicates_stay_at_their_timestamp() -> None:
     seconds = np.datetime64(START, "us") + np.arange(10) * np.timedelta64(1, "s")
     code, values = np.zeros(20, int), np.arange(10.0)
     twice = np.repeat(seconds, 2)

@@ -51,7 +51,7 @@ def test_rows_are_utc_sorted_bounded_and_unique() -> None:
 
 def test_the_hour_that_autumn_repeats_is_read_by_the_order_of_rows() -> None:
     local = pd.date_range("2025-10-26 00:30", periods=5, freq="30min", tz="UTC").tz_convert("Europe/Berlin")
-    rows = frame([(str(stamp.tz_localize(None)), "0", 1) for stamp in local])
+    rows = frame([(str(timestamp.tz_localize(None)), "0", 1) for timestamp in local])
     telemetry, problems = run(rows, "Europe/Berlin")
     assert telemetry.gpu["time"].tolist() == local.tz_convert("UTC").tolist() and problems == {}
 

@@ -31,14 +31,14 @@ def item(key: str, value: object) -> bytes:
     return field(1, key) + field(16, json.dumps(value))
 
 
-def stamp(epoch_s: float) -> bytes:
+def timestamp(epoch_s: float) -> bytes:
     whole, nanos = divmod(round(epoch_s * 1_000_000), 1_000_000)
     return field(1, whole) + field(2, nanos * 1000)
 
 
 def stats(epoch_s: float, values: Mapping[str, object]) -> bytes:
     items = b"".join(field(3, item(key, value)) for key, value in values.items())
-    return field(1, 7) + field(7, field(2, stamp(epoch_s)) + items)
+    return field(1, 7) + field(7, field(2, timestamp(epoch_s)) + items)
 
 
 def exit_record(code: int, runtime_s: int) -> bytes:
@@ -50,7 +50,7 @@ def run_record(
 ) -> bytes:
     settings = b"".join(field(1, item(key, value)) for key, value in config.items())
     body = field(1, run_id) + field(3, "proj") + field(4, settings) + field(8, name) + field(13, host)
-    return field(17, body + (field(12, sweep) if sweep else b"") + field(17, stamp(epoch_s)))
+    return field(17, body + (field(12, sweep) if sweep else b"") + field(17, timestamp(epoch_s)))
 
 
 def run_file(records: Sequence[bytes]) -> bytes:

@@ -46,9 +46,9 @@ def frozen(number: int, state: str = "COMPLETE", **more: Any) -> FrozenTrial:
     }
     if state in ("COMPLETE", "PRUNED"):
         fields["value"] = 1.0 / (number + 1)
-    trial = create_trial(**(fields | {key: value for key, value in more.items() if key != "stamps"}))
+    trial = create_trial(**(fields | {key: value for key, value in more.items() if key != "timestamps"}))
     trial.datetime_start, trial.datetime_complete = more.get(
-        "stamps", (None if state == "WAITING" else start, start + timedelta(minutes=1) if finished else None)
+        "timestamps", (None if state == "WAITING" else start, start + timedelta(minutes=1) if finished else None)
     )
     return trial
 
@@ -103,7 +103,7 @@ _KINDS = {
     "c": '{"name": "CategoricalDistribution", "attributes": {"choices": ["a", "b"]}}',
 }
 _PARAMS = ((1, "x", 0.25), (1, "n", 3.0), (1, "c", 1.0), (2, "x", 0.5), (2, "n", 4.0))
-_STAMPS = "'2020-05-01 10:00:00.250000', '2020-05-01 10:01:00.250000'"
+_TIMESTAMPS = "'2020-05-01 10:00:00.250000', '2020-05-01 10:01:00.250000'"
 
 
 def old_schema(path: Path, revision: str) -> Path:
@@ -128,7 +128,7 @@ def old_schema(path: Path, revision: str) -> Path:
     ]
     for number, (state, value) in enumerate((("COMPLETE", 0.5), ("PRUNED", 0.25))):
         more = f", {number}" * numbered + f", {value}" * before_2_4
-        sql.append(f"INSERT INTO trials VALUES ({number + 1}, 1, '{state}', {_STAMPS}{more})")
+        sql.append(f"INSERT INTO trials VALUES ({number + 1}, 1, '{state}', {_TIMESTAMPS}{more})")
         if not numbered:
             sql.append(f"INSERT INTO trial_system_attributes VALUES ({number}, {number + 1}, '_number', '{number}')")
     sql += _before_2_4() if before_2_4 else _since_2_4(revision)

@@ -41,9 +41,11 @@ def begin(
     return {"op_code": 4, "worker_id": worker, "study_id": study, "datetime_start": start} | more
 
 
-def end(trial: int, state: int = 1, value: Any = 0.5, stamp: str = "2025-10-24T12:01:00.250000", **more: Any) -> dict:
+def end(
+    trial: int, state: int = 1, value: Any = 0.5, timestamp: str = "2025-10-24T12:01:00.250000", **more: Any
+) -> dict:
     op = {"op_code": 6, "worker_id": "w-0", "trial_id": trial, "state": state, "values": [value]}
-    return op | {"datetime_complete": stamp} | more
+    return op | {"datetime_complete": timestamp} | more
 
 
 def param(trial: int, name: str, value: float, kind: str = FLOAT) -> dict[str, Any]:
@@ -160,10 +162,10 @@ def test_damaged_lines_are_counted_and_passed_over(tmp_path: Path) -> None:
 
 def test_a_journal_that_went_on_under_optuna_5(tmp_path: Path) -> None:
     late = begin(start="2025-10-24T05:00:00.000000+00:00")
-    out = read(tmp_path, create(), begin(), end(0), late, end(1, stamp="2025-10-24T05:01:00.000000+00:00"))
+    out = read(tmp_path, create(), begin(), end(0), late, end(1, timestamp="2025-10-24T05:01:00.000000+00:00"))
     assert out.studies["clock"].tolist() == ["mixed"]
     assert out.trials["start"].dt.hour.tolist() == [4, 5]
-    assert out.notes[0].endswith("(the later stamps carry a zone, the earlier ones none).")
+    assert out.notes[0].endswith("(the later timestamps carry a zone, the earlier ones none).")
 
 
 def test_a_journal_is_told_by_its_content(tmp_path: Path) -> None:

@@ -79,8 +79,10 @@ def same(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
     assert set(theirs["state"]) == {"COMPLETE", "PRUNED", "FAIL"}
     assert ours["trial"].tolist() == theirs["number"].astype(int).tolist()
     assert ours["state"].tolist() == theirs["state"].tolist()
-    for column, stamp in (("start", "datetime_start"), ("end", "datetime_complete")):
-        expected = pd.to_datetime(theirs[stamp], format="ISO8601").dt.tz_localize(parse_zone(ZONE)).dt.tz_convert("UTC")
+    for column, timestamp in (("start", "datetime_start"), ("end", "datetime_complete")):
+        expected = (
+            pd.to_datetime(theirs[timestamp], format="ISO8601").dt.tz_localize(parse_zone(ZONE)).dt.tz_convert("UTC")
+        )
         assert (ours[column] == expected).all()
     for name in ("value", "params_lr", "params_depth", "params_momentum", "user_attrs_seconds"):
         numbers = ours[name.replace("_", ".", 1) if name != "user_attrs_seconds" else "user_attrs.seconds"]

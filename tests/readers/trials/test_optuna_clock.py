@@ -1,4 +1,4 @@
-"""Zone-less stamps of a study: the evidence decides, in its order, and what was decided is said."""
+"""Zone-less timestamps of a study: the evidence decides, in its order, and what was decided is said."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def starts(clocked: Clocked) -> list[str]:
 
 
 def test_the_creator_decides_where_nothing_else_does() -> None:
-    stamps = table("2025-10-24 12:00", "2025-10-24 12:10")
-    old, new = to_utc(stamps, TAIPEI, "4.9.0"), to_utc(stamps, TAIPEI, "5.0.0")
+    timestamps = table("2025-10-24 12:00", "2025-10-24 12:10")
+    old, new = to_utc(timestamps, TAIPEI, "4.9.0"), to_utc(timestamps, TAIPEI, "5.0.0")
     assert (old.clock, starts(old)) == ("local", ["2025-10-24 04:00", "2025-10-24 04:10"])
     assert (new.clock, starts(new)) == ("utc", ["2025-10-24 12:00", "2025-10-24 12:10"])
     assert "assumed" in old.why and "assumed" in new.why
-    assert "not stated" in to_utc(stamps, TAIPEI, "").why
+    assert "not stated" in to_utc(timestamps, TAIPEI, "").why
 
 
 @pytest.mark.parametrize("version", ["4.9.0", "5.0.0"])
@@ -80,8 +80,8 @@ def test_heartbeats_that_tell_nothing() -> None:
     both = table("2025-10-24 12:00", minutes=600, heartbeats=["2025-10-24 12:09"])
     far = table("2025-10-24 12:00", heartbeats=["2025-10-25 12:09"])
     failed = table("2025-10-24 12:00", heartbeats=["2025-10-24 12:09"]).assign(state="FAIL")
-    for stamps in (both, far, failed):
-        assert "assumed" in to_utc(stamps, parse_zone("Europe/London"), "4.9.0").why
+    for timestamps in (both, far, failed):
+        assert "assumed" in to_utc(timestamps, parse_zone("Europe/London"), "4.9.0").why
 
 
 def test_one_jump_back_that_fits_the_zone_is_the_change_of_version() -> None:
@@ -93,11 +93,11 @@ def test_one_jump_back_that_fits_the_zone_is_the_change_of_version() -> None:
 
 
 def test_jumps_that_do_not_fit_are_said_and_nothing_is_shifted() -> None:
-    stamps = ("2025-10-24 12:00", "2025-10-24 11:00", "2025-10-24 12:10", "2025-10-24 11:10")
-    found = to_utc(table(*stamps), TAIPEI, "4.9.0")
+    timestamps = ("2025-10-24 12:00", "2025-10-24 11:00", "2025-10-24 12:10", "2025-10-24 11:10")
+    found = to_utc(table(*timestamps), TAIPEI, "4.9.0")
     assert found.clock == "local"
     assert "the starts run back 2 times" in found.why and "nothing was shifted" in found.why
-    assert (found.start.dt.tz_convert(TAIPEI).dt.strftime("%Y-%m-%d %H:%M") == list(stamps)).all()
+    assert (found.start.dt.tz_convert(TAIPEI).dt.strftime("%Y-%m-%d %H:%M") == list(timestamps)).all()
 
 
 def test_the_hour_that_autumn_repeats() -> None:
@@ -114,7 +114,7 @@ def test_the_hour_that_autumn_repeats() -> None:
     ]
 
 
-def test_no_stamp_at_all() -> None:
+def test_no_timestamp_at_all() -> None:
     frame = table("2025-10-24 12:00")
     frame[["start", "end"]] = pd.NaT
     assert to_utc(frame.astype({"start": "datetime64[us]", "end": "datetime64[us]"}), TAIPEI, "").clock == "unknown"
@@ -132,5 +132,5 @@ def test_through_a_file(tmp_path: Path) -> None:
     assert set(out.trials["start"]) == {pd.Timestamp("2025-10-24T04:00Z")}
     assert out.studies["clock"].tolist() == ["local"]
     assert out.notes == (
-        "Study 's': stamps read as local time of Asia/Taipei (shown by 1 heartbeats, which fit Asia/Taipei).",
+        "Study 's': timestamps read as local time of Asia/Taipei (shown by 1 heartbeats, which fit Asia/Taipei).",
     )

@@ -388,7 +388,7 @@ def test_rows_that_make_no_sense_are_counted(study: Path) -> None:
     out = read_trials(study)
     kinds = {problem.kind: problem.count for problem in out.problems}
     assert kinds == {
-        "stamp that is no date": 1,
+        "timestamp that is no date": 1,
         "trial without a study, an id, a number or a known state": 1,
         "trial number used twice, first kept": 1,
         "parameter of unknown distribution": 3,
@@ -416,10 +416,10 @@ def test_a_text_in_a_column_of_numbers_is_unknown(study: Path, monkeypatch: pyte
     np.testing.assert_array_equal(out.reports["value"], [np.nan, 0.5, 1.0, 0.5])
 
 
-def test_a_stamp_with_a_zone_is_damage(study: Path) -> None:
+def test_a_timestamp_with_a_zone_is_damage(study: Path) -> None:
     execute(study, "UPDATE trials SET datetime_start = '2025-10-24 12:00:00+05' WHERE number = 1")
     out = read_trials(study)
-    assert [(p.kind, p.count) for p in out.problems] == [("stamp that is no date", 1)]
+    assert [(p.kind, p.count) for p in out.problems] == [("timestamp that is no date", 1)]
     assert out.trials["start"].isna().tolist() == [False, True, False, False, True]
 
 

@@ -10,13 +10,13 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.end_order import checked_ends
 
 
-def stamps(*texts: str | None) -> pd.Series:
+def timestamps(*texts: str | None) -> pd.Series:
     return pd.Series(pd.to_datetime(list(texts), utc=True)).astype("datetime64[us, UTC]")
 
 
 def test_only_the_impossible_end_becomes_unknown() -> None:
-    start = stamps("2026-03-01 10:00", "2026-03-01 11:00", None, "2026-03-01 10:00", "2026-03-01 10:00")
-    end = stamps("2026-03-01 10:00", "2026-03-01 10:59", "2026-03-01 09:00", None, "2026-03-01 10:30")
+    start = timestamps("2026-03-01 10:00", "2026-03-01 11:00", None, "2026-03-01 10:00", "2026-03-01 10:00")
+    end = timestamps("2026-03-01 10:00", "2026-03-01 10:59", "2026-03-01 09:00", None, "2026-03-01 10:30")
     problems = ProblemLog()
     out = checked_ends(start, end, "x.csv", problems, lines=[3, 5, 7, 9, 11])
     assert out.isna().tolist() == [False, True, False, True, False]
@@ -27,12 +27,12 @@ def test_only_the_impossible_end_becomes_unknown() -> None:
 
 
 def test_where_all_are_swapped_nothing_is_guessed() -> None:
-    start, end = stamps("2026-03-01 11:00", "2026-03-01 11:00", None), stamps("2026-03-01 10:00", None, None)
+    start, end = timestamps("2026-03-01 11:00", "2026-03-01 11:00", None), timestamps("2026-03-01 10:00", None, None)
     with pytest.raises(InputError, match=r"x\.csv: each of the 1 trials .* swap the two columns"):
         checked_ends(start, end, "x.csv", ProblemLog())
 
 
 def test_without_ended_trials_there_is_nothing_to_say() -> None:
     problems = ProblemLog()
-    assert checked_ends(stamps(None), stamps(None), "x", problems).isna().all()
+    assert checked_ends(timestamps(None), timestamps(None), "x", problems).isna().all()
     assert problems.all == ()

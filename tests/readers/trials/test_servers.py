@@ -32,9 +32,9 @@ TRIALS.append(
 
 
 def rounded(trials: pd.DataFrame, url: str) -> pd.DataFrame:
-    """MySQL rounds Optuna's stamps to seconds."""
-    stamps = {column: trials[column].dt.round("s") for column in ("start", "end")}
-    return trials.assign(**stamps) if url.startswith("mysql") else trials
+    """MySQL rounds Optuna's timestamps to seconds."""
+    timestamps = {column: trials[column].dt.round("s") for column in ("start", "end")}
+    return trials.assign(**timestamps) if url.startswith("mysql") else trials
 
 
 @pytest.fixture(params=["postgres_url", "mysql_url"])

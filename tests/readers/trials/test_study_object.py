@@ -29,7 +29,7 @@ def test_a_study_in_memory() -> None:
     out = read_trials(study, timezone="Pacific/Apia")
     assert out.trials["state"].tolist() == list(STATES)
     assert out.studies[["study", "directions"]].to_numpy().tolist() == [["s", "MAXIMIZE"]]
-    # Optuna gives naive stamps of this machine; the zone of the run's files has no say.
+    # Optuna gives naive timestamps of this machine; the zone of the run's files has no say.
     theirs = pd.Timestamp(study.trials[0].datetime_start).tz_localize(machine_zone())
     assert out.trials["start"][0] == theirs
     with pytest.raises(StudyNotFound, match="the Study object: has no study 'x'; it has 's'"):
@@ -53,7 +53,7 @@ def test_an_attribute_that_json_does_not_know() -> None:
 
 @pytest.mark.parametrize("large", [False, True])
 def test_a_study_in_a_file_is_read_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
-    """With the stamps as they were written, only the Study asked for, and only through SQLite."""
+    """With the timestamps as they were written, only the Study asked for, and only through SQLite."""
     monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0 if large else 1 << 30)
     path = sqlite_study(tmp_path / "o.db", frozen(0))
     sqlite_study(path, frozen(0), frozen(1), name="other")

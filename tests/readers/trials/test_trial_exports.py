@@ -143,7 +143,7 @@ def test_columns_of_the_user_and_mixed_fractions(tmp_path: Path) -> None:
     assert trials["start"][0] == pd.Timestamp("2025-10-24T04:00Z")
     np.testing.assert_array_equal(trials["duration_s"], [np.nan, np.nan, 192.0])
     assert trials["user_attrs.remark"][1] == "good"
-    assert out.notes == ("Study 'best_runs': stamps without a zone read as local time of Asia/Taipei (assumed).",)
+    assert out.notes == ("Study 'best_runs': timestamps without a zone read as local time of Asia/Taipei (assumed).",)
 
 
 def test_without_a_state_column_a_value_means_complete(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_cut_json_list_keeps_its_good_part(tmp_path: Path) -> None:
         (1761307200_250000000, "2025-10-24T12:00:00.25Z"),
     ],
 )
-def test_stamps(cell: object, expected: str) -> None:
+def test_timestamps(cell: object, expected: str) -> None:
     from gpudiag.clock import parse_zone
 
     found = to_utc([cell, None], parse_zone("Asia/Taipei"))
@@ -238,7 +238,7 @@ def test_what_is_no_duration(cell: object) -> None:
     assert np.isnan(duration_s(cell))
 
 
-def test_a_stamp_that_is_none() -> None:
+def test_a_timestamp_that_is_none() -> None:
     from gpudiag.clock import parse_zone
 
     found = to_utc(["yesterday", "", float("nan"), "2025-10-24"], parse_zone("UTC"))

@@ -38,8 +38,8 @@ def database(ticks: int) -> bytes:
         connection.execute(
             'CREATE TABLE "metrics" (key TEXT, value FLOAT, timestamp BIGINT, run_uuid TEXT, step BIGINT, is_nan INT)'
         )
-        stamps = [(n, START_MS + 10_000 * n) for n in range(ticks)]
-        rows = [(f"system/{key}", v + n, at, "abc", n, 0) for n, at in stamps for key, v in METRICS.items()]
+        timestamps = [(n, START_MS + 10_000 * n) for n in range(ticks)]
+        rows = [(f"system/{key}", v + n, at, "abc", n, 0) for n, at in timestamps for key, v in METRICS.items()]
         connection.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", [*rows, ("loss", 0.5, 1, "abc", 0, 0)])
         connection.commit()
         connection.close()

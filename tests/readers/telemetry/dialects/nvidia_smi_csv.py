@@ -10,7 +10,7 @@ READER = "nvidia-smi-query-csv"
 NAME = "NVIDIA A100-SXM4-40GB"
 
 
-def stamp(tick: int, gpu: int = 0) -> str:
+def timestamp(tick: int, gpu: int = 0) -> str:
     return f"2026/02/15 06:{12 + tick // 60:02d}:{tick % 60:02d}.{100 + 2 * gpu:03d}"
 
 
@@ -22,7 +22,7 @@ def table(header: Sequence[str], row: Callable[[int, int], Sequence[str]], ticks
 
 def rich(tick: int, gpu: int) -> list[str]:
     return [
-        stamp(tick, gpu), str(gpu), f"GPU-{gpu:08x}-1111-2222-3333-444444444444", f"00000000:{gpu + 1:02X}:00.0", NAME,
+        timestamp(tick, gpu), str(gpu), f"GPU-{gpu:08x}-1111-2222-3333-444444444444", f"00000000:{gpu + 1:02X}:00.0", NAME,
         f"{(7 * tick + gpu) % 101} %", "[N/A]", f"{1000 + tick} MiB", "40960 MiB", f"{60 + tick}.{gpu}5 W", "N/A", "P0",
         f"{40 + gpu}", "0x0000000000000004" if tick % 2 else "0x0000000000000001", "1410 MHz",
     ]  # fmt: skip
@@ -36,7 +36,7 @@ RICH = [
 
 
 def nounits(tick: int, gpu: int) -> list[str]:
-    return [stamp(tick), f"{tick}.50", "210", f"{tick % 101}", f"{1000 + tick}", "[Not Supported]"]
+    return [timestamp(tick), f"{tick}.50", "210", f"{tick % 101}", f"{1000 + tick}", "[Not Supported]"]
 
 
 NOUNITS = [
@@ -51,7 +51,7 @@ NOUNITS = [
 
 def plain(tick: int, gpu: int) -> list[str]:
     return [
-        stamp(tick),
+        timestamp(tick),
         f"{tick % 101} %",
         f"{tick % 50} %",
         f"{tick + 2} MiB",
@@ -62,7 +62,7 @@ def plain(tick: int, gpu: int) -> list[str]:
 
 
 def flags(tick: int, gpu: int) -> list[str]:
-    return [stamp(tick), str(gpu), "Active" if tick % 3 == 0 else "Not Active", "Not Active", f"{tick}"]
+    return [timestamp(tick), str(gpu), "Active" if tick % 3 == 0 else "Not Active", "Not Active", f"{tick}"]
 
 
 REASONS = "clocks_throttle_reasons"
@@ -82,7 +82,7 @@ def repeated() -> str:
 
 
 def power(tick: int, gpu: int) -> list[str]:
-    return [stamp(tick + 9), str(gpu), "70.00 W"]
+    return [timestamp(tick + 9), str(gpu), "70.00 W"]
 
 
 def changed() -> str:
@@ -95,7 +95,7 @@ def unstamped(tick: int, gpu: int) -> list[str]:
 
 
 def unnamed(tick: int, gpu: int) -> list[str]:
-    return [stamp(tick, gpu), f"{gpu} %"]
+    return [timestamp(tick, gpu), f"{gpu} %"]
 
 
 GIVEN = ("timestamp", "power.draw", "clocks.sm", "utilization.gpu", "memory.used", "fan.speed")

@@ -43,10 +43,10 @@ def gpu(index: int, tick: int, *, new: bool, mig: bool) -> str:
 def log(ticks: int, gpus: int, *, new: bool = False, mig: bool = False) -> str:
     out = []
     for tick in range(ticks):
-        stamp = (START + timedelta(seconds=5 * tick)).strftime("%a %b %d %H:%M:%S %Y")
+        timestamp = (START + timedelta(seconds=5 * tick)).strftime("%a %b %d %H:%M:%S %Y")
         body = "".join(gpu(index, tick, new=new, mig=mig) for index in range(gpus))
         out.append(f"""{DOCTYPE}<nvidia_smi_log>
-\t<timestamp>{stamp}</timestamp>
+\t<timestamp>{timestamp}</timestamp>
 \t<driver_version>510.47.03</driver_version>
 \t<attached_gpus>{gpus}</attached_gpus>
 {body}</nvidia_smi_log>

@@ -18,7 +18,7 @@ DCGM = {
 
 
 def dcgm(
-    scrapes: int, gpus: int, *, dates: bool = False, stamps: bool = False, hosts: tuple[str, ...] = ("n1",)
+    scrapes: int, gpus: int, *, dates: bool = False, timestamps: bool = False, hosts: tuple[str, ...] = ("n1",)
 ) -> str:
     out = []
     for scrape in range(scrapes):
@@ -31,8 +31,8 @@ def dcgm(
                     labels = (
                         f'gpu="{gpu}",UUID="GPU-604a-{gpu}",device="nvidia{gpu}",modelName="A100",Hostname="{host}"'
                     )
-                    stamp = f" {START_MS + 15000 * scrape}" if stamps else ""
-                    out.append(f"DCGM_FI_DEV_{name}{{{labels}}} {value.format(10 + scrape)}{stamp}")
+                    timestamp = f" {START_MS + 15000 * scrape}" if timestamps else ""
+                    out.append(f"DCGM_FI_DEV_{name}{{{labels}}} {value.format(10 + scrape)}{timestamp}")
     return "\n".join(out) + "\n"
 
 
@@ -76,7 +76,7 @@ SAMPLES = (
     Sample(
         "Prometheus text",
         "dcgm-stamped",
-        dcgm(8, 1, stamps=True),
+        dcgm(8, 1, timestamps=True),
         8,
         ("0",),
         first="2025-03-01T10:00:00Z gpu=0 util_pct=10 mem_used_mib=4096 mem_total_mib=24096 power_w=71.2",

@@ -49,7 +49,7 @@ SAMPLES = (
     ),
     Sample(
         READER,
-        "blocks-under-a-stamp",
+        "blocks-under-a-timestamp",
         "".join(map(block, range(8))),
         16,
         ("0", "1"),

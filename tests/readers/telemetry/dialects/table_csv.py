@@ -1,4 +1,4 @@
-"""Home-made tables: names, delimiters, stamps and shapes as people invent them."""
+"""Home-made tables: names, delimiters, timestamps and shapes as people invent them."""
 
 from __future__ import annotations
 

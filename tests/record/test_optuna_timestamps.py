@@ -1,4 +1,4 @@
-"""Stamps on real Optuna trials: threads, processes, failures; and what the readers make of them."""
+"""Timestamps on real Optuna trials: threads, processes, failures; and what the readers make of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.record import optuna_stamps
-from gpudiag.record.optuna_stamps import PREFIX, StampingSampler, visible_gpu
+from gpudiag.record import optuna_timestamps
+from gpudiag.record.optuna_timestamps import PREFIX, StampingSampler, visible_gpu
 from gpudiag.record.readings import Device
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -31,9 +31,9 @@ def attrs(trial: Any) -> dict[str, Any]:
 
 
 def moment(text: str) -> float:
-    stamp = datetime.fromisoformat(text)
-    assert stamp.utcoffset() is not None, "a stamp carries its zone"
-    return stamp.timestamp()
+    timestamp = datetime.fromisoformat(text)
+    assert timestamp.utcoffset() is not None, "a timestamp carries its zone"
+    return timestamp.timestamp()
 
 
 def objective(trial: optuna.Trial) -> float:
@@ -51,7 +51,7 @@ def objective(trial: optuna.Trial) -> float:
 def test_every_trial_is_stamped_in_utc() -> None:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     began = time.time()
-    study.optimize(gd.TrialStamps(objective), n_trials=20, n_jobs=4, catch=MemoryError)
+    study.optimize(gd.TrialTimestamps(objective), n_trials=20, n_jobs=4, catch=MemoryError)
     ended = time.time()
     for trial in study.trials:
         told = attrs(trial)
@@ -69,12 +69,12 @@ def test_the_class_of_an_exception_is_kept() -> None:
         raise MemoryError("CUDA out of memory")
 
     study = optuna.create_study()
-    study.optimize(gd.TrialStamps(fails), n_trials=1, catch=MemoryError)
+    study.optimize(gd.TrialTimestamps(fails), n_trials=1, catch=MemoryError)
     assert attrs(study.trials[0])["exception"] == "MemoryError"
     assert attrs(study.trials[0])["end_utc"]
 
 
-def test_the_callback_stamps_an_objective_that_knows_nothing_of_it() -> None:
+def test_the_callback_timestamps_an_objective_that_knows_nothing_of_it() -> None:
     sampler = optuna.samplers.TPESampler(seed=3, n_startup_trials=3)
     plain = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=3, n_startup_trials=3))
     plain.optimize(lambda trial: trial.suggest_float("x", -1, 1) ** 2, n_trials=8)
@@ -105,7 +105,7 @@ def test_a_storage_that_refuses_costs_no_trial() -> None:
         def set_user_attr(self, key: str, value: Any) -> None:
             raise RuntimeError("database is locked")
 
-    assert gd.TrialStamps(lambda trial: trial.report(1, 1) or 2.0)(Refuses()) == 2.0
+    assert gd.TrialTimestamps(lambda trial: trial.report(1, 1) or 2.0)(Refuses()) == 2.0
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[float]:
             return {"energy_j": energy[0] + 1000 * int(device.gpu)}
 
     devices = (Device("0", "GPU-aaaaaaaa"), Device("1", "GPU-bbbbbbbb"))
-    monkeypatch.setattr(optuna_stamps, "_devices", lambda: (Adapter(), devices))
+    monkeypatch.setattr(optuna_timestamps, "_devices", lambda: (Adapter(), devices))
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
         monkeypatch.delenv(name, raising=False)
     return energy
@@ -164,17 +164,17 @@ def test_torch_in_use_tells_gpu_and_peak(two_gpus: list[float], monkeypatch: pyt
         return 1.0
 
     study = optuna.create_study()
-    study.optimize(gd.TrialStamps(uses), n_trials=2)
+    study.optimize(gd.TrialTimestamps(uses), n_trials=2)
     assert [attrs(trial)["peak_mem_mib"] for trial in study.trials] == [1.0, 2.0]
     assert [attrs(trial)["energy_j"] for trial in study.trials] == [50.5, 50.5]
     assert {attrs(trial)["gpu_uuid"] for trial in study.trials} == {"GPU-bbbbbbbb"}
 
 
 @pytest.mark.slow
-def test_the_readers_take_the_stamps(tmp_path: Path) -> None:
+def test_the_readers_take_the_timestamps(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'study.db'}"
     study = optuna.create_study(study_name="s", storage=url)
-    study.optimize(gd.TrialStamps(objective, gpu="GPU-cccccccc"), n_trials=3, catch=MemoryError)
+    study.optimize(gd.TrialTimestamps(objective, gpu="GPU-cccccccc"), n_trials=3, catch=MemoryError)
     for zone in ("UTC", "Asia/Taipei"):
         out = gd.read_trials(tmp_path / "study.db", timezone=zone)
         told = [attrs(trial) for trial in study.trials]
@@ -184,7 +184,7 @@ def test_the_readers_take_the_stamps(tmp_path: Path) -> None:
         assert set(out.trials["gpu"]) == {"GPU-cccccccc"} and set(out.trials["pid"]) == {os.getpid()}
         assert set(out.trials["host"]) == {socket.gethostname()}
         (note,) = out.notes  # and no word of a clock that was assumed
-        assert "3 of 3 trials carry gpudiag's stamps" in note and "its clock is exact" in note
+        assert "3 of 3 trials carry gpudiag's timestamps" in note and "its clock is exact" in note
 
 
 SEARCH = """
@@ -241,7 +241,7 @@ def test_a_search_of_several_processes_recorded_and_loaded(tmp_path: Path) -> No
     report = tmp_path.parent / f"{tmp_path.name}-report"
     subprocess.run([sys.executable, "-m", "gpudiag", "report", str(tmp_path), "-o", str(report)], check=True)
     text = (report / "report.md").read_text(encoding="utf-8")
-    assert "18 of 18 trials carry gpudiag's stamps" in text and "(assumed" not in text
+    assert "18 of 18 trials carry gpudiag's timestamps" in text and "(assumed" not in text
 
 
 def test_threads_keep_their_trials_apart() -> None:

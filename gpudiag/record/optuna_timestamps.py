@@ -1,4 +1,4 @@
-"""Stamps on Optuna trials: when (in UTC), where and on which GPU each ran, as user attributes ``gpudiag:...``.
+"""Timestamps on Optuna trials: when (in UTC), where and on which GPU each ran, as user attributes ``gpudiag:...``.
 
 start_utc first_step_utc end_utc   ISO 8601; the first step is the first intermediate value reported
 host pid zone                      where it ran, and the zone that machine is set to
@@ -33,12 +33,12 @@ Objective = Callable[[Any], Any]
 SetAttr = Callable[[str, Any], None]
 
 
-class TrialStamps:
-    """An objective that stamps its trials: ``study.optimize(gd.TrialStamps(objective), n_trials=100)``.
+class TrialTimestamps:
+    """An objective that timestamps its trials: ``study.optimize(gd.TrialTimestamps(objective), n_trials=100)``.
 
     Works with ``n_jobs`` threads and with any number of processes on one storage. ``gpu`` names the uuid of the GPU
     where it cannot be told (several GPUs visible, no torch). Optuna refuses attributes of finished trials, so that
-    stamps must be set from within: as here, or by :func:`optuna_callback`.
+    timestamps must be set from within: as here, or by :func:`optuna_callback`.
     """
 
     def __init__(self, objective: Objective, *, gpu: str = "") -> None:
@@ -49,34 +49,34 @@ class TrialStamps:
         wraps(objective)(self)
 
     def __call__(self, trial: Any) -> Any:
-        stamp = Stamp(trial.set_user_attr, self._gpu)
+        timestamp = Timestamp(trial.set_user_attr, self._gpu)
         report = trial.report
 
         def first_report(value: float, step: int) -> None:
             trial.report = report
-            stamp.first_step()
+            timestamp.first_step()
             report(value, step)
 
         trial.report = first_report
         try:
             value = self._objective(trial)
         except BaseException as error:
-            stamp.end(error)
+            timestamp.end(error)
             raise
-        stamp.end()
+        timestamp.end()
         return value
 
 
 def optuna_callback(study: Any = None, *, gpu: str = "") -> Callable[[Any, Any], None]:
-    """A callback that stamps trials of an objective that you would not touch.
+    """A callback that timestamps trials of an objective that you would not touch.
 
     ::
 
         study.optimize(objective, callbacks=[gd.optuna_callback(study)])
 
     It hooks into the study's sampler, which Optuna calls at the start and the end of each trial. Without ``study`` it
-    can do so only after the first trial of this process, which then goes without stamps. The first step and
-    the class of an exception are known to :class:`TrialStamps` only.
+    can do so only after the first trial of this process, which then goes without timestamps. The first step and
+    the class of an exception are known to :class:`TrialTimestamps` only.
     """
 
     def install(study: Any) -> None:
@@ -91,12 +91,12 @@ def optuna_callback(study: Any = None, *, gpu: str = "") -> Callable[[Any, Any],
 
 
 class StampingSampler(BaseSampler):  # type: ignore[misc]
-    """Samples as ``inner`` does, and stamps each trial before and after."""
+    """Samples as ``inner`` does, and timestamps each trial before and after."""
 
     def __init__(self, inner: BaseSampler, gpu: str = "") -> None:
         self.inner = inner
         self._gpu = gpu
-        self._open: dict[int, Stamp] = {}
+        self._open: dict[int, Timestamp] = {}
 
     def __str__(self) -> str:
         return str(self.inner)
@@ -115,18 +115,18 @@ class StampingSampler(BaseSampler):  # type: ignore[misc]
 
     def before_trial(self, study: Any, trial: Any) -> None:
         key = trial._trial_id
-        self._open[key] = Stamp(lambda name, value: study._storage.set_trial_user_attr(key, name, value), self._gpu)
+        self._open[key] = Timestamp(lambda name, value: study._storage.set_trial_user_attr(key, name, value), self._gpu)
         self.inner.before_trial(study, trial)
 
     def after_trial(self, study: Any, trial: Any, state: Any, values: Any) -> None:
-        stamp = self._open.pop(trial._trial_id, None)
-        if stamp is not None:
-            stamp.end()
+        timestamp = self._open.pop(trial._trial_id, None)
+        if timestamp is not None:
+            timestamp.end()
         self.inner.after_trial(study, trial, state, values)
 
 
-class Stamp:
-    """The stamps of one trial; what cannot be told is left out, and no failure of ours reaches the trial."""
+class Timestamp:
+    """The timestamps of one trial; what cannot be told is left out, and no failure of ours reaches the trial."""
 
     def __init__(self, set_attr: SetAttr, gpu: str = "") -> None:
         self._set_attr = set_attr
