@@ -11,7 +11,7 @@ import pytest
 from gpudiag.cli import main
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.report.batch import Job, left_out, plan_jobs, report_all
-from gpudiag.report.index import Index, Row
+from gpudiag.report.index import Index, IndexEntry
 
 
 def test_a_folder_of_runs_is_all_of_them_and_names_stay_apart(samples: Path, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytes
     bad.mkdir()
     (bad / "run.toml").write_text("nonsense = 1\n", encoding="utf-8")
     shutil.copytree(samples / "healthy", tmp_path / "good")
-    said: list[Row] = []
+    said: list[IndexEntry] = []
     index = report_all(
         plan_jobs([tmp_path]), tmp_path / "out", ["--parameter=minimal=true"], workers=2, progress=said.append
     )

@@ -19,7 +19,7 @@ from gpudiag.comparison.side import Side
 from gpudiag.plain_data import Scalar
 from gpudiag.report.format import number, quantity
 
-Finding = tuple[str, str]
+Suspicion = tuple[str, str]
 SERIAL = 1.2
 """Mean number of trials at once up to which a run that asked for two or more ran them one by one (METHODS 4)."""
 
@@ -36,7 +36,7 @@ def parameters_applied(baseline: Side, experiment: Side) -> Check:
     return worst("parameters-applied", found, "Nothing contradicts that what was asked for is what ran.")
 
 
-def _requested(side: Side, other: Side) -> list[Finding]:
+def _requested(side: Side, other: Side) -> list[Suspicion]:
     """What a run asked for and its own artifacts deny, or do not show."""
     logged = logged_params(side)
     asked = requested_params(side)
@@ -66,7 +66,7 @@ def _requested(side: Side, other: Side) -> list[Finding]:
     return out
 
 
-def _logged(baseline: Side, experiment: Side) -> list[Finding]:
+def _logged(baseline: Side, experiment: Side) -> list[Suspicion]:
     a, b = logged_params(baseline), logged_params(experiment)
     if a and b:
         same = [name for name in a if name in b]
@@ -81,11 +81,11 @@ def _logged(baseline: Side, experiment: Side) -> list[Finding]:
     return [(UNKNOWN, f"{without.name} logs no parameters of its items, so whether they are the same is not known.")]
 
 
-def _hardware(baseline: Side, experiment: Side) -> list[Finding]:
+def _hardware(baseline: Side, experiment: Side) -> list[Suspicion]:
     a, b = boards(baseline), boards(experiment)
     if not a or not b:
         return [(UNKNOWN, "Without GPU telemetry on both sides the hardware is not known.")]
-    out: list[Finding] = []
+    out: list[Suspicion] = []
     model = a.get("gpu_model"), b.get("gpu_model")
     if all(model) and model[0] != model[1]:
         out.append((FAIL, f"The GPUs differ ({model[0]}; {model[1]}): a ratio would compare boards, not settings."))
@@ -115,8 +115,8 @@ def _hardware(baseline: Side, experiment: Side) -> list[Finding]:
     return out
 
 
-def _parallelism(baseline: Side, experiment: Side) -> list[Finding]:
-    out: list[Finding] = []
+def _parallelism(baseline: Side, experiment: Side) -> list[Suspicion]:
+    out: list[Suspicion] = []
     for side in (baseline, experiment):
         asked, found = side.run.info.settings.parallel, side.get("parallelism")
         if asked and asked >= 2 and found is not None and found.n_timed >= 2 * asked and found.effective <= SERIAL:

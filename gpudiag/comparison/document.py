@@ -11,21 +11,21 @@ from gpudiag.comparison.check import FAIL, Check, reasons
 from gpudiag.plain_data import clean, plain
 from gpudiag.report.comparison import headline
 from gpudiag.report.comparison.document import (
-    CellEntry,
-    CheckEntry,
     CheckId,
     CheckStatus,
+    ComparedCellEntry,
     ComparisonDocument,
     ComparisonHeadline,
+    ComparisonVerdict,
     ConsistencyEntry,
     DifferenceEntry,
+    GateCheckEntry,
     InputEntry,
     ItemsEntry,
-    OutcomeEntry,
     PlanOf,
+    PlanOutcomeEntry,
     QuantityEntry,
     SideEntry,
-    Verdict,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def build(pair: Compared) -> ComparisonDocument:
     document = ComparisonDocument(
         schema="gpudiag.comparison/1",
         version=__version__,
-        verdict=cast(Verdict, pair.verdict),
+        verdict=cast(ComparisonVerdict, pair.verdict),
         leader=pair.leader.name if pair.leader else None,
         headline=ComparisonHeadline(),
         baseline=_side(pair.baseline),
@@ -52,18 +52,18 @@ def build(pair: Compared) -> ComparisonDocument:
         items=_items(pair),
         consistency=_entries(ConsistencyEntry, pair.consistency),
         quantities=_entries(QuantityEntry, pair.quantities),
-        ledger=_entries(CellEntry, pair.ledger),
+        ledger=_entries(ComparedCellEntry, pair.ledger),
         differences=_entries(DifferenceEntry, pair.differences),
         plan_of=_plan_of(pair),
-        plan=_entries(OutcomeEntry, pair.plan),
+        plan=_entries(PlanOutcomeEntry, pair.plan),
         errors=pair.errors,
     )
     return replace(document, headline=headline(document))
 
 
-def _check(one: Check) -> CheckEntry:
+def _check(one: Check) -> GateCheckEntry:
     fault = one.fault if one.status == FAIL else ""
-    return CheckEntry(cast(CheckId, one.check), one.title, cast(CheckStatus, one.status), one.evidence, fault)
+    return GateCheckEntry(cast(CheckId, one.check), one.title, cast(CheckStatus, one.status), one.evidence, fault)
 
 
 def _entries(kind: type[T], found: Iterable[object]) -> tuple[T, ...]:

@@ -18,7 +18,7 @@ from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
 from gpudiag.report._notebook.runner import DOCUMENT
-from gpudiag.report.index import Index, Row, failed, read_row
+from gpudiag.report.index import Index, IndexEntry, failed, read_row
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def report_all(
     options: Sequence[str] = (),
     *,
     workers: int = 1,
-    progress: Callable[[Row], None] = lambda row: None,
+    progress: Callable[[IndexEntry], None] = lambda row: None,
 ) -> Index:
     """Make every report below ``output``, ``workers`` at a time, and the index over them.
 
@@ -118,7 +118,7 @@ def report_all(
     return index
 
 
-def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: int) -> Iterator[Row]:
+def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: int) -> Iterator[IndexEntry]:
     with ThreadPoolExecutor(workers) as pool:
         waiting = [pool.submit(_report, job, output, options) for job in jobs]
         try:
@@ -129,7 +129,7 @@ def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: in
             raise
 
 
-def _report(job: Job, output: Path, options: Sequence[str]) -> Row:
+def _report(job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
     folder = output / job.folder
     (folder / DOCUMENT).unlink(missing_ok=True)  # what an earlier batch left is not this run's
     command = module_command("gpudiag", ["report", str(job.run), "-o", str(folder), *options])

@@ -30,9 +30,9 @@ from gpudiag.report.document import (
     LedgerEntry,
     Measured,
     NotMeasured,
-    OutcomeEntry,
     RunEntry,
     SuppressionEntry,
+    TrialOutcomeEntry,
     VerdictEntry,
 )
 from gpudiag.rules._engine.engine import Rule, Status, Verdict
@@ -169,7 +169,7 @@ def _costs(profile: CostsProfile | None) -> CostsEntry | None:
     # What lies between trials has a number of gaps, or none at all, but no number of trials.
     ran = rows["outcome"].isin([*STATES, ABANDONED])
     rows["n_trials"] = rows["n_trials"].astype("Int64").where(ran)
-    return CostsEntry(profile.currency, tuple(OutcomeEntry(**plain(row)) for row in rows.to_dict("records")))
+    return CostsEntry(profile.currency, tuple(TrialOutcomeEntry(**plain(row)) for row in rows.to_dict("records")))
 
 
 def _verdict(verdict: Verdict, rule: Rule) -> VerdictEntry:

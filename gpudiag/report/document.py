@@ -109,7 +109,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Values:
+class TopicValues:
     """The numbers of one topic by their handles; false where it was not measured."""
 
     held: Mapping[str, Measured]
@@ -169,7 +169,7 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
-class OutcomeEntry:
+class TrialOutcomeEntry:
     """What the trials of one outcome took, or the time between trials."""
 
     outcome: str
@@ -186,7 +186,7 @@ class CostsEntry:
     """Worker time, GPU time, energy and money by outcome."""
 
     currency: str
-    outcomes: tuple[OutcomeEntry, ...]
+    outcomes: tuple[TrialOutcomeEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -295,9 +295,9 @@ class Document:
         """The verdicts that found something."""
         return self.of_status(Status.FOUND)
 
-    def values(self, profile: type[Declared]) -> Values:
+    def values(self, profile: type[Declared]) -> TopicValues:
         """The numbers that a profile of that kind had."""
-        return Values(self.measures.get(profile.topic, {}))
+        return TopicValues(self.measures.get(profile.topic, {}))
 
 
 @cache

@@ -18,7 +18,7 @@ from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.html import TEMPLATES, page_style
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report._render import fragments
-from gpudiag.report._render.blocks import Block, Cell, Chip, Number, Table
+from gpudiag.report._render.blocks import Block, Chip, Number, TableBlock, TableCell
 from gpudiag.report._render.markdown import inline
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.document import Document, LedgerEntry, Level
@@ -35,7 +35,7 @@ COLUMNS = ("Run", "Verdict", "GPU time", "Without work", "Top finding")
 
 
 @dataclass(frozen=True)
-class Row:
+class IndexEntry:
     """One run. ``folder`` holds its report, relative to the index; ``error`` says why there is none.
 
     ``gpu_h`` is all GPU time, ``lost_gpu_h`` the part in which a GPU had no work; None where it is unknown.
@@ -55,10 +55,10 @@ class Row:
 class Index(Shown):
     """Reports side by side; rows are in the order of :data:`ORDER`, then by GPU time without work."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[IndexEntry, ...]
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Index:
+    def of(cls, rows: Iterable[IndexEntry]) -> Index:
         """An index in its order."""
         return cls(tuple(sorted(rows, key=lambda row: (ORDER.index(row.level), -(row.lost_gpu_h or 0.0), row.name))))
 
@@ -169,7 +169,7 @@ def _is_diagnosis(path: Path) -> bool:
     return isinstance(document, dict) and str(document.get("schema", "")).startswith("gpudiag.diagnosis/")
 
 
-def read_row(folder: Path, link: str) -> Row:
+def read_row(folder: Path, link: str) -> IndexEntry:
     """The row of one report from its diagnosis.json. Raises InputError where that is damaged."""
     path = folder / DOCUMENT
     try:
@@ -179,11 +179,11 @@ def read_row(folder: Path, link: str) -> Row:
     return row_of(document, link)
 
 
-def row_of(document: Document | KeptDiagnosis, folder: str) -> Row:
+def row_of(document: Document | KeptDiagnosis, folder: str) -> IndexEntry:
     """The row of one diagnosis."""
     head, ledger = document.headline, document.ledger
     seconds = ledger.seconds() if ledger else {}
-    return Row(
+    return IndexEntry(
         name=safe(document.run.name),
         folder=folder,
         level=head.level,
@@ -197,19 +197,19 @@ def row_of(document: Document | KeptDiagnosis, folder: str) -> Row:
 @shown_as.register
 def index(shown: Index) -> list[Block]:
     """A table, a row a run."""
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[TableCell, ...]] = [
         (row.name, _chip(row), Number(_hours(row.gpu_h)), Number(_hours(row.lost_gpu_h)), row.error or row.finding)
         for row in shown.rows
     ]
-    return [Table(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
+    return [TableBlock(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
 
 
-def failed(name: str, folder: str, error: str) -> Row:
+def failed(name: str, folder: str, error: str) -> IndexEntry:
     """The row of a run of which there is no report, and why."""
-    return Row(name=safe(name), folder=folder, level="failed", error=safe(error))
+    return IndexEntry(name=safe(name), folder=folder, level="failed", error=safe(error))
 
 
-def _chip(row: Row) -> Chip:
+def _chip(row: IndexEntry) -> Chip:
     return (
         Chip("critical", "no report")
         if row.level == "failed"

@@ -13,12 +13,12 @@ from gpudiag.report._render.blocks import (
     Banner,
     Block,
     Chip,
-    Finding,
+    FindingBlock,
     Folded,
     Masthead,
-    Named,
     Note,
-    Table,
+    TableBlock,
+    TextWithId,
 )
 from gpudiag.report._sections.advice import advice
 from gpudiag.report._sections.answers import answer, recommended
@@ -86,12 +86,12 @@ def findings(document: Document) -> list[Block]:
     return [_finding(document, v, found) for v in found if v.caused_by not in shown]
 
 
-def _finding(document: Document, verdict: VerdictEntry, found: list[VerdictEntry]) -> Finding:
+def _finding(document: Document, verdict: VerdictEntry, found: list[VerdictEntry]) -> FindingBlock:
     """A card; the findings that are symptoms of it are on it. What its rule says goes after what is recommended."""
     one = recommended(document, verdict.rule)
     told = one is not None and one == recommended(document, verdict.caused_by)  # its cause has said it
     own = "" if told else answer(document, verdict.rule)
-    return Finding(
+    return FindingBlock(
         id=verdict.rule,
         level=verdict.severity.value,
         title=verdict.title,
@@ -123,9 +123,9 @@ def checks(document: Document) -> list[Block]:
     return blocks
 
 
-def _results(verdicts: list[VerdictEntry]) -> Table:
-    rows = tuple((_status(v), Named(v.title, v.rule), _said(v)) for v in verdicts)
-    return Table(("Result", "Fault looked for", "What the data say"), rows)
+def _results(verdicts: list[VerdictEntry]) -> TableBlock:
+    rows = tuple((_status(v), TextWithId(v.title, v.rule), _said(v)) for v in verdicts)
+    return TableBlock(("Result", "Fault looked for", "What the data say"), rows)
 
 
 def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
@@ -136,7 +136,7 @@ def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
-def _open(document: Document) -> Table:
+def _open(document: Document) -> TableBlock:
     """What could not be assessed: a row a reason."""
     rows = tuple(
         (
@@ -147,7 +147,7 @@ def _open(document: Document) -> Table:
         )
         for reason, verdicts in unassessed(document).items()
     )
-    return Table(("Not assessed", "Why not", "What would tell", "Checks"), rows)
+    return TableBlock(("Not assessed", "Why not", "What would tell", "Checks"), rows)
 
 
 def _said(verdict: VerdictEntry) -> str:

@@ -9,7 +9,7 @@ import pytest
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
-from gpudiag.report._render.blocks import Note, Number, Remedy, Table
+from gpudiag.report._render.blocks import Note, Number, RecommendationBlock, TableBlock
 from gpudiag.report._sections.advice import advice, gain
 from gpudiag.run import Run
 
@@ -40,14 +40,14 @@ def test_nothing_to_do_is_one_line() -> None:
 def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     document = diagnose(load_run(samples / "hpo-aggressive-pruning")).document
     blocks = advice(document)
-    (table,) = [block for block in blocks if isinstance(block, Table)]
+    (table,) = [block for block in blocks if isinstance(block, TableBlock)]
     tiers = [str(row[2]).partition("tier ")[2][0] for row in table.rows]
     assert tiers == sorted(tiers)
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
     gain, safety, apply, change = row[1:]
     assert (gain, safety) == (Number("1–1.2×"), "safe (tier 1), verify first")
     assert (apply, change) == ("next study", "DataLoader num_workers: 2 → 3")
-    (card,) = [block for block in blocks if isinstance(block, Remedy) and block.id == "loader-workers"]
+    (card,) = [block for block in blocks if isinstance(block, RecommendationBlock) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]
-    cards = [block.id for block in blocks if isinstance(block, Remedy)]
+    cards = [block.id for block in blocks if isinstance(block, RecommendationBlock)]
     assert cards == [one.id for one in document.recommendations]

@@ -11,18 +11,18 @@ import pytest
 from toyrun import typed
 
 from gpudiag.errors import InputError
-from gpudiag.report.index import Index, Row, failed, row_of
+from gpudiag.report.index import Index, IndexEntry, failed, row_of
 
 EVIL = "<script>alert(1)</script>|x"
 
 
-def rows() -> list[Row]:
+def rows() -> list[IndexEntry]:
     return [
-        Row("fine", "fine", "clear", "HEALTHY: nothing.", 2.0, 0.0),
-        Row("costly", "a b/costly", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 4.0, "GPU idle"),
-        Row("cheap", "cheap", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 1.0, EVIL),
+        IndexEntry("fine", "fine", "clear", "HEALTHY: nothing.", 2.0, 0.0),
+        IndexEntry("costly", "a b/costly", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 4.0, "GPU idle"),
+        IndexEntry("cheap", "cheap", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 1.0, EVIL),
         failed(EVIL, "bad", f"{EVIL}: no such file."),
-        Row("no telemetry", "none", "unknown", "NOT ENOUGH DATA: 3 checks."),
+        IndexEntry("no telemetry", "none", "unknown", "NOT ENOUGH DATA: 3 checks."),
     ]
 
 

@@ -17,15 +17,15 @@ from gpudiag.report._render.blocks import (
     Block,
     Chip,
     Figure,
-    Finding,
+    FindingBlock,
     Folded,
     Heading,
     Masthead,
-    Named,
     Note,
     Number,
-    Remedy,
-    Table,
+    RecommendationBlock,
+    TableBlock,
+    TextWithId,
     Tiles,
 )
 
@@ -33,14 +33,16 @@ EVIL = "<script>alert('1')</script> \"a\" | *b* `<i>` \x1b[31m & $x$\n# c"
 ONE_OF_EACH: tuple[Block, ...] = (
     Masthead(EVIL, ((EVIL, EVIL),)),
     Banner("critical", EVIL, ((EVIL, EVIL),), (Chip("warning", EVIL),)),
-    Finding("rule-id", "warning", EVIL, EVIL, EVIL, ((EVIL, EVIL),), (("limit_pct", EVIL),), EVIL, EVIL, EVIL),
-    Remedy("remedy-id", EVIL, EVIL, EVIL, "x = 1  # <b> ``` &", ((EVIL, EVIL),)),
-    Table((EVIL, "n"), ((EVIL, Number("1")), (Chip("clear"), Number("2")), (Named(EVIL, "id"), Number("3"))), EVIL),
+    FindingBlock("rule-id", "warning", EVIL, EVIL, EVIL, ((EVIL, EVIL),), (("limit_pct", EVIL),), EVIL, EVIL, EVIL),
+    RecommendationBlock("remedy-id", EVIL, EVIL, EVIL, "x = 1  # <b> ``` &", ((EVIL, EVIL),)),
+    TableBlock(
+        (EVIL, "n"), ((EVIL, Number("1")), (Chip("clear"), Number("2")), (TextWithId(EVIL, "id"), Number("3"))), EVIL
+    ),
     Tiles(((EVIL, EVIL),)),
     Note(EVIL, "unknown"),
     Heading(EVIL),
     Figure("timeline"),
-    Folded(EVIL, (Note(EVIL), Table((EVIL,), ((EVIL,),)))),
+    Folded(EVIL, (Note(EVIL), TableBlock((EVIL,), ((EVIL,),)))),
 )
 SECTIONING = {
     "header",
@@ -121,7 +123,7 @@ def test_a_level_is_told_by_word_and_shape_not_by_colour_alone() -> None:
 
 
 def test_numbers_stand_to_the_right_and_keep_their_unit() -> None:
-    table = Table(("what", "share"), (("a", Number("3 %")), ("b", Number("84.1 %"))))
+    table = TableBlock(("what", "share"), (("a", Number("3 %")), ("b", Number("84.1 %"))))
     html = fragments.render([table])
     assert html.count('class="gd-number"') == 3 and "84.1&nbsp;%" in html
     assert markdown.render([table]).splitlines()[1] == "|---|--:|"
@@ -129,15 +131,15 @@ def test_numbers_stand_to_the_right_and_keep_their_unit() -> None:
 
 
 def test_only_tables_of_words_stack_on_narrow_screens() -> None:
-    words = Table(("fault", "why"), (("a", "b"), ("c", Number("3"))))
+    words = TableBlock(("fault", "why"), (("a", "b"), ("c", Number("3"))))
     html = fragments.render([words])
     assert '<table class="gd-stack">' in html and html.count('data-column="why"') == 2
-    numbers = fragments.render([Table(("what", "share"), (("a", Number("3 %")),))])
+    numbers = fragments.render([TableBlock(("what", "share"), (("a", Number("3 %")),))])
     assert "gd-stack" not in numbers and "data-column" not in numbers
 
 
 def test_markdown_of_a_finding() -> None:
-    finding = Finding("gpu-unused", "critical", "A GPU was never used", "GPU 1 slept.", "cost 2.08 GPU-h",
+    finding = FindingBlock("gpu-unused", "critical", "A GPU was never used", "GPU 1 slept.", "cost 2.08 GPU-h",
                       (("GPU", "1"),), (("max_util_pct", "1 %"),), "Use `it`.", "", "It is paid for.")  # fmt: skip
     assert markdown.render([finding]) == (
         "### ■ critical: A GPU was never used · cost 2.08 GPU-h\n\nGPU 1 slept.\n\n- **Do:** Use `it`.\n"
@@ -154,5 +156,5 @@ def test_code_in_backticks_and_a_stray_backtick() -> None:
 
 
 def test_an_empty_table_is_nothing() -> None:
-    empty = blocks.Table(("a",), ())
+    empty = blocks.TableBlock(("a",), ())
     assert fragments.render([empty]) == markdown.render([empty]) == ""

@@ -14,7 +14,7 @@ from gpudiag.plots import PLOTS
 from gpudiag.report import text as report_text
 from gpudiag.report._render import fragments
 from gpudiag.report._render import plain as terminal
-from gpudiag.report._render.blocks import Chip, Figure, Finding, Folded, Note, Table
+from gpudiag.report._render.blocks import Chip, Figure, FindingBlock, Folded, Note, TableBlock
 from gpudiag.report._render.markdown import render
 from gpudiag.report._sections.bottleneck import CLASSES, bottleneck_sentence
 from gpudiag.report.sections import SECTIONS, findings
@@ -55,7 +55,7 @@ def test_masthead(document: dict[str, Any]) -> None:
 
 def test_findings_carry_evidence_limits_and_advice(document: dict[str, Any]) -> None:
     broken, dear = SECTIONS["findings"](typed(document))
-    assert isinstance(dear, Finding) and isinstance(broken, Finding)
+    assert isinstance(dear, FindingBlock) and isinstance(broken, FindingBlock)
     assert (dear.id, dear.cost) == ("toy-dear", "cost 2 GPU-h")
     assert broken.facts == (("GPU", "1"), ("cracks", "7"), ("crack", "12.3 %"))
     assert broken.limits == (("max_cracks", "3"),)
@@ -70,17 +70,17 @@ def test_a_changed_limit_says_so() -> None:
 
 def test_checks_list_every_rule_once_and_fold_the_quiet_ones(document: dict[str, Any]) -> None:
     found, quiet = SECTIONS["checks"](typed(document))
-    assert isinstance(found, Table) and [row[0] for row in found.rows] == [Chip("critical"), Chip("note")]
+    assert isinstance(found, TableBlock) and [row[0] for row in found.rows] == [Chip("critical"), Chip("note")]
     assert isinstance(quiet, Folded) and quiet.summary == "1 check clear, 1 not applicable"
     (table,) = quiet.blocks
-    assert isinstance(table, Table) and [row[0] for row in table.rows] == [Chip("clear"), Chip("none")]
+    assert isinstance(table, TableBlock) and [row[0] for row in table.rows] == [Chip("clear"), Chip("none")]
 
 
 def test_open_checks_are_a_row_a_reason(document: dict[str, Any]) -> None:
     for verdict, reason in zip(document["verdicts"], ("No log.", "No clock.", "No log.", "No log."), strict=True):
         verdict |= {"status": "NOT_ASSESSED", "reason": reason, "remedy": "Record it."}
     (table,) = SECTIONS["checks"](typed(document))
-    assert isinstance(table, Table)
+    assert isinstance(table, TableBlock)
     ids = [verdict["rule"] for verdict in document["verdicts"]]
     assert [row[0] for row in table.rows] == [Chip("unknown", "3 checks"), Chip("unknown", "1 check")]
     assert [row[1:3] for row in table.rows] == [("No log.", "Record it."), ("No clock.", "Record it.")]

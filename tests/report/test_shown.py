@@ -11,7 +11,7 @@ from toyrun import toy_run
 
 import gpudiag as gd
 from gpudiag.report._render import plain
-from gpudiag.report._render.blocks import Heading, Number, Table, Tiles
+from gpudiag.report._render.blocks import Heading, Number, TableBlock, Tiles
 from gpudiag.report._render.frames import pairs, table
 from gpudiag.shown import Shown
 
@@ -67,7 +67,7 @@ def test_a_run_without_anything_shows_itself() -> None:
 
 def test_a_wide_table_names_the_columns_that_did_not_fit() -> None:
     names = tuple(f"column number {n}" for n in range(9))
-    lines = plain.render([Table(names, (tuple(Number(str(n)) for n in range(9)),))], 60).splitlines()
+    lines = plain.render([TableBlock(names, (tuple(Number(str(n)) for n in range(9)),))], 60).splitlines()
     assert max(map(len, lines)) <= 60
     assert "column number 8" in " ".join(lines)
 

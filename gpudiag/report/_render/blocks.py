@@ -46,14 +46,14 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Named:
+class TextWithId:
     """Words and the id that they go by."""
 
     text: str
     id: str
 
 
-Cell = str | Chip | Number | Named
+TableCell = str | Chip | Number | TextWithId
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Banner:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FindingBlock:
     """One finding as a card. ``limits`` are thresholds, ``facts`` evidence and place, ``cost`` what it lost;
     ``symptoms`` are findings that this one explains.
     """
@@ -90,11 +90,11 @@ class Finding:
     advice: str
     refuted_by: str
     why: str
-    symptoms: tuple[Finding, ...] = ()
+    symptoms: tuple[FindingBlock, ...] = ()
 
 
 @dataclass(frozen=True)
-class Remedy:
+class RecommendationBlock:
     """One recommendation as a card. ``mark`` says in a few words how safe it is and what it brings; ``notes`` follow
     the ``code`` that makes the change.
     """
@@ -108,11 +108,11 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """Rows under column names. ``caption`` says what a row is or what to look at."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     caption: str = ""
 
 
@@ -153,5 +153,5 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
-Block = Masthead | Banner | Finding | Remedy | Table | Tiles | Note | Heading | Figure | Folded
+Block = Masthead | Banner | FindingBlock | RecommendationBlock | TableBlock | Tiles | Note | Heading | Figure | Folded
 Blocks = Sequence[Block]

@@ -13,18 +13,18 @@ from gpudiag.report._render.blocks import (
     SYMPTOMS,
     Banner,
     Block,
-    Cell,
     Chip,
     Figure,
-    Finding,
+    FindingBlock,
     Folded,
     Heading,
     Masthead,
-    Named,
     Note,
     Number,
-    Remedy,
-    Table,
+    RecommendationBlock,
+    TableBlock,
+    TableCell,
+    TextWithId,
     Tiles,
 )
 from gpudiag.report.format import safe
@@ -85,11 +85,11 @@ def _render(block: Block) -> str:
             return f'<header class="gd-masthead"><h1>{inline(title)}</h1><dl>{listed}</dl></header>'
         case Banner():
             return _banner(block)
-        case Finding():
+        case FindingBlock():
             return _finding(block)
-        case Remedy():
+        case RecommendationBlock():
             return _remedy(block)
-        case Table():
+        case TableBlock():
             return _table(block)
         case Tiles(items):
             return '<dl class="gd-tiles">' + _pairs(items) + "</dl>"
@@ -115,7 +115,7 @@ def _banner(banner: Banner) -> str:
     )
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: FindingBlock) -> str:
     title = f"finding-{finding.id}"
     cost = f'<span class="gd-cost">{inline(finding.cost)}</span>' if finding.cost else ""
     parts = [
@@ -141,7 +141,7 @@ def _finding(finding: Finding) -> str:
     return "\n".join([*parts, "</article>"])
 
 
-def _remedy(remedy: Remedy) -> str:
+def _remedy(remedy: RecommendationBlock) -> str:
     title = f"remedy-{remedy.id}"
     code = "\n".join(escape(safe(line)) for line in remedy.code.splitlines())
     return "\n".join(
@@ -162,7 +162,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
     return "".join(f"<div><dt>{mark(name)}</dt><dd>{inline(value)}</dd></div>" for name, value in pairs)
 
 
-def _table(table: Table) -> str:
+def _table(table: TableBlock) -> str:
     """A table in a box of its own that scrolls sideways; the box can be reached with the keyboard.
 
     With two or more columns of words, each row is a block of its own on a narrow screen, labelled by its columns.
@@ -188,17 +188,17 @@ def _table(table: Table) -> str:
     )
 
 
-def _side(cells: Iterable[Cell]) -> str:
+def _side(cells: Iterable[TableCell]) -> str:
     return ' class="gd-number"' if all(isinstance(cell, Number) for cell in cells) else ""
 
 
-def _cell(cell: Cell, label: str) -> str:
+def _cell(cell: TableCell, label: str) -> str:
     match cell:
         case Chip():
             return f"<td{label}>{chip(cell)}</td>"
         case Number(text):
             return f'<td class="gd-number"{label}>{inline(text)}</td>'
-        case Named(text, id):
+        case TextWithId(text, id):
             return f'<td class="gd-named"{label}>{inline(text)}<small><code>{escape(id)}</code></small></td>'
         case str():
             return f"<td{_width(cell)}{label}>{inline(cell)}</td>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.report._render.blocks import Block, Cell, Number, Table, Tiles
+from gpudiag.report._render.blocks import Block, Number, TableBlock, TableCell, Tiles
 from gpudiag.report.format import UNKNOWN, label, named, plural, safe
 from gpudiag.units import unit_of
 
@@ -17,14 +17,14 @@ TILE_CHARS = 14
 """What is longer does not fit a tile."""
 
 
-def table(frame: pd.DataFrame, *, noun: str = "row", max_rows: int = MAX_ROWS, caption: str = "") -> Table:
+def table(frame: pd.DataFrame, *, noun: str = "row", max_rows: int = MAX_ROWS, caption: str = "") -> TableBlock:
     """The first rows of a frame; the caption says how many more there are. Lists and nested frames are left out."""
     head = frame.head(max_rows)
     names = [str(name) for name in frame.columns]
     rows = tuple(tuple(_cell(name, value) for name, value in zip(names, row, strict=True)) for row in _rows(head))
     more = len(frame) - len(head)
     said = f"... and {plural(more, f'more {noun}')}" if more else ""
-    return Table(labels(names), rows, ". ".join(filter(None, (caption, said))))
+    return TableBlock(labels(names), rows, ". ".join(filter(None, (caption, said))))
 
 
 def pairs(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -39,7 +39,7 @@ def summary(items: Sequence[tuple[str, str]]) -> list[Block]:
     """Short values as tiles, and those that need room as a table of two columns."""
     short = tuple(item for item in items if len(item[1]) <= TILE_CHARS)
     long = tuple(item for item in items if len(item[1]) > TILE_CHARS)
-    blocks: list[Block] = [Table(("What", "Value"), long)] if long else []
+    blocks: list[Block] = [TableBlock(("What", "Value"), long)] if long else []
     return [*blocks, Tiles(short)] if short else blocks
 
 
@@ -55,7 +55,7 @@ def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(frame.itertuples(index=False, name=None))
 
 
-def _cell(name: str, value: Any) -> Cell:
+def _cell(name: str, value: Any) -> TableCell:
     import numpy as np
     import pandas as pd
 

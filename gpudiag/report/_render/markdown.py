@@ -11,18 +11,18 @@ from gpudiag.report._render.blocks import (
     SYMPTOMS,
     Banner,
     Block,
-    Cell,
     Chip,
     Figure,
-    Finding,
+    FindingBlock,
     Folded,
     Heading,
     Masthead,
-    Named,
     Note,
     Number,
-    Remedy,
-    Table,
+    RecommendationBlock,
+    TableBlock,
+    TableCell,
+    TextWithId,
     Tiles,
 )
 from gpudiag.report.format import safe
@@ -52,11 +52,11 @@ def _render(block: Block) -> str:
             lines += [f"- **{inline(head)}:** {inline(text)}" for head, text in sentences]
             lines += ["", " · ".join(_cell(chip) for chip in chips)]
             return "\n".join(lines)
-        case Finding():
+        case FindingBlock():
             return _finding(block)
-        case Remedy():
+        case RecommendationBlock():
             return _remedy(block)
-        case Table():
+        case TableBlock():
             return _table(block)
         case Tiles(items):
             return "\n".join(f"- **{inline(number)}** {inline(name)}" for name, number in items)
@@ -73,7 +73,7 @@ def _render(block: Block) -> str:
             return ""
 
 
-def _finding(finding: Finding, level: int = 3) -> str:
+def _finding(finding: FindingBlock, level: int = 3) -> str:
     """A finding under a heading of that level, its symptoms under it."""
     cost = f" · {inline(finding.cost)}" if finding.cost else ""
     lines = [
@@ -98,7 +98,7 @@ def _finding(finding: Finding, level: int = 3) -> str:
     return "\n".join(lines)
 
 
-def _remedy(remedy: Remedy) -> str:
+def _remedy(remedy: RecommendationBlock) -> str:
     lines = [f"### {inline(remedy.title)} · {inline(remedy.mark)}", "", inline(remedy.summary), ""]
     fence = "`" * max([2, *map(len, re.findall("`+", remedy.code))]) + "`"
     lines += [fence, *(safe(line) for line in remedy.code.splitlines()), fence, ""]
@@ -106,7 +106,7 @@ def _remedy(remedy: Remedy) -> str:
     return "\n".join([*lines, f"- **Remedy:** `{remedy.id}`"])
 
 
-def _table(table: Table) -> str:
+def _table(table: TableBlock) -> str:
     if not table.rows:
         return ""
     numeric = [all(isinstance(row[i], Number) for row in table.rows) for i in range(len(table.columns))]
@@ -118,13 +118,13 @@ def _table(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     match cell:
         case Chip(level):
             return f"{MARKS[level]} {inline(cell.words)}"
         case Number(text):
             return inline(text)
-        case Named(text, id):
+        case TextWithId(text, id):
             return f"{inline(text)} (`{id}`)"
         case str():
             return inline(cell)

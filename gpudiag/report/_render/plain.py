@@ -11,18 +11,18 @@ from gpudiag.report._render.blocks import (
     SYMPTOMS,
     Banner,
     Block,
-    Cell,
     Chip,
     Figure,
-    Finding,
+    FindingBlock,
     Folded,
     Heading,
     Masthead,
-    Named,
     Note,
     Number,
-    Remedy,
-    Table,
+    RecommendationBlock,
+    TableBlock,
+    TableCell,
+    TextWithId,
     Tiles,
 )
 from gpudiag.report.format import safe
@@ -43,17 +43,17 @@ def _lines(block: Block, width: int, whole: bool) -> list[str]:
         case Banner():
             said = [part for head, words in block.sentences for part in _wrapped(f"{head}: {words}", width)]
             return [*_wrapped(f"{MARKS[block.level]} {block.verdict}", width), *said]
-        case Finding():
+        case FindingBlock():
             first = f"{MARKS[block.level]} {block.title}" + (f"  ({block.cost})" if block.cost else "")
             todo = _wrapped(f"Do: {block.advice}", width) if block.advice else []
             shown = [*_wrapped(first, width), *_wrapped(block.summary, width), *_pairs(block.facts, width), *todo]
             below = [f"  {line}" for symptom in block.symptoms for line in _lines(symptom, width - 2, whole)]
             return [*shown, *([f"  {SYMPTOMS}"] if below else []), *below]
-        case Remedy():
+        case RecommendationBlock():
             code = [f"    {_cut(safe(row), width - 4)}" for row in block.code.splitlines()]
             head = _wrapped(f"{block.title} ({block.mark})", width)
             return [*head, *_wrapped(block.summary, width), *code, *_pairs(block.notes, width)]
-        case Table():
+        case TableBlock():
             return _table(block, width, whole)
         case Tiles(items):
             return _pairs(items, width)
@@ -84,7 +84,7 @@ def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:
     return out
 
 
-def _table(table: Table, width: int, whole: bool) -> list[str]:
+def _table(table: TableBlock, width: int, whole: bool) -> list[str]:
     if not table.rows:
         return []
     cells = [[_text(cell) for cell in row] for row in table.rows]
@@ -113,11 +113,11 @@ def _fitting(wide: Sequence[int], width: int) -> int:
     return len(wide)
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: TableCell) -> str:
     match cell:
         case Chip():
             return cell.words
-        case Number(text) | Named(text):
+        case Number(text) | TextWithId(text):
             return safe(text)
         case str():
             return safe(cell).replace("`", "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpudiag.facts import Fact
 from gpudiag.measures.bottleneck import BottleneckProfile
-from gpudiag.report._render.blocks import Block, Heading, Note, Number, Table
-from gpudiag.report.document import Document, Values
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
+from gpudiag.report.document import Document, TopicValues
 from gpudiag.report.format import named, share
 
 QUESTION = "What limited it"
@@ -77,20 +77,20 @@ def bottleneck(document: Document) -> list[Block]:
     of_trials = facts.get(BottleneckProfile.has_trials) is not False
     what = "Time of the trials" if of_trials else "Time from the first to the last activity"
     caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
-    return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), Table(columns, rows, caption)]
+    return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), TableBlock(columns, rows, caption)]
 
 
-def _time(facts: Values) -> str:
+def _time(facts: TopicValues) -> str:
     """What the shares are of; without trials it is the GPUs' time from their first to their last activity."""
     return "the trial time" if facts.get(BottleneckProfile.has_trials) is not False else "the time at work"
 
 
-def _why_unknown(facts: Values) -> str:
+def _why_unknown(facts: TopicValues) -> str:
     if facts[BottleneckProfile.has_host]:
         return "shows no signature"
     return "shows no signature, for CPU by core and I/O wait were not recorded"
 
 
-def _shares(facts: Values) -> list[tuple[str, float]]:
+def _shares(facts: TopicValues) -> list[tuple[str, float]]:
     """(class, percent) of those that hold a tenth of a percent or more, in the order of the classes."""
     return [(name, facts[SHARES[name]]) for name in CLASSES if facts[SHARES[name]] >= 0.1]

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
-from gpudiag.report._render.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.report._render.blocks import Block, Figure, Heading, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
 from gpudiag.report.format import UNKNOWN, money, named, quantity, safe, share
 
@@ -51,7 +51,7 @@ def ledger(document: Document) -> list[Block]:
     return [*blocks, *costs(document)]
 
 
-def _cells(held: LedgerEntry, *, has_trials: bool) -> Table:
+def _cells(held: LedgerEntry, *, has_trials: bool) -> TableBlock:
     """A row a cell that holds time, GPU-hours per GPU and in total."""
     gpus = list(dict.fromkeys(row.gpu for row in held.cells))
     by_cell: dict[str, dict[str, float]] = {}
@@ -59,7 +59,7 @@ def _cells(held: LedgerEntry, *, has_trials: bool) -> Table:
         by_cell.setdefault(row.cell, {})[row.gpu] = row.gpu_s
     words = CELLS if has_trials else {**CELLS, **ALONE}
     single = [f"GPU {gpu}" for gpu in gpus] if 1 < len(gpus) <= 8 else []
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[TableCell, ...]] = [
         (
             name,
             *(Number(quantity(by_cell[cell][gpu] / 3600, "GPU-h", exact=True)) for gpu in gpus if single),
@@ -71,7 +71,7 @@ def _cells(held: LedgerEntry, *, has_trials: bool) -> Table:
         if sum(by_cell.get(cell, {}).values()) > 0
     ]
     columns = ("Cell", *single, "Time", "Share", "What it means")
-    return Table(columns, tuple(rows), "The cells add up to the window of the run, for each GPU and in total.")
+    return TableBlock(columns, tuple(rows), "The cells add up to the window of the run, for each GPU and in total.")
 
 
 def costs(document: Document) -> list[Block]:
@@ -93,7 +93,7 @@ def costs(document: Document) -> list[Block]:
     )
     columns = ("Outcome", "Trials", "Worker time", "GPU time", "Energy", "Cost")
     kept = [i for i in range(len(columns)) if i < 2 or any(_text(row[i]) != UNKNOWN for row in rows)]
-    table = Table(
+    table = TableBlock(
         tuple(columns[i] for i in kept),
         tuple(tuple(row[i] for i in kept) for row in rows),
         "Worker time is what trials held a worker for; GPU time is split among the trials that ran at once. They are "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.measures.sampling import SamplingProfile
-from gpudiag.report._render.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, Table
+from gpudiag.report._render.blocks import Block, Chip, Figure, Folded, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import count, named, plural, quantity, safe, span, zone
 
@@ -36,7 +36,7 @@ def _inputs(document: Document) -> list[Block]:
         for record in document.inputs
     )
     caption = f"Times are in {document.run.timezone}."
-    return [Table(("Input", "Path", "Read as", "Rows", "From, to", "Period"), rows, caption)]
+    return [TableBlock(("Input", "Path", "Read as", "Rows", "From, to", "Period"), rows, caption)]
 
 
 def _problems(document: Document) -> list[Block]:
@@ -53,7 +53,10 @@ def _problems(document: Document) -> list[Block]:
     )
     if not rows:
         return [Note("No oddity was met while reading.", "clear")] if document.inputs else []
-    return [Heading("Oddities met while reading"), Table(("Path", "Oddity", "Cases", "Effect", "First case"), rows)]
+    return [
+        Heading("Oddities met while reading"),
+        TableBlock(("Path", "Oddity", "Cases", "Effect", "First case"), rows),
+    ]
 
 
 def _coverage(document: Document) -> list[Block]:
@@ -96,14 +99,14 @@ def provenance(document: Document) -> list[Block]:
         ("Zone of timestamps that carry none", run.timezone),
         ("Studies", safe(", ".join(run.studies) or "none")),
     )
-    blocks: list[Block] = [Table(("Read", "As"), read)]
+    blocks: list[Block] = [TableBlock(("Read", "As"), read)]
     if document.inputs:
         rows = tuple((safe(r.path), f"`{r.sha256}`" if r.sha256 else "–") for r in document.inputs)
-        blocks.append(Table(("Input", "SHA-256"), rows))
+        blocks.append(TableBlock(("Input", "SHA-256"), rows))
     stated = [(f"`{name}`", named(name, value)) for name, value in {**run.settings, **run.dataloader}.items()]
     stated += [(f"`{name}`, counted by hand", named(name, value)) for name, value in run.stated.items()]
     if stated:
-        blocks += [Heading("Stated in run.toml"), Table(("Setting", "Value"), tuple(stated))]
+        blocks += [Heading("Stated in run.toml"), TableBlock(("Setting", "Value"), tuple(stated))]
     return [*blocks, Heading("Thresholds in force"), *_thresholds(document), Heading("Versions"), _versions(document)]
 
 
@@ -124,11 +127,11 @@ def _thresholds(document: Document) -> list[Block]:
     )
     if not rows:
         return [Note("No rule has a threshold.")]
-    return [Folded(f"Limits of {plural(len(rows), 'rule')}", (Table(("Rule", "Limits"), rows),))]
+    return [Folded(f"Limits of {plural(len(rows), 'rule')}", (TableBlock(("Rule", "Limits"), rows),))]
 
 
-def _versions(document: Document) -> Table:
+def _versions(document: Document) -> TableBlock:
     made = document.environment
     versions = {"gpudiag": document.version, "python": made.python, **made.packages}
     rows = tuple((name, version) for name, version in versions.items())
-    return Table(("Software", "Version"), rows)
+    return TableBlock(("Software", "Version"), rows)

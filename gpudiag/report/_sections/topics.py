@@ -12,16 +12,16 @@ from gpudiag.measures.power import GpuPower, PowerProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
-from gpudiag.report._render.blocks import Block, Cell, Figure, Heading, Note, Number, Table, Tiles
+from gpudiag.report._render.blocks import Block, Figure, Heading, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._sections.bottleneck import bottleneck
-from gpudiag.report.document import Document, NotMeasured, Values
+from gpudiag.report.document import Document, NotMeasured, TopicValues
 from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe, share
 from gpudiag.schema import STATES
 
 T = TypeVar("T")
 Facts = tuple[tuple[Fact[Any], str], ...]
 """Facts and the words beside them."""
-Columns = tuple[tuple[Column[Any], str], ...]
+TopicColumns = tuple[tuple[Column[Any], str], ...]
 """Columns of a table with a row a GPU, and their headings."""
 
 OUTCOMES: Facts = (
@@ -51,7 +51,7 @@ AT_ONCE: Facts = (
     (ParallelismProfile.median_gap_s, "median gap on a worker"),
     (ParallelismProfile.n_open, "without a known end"),
 )
-USE: Columns = (
+USE: TopicColumns = (
     (GpuUtilization.mean_pct, "Mean"),
     (GpuUtilization.p5_pct, "p5"),
     (GpuUtilization.p50_pct, "Median"),
@@ -61,7 +61,7 @@ USE: Columns = (
     (GpuUtilization.idle_gpu_h, "Idle time"),
     (GpuUtilization.coverage_pct, "Observed"),
 )
-POWER: Columns = (
+POWER: TopicColumns = (
     (GpuPower.mean_w, "Mean power"),
     (GpuPower.max_w, "Max"),
     (GpuPower.limit_w, "Limit"),
@@ -70,7 +70,7 @@ POWER: Columns = (
     (GpuPower.max_temp_c, "Max temp."),
     (GpuPower.n_rejected, "Set aside"),
 )
-MEMORY: Columns = (
+MEMORY: TopicColumns = (
     (GpuMemory.total_mib, "Total"),
     (GpuMemory.mean_mib, "Mean"),
     (GpuMemory.p99_mib, "p99"),
@@ -88,11 +88,11 @@ def trials(document: Document) -> list[Block]:
     blocks: list[Block] = [_tiles(facts, *OUTCOMES)]
     rows = [_outcome(facts, state) for state in STATES if facts.get(TrialState.n.at(state))]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Worker time")
-    blocks.append(Table(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
+    blocks.append(TableBlock(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
     return [*blocks, Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"), *_pruning(document)]
 
 
-def _outcome(facts: Values, state: str) -> tuple[str | Number, ...]:
+def _outcome(facts: TopicValues, state: str) -> tuple[str | Number, ...]:
     def fact(column: Column[T]) -> T | None:
         return facts.get(column.at(state))
 
@@ -118,7 +118,12 @@ def _pruning(document: Document) -> list[Block]:
     )  # fmt: skip
     tiles = _tiles(facts, *PRUNING)
     caption = "The pruning rate in its three definitions: they differ, so a rate without its base says little."
-    return [Heading("Pruning"), tiles, Table(("Pruned", "Rate", "95 % interval"), rows, caption), Figure("prune_steps")]
+    return [
+        Heading("Pruning"),
+        tiles,
+        TableBlock(("Pruned", "Rate", "95 % interval"), rows, caption),
+        Figure("prune_steps"),
+    ]
 
 
 def timeline(document: Document) -> list[Block]:
@@ -144,7 +149,7 @@ def parallelism(document: Document) -> list[Block]:
     return [tiles, Note(text), *pictures]
 
 
-def _all_workers(tiles: Tiles, facts: Values) -> Tiles:
+def _all_workers(tiles: Tiles, facts: TopicValues) -> Tiles:
     """A share above 100 % in words: more trials ran than there were workers for them."""
     used = facts.get(ParallelismProfile.efficiency_pct)
     if used is None or used <= 100:
@@ -200,17 +205,17 @@ def memory(document: Document) -> list[Block]:
     return [Figure("memory"), _gpu_table(use, MEMORY, caption)]
 
 
-def _gpu_table(rows: dict[str, dict[str, Any]], columns: Columns, caption: str) -> Table:
+def _gpu_table(rows: dict[str, dict[str, Any]], columns: TopicColumns, caption: str) -> TableBlock:
     """A row a GPU; columns without any value are left out."""
     named_so = [(column.name, title) for column, title in columns]
     kept = [(name, title) for name, title in named_so if any(row.get(name) is not None for row in rows.values())]
-    body: list[tuple[Cell, ...]] = []
+    body: list[tuple[TableCell, ...]] = []
     for gpu, row in rows.items():
         body.append((f"GPU {gpu}", *(Number(named(name, row.get(name), exact=True)) for name, _ in kept)))
-    return Table(("GPU", *(title for _, title in kept)), tuple(body), caption)
+    return TableBlock(("GPU", *(title for _, title in kept)), tuple(body), caption)
 
 
-def _tiles(facts: Values, *wanted: tuple[Fact[Any], str]) -> Tiles:
+def _tiles(facts: TopicValues, *wanted: tuple[Fact[Any], str]) -> Tiles:
     """The facts that are known, as key numbers."""
     items = [(text, named(fact.name, facts.get(fact))) for fact, text in wanted]
     return Tiles(tuple(item for item in items if item[1] != UNKNOWN))

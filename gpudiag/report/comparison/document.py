@@ -12,7 +12,7 @@ from typing import Literal
 from gpudiag._run.tables import TIME
 from gpudiag.faults import Fault
 
-Verdict = Literal["faster", "slower", "no evidence", "equivalent", "invalid"]
+ComparisonVerdict = Literal["faster", "slower", "no evidence", "equivalent", "invalid"]
 CheckId = Literal[
     "same-unit",
     "same-workload",
@@ -61,7 +61,7 @@ class SideEntry:
 
 
 @dataclass(frozen=True)
-class CheckEntry:
+class GateCheckEntry:
     """A check of the gate; ``fault`` is what is wrong where it fails."""
 
     check: CheckId
@@ -116,7 +116,7 @@ class QuantityEntry:
 
 
 @dataclass(frozen=True)
-class CellEntry:
+class ComparedCellEntry:
     """A cell of the ledger over all GPUs: GPU-hours, share of the run, and GPU-seconds for one finished item."""
 
     cell: str
@@ -150,7 +150,7 @@ class PlanOf:
 
 
 @dataclass(frozen=True)
-class OutcomeEntry:
+class PlanOutcomeEntry:
     """A prediction, a check or the gain of the plan, and how it came out."""
 
     remedy: str
@@ -174,18 +174,18 @@ class ComparisonDocument:
 
     schema: Literal["gpudiag.comparison/1"]
     version: str
-    verdict: Verdict
+    verdict: ComparisonVerdict
     leader: str | None
     headline: ComparisonHeadline
     baseline: SideEntry
     experiment: SideEntry
-    gate: tuple[CheckEntry, ...]
+    gate: tuple[GateCheckEntry, ...]
     reasons: tuple[str, ...]
     items: ItemsEntry
     consistency: tuple[ConsistencyEntry, ...]
     quantities: tuple[QuantityEntry, ...]
-    ledger: tuple[CellEntry, ...]
+    ledger: tuple[ComparedCellEntry, ...]
     differences: tuple[DifferenceEntry, ...]
     plan_of: PlanOf | None
-    plan: tuple[OutcomeEntry, ...]
+    plan: tuple[PlanOutcomeEntry, ...]
     errors: tuple[Fault, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudiag.report.comparison.document import CheckEntry, ComparisonDocument, ComparisonHeadline, QuantityEntry
+from gpudiag.report.comparison.document import ComparisonDocument, ComparisonHeadline, GateCheckEntry, QuantityEntry
 from gpudiag.report.format import plural, precise, ratio
 
 QUESTIONS = ("What may be said", "What else differs", "What to do next")
@@ -130,6 +130,6 @@ def leader(document: ComparisonDocument) -> QuantityEntry | None:
     return next((q for q in document.quantities if q.name == document.leader), None)
 
 
-def ordered_reasons(document: ComparisonDocument) -> list[CheckEntry]:
-    by_id: dict[str, CheckEntry] = {check.check: check for check in document.gate}
+def ordered_reasons(document: ComparisonDocument) -> list[GateCheckEntry]:
+    by_id: dict[str, GateCheckEntry] = {check.check: check for check in document.gate}
     return [by_id[name] for name in document.reasons]

@@ -5,9 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpudiag.report._render.blocks import Banner, Block, Cell, Chip, Figure, Folded, Masthead, Note, Number, Table
+from gpudiag.report._render.blocks import (
+    Banner,
+    Block,
+    Chip,
+    Figure,
+    Folded,
+    Masthead,
+    Note,
+    Number,
+    TableBlock,
+    TableCell,
+)
 from gpudiag.report._sections.ledger import CELLS
-from gpudiag.report.comparison.document import CellEntry, ComparisonDocument, OutcomeEntry, QuantityEntry, SideEntry
+from gpudiag.report.comparison.document import (
+    ComparedCellEntry,
+    ComparisonDocument,
+    PlanOutcomeEntry,
+    QuantityEntry,
+    SideEntry,
+)
 from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, plan_counts
 from gpudiag.report.format import (
     UNKNOWN,
@@ -64,7 +81,7 @@ def gate(document: ComparisonDocument) -> list[Block]:
         for place, c in enumerate(document.gate, 1)
     )
     caption = "A fail of check 1, 2, 3 or 4 makes the comparison invalid: then no ratio is a result."
-    return [Table(("#", "Result", "Check", "Evidence"), rows, caption)]
+    return [TableBlock(("#", "Result", "Check", "Evidence"), rows, caption)]
 
 
 def consistency(document: ComparisonDocument) -> list[Block]:
@@ -73,7 +90,7 @@ def consistency(document: ComparisonDocument) -> list[Block]:
     if not document.consistency:
         return [Note("Nothing in these runs states work, rates or spans that could contradict the times.", "unknown")]
     rows = tuple((Chip(levels[c.status], c.status), c.claim, c.text) for c in document.consistency)
-    return [Table(("Result", "Statement", "What the numbers say"), rows)]
+    return [TableBlock(("Result", "Statement", "What the numbers say"), rows)]
 
 
 def quantities(document: ComparisonDocument) -> list[Block]:
@@ -88,18 +105,18 @@ def quantities(document: ComparisonDocument) -> list[Block]:
     notes = [f"{q.title}: {q.note}" for q in document.quantities if q.note]
     methods = tuple((q.title, q.method, _p(q.p), _p(q.p_adjusted)) for q in document.quantities if q.method)
     blocks: list[Block] = [
-        Table(("Quantity", "Baseline", "Experiment", "Ratio", "95 % interval", "Verdict"), rows, caption)
+        TableBlock(("Quantity", "Baseline", "Experiment", "Ratio", "95 % interval", "Verdict"), rows, caption)
     ]
     blocks.append(Figure("durations"))
     if notes or methods:
         held: list[Block] = [Note(text) for text in notes]
         if methods:
-            held.append(Table(("Quantity", "How it was compared", "p", "p adjusted"), methods))
+            held.append(TableBlock(("Quantity", "How it was compared", "p", "p adjusted"), methods))
         blocks.append(Folded("How each quantity was compared, and its limits", tuple(held)))
     return blocks
 
 
-def _quantity_row(q: QuantityEntry) -> tuple[Cell, ...]:
+def _quantity_row(q: QuantityEntry) -> tuple[TableCell, ...]:
     known = q.low is not None and q.high is not None
     return (
         q.title,
@@ -117,7 +134,7 @@ def said(q: QuantityEntry) -> Chip:
     return Chip(LEVELS[q.verdict], q.verdict)
 
 
-def _p(value: float | None) -> Cell:
+def _p(value: float | None) -> TableCell:
     return Number(p_value(value))
 
 
@@ -131,12 +148,12 @@ def ledger(document: ComparisonDocument) -> list[Block]:
     total = ("all", Number(hours(baseline)), Number(hours(experiment)), Number(signed(difference)), "", "")
     columns = ("Cell", "Baseline", "Experiment", "Difference", "Share of the run", "Per finished item")
     return [
-        Table(columns, (*rows, total), "GPU time, its share of the run, and GPU time per finished item."),
+        TableBlock(columns, (*rows, total), "GPU time, its share of the run, and GPU time per finished item."),
         Figure("ledger_change"),
     ]
 
 
-def _cell_row(cell: CellEntry) -> tuple[Cell, ...]:
+def _cell_row(cell: ComparedCellEntry) -> tuple[TableCell, ...]:
     return (
         CELLS[cell.cell][0],
         Number(hours(cell.baseline_gpu_h)),
@@ -169,7 +186,7 @@ def differences(document: ComparisonDocument) -> list[Block]:
     if not document.differences:
         return [Note("Settings, loader, parameters, hardware and recording are the same as far as they are known.")]
     rows = tuple((d.group, d.name, value(d.baseline), value(d.experiment)) for d in document.differences)
-    return [Table(("Group", "What", "Baseline", "Experiment"), rows, "A dash: not known in that run.")]
+    return [TableBlock(("Group", "What", "Baseline", "Experiment"), rows, "A dash: not known in that run.")]
 
 
 def value(value: Any) -> str:
@@ -190,10 +207,10 @@ def plan(document: ComparisonDocument) -> list[Block]:
     rows = tuple(outcome_row(one) for one in document.plan)
     columns = ("Result", "Remedy", "What", "Before", "Predicted", "Measured", "Why")
     caption = "A point, and a number without an interval, have a tolerance of 5 %."
-    return [*blocks, Table(columns, rows, f"{caption} In all: {plan_counts(document)}.")]
+    return [*blocks, TableBlock(columns, rows, f"{caption} In all: {plan_counts(document)}.")]
 
 
-def outcome_row(one: OutcomeEntry) -> tuple[Cell, ...]:
+def outcome_row(one: PlanOutcomeEntry) -> tuple[TableCell, ...]:
     unit = one.unit
     if one.kind == "check":
         predicted = f"{one.op} {_amount(one.low, unit)}"
@@ -227,7 +244,7 @@ def provenance(document: ComparisonDocument) -> list[Block]:
         for role, side in (("baseline", document.baseline), ("experiment", document.experiment))
         for one in side.inputs
     )
-    return [Table(("Run", "Input", "SHA-256"), rows), Note(f"gpudiag {document.version}.")]
+    return [TableBlock(("Run", "Input", "SHA-256"), rows), Note(f"gpudiag {document.version}.")]
 
 
 Section = Callable[[ComparisonDocument], list[Block]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpudiag.report._render.blocks import MARKS, NAMES, Cell, Number
+from gpudiag.report._render.blocks import MARKS, NAMES, Number, TableCell
 from gpudiag.report._render.terminal import marked, paint, wrap
 from gpudiag.report._sections.ledger import CELLS
 from gpudiag.report.comparison.document import ComparisonDocument
@@ -120,5 +120,5 @@ def _tally(tally: Any) -> str:
     return f"{counts}; of those told {share(tally.held_pct)} held (95 %: {interval(low, high, '%')})."
 
 
-def _of(cell: Cell) -> str:
+def _of(cell: TableCell) -> str:
     return cell.text if isinstance(cell, Number) else str(cell)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.readers.base import Telemetry, Trials
-from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.frames import summary
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, duration, named, number, plural, safe, timestamp, zone
@@ -43,12 +43,12 @@ def run_blocks(run: Run) -> list[Block]:
         tiles += [("trials", _states(run.trials)), ("clocks", _clock(run))]
     if run.info.settings.parallel:
         tiles.append(("parallel, configured", number(run.info.settings.parallel)))
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[TableCell, ...]] = [
         (safe(r.path), r.reader or r.kind, Number(number(r.rows)), r.error or _short_problems(r.problems))
         for r in run.info.inputs
     ]
     blocks: list[Block] = [Heading(f"Run {safe(run.info.name)}"), *summary(tiles)]
-    blocks += [Table(("Input", "Reader", "Rows", "Oddities"), tuple(rows))] if rows else []
+    blocks += [TableBlock(("Input", "Reader", "Rows", "Oddities"), tuple(rows))] if rows else []
     return blocks + [Note(safe(note)) for note in run.info.notes]
 
 
@@ -76,14 +76,14 @@ def trials_blocks(data: Trials) -> list[Block]:
     return [Heading("Trials"), *summary(tiles), *table, *_problems(data)]
 
 
-def _per_study(trials: pd.DataFrame) -> Table:
-    rows: list[tuple[Cell, ...]] = [
+def _per_study(trials: pd.DataFrame) -> TableBlock:
+    rows: list[tuple[TableCell, ...]] = [
         (safe(name), *(Number(number(int((part["state"] == state).sum()))) for state in STATES))
         for name, part in trials.groupby("study", sort=False)
     ]
     more = len(rows) - MAX_STUDIES
     caption = f"... and {more} more studies" if more > 0 else ""
-    return Table(("Study", *STATES), tuple(rows[:MAX_STUDIES]), caption)
+    return TableBlock(("Study", *STATES), tuple(rows[:MAX_STUDIES]), caption)
 
 
 def _columns(trials: pd.DataFrame) -> Note:
@@ -92,13 +92,13 @@ def _columns(trials: pd.DataFrame) -> Note:
     return Note(f"{plural(params, 'parameter')}; {plural(attrs, 'user attribute')}" + ", not shown." * bool(attrs))
 
 
-def _per_gpu(gpu: pd.DataFrame) -> Table:
+def _per_gpu(gpu: pd.DataFrame) -> TableBlock:
     have = [name for name in PER_GPU if name in gpu]
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[TableCell, ...]] = []
     for name, part in gpu.groupby("gpu", sort=False):
         values = (_known(column, part[column].agg(PER_GPU[column][1])) for column in have)
         rows.append((str(name), Number(number(len(part))), *map(Number, values)))
-    return Table(("GPU", "Samples", *(PER_GPU[name][0] for name in have)), tuple(rows), "Means are over samples.")
+    return TableBlock(("GPU", "Samples", *(PER_GPU[name][0] for name in have)), tuple(rows), "Means are over samples.")
 
 
 def _known(name: str, value: float) -> str:
@@ -106,14 +106,14 @@ def _known(name: str, value: float) -> str:
 
 
 def _problems(data: Any) -> list[Block]:
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[TableCell, ...]] = [
         (safe(p.kind), Number(number(p.count)), Number(UNKNOWN if p.line is None else str(p.line)), safe(p.example))
         for p in data.problems[:MAX_PROBLEMS]
     ]
     more = len(data.problems) - MAX_PROBLEMS
     caption = f"... and {more} more kinds" if more > 0 else ""
     columns = ("Oddity", "Cases", "First line", "Example")
-    found: list[Block] = [Table(columns, tuple(rows), caption)] if rows else []
+    found: list[Block] = [TableBlock(columns, tuple(rows), caption)] if rows else []
     return found + [Note(safe(note)) for note in data.notes]
 
 

@@ -11,7 +11,7 @@ from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
-from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Remedy, Table
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, RecommendationBlock, TableBlock, TableCell
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import (
     UNKNOWN,
@@ -162,7 +162,7 @@ def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[
         if any(cells[i] != UNKNOWN for cells in shown.values())
     ]
     caption = " ".join([words[name] for name in shown if name in words] + [last])
-    return [Table(("k", *shown), tuple(rows), caption)] if rows else []
+    return [TableBlock(("k", *shown), tuple(rows), caption)] if rows else []
 
 
 def _out_of_memory(row: dict[str, float]) -> str:
@@ -328,12 +328,12 @@ def _one_class(row: dict[str, float], well_pct: float) -> str:
     return f"{text} {NOT_MEMORY[kind]}" if kind in NOT_MEMORY else text
 
 
-def _combinations(capacity: MemoryCapacity) -> Table:
+def _combinations(capacity: MemoryCapacity) -> TableBlock:
     names = [name for name in capacity.parameters if name in capacity.combinations]
     head = capacity.combinations.head(MAX_COMBINATIONS)
     rows = []
     for row in head.to_dict("records"):
-        cells: list[Cell] = [str(row[name]) for name in names]
+        cells: list[TableCell] = [str(row[name]) for name in names]
         ends = f"{gib(row['low_mib'])}–{gib(row['high_mib'])}"
         cells += [Number(f"{gib(row['peak_mib'])} ({ends})"), Number(memory(row["max_mib"]))]
         cells += [Number(f"{row['n_trials']}"), Number(_short(row["share_pct"])), Number(f"{row['n_oom']}")]
@@ -343,7 +343,7 @@ def _combinations(capacity: MemoryCapacity) -> Table:
         f"; {more} smaller ones more" if more else ""
     )
     columns = (*names, "Peak GiB", "Largest", "Trials", "% of all", "Out of memory")
-    return Table(columns, tuple(rows), caption + ".")
+    return TableBlock(columns, tuple(rows), caption + ".")
 
 
 def _constraint(capacity: MemoryCapacity) -> list[Block]:
@@ -371,4 +371,8 @@ def _constraint(capacity: MemoryCapacity) -> list[Block]:
     if others:
         notes.append(("refused", others))
     title = f"Refuse trials that do not fit {one.k} at once"
-    return [Remedy("memory-constraint", title, number(one.n_refused) + " refused", text + ".", one.code, tuple(notes))]
+    return [
+        RecommendationBlock(
+            "memory-constraint", title, number(one.n_refused) + " refused", text + ".", one.code, tuple(notes)
+        )
+    ]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.what_if import Forecast
-from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.shown import blocks_of, shown_as
 from gpudiag.report.format import (
     UNKNOWN,
@@ -84,7 +84,7 @@ def _now(forecast: Forecast) -> str:
     return text
 
 
-def _table(forecast: Forecast) -> Table:
+def _table(forecast: Forecast) -> TableBlock:
     known: dict[str, Callable[[Scenario], str]] = {
         "Trials/h": lambda s: between(s.throughput),
         "Times now": lambda s: between(s.gain),
@@ -96,9 +96,9 @@ def _table(forecast: Forecast) -> Table:
     shown = {name: tell for name, tell in known.items() if any(tell(s) != UNKNOWN for s in forecast.parallel)}
     rows = []
     for scenario in forecast.parallel:
-        cells: list[Cell] = [Number(f"{scenario.k} (now)" if scenario.k == forecast.now else str(scenario.k))]
+        cells: list[TableCell] = [Number(f"{scenario.k} (now)" if scenario.k == forecast.now else str(scenario.k))]
         rows.append((*cells, *(Number(tell(scenario)) for tell in shown.values())))
-    return Table(("At once", *shown), tuple(rows), _caption(forecast))
+    return TableBlock(("At once", *shown), tuple(rows), _caption(forecast))
 
 
 def _caption(forecast: Forecast) -> str:
@@ -194,10 +194,10 @@ def _drift(forecast: Forecast) -> str:
     )
 
 
-def models(forecast: Forecast) -> Table:
+def models(forecast: Forecast) -> TableBlock:
     """The models side by side."""
 
-    def row(scenario: Scenario) -> tuple[Cell, ...]:
+    def row(scenario: Scenario) -> tuple[TableCell, ...]:
         linear = forecast.rate.value * scenario.k / forecast.now
         models = (quantity(x) for x in (scenario.throughput.value, scenario.queueing, linear))
         ends = between(Estimate.bounds(scenario.least, scenario.most, "trials/h", ""))
@@ -208,7 +208,7 @@ def models(forecast: Forecast) -> Table:
         "for undisturbed by each other."
     )
     columns = ("At once", "Processor sharing", "Queueing (MVA)", "Linear", "Bounds")
-    return Table(columns, tuple(map(row, forecast.parallel)), caption)
+    return TableBlock(columns, tuple(map(row, forecast.parallel)), caption)
 
 
 def _assignment(forecast: Forecast) -> list[Block]:
@@ -216,7 +216,7 @@ def _assignment(forecast: Forecast) -> list[Block]:
         return []
     rows = tuple((Number(str(k)), policy, Number(quantity(rate, exact=True))) for k, policy, rate in forecast.policies)
     caption = "Which GPU the next trial goes to. Round robin: each worker stays on its GPU."
-    return [Table(("At once", "Assignment", "Trials/h"), rows, caption)]
+    return [TableBlock(("At once", "Assignment", "Trials/h"), rows, caption)]
 
 
 def startup(forecast: Forecast) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.plan import Plan
-from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, interval, quantity, safe
 
@@ -22,7 +22,7 @@ def plan(made: Plan) -> list[Block]:
     for row in made.to_frame().to_dict("records"):
         ends = (_gain(row[end], row["gain_unit"]) for end in ("gain_low", "gain_high"))
         rows.append((*(str(row[name]) or UNKNOWN for name in COLUMNS), *ends))
-    return [Heading(told), Table((*COLUMNS.values(), "At least", "At most"), tuple(rows)), *_predicted(made)]
+    return [Heading(told), TableBlock((*COLUMNS.values(), "At least", "At most"), tuple(rows)), *_predicted(made)]
 
 
 def _gain(value: float, unit: str) -> str:
@@ -30,9 +30,9 @@ def _gain(value: float, unit: str) -> str:
 
 
 def _predicted(made: Plan) -> list[Block]:
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
+    rows: tuple[tuple[TableCell, ...], ...] = tuple(
         (p.measure, *(Number(quantity(end, p.unit, exact=True)) for end in (p.baseline, p.low, p.high)), one.id)
         for one in made.remedies
         for p in one.predictions
     )
-    return [Table(("Measure", "Now", "At least", "At most", "After"), rows, "What is predicted.")] if rows else []
+    return [TableBlock(("Measure", "Now", "At least", "At most", "After"), rows, "What is predicted.")] if rows else []

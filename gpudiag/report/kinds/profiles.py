@@ -7,7 +7,7 @@ import re
 
 from gpudiag.measures.base import Profile, facts
 from gpudiag.measures.ledger import LedgerProfile
-from gpudiag.report._render.blocks import Block, Heading, Number, Table, Tiles
+from gpudiag.report._render.blocks import Block, Heading, Number, TableBlock, Tiles
 from gpudiag.report._render.frames import pairs, summary, table
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import quantity, share
@@ -44,4 +44,4 @@ def ledger(found: LedgerProfile) -> list[Block]:
         ("mean utilization", share(found.mean_util_pct)),
     )
     caption = "Every second of every GPU once."
-    return [Heading("GPU-time ledger"), Tiles(known), Table(("Cell", "GPU", "Time", "Share"), rows, caption)]
+    return [Heading("GPU-time ledger"), Tiles(known), TableBlock(("Cell", "GPU", "Time", "Share"), rows, caption)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.rank import FEWEST
 from gpudiag.forecast.pruning.result import PrunerReplay
-from gpudiag.report._render.blocks import Block, Cell, Heading, Note, Number, Table, Tiles
+from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._render.shown import sentences_of, shown_as
 from gpudiag.report.format import UNKNOWN, interval, number, plural, quantity, ratio, share
 
@@ -46,7 +46,7 @@ def blocks(replay: PrunerReplay) -> Sequence[Block]:
     """Title, what would change, how early values rank, and the notes."""
     known = f"{share(replay.identified_pct)} of {plural(replay.n_trials, 'trial')}"
     rows = tuple((name, _logged(name, logged, e), _value(e), _span(e)) for name, logged, e in replay.quantities())
-    rank: tuple[tuple[Cell, ...], ...] = tuple(
+    rank: tuple[tuple[TableCell, ...], ...] = tuple(
         (
             Number(number(row["step"])),
             Number(str(row["n"])),
@@ -61,8 +61,8 @@ def blocks(replay: PrunerReplay) -> Sequence[Block]:
     return [
         Heading(f"Replay of {replay.pruner}"),
         Tiles((("identified", known), ("replays", f"{replay.n_replays}, {plural(replay.workers, 'worker')}"))),
-        Table(("", "as logged", "replayed", "bounds"), rows),
-        Table(("step", "n", "rank at end", "n of pairs", "concordance", "reading"), rank, RANK_CAPTION),
+        TableBlock(("", "as logged", "replayed", "bounds"), rows),
+        TableBlock(("step", "n", "rank at end", "n of pairs", "concordance", "reading"), rank, RANK_CAPTION),
         *(Note(text) for text in notes(replay)),
     ]
 

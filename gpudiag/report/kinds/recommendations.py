@@ -8,7 +8,7 @@ from gpudiag.advice._engine.engine import Advice
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Value
 from gpudiag.advice._engine.recommendation import Recommendation, Recommendations, by_safety
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
-from gpudiag.report._render.blocks import Block, Cell, Named, Note, Number, Remedy, Table
+from gpudiag.report._render.blocks import Block, Note, Number, RecommendationBlock, TableBlock, TableCell, TextWithId
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import UNKNOWN, hours, label, number, quantity
 from gpudiag.report.format import interval as bounds
@@ -39,11 +39,11 @@ def advice(given: Advice) -> list[Block]:
     return [*(Note(text) for text in given.corrections), *recommendations(given.recommendations)]
 
 
-def options(remedies: Iterable[Recommendation]) -> Table:
+def options(remedies: Iterable[Recommendation]) -> TableBlock:
     """The options ranked by safety: a row a recommendation."""
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[TableCell, ...]] = [
         (
-            Named(one.title, one.id),
+            TextWithId(one.title, one.id),
             Number(gain(one.gain)),
             f"{one.safety} (tier {one.tier}){', verify first' if one.verify_first else ''}",
             one.apply,
@@ -55,10 +55,10 @@ def options(remedies: Iterable[Recommendation]) -> Table:
         "Options, the safest first; the gain is at least to at most, a dash where nobody can tell. The card of each "
         "says what is predicted, what it assumes and how to take it back."
     )
-    return Table(("Option", "Gain", "Safety", "Apply", "Change"), tuple(rows), caption)
+    return TableBlock(("Option", "Gain", "Safety", "Apply", "Change"), tuple(rows), caption)
 
 
-def card(one: Recommendation) -> Remedy:
+def card(one: Recommendation) -> RecommendationBlock:
     """What to change, what it rests on, how to verify it and how to take it back."""
     checks = "; ".join(
         f"`{check.measure} {check.op} {check.value:g}`{'' if check.unit == '1' else ' ' + check.unit}"
@@ -79,7 +79,9 @@ def card(one: Recommendation) -> Remedy:
     )
     mark = f"{one.safety}, {gain(one.gain)}"
     code = "\n".join(change.code for change in one.changes)
-    return Remedy(one.id, one.title, mark, one.why, code, tuple((name, text) for name, text in notes if text))
+    return RecommendationBlock(
+        one.id, one.title, mark, one.why, code, tuple((name, text) for name, text in notes if text)
+    )
 
 
 def gain(interval: Gain | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudiag.report._render.blocks import Block, Chip, Finding, Named, Note, Table
+from gpudiag.report._render.blocks import Block, Chip, FindingBlock, Note, TableBlock, TextWithId
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report._sections.evidence import pairs
 from gpudiag.report.format import named, quantity
@@ -28,7 +28,7 @@ def verdict(one: Verdict) -> list[Block]:
     facts = tuple(pairs({**one.where, **one.evidence}))
     limits = tuple((name, named(name, value, exact=True)) for name, value in one.thresholds.items())
     return [
-        Finding(
+        FindingBlock(
             id=one.rule, level=one.severity.value, title=one.title, summary=one.summary, cost=cost, facts=facts,
             limits=limits, advice=one.remedy, refuted_by="", why="",
         )
@@ -38,8 +38,8 @@ def verdict(one: Verdict) -> list[Block]:
 @shown_as.register
 def verdicts(several: Verdicts) -> list[Block]:
     """A row a verdict: its level, what was looked for, what the data say."""
-    rows = tuple((_chip(v), Named(v.title, v.rule), v.summary or v.reason) for v in several)
-    return [Table(("Result", "Fault looked for", "What the data say"), rows)] if rows else [Note("No verdict.")]
+    rows = tuple((_chip(v), TextWithId(v.title, v.rule), v.summary or v.reason) for v in several)
+    return [TableBlock(("Result", "Fault looked for", "What the data say"), rows)] if rows else [Note("No verdict.")]
 
 
 def _chip(one: Verdict) -> Chip:
