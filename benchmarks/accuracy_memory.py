@@ -21,7 +21,7 @@ from accuracy_ledger import gather, write_section
 
 from gpudiag.forecast.memory.overflow import Room, overflow_table
 from gpudiag.forecast.memory.peaks import trial_peaks
-from gpudiag.simulation import Gpu, Model, Simulated, simulate
+from gpudiag.simulation import Gpu, ModelSpec, Simulated, simulate
 
 LEVELS = (2, 3, 4, 6)
 RUNS = 110
@@ -37,7 +37,7 @@ def made(seed: int, workers: int, trials: int, period_s: float) -> Simulated:
     """A run with hidden scatter of the peaks; the first trials are the same for all ``workers`` and ``trials``."""
     rng = np.random.default_rng(seed)
     models = tuple(
-        Model(name, weight / 5, work, fixed * factor, per_sample * factor)
+        ModelSpec(name, weight / 5, work, fixed * factor, per_sample * factor)
         for name, weight, work, fixed, per_sample in MODELS
         for factor in 1 + 0.05 * rng.standard_normal(5)
     )

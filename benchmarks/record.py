@@ -23,7 +23,7 @@ from gpudiag.record.readings import Device, Values
 from gpudiag.record.recorder import Recorder
 from gpudiag.record.sampler import Options, Sampler
 from gpudiag.record.sink import CsvSink
-from gpudiag.record.status import Board
+from gpudiag.record.status import LiveStatus
 
 GPUS = 8
 LIMIT_PCT = 0.5
@@ -54,7 +54,7 @@ class Replay:
 def back_to_back(folder: Path, ticks: int, *, processes: bool, host: bool) -> tuple[float, float]:
     """Milliseconds of processor time and bytes of file per tick. The host is read once a second, as at 1 Hz."""
     path = folder / f"ticks-{processes}-{host}.csv"
-    board = Board(print)
+    board = LiveStatus(print)
     options = Options(processes=processes)
     sampler = Sampler(CsvSink(path, print), Replay(), Host() if host else None, options, heard=board.update)
     sampler.open()

@@ -10,11 +10,12 @@ the run as they are when something is first asked: after an edit in place, make 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Failed, Fault, attempt
+from gpudiag.measures.base import Measure
 from gpudiag.memo import MemoRun
 from gpudiag.run import Run
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from gpudiag.forecast.parallelism.what_if import Forecast
     from gpudiag.forecast.pruning.result import PrunerReplay
     from gpudiag.measures._trials.pruner_spec import PrunerSpec
-
-Measure = Callable[[Run], Any]
 
 
 class Analysis:

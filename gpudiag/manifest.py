@@ -39,7 +39,7 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+TextList = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """One name or several: ``telemetry = "gpu.csv"`` is as good as a list."""
 
 
@@ -96,14 +96,14 @@ class Manifest(_Strict):
 
     name: str | None = None
     timezone: str | None = None
-    telemetry: Names = ()
+    telemetry: TextList = ()
     trials: str | None = None
     study: str | None = None
-    artifacts: Names = ()
-    notes: Names = ()
-    show_attrs: Names = Field((), description="user attributes that may appear in reports")
+    artifacts: TextList = ()
+    notes: TextList = ()
+    show_attrs: TextList = Field((), description="user attributes that may appear in reports")
     period_s: float | None = Field(None, gt=0, description="sampling period of telemetry without timestamps")
-    columns: Names = Field((), description="column names of telemetry without a header")
+    columns: TextList = Field((), description="column names of telemetry without a header")
     clock_offset_s: float | None = Field(None, description="trial clock + this = telemetry clock")
     settings: Settings = Settings()
     dataloader: DataLoader = DataLoader()

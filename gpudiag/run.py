@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag._run import selection
-from gpudiag._run.tables import ClockRecord, InputRecord, RunInfo, Tables
+from gpudiag._run.tables import ClockRecord, InputRecord, RunInfo, RunTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ __all__ = ["ClockRecord", "InputRecord", "Run", "RunInfo"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(Tables):
+class Run(RunTables):
     """The tables of :mod:`gpudiag.schema` on one clock. An absent table is an empty frame.
 
     Rows of ``gpu`` are sorted by GPU and time without duplicates; rows of ``trials`` by study and

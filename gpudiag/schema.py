@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 MOST_MIB, MOST_W, MOST_MHZ = 1e8, 1e5, 1e5
 """No board comes within a factor of ten of these: what is beyond is no reading at all. A power that a board cannot
 draw but a counter can hold stays in, for the rule on implausible power."""
-Kind = Literal["time", "text", "float", "int", "key"]
+ColumnKind = Literal["time", "text", "float", "int", "key"]
 """``int`` is nullable (Int64), ``key`` is an int64 that is always known."""
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSpec:
     """One column. ``low``/``high`` bound what is physically possible, inclusive."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     meaning: str
     unit: str = ""
     low: float | None = None
@@ -35,7 +35,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSpec:
     """One table: what a row is, its key and its columns in printing order.
 
     ``prefixes`` name families of further columns (``params.<name>``), whose kind follows the data.
@@ -44,14 +44,14 @@ class Table:
     name: str
     row: str
     key: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnSpec, ...]
     prefixes: tuple[str, ...] = ()
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> ColumnSpec:
         return self._by_name[name]
 
     @property
-    def _by_name(self) -> dict[str, Column]:
+    def _by_name(self) -> dict[str, ColumnSpec]:
         return {column.name: column for column in self.columns}
 
     @property
@@ -63,35 +63,37 @@ class Table:
         return tuple(column.name for column in self.columns if column.required)
 
 
-def _pct(name: str, meaning: str) -> Column:
-    return Column(name, "float", meaning, "%", 0, 100)
+def _pct(name: str, meaning: str) -> ColumnSpec:
+    return ColumnSpec(name, "float", meaning, "%", 0, 100)
 
 
-GPU = Table(
+GPU = TableSpec(
     "gpu",
     "one GPU at one instant",
     ("gpu", "time"),
     (
-        Column("time", "time", "instant of the sample, UTC", required=True),
-        Column("gpu", "text", "index of the GPU, as text", required=True),
+        ColumnSpec("time", "time", "instant of the sample, UTC", required=True),
+        ColumnSpec("gpu", "text", "index of the GPU, as text", required=True),
         _pct("util_pct", "share of the driver's last sample period with at least one kernel running"),
         _pct("mem_util_pct", "share of that period in which device memory was read or written"),
-        Column("mem_used_mib", "float", "memory in use on the device", "MiB", 0, MOST_MIB),
-        Column("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
-        Column("mem_reserved_mib", "float", "memory set aside by the driver", "MiB", 0),
-        Column("power_w", "float", "power drawn by the board", "W", 0, MOST_W),
-        Column("power_instant_w", "float", "power drawn at the instant (NVML field 186)", "W", 0, MOST_W),
-        Column("power_average_w", "float", "power drawn, mean over the last second (NVML field 185)", "W", 0, MOST_W),
-        Column("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
-        Column("energy_j", "float", "energy counter since driver load", "J", 0),
-        Column("temp_c", "float", "core temperature", "°C", -50, 200),
-        Column("mem_temp_c", "float", "memory temperature", "°C", -50, 200),
-        Column("sm_clock_mhz", "float", "SM clock", "MHz", 0, MOST_MHZ),
-        Column("mem_clock_mhz", "float", "memory clock", "MHz", 0, MOST_MHZ),
-        Column("throttle_reasons", "int", "bit mask of NVML clocks-event reasons"),
-        Column("pstate", "int", "performance state, 0 fastest", "", 0, 15),
-        Column("pcie_rx_mib_s", "float", "PCIe received", "MiB/s", 0),
-        Column("pcie_tx_mib_s", "float", "PCIe sent", "MiB/s", 0),
+        ColumnSpec("mem_used_mib", "float", "memory in use on the device", "MiB", 0, MOST_MIB),
+        ColumnSpec("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
+        ColumnSpec("mem_reserved_mib", "float", "memory set aside by the driver", "MiB", 0),
+        ColumnSpec("power_w", "float", "power drawn by the board", "W", 0, MOST_W),
+        ColumnSpec("power_instant_w", "float", "power drawn at the instant (NVML field 186)", "W", 0, MOST_W),
+        ColumnSpec(
+            "power_average_w", "float", "power drawn, mean over the last second (NVML field 185)", "W", 0, MOST_W
+        ),
+        ColumnSpec("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
+        ColumnSpec("energy_j", "float", "energy counter since driver load", "J", 0),
+        ColumnSpec("temp_c", "float", "core temperature", "°C", -50, 200),
+        ColumnSpec("mem_temp_c", "float", "memory temperature", "°C", -50, 200),
+        ColumnSpec("sm_clock_mhz", "float", "SM clock", "MHz", 0, MOST_MHZ),
+        ColumnSpec("mem_clock_mhz", "float", "memory clock", "MHz", 0, MOST_MHZ),
+        ColumnSpec("throttle_reasons", "int", "bit mask of NVML clocks-event reasons"),
+        ColumnSpec("pstate", "int", "performance state, 0 fastest", "", 0, 15),
+        ColumnSpec("pcie_rx_mib_s", "float", "PCIe received", "MiB/s", 0),
+        ColumnSpec("pcie_tx_mib_s", "float", "PCIe sent", "MiB/s", 0),
         _pct("fan_pct", "fan speed"),
         _pct("enc_pct", "video encoder utilization"),
         _pct("dec_pct", "video decoder utilization"),
@@ -102,121 +104,121 @@ GPU = Table(
     ),
 )
 
-GPUS = Table(
+GPUS = TableSpec(
     "gpus",
     "one GPU",
     ("gpu",),
     (
-        Column("gpu", "text", "index of the GPU, as text", required=True),
-        Column("uuid", "text", "NVML uuid"),
-        Column("bus_id", "text", "PCI bus id"),
-        Column("name", "text", "product name as the driver prints it"),
-        Column("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
-        Column("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
-        Column("driver", "text", "driver version"),
+        ColumnSpec("gpu", "text", "index of the GPU, as text", required=True),
+        ColumnSpec("uuid", "text", "NVML uuid"),
+        ColumnSpec("bus_id", "text", "PCI bus id"),
+        ColumnSpec("name", "text", "product name as the driver prints it"),
+        ColumnSpec("mem_total_mib", "float", "memory of the device", "MiB", 0, MOST_MIB),
+        ColumnSpec("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
+        ColumnSpec("driver", "text", "driver version"),
     ),
 )
 
-PROCESSES = Table(
+PROCESSES = TableSpec(
     "processes",
     "one process on one GPU at one instant",
     ("gpu", "pid", "time"),
     (
-        Column("time", "time", "instant of the sample, UTC", required=True),
-        Column("gpu", "text", "index of the GPU, as text", required=True),
-        Column("pid", "int", "process id", required=True),
-        Column("name", "text", "command"),
-        Column("mem_used_mib", "float", "device memory of the process", "MiB", 0),
+        ColumnSpec("time", "time", "instant of the sample, UTC", required=True),
+        ColumnSpec("gpu", "text", "index of the GPU, as text", required=True),
+        ColumnSpec("pid", "int", "process id", required=True),
+        ColumnSpec("name", "text", "command"),
+        ColumnSpec("mem_used_mib", "float", "device memory of the process", "MiB", 0),
         _pct("sm_pct", "SM share of the process in the last sample period"),
     ),
 )
 
-HOST = Table(
+HOST = TableSpec(
     "host",
     "the host at one instant",
     ("time",),
     (
-        Column("time", "time", "instant of the sample, UTC", required=True),
+        ColumnSpec("time", "time", "instant of the sample, UTC", required=True),
         _pct("cpu_pct", "mean over all cores"),
         _pct("cpu_max_core_pct", "the busiest core"),
-        Column("process_cpu_max_pct", "float", "the busiest process, 100 = one core", "%", 0),
-        Column("ram_used_mib", "float", "memory in use", "MiB", 0),
-        Column("ram_total_mib", "float", "memory of the host", "MiB", 0),
+        ColumnSpec("process_cpu_max_pct", "float", "the busiest process, 100 = one core", "%", 0),
+        ColumnSpec("ram_used_mib", "float", "memory in use", "MiB", 0),
+        ColumnSpec("ram_total_mib", "float", "memory of the host", "MiB", 0),
         _pct("io_wait_pct", "share of CPU time waiting for input or output"),
-        Column("read_mib_s", "float", "bytes read from disks", "MiB/s", 0),
+        ColumnSpec("read_mib_s", "float", "bytes read from disks", "MiB/s", 0),
     ),
 )
 
-TRIALS = Table(
+TRIALS = TableSpec(
     "trials",
     "one trial or task",
     ("study", "trial"),
     (
-        Column("study", "text", "name of the study or batch", required=True),
-        Column("trial", "key", "number of the trial within its study", required=True),
-        Column("name", "text", "name of the task, where it has one"),
-        Column("state", "text", "COMPLETE, PRUNED, FAIL, RUNNING or WAITING", required=True),
-        Column("start", "time", "start, UTC", required=True),
-        Column("end", "time", "end, UTC; NaT while open", required=True),
-        Column("duration_s", "float", "stated duration, only where start or end is unknown", "s", 0),
-        Column("value", "float", "objective of a single-objective study; a PRUNED trial's is its last report"),
-        Column("worker", "text", "worker or thread that ran it"),
-        Column("gpu", "text", "GPU it ran on, if declared"),
-        Column("pid", "int", "process id"),
-        Column("host", "text", "host name"),
-        Column("detail", "text", "failure text or note"),
+        ColumnSpec("study", "text", "name of the study or batch", required=True),
+        ColumnSpec("trial", "key", "number of the trial within its study", required=True),
+        ColumnSpec("name", "text", "name of the task, where it has one"),
+        ColumnSpec("state", "text", "COMPLETE, PRUNED, FAIL, RUNNING or WAITING", required=True),
+        ColumnSpec("start", "time", "start, UTC", required=True),
+        ColumnSpec("end", "time", "end, UTC; NaT while open", required=True),
+        ColumnSpec("duration_s", "float", "stated duration, only where start or end is unknown", "s", 0),
+        ColumnSpec("value", "float", "objective of a single-objective study; a PRUNED trial's is its last report"),
+        ColumnSpec("worker", "text", "worker or thread that ran it"),
+        ColumnSpec("gpu", "text", "GPU it ran on, if declared"),
+        ColumnSpec("pid", "int", "process id"),
+        ColumnSpec("host", "text", "host name"),
+        ColumnSpec("detail", "text", "failure text or note"),
     ),
     prefixes=("value_", "params.", "user_attrs.", "system_attrs."),
 )
 
-REPORTS = Table(
+REPORTS = TableSpec(
     "reports",
     "one intermediate value",
     ("study", "trial", "step"),
     (
-        Column("study", "text", "name of the study", required=True),
-        Column("trial", "key", "number of the trial", required=True),
-        Column("step", "key", "step reported (often the epoch)", required=True),
-        Column("value", "float", "intermediate value", required=True),
-        Column("time", "time", "when it was reported, where a log tells"),
+        ColumnSpec("study", "text", "name of the study", required=True),
+        ColumnSpec("trial", "key", "number of the trial", required=True),
+        ColumnSpec("step", "key", "step reported (often the epoch)", required=True),
+        ColumnSpec("value", "float", "intermediate value", required=True),
+        ColumnSpec("time", "time", "when it was reported, where a log tells"),
     ),
 )
 
-EVENTS = Table(
+EVENTS = TableSpec(
     "events",
     "one event",
     ("time", "kind"),
     (
-        Column("time", "time", "instant, UTC; NaT where the source has no timestamp", required=True),
-        Column(
+        ColumnSpec("time", "time", "instant, UTC; NaT where the source has no timestamp", required=True),
+        ColumnSpec(
             "kind",
             "text",
             "oom, device_assert, illegal_access, nccl, xid, gpu_lost, killed, restart, ...",
             required=True,
         ),
-        Column("detail", "text", "the line that says so", required=True),
-        Column("gpu", "text", "GPU concerned"),
-        Column("trial", "int", "trial concerned"),
-        Column("path", "text", "file it was found in"),
-        Column("line", "int", "line number in that file"),
+        ColumnSpec("detail", "text", "the line that says so", required=True),
+        ColumnSpec("gpu", "text", "GPU concerned"),
+        ColumnSpec("trial", "int", "trial concerned"),
+        ColumnSpec("path", "text", "file it was found in"),
+        ColumnSpec("line", "int", "line number in that file"),
     ),
 )
 
-STUDIES = Table(
+STUDIES = TableSpec(
     "studies",
     "one study or batch",
     ("study",),
     (
-        Column("study", "text", "name", required=True),
-        Column(
+        ColumnSpec("study", "text", "name", required=True),
+        ColumnSpec(
             "directions", "text", "MINIMIZE/MAXIMIZE per objective, joined by a comma; empty if unknown", required=True
         ),
-        Column("source", "text", "input it came from"),
-        Column("clock", "text", "how its timestamps are meant: utc, local, unknown"),
+        ColumnSpec("source", "text", "input it came from"),
+        ColumnSpec("clock", "text", "how its timestamps are meant: utc, local, unknown"),
     ),
 )
 
-TABLES: dict[str, Table] = {
+TABLES: dict[str, TableSpec] = {
     table.name: table for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STUDIES)
 }
 
@@ -236,7 +238,7 @@ def text_dtype() -> str:
     return "str" if int(pd.__version__.split(".")[0]) >= 3 else "object"
 
 
-def dtype(kind: Kind) -> str:
+def dtype(kind: ColumnKind) -> str:
     """The pandas dtype of a kind of column."""
     return {
         "time": "datetime64[us, UTC]",
@@ -247,19 +249,19 @@ def dtype(kind: Kind) -> str:
     }[kind]
 
 
-def empty(table: Table) -> pd.DataFrame:
+def empty(table: TableSpec) -> pd.DataFrame:
     """No rows and the required columns: what an absent table looks like."""
     return _empty(table).copy(deep=False)  # there is no row to share
 
 
 @cache
-def _empty(table: Table) -> pd.DataFrame:
+def _empty(table: TableSpec) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame({name: pd.Series(dtype=dtype(table[name].kind)) for name in table.required})
 
 
-def conform(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
+def conform(frame: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
     """``frame`` with the columns of ``table`` in order and of the right dtype.
 
     Required columns that are missing are added as unknown (a missing ``key`` column is a bug and
@@ -290,7 +292,7 @@ def family(names: Iterable[object], prefixes: tuple[str, ...]) -> list[str]:
     return [name for name in names if isinstance(name, str) and name.startswith(prefixes)] if prefixes else []
 
 
-def in_range(series: pd.Series, column: Column) -> pd.Series:
+def in_range(series: pd.Series, column: ColumnSpec) -> pd.Series:
     """True where the value is missing or within the column's physical bounds."""
     ok = series.isna()
     inside = series.notna()

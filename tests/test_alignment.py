@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from poolrun import Pool, make, shift_trials
 
 from gpudiag.alignment import apply_clock, establish_clock
-from gpudiag.alignment.judge import Observed, judge
+from gpudiag.alignment.judge import ObservedTime, judge
 from gpudiag.alignment.scan import Scan, running, scan_offsets
 from gpudiag.alignment.signals import Grid, Signal, edges
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
@@ -261,7 +261,7 @@ def flat_scan(**peaks: float) -> Scan:
     return Scan(offset, fit, ("memory",), 10.0)
 
 
-WELL = Observed(3000, 3600, 5)
+WELL = ObservedTime(3000, 3600, 5)
 
 
 def test_confidence_follows_the_margin() -> None:
@@ -270,11 +270,11 @@ def test_confidence_follows_the_margin() -> None:
     assert (weak.confidence, weak.offset_s) == ("weak", 8 * HOUR)
     alike = judge(flat_scan(h8=0.5, h3=0.48), {0}, WELL)
     assert (alike.confidence, alike.offset_s) == ("undetermined", 0) and "Several offsets fit alike" in alike.evidence
-    assert judge(flat_scan(h8=0.5), {0}, Observed(500, 600, 5)).confidence == "weak"
+    assert judge(flat_scan(h8=0.5), {0}, ObservedTime(500, 600, 5)).confidence == "weak"
 
 
 def test_likely_offsets_are_all_that_little_telemetry_allows() -> None:
-    little = Observed(900, 3600, 5)
+    little = ObservedTime(900, 3600, 5)
     assert judge(flat_scan(h8=0.5), {0, 8 * HOUR}, little).confidence == "strong"
     assert judge(flat_scan(h7=0.5), {0, 8 * HOUR}, little).confidence == "undetermined"
 
@@ -283,7 +283,7 @@ def test_a_skew_must_be_clear_and_longer_than_two_periods() -> None:
     scan = flat_scan()
     scan.fit[scan.offset_s == 8 * HOUR + 40] = 0.5
     assert judge(scan, {0}, WELL).offset_s == 8 * HOUR + 40
-    assert judge(scan, {0}, Observed(3000, 3600, 20)).offset_s == 8 * HOUR
+    assert judge(scan, {0}, ObservedTime(3000, 3600, 20)).offset_s == 8 * HOUR
     scan.fit[scan.offset_s == 3 * HOUR] = 0.3
     assert judge(scan, {0}, WELL).confidence == "weak"
 

@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.run import Run
 from gpudiag.schema import EVENTS, HOST, conform
-from gpudiag.simulation import Curve, Faults, Gpu, Model, Spec, Telemetry, Trial, simulate
+from gpudiag.simulation import Curve, Faults, Gpu, ModelSpec, Spec, TelemetrySpec, Trial, simulate
 
 BOARDS = (
     Gpu("NVIDIA GeForce RTX 4090", "", 24564, 350, power_limit_w=450, idle_w=22, context_w=33, full_w=410),
@@ -76,11 +76,11 @@ def healthy_spec(rng: np.random.Generator) -> Spec:
             tail_s=(1.0, 2.0),
             gap_s=(0.3, float(rng.uniform(0.5, 2.0))),
             gpu_share_pct=share,
-            models=(Model("base", 1, 1.0, 0.8 * fill, 0.2 * fill / 128),),
+            models=(ModelSpec("base", 1, 1.0, 0.8 * fill, 0.2 * fill / 128),),
             batch_sizes=(96, 112, 128),
         ),
         curve=Curve(direction="maximize", crossing=0.0, noise=0.003),
-        telemetry=Telemetry(
+        telemetry=TelemetrySpec(
             period_s=period_s,
             jitter_s=float(rng.uniform(0.0, 0.05)),
             window_s=float(rng.choice([1 / 6, 1.0])),

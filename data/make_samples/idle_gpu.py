@@ -18,7 +18,7 @@ from gpudiag.simulation.files import iso
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.script import replay
 from gpudiag.simulation.simulator import Simulated, observe, observed
-from gpudiag.simulation.spec import Foreign, Gpu, Spec, Telemetry
+from gpudiag.simulation.spec import Foreign, Gpu, Spec, TelemetrySpec
 
 NAME = "idle-second-gpu"
 SEED = 3
@@ -161,7 +161,7 @@ def _baseline_jobs() -> list[tuple[str, int]]:
 
 
 def _run(side: _Side, jobs: list[tuple[str, int]]) -> Simulated:
-    telemetry = Telemetry(
+    telemetry = TelemetrySpec(
         period_s=OBSERVED_S / (TICKS - 1),
         jitter_s=0.005,
         lead_s=side.job_at_s - side.log_from_s,

@@ -9,7 +9,7 @@ from gpudiag.simulation.cases.case import Case
 from gpudiag.simulation.files import log_timestamp
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.simulator import Simulated, simulate
-from gpudiag.simulation.spec import Curve, Faults, Gpu, Model, Spec, Telemetry, Trial
+from gpudiag.simulation.spec import Curve, Faults, Gpu, ModelSpec, Spec, TelemetrySpec, Trial
 
 NAME = "memory-exhaustion"
 SEED = 17
@@ -47,16 +47,16 @@ SPEC = Spec(
         gap_s=(0.5, 2.0),
         gpu_share_pct=(45.0, 45.0),
         models=(
-            Model("small", 2.0, 0.8, 3600.0, 12.0),
-            Model("base", 6.0, 1.0, 4600.0, 18.0),
-            Model("large", 1.3, 1.25, 5200.0, 48.0),
+            ModelSpec("small", 2.0, 0.8, 3600.0, 12.0),
+            ModelSpec("base", 6.0, 1.0, 4600.0, 18.0),
+            ModelSpec("large", 1.3, 1.25, 5200.0, 48.0),
         ),
         batch_sizes=(32, 64, 128),
         context_mib=450.0,
         ramp_s=120.0,
     ),
     curve=Curve(direction="minimize", crossing=0.5),
-    telemetry=Telemetry(period_s=10.0),
+    telemetry=TelemetrySpec(period_s=10.0),
     faults=Faults(assert_rate=0.035, poisoned=2, abandoned_rate=0.006, oom_kills=True, restart_s=(90.0, 420.0)),
     settings=Settings(cpu_cores=16, ram_gib=64, sampler="TPESampler"),
     dataloader=DataLoader(num_workers=4),

@@ -13,7 +13,7 @@ from gpudiag.simulation.files import log_timestamp
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.script import live, replay
 from gpudiag.simulation.simulator import Simulated, observe
-from gpudiag.simulation.spec import Gpu, Spec, Telemetry, Trial
+from gpudiag.simulation.spec import Gpu, Spec, TelemetrySpec, Trial
 
 NAME = "starved-input-pipeline"
 SEED = 2
@@ -104,7 +104,7 @@ SPEC = Spec(
         ),
     ),
     trial=Trial(context_mib=520.0),
-    telemetry=Telemetry(util_noise_pct=1.0),
+    telemetry=TelemetrySpec(util_noise_pct=1.0),
     settings=Settings(parallel=1, cpu_cores=24, ram_gib=64),
 )
 

@@ -9,7 +9,7 @@ from data.make_samples.steer import steer
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.simulation.cases.case import Case
 from gpudiag.simulation.simulator import observed, simulate
-from gpudiag.simulation.spec import Gpu, Model, Spec, Telemetry, Trial
+from gpudiag.simulation.spec import Gpu, ModelSpec, Spec, TelemetrySpec, Trial
 
 NAME = "tiny-batch-laptop"
 SEED = 5
@@ -56,11 +56,11 @@ SPEC = Spec(
         dip_s=(2.2, 2.2),
         tail_s=(1.0, 1.0),
         gpu_share_pct=(13.5, 13.5),
-        models=(Model("cnn", 1, 1.0, 34.0, 0.5),),
+        models=(ModelSpec("cnn", 1, 1.0, 34.0, 0.5),),
         batch_sizes=(32,),
         context_mib=115.0,
     ),
-    telemetry=Telemetry(period_s=300.0 / 89, lead_s=0.0, lag_s=-1.0, util_noise_pct=3.0, power_noise_w=1.2),
+    telemetry=TelemetrySpec(period_s=300.0 / 89, lead_s=0.0, lag_s=-1.0, util_noise_pct=3.0, power_noise_w=1.2),
     settings=Settings(parallel=1),
     dataloader=DataLoader(batch_size=32),
     notes=("the model has 559,738 parameters",),

@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 
-from gpudiag._run.tables import Tables
+from gpudiag._run.tables import RunTables
 from gpudiag.readers._batches.log_lines import FAILURES
 
 VISIBLE = frozenset({"cuda_visible_devices", "nvidia_visible_devices", "hip_visible_devices", "visible_devices"})
@@ -21,14 +21,14 @@ _INDEX = re.compile(r"(?:(?:cuda|gpu|gpus|hip|nvidia)[\s:#_-]*)?(\d+)(?:\.0+)?",
 _EVENT = r"(?i)\btrial\s*#?\s*(?P<trial>\d+)\b.*?\b(?:gpu|cuda)\s*[:#]?\s*(?P<gpu>\d+)\b"
 
 
-def declared_gpus(run: Tables) -> dict[int, tuple[str, ...]]:
+def declared_gpus(run: RunTables) -> dict[int, tuple[str, ...]]:
     """GPUs by row of ``run.trials``, for the trials whose record names some that can be told.
 
     The column ``gpu`` comes first, then attributes and parameters called gpu_id, device, CUDA_VISIBLE_DEVICES
     and the like. Values may be an index, ``cuda:1``, a list of these, a UUID or a bus id. Where both a
     mask and a device are given, the device counts within the mask, as CUDA counts it.
     """
-    names = Names.of(run)
+    names = GpuNames.of(run)
     masks = _by_row(run.trials, VISIBLE, names)
     devices = _by_row(run.trials, NAMED, names)
     found = dict(masks)
@@ -43,7 +43,7 @@ def declared_gpus(run: Tables) -> dict[int, tuple[str, ...]]:
     return found if not known or any(gpu in known for gpus in found.values() for gpu in gpus) else {}
 
 
-def gpus_of_events(run: Tables) -> dict[tuple[str, int], tuple[str, ...]]:
+def gpus_of_events(run: RunTables) -> dict[tuple[str, int], tuple[str, ...]]:
     """GPUs by study and trial from log lines such as "Trial 3 using GPU 3", where only one study has that trial.
 
     The text of a failure says nothing: an error message counts GPUs within its process.
@@ -67,7 +67,7 @@ def gpus_of_events(run: Tables) -> dict[tuple[str, int], tuple[str, ...]]:
     return out
 
 
-class Names:
+class GpuNames:
     """Turns what people write into the names of GPUs that the telemetry uses."""
 
     def __init__(self, uuids: dict[str, str], buses: dict[str, str]) -> None:
@@ -75,7 +75,7 @@ class Names:
         self._buses = buses
 
     @classmethod
-    def of(cls, run: Tables) -> Names:
+    def of(cls, run: RunTables) -> GpuNames:
         return cls(_lookup(run.gpus, "uuid"), _lookup(run.gpus, "bus_id"))
 
     def parse(self, value: object) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def _lookup(gpus: pd.DataFrame, column: str) -> dict[str, str]:
     return {str(value).lower(): str(gpu) for value, gpu in zip(known[column], known["gpu"], strict=True)}
 
 
-def _by_row(trials: pd.DataFrame, wanted: frozenset[str], names: Names) -> dict[int, tuple[str, ...]]:
+def _by_row(trials: pd.DataFrame, wanted: frozenset[str], names: GpuNames) -> dict[int, tuple[str, ...]]:
     """GPUs by row from every column whose last part is one of the names; the first that tells counts."""
     found: dict[int, tuple[str, ...]] = {}
     for column in trials.columns:
@@ -114,7 +114,7 @@ def _by_row(trials: pd.DataFrame, wanted: frozenset[str], names: Names) -> dict[
     return found
 
 
-def _column(values: pd.Series, names: Names) -> dict[int, tuple[str, ...]]:
+def _column(values: pd.Series, names: GpuNames) -> dict[int, tuple[str, ...]]:
     known = values.reset_index(drop=True).dropna()
     if known.dtype == object:
         known = known[known.map(lambda value: isinstance(value, str | int | float | bool))]

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudiag._run.gpu_names import declared_gpus
-from gpudiag._run.tables import Tables
+from gpudiag._run.tables import RunTables
 from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
 from gpudiag.schema import STATES, text_dtype
@@ -20,7 +20,7 @@ from gpudiag.schema import STATES, text_dtype
 if TYPE_CHECKING:
     import pandas as pd
 
-R = TypeVar("R", bound=Tables)
+R = TypeVar("R", bound=RunTables)
 """A run, whatever its class: what is selected of it is one again."""
 TIMED = ("gpu", "processes", "host", "events")
 
@@ -144,7 +144,7 @@ def _rows(table: pd.DataFrame, keep: pd.Series) -> pd.DataFrame:
     return table[keep].reset_index(drop=True)
 
 
-def _moment(run: Tables, moment: str | datetime | None, which: str) -> pd.Timestamp | None:
+def _moment(run: RunTables, moment: str | datetime | None, which: str) -> pd.Timestamp | None:
     """A moment in UTC; without a zone it is in the run's."""
     import pandas as pd
 
@@ -186,13 +186,13 @@ def _tighter(new: Any, old: Any, choose: Callable[..., Any]) -> Any:
     return choose(new, old) if new is not None and old is not None else (new if new is not None else old)
 
 
-def _extent(run: Tables) -> str:
+def _extent(run: RunTables) -> str:
     timestamps = [run.gpu["time"], run.trials["start"], run.trials["end"]]
     known = [timestamp for column in timestamps for timestamp in (column.min(), column.max()) if timestamp == timestamp]
     return f"{min(known)} to {max(known)}" if known else "nowhere: it has no timestamps"
 
 
-def _gpu_names(run: Tables) -> dict[str, str]:
+def _gpu_names(run: RunTables) -> dict[str, str]:
     """Index by index, uuid and bus id."""
     names = {str(gpu): str(gpu) for gpu in run.gpu["gpu"].dropna().unique()}
     names |= {str(gpu): str(gpu) for gpu in run.gpus["gpu"].dropna()}
@@ -203,11 +203,11 @@ def _gpu_names(run: Tables) -> dict[str, str]:
     return names
 
 
-def _with_gpu(run: Tables, *tables: str) -> list[tuple[str, pd.DataFrame]]:
+def _with_gpu(run: RunTables, *tables: str) -> list[tuple[str, pd.DataFrame]]:
     return [(name, getattr(run, name)) for name in tables if "gpu" in getattr(run, name)]
 
 
-def _of_gpus(run: Tables, wanted: set[str], left_out: set[str]) -> pd.DataFrame:
+def _of_gpus(run: RunTables, wanted: set[str], left_out: set[str]) -> pd.DataFrame:
     """Trials without those whose record names GPUs, and only such as are left out.
 
     The column ``gpu`` names them by index then: uuids of GPUs that are left out mean nothing any more.

@@ -120,7 +120,7 @@ class RunInfo:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tables(Shown):
+class RunTables(Shown):
     """The tables of :mod:`gpudiag.schema` on one clock. An absent table is an empty frame."""
 
     gpu: pd.DataFrame = field(default_factory=no_rows("gpu"))

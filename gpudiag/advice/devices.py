@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.gains import NOTHING
-from gpudiag.advice._engine.proposal import Change, Check, Gain, Proposal
+from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
@@ -42,7 +42,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
         '    subprocess.Popen([sys.executable, "worker.py", "--device", "0"], env=env)  # 0: the one that it can see\n'
         '# in worker.py: params["gpu_device_id"] = args.device (LightGBM); device = torch.device("cuda", args.device)'
     )
-    verify = [Check.of(GpuUtilization.mean_pct.at(gpu), ">", IDLE_PCT) for gpu in idle]
+    verify = [SuccessCheck.of(GpuUtilization.mean_pct.at(gpu), ">", IDLE_PCT) for gpu in idle]
     return Proposal(
         (
             Change(
@@ -55,7 +55,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
         Gain(1.0, n / active if idle and active else 1.0, "x", "devices"),
         "The GPU at work is the constraint and the input side feeds all of them: then as many times as GPUs come to "
         "work; else nothing but room in memory.",
-        (*verify, Check.of(SamplingProfile.expected_s, ">=", 300.0)),
+        (*verify, SuccessCheck.of(SamplingProfile.expected_s, ">=", 300.0)),
         verify_first=few,
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import FULL_PCT, safe_level
 from gpudiag.advice._engine.gains import saved_gain
-from gpudiag.advice._engine.proposal import Change, Check, Proposal
+from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
@@ -46,7 +46,7 @@ def memory_constraint(now: Situation) -> Proposal | None:
         saved_gain(now.bounds, "failures"),
         f"At most the time of all failed trials comes back, if they failed for memory. {memory(limit)} is "
         f"{share(FULL_PCT)} of the GPU's {memory(total)}, shared by {k} at once; what a trial takes is not known.",
-        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
+        (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
         now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
     )
 
@@ -75,7 +75,7 @@ def catch_oom(now: Situation) -> Proposal | None:
         (Change("out of memory", None, "ends one trial", code),),
         saved_gain(now.bounds, "abandoned"),
         "At most the time of trials comes back that were left RUNNING by a worker that died of it.",
-        (Check.of(TrialsProfile.abandoned, "<=", 0.0),),
+        (SuccessCheck.of(TrialsProfile.abandoned, "<=", 0.0),),
     )
 
 
@@ -96,7 +96,7 @@ def free_memory(now: Situation) -> Proposal | None:
         (Change("after a trial", None, "memory freed", code),),
         saved_gain(now.bounds, "failures"),
         "At most the time of all failed trials comes back, if memory left by earlier trials was what they lacked.",
-        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
+        (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
     )
 
 
@@ -122,7 +122,7 @@ def isolate_trials(now: Situation) -> Proposal | None:
         (Change("process of a trial", "the worker's", "its own", code),),
         saved_gain(now.bounds, "failures"),
         f"Failures follow each other in one process (longest streak {count(streak)}); those after the first come back.",
-        (Check.of(TrialsProfile.fail_streak, "<=", 1.0), *_fewer_failures(now)),
+        (SuccessCheck.of(TrialsProfile.fail_streak, "<=", 1.0), *_fewer_failures(now)),
     )
 
 
@@ -140,12 +140,12 @@ def _told_apart(now: Situation, one: Constraint | None) -> Proposal | None:
         f"{share}. It would have refused {one.n_refused} of "
         f"{one.n} trials whose peak is known, and "
         f"{one.n_oom_refused} of the {one.n_oom} that ran out of memory.{best[one.best_refused]}",
-        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
+        (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
         now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
     )
 
 
-def _fewer_failures(now: Situation) -> tuple[Check, ...]:
+def _fewer_failures(now: Situation) -> tuple[SuccessCheck, ...]:
     """Fewer failures than this run's interval allows."""
     low = now.fact(TrialsProfile.fail_low_pct)
-    return (Check.of(TrialsProfile.fail_pct, "<", round(low, 1)),) if low > 0 else ()
+    return (SuccessCheck.of(TrialsProfile.fail_pct, "<", round(low, 1)),) if low > 0 else ()

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.advice._engine.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_level, safe_level
 from gpudiag.advice._engine.gains import fill_gain
-from gpudiag.advice._engine.proposal import Change, Check, Gain, Prediction, Proposal
+from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.costs import CostsProfile
@@ -57,7 +57,7 @@ def more_workers(now: Situation) -> Proposal | None:
         gain,
         f"{now.unless_unknown(told)} {shown if fits else ''}".strip(),
         (
-            Check.of(EFFECTIVE, ">", round(now.fact(EFFECTIVE), 2)),
+            SuccessCheck.of(EFFECTIVE, ">", round(now.fact(EFFECTIVE), 2)),
             *now.no_new_failures(),
         ),
         (
@@ -102,11 +102,21 @@ def fewer_workers(now: Situation) -> Proposal | None:
         f"Most memory seen with {seen}. Useful trials per hour: at worst in proportion to the workers, at best as "
         f"before and without the {share(100 * lost, exact=True)} of trial time that failed. Failures of another kind "
         f"go on.{rates}",
-        (Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT), Check.of(TrialsProfile.fail_pct, "<", round(failed, 1)),
-         Check.of(TrialsProfile.success_streak, ">=", 50.0)),
-        (Prediction.of(MemoryProfile.max_used_pct, now.fact(MemoryProfile.max_used_pct), None, most,
-                    "What was seen at that number; a larger trial than any here can exceed it."),),
-    )  # fmt: skip
+        (
+            SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),
+            SuccessCheck.of(TrialsProfile.fail_pct, "<", round(failed, 1)),
+            SuccessCheck.of(TrialsProfile.success_streak, ">=", 50.0),
+        ),
+        (
+            Prediction.of(
+                MemoryProfile.max_used_pct,
+                now.fact(MemoryProfile.max_used_pct),
+                None,
+                most,
+                "What was seen at that number; a larger trial than any here can exceed it.",
+            ),
+        ),
+    )
 
 
 @remedy(
@@ -133,7 +143,7 @@ def restart_workers(now: Situation) -> Proposal | None:
         now.unless_unknown(
             "Workers were empty because workers were gone, not because the storage or a lock held them."
         ),
-        (Check.of(ParallelismProfile.efficiency_pct, ">=", 75.0), *now.no_new_failures()),
+        (SuccessCheck.of(ParallelismProfile.efficiency_pct, ">=", 75.0), *now.no_new_failures()),
         now.busier_by(gain.high if gain else math.nan),
     )
 
@@ -162,7 +172,7 @@ def worker_processes(now: Situation) -> Proposal | None:
         (Change("workers", "threads", "processes", code),),
         gain,
         now.unless_unknown("The GIL is what serialises the trials."),
-        (Check.of(EFFECTIVE, ">", 1.2),),
+        (SuccessCheck.of(EFFECTIVE, ">", 1.2),),
         now.busier_by(gain.high if gain else math.nan),
     )
 
@@ -202,7 +212,7 @@ def warm_worker(now: Situation) -> Proposal | None:
         f"Start-ups take {share(workers)} of the workers, but with {number(k)} trials at once they leave the GPU with "
         f"nothing else for {share(now.bounds.startup_only_pct, exact=True)} of its time. The upper end assumes that "
         "the GPU takes all the work.",
-        (Check.of(CostsProfile.startup_share_pct, "<", round(workers / 2, 1)), *checks),
+        (SuccessCheck.of(CostsProfile.startup_share_pct, "<", round(workers / 2, 1)), *checks),
         predictions,
     )
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from gpudiag.advice._engine.gains import NOTHING
-from gpudiag.advice._engine.proposal import Change, Check, Gain, Prediction, Proposal, Value
+from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
@@ -133,7 +133,7 @@ def pruning_control(now: Situation) -> Proposal | None:
         "ones."
         if known
         else "What a trial costs that is not pruned is not known: none completed.",
-        (Check.of(TrialState.n.at("COMPLETE"), ">=", 15.0),),
+        (SuccessCheck.of(TrialState.n.at("COMPLETE"), ">=", 15.0),),
     )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def log_pruner(now: Situation) -> Proposal | None:
         (Change("pruner in the record", "as stated" if now.settings.pruner else None, "as it runs", code),),
         NOTHING,
         "It shows and does not speed up.",
-        (Check.of(PruningProfile.before_possible, "<=", 0.0),),
+        (SuccessCheck.of(PruningProfile.before_possible, "<=", 0.0),),
     )
 
 
@@ -193,7 +193,7 @@ def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed:
         ),
         cost,
         " ".join(filter(None, (LAXER, priced, told))),
-        (Check.of(PruningProfile.of_decided_pct, "<", round(now.fact(PruningProfile.of_decided_low_pct), 1)),),
+        (SuccessCheck.of(PruningProfile.of_decided_pct, "<", round(now.fact(PruningProfile.of_decided_low_pct), 1)),),
         (
             rate,
             Prediction.of(usual, now.fact(usual), now.fact(usual), None, CENSORED),

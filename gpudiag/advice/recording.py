@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.gains import NOTHING
-from gpudiag.advice._engine.proposal import Change, Check, Proposal
+from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
@@ -43,7 +43,7 @@ def record_run(now: Situation) -> Proposal | None:
         (Change("share of the run recorded, %", round(coverage, 1) if coverage >= 0 else None, 100, code),),
         NOTHING,
         SHOWS,
-        (Check.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
+        (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.gains import NOTHING, saved_gain
-from gpudiag.advice._engine.proposal import Change, Check, Proposal
+from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.trials import TrialsProfile, TrialState
@@ -38,7 +38,7 @@ def heartbeat(now: Situation) -> Proposal | None:
         ),
         saved_gain(now.bounds, "abandoned"),
         "At most the time comes back that is counted for dead trials; nothing if other trials took over their workers.",
-        (Check.of(TrialsProfile.abandoned, "<=", 0.0),),
+        (SuccessCheck.of(TrialsProfile.abandoned, "<=", 0.0),),
     )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.alignment.apply import shifts_s
-from gpudiag.alignment.judge import Judgement, Observed, judge
+from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, scan_offsets
-from gpudiag.alignment.signals import Samples, covered_s, make_grid, seconds, trial_signals
+from gpudiag.alignment.signals import SampleTimes, covered_s, make_grid, seconds, trial_signals
 from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError
 from gpudiag.report.format import duration
@@ -35,12 +35,12 @@ def establish_clock(run: Run) -> ClockRecord:
     if run.trials["start"].notna().sum() == 0 or run.gpu.empty:
         missing = "GPU telemetry" if run.gpu.empty else "trial with a start"
         return ClockRecord(method="none", evidence=f"There is no {missing}, so no two clocks to compare.", joined=False)
-    zone, samples = _zone(run), Samples.of(run)
+    zone, samples = _zone(run), SampleTimes.of(run)
     record = replace(_offset(run, samples, zone), notes=oddities(run, zone))
     return _joined(run, samples, record)
 
 
-def _offset(run: Run, samples: Samples, zone: tzinfo) -> ClockRecord:
+def _offset(run: Run, samples: SampleTimes, zone: tzinfo) -> ClockRecord:
     given = run.info.given_offset_s
     if given is not None:
         return ClockRecord(given, "strong", "given", "Stated as clock_offset_s in run.toml.", applied_s=given)
@@ -95,7 +95,7 @@ def _changes(
             yield study, trial, offset
 
 
-def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -> Judgement:
+def _correlate(run: Run, samples: SampleTimes, trials: pd.DataFrame, zone: tzinfo) -> Judgement:
     """The offset that the data show for these trials, or why they cannot."""
     start, end = seconds(trials["start"]), seconds(trials["end"])
     timed = end > start
@@ -112,7 +112,7 @@ def _correlate(run: Run, samples: Samples, trials: pd.DataFrame, zone: tzinfo) -
     if not signals:
         return Judgement(0.0, "undetermined", "Neither activity nor memory of any GPU changed with the trials.", ())
     scan = scan_offsets(signals, grid, start, end)
-    observed = Observed(covered_s(samples, low - REACH_S, high + REACH_S), high - low, samples.period_s)
+    observed = ObservedTime(covered_s(samples, low - REACH_S, high + REACH_S), high - low, samples.period_s)
     return judge(scan, _prior(zone, low, high), observed)
 
 
@@ -120,7 +120,7 @@ def _unknown(why: str) -> Judgement:
     return Judgement(0.0, "assumed", f"{why} Equal clocks are assumed.", ())
 
 
-def _joined(run: Run, samples: Samples, record: ClockRecord) -> ClockRecord:
+def _joined(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
     """The record with ``joined`` set, and the sentence that says so where nothing overlaps."""
     shift = shifts_s(run.trials, record)
     start, end = seconds(run.trials["start"]) + shift, seconds(run.trials["end"]) + shift

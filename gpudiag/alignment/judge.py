@@ -42,7 +42,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedTime:
     """For how long there is telemetry, how long the study took, and the sampling period."""
 
     covered_s: float
@@ -60,7 +60,7 @@ class Observed:
         return self.coverage >= MIN_COVERAGE
 
 
-def judge(scan: Scan, prior_s: Iterable[float], observed: Observed) -> Judgement:
+def judge(scan: Scan, prior_s: Iterable[float], observed: ObservedTime) -> Judgement:
     """The offset that the data show; ``prior_s`` are likely beforehand: none, and the zone's own."""
     most = int(REACH_S // QUARTER_S)
     quarters = QUARTER_S * np.arange(-most, most + 1)
@@ -85,7 +85,7 @@ def judge(scan: Scan, prior_s: Iterable[float], observed: Observed) -> Judgement
     return Judgement(float(quarters[at]) + shift, "strong" if clear else "weak", evidence, candidates)
 
 
-def _clear(any_rival: float, quarter_rival: float, skew_s: float, observed: Observed) -> bool:
+def _clear(any_rival: float, quarter_rival: float, skew_s: float, observed: ObservedTime) -> bool:
     """True if the rivals, as shares of the best fit, leave no doubt."""
     if observed.covered_s < MIN_OBSERVED_S:
         return False
@@ -95,7 +95,7 @@ def _clear(any_rival: float, quarter_rival: float, skew_s: float, observed: Obse
 
 
 def _sentence(
-    signals: tuple[str, ...], best: tuple[float, float], rival: tuple[float, float], observed: Observed
+    signals: tuple[str, ...], best: tuple[float, float], rival: tuple[float, float], observed: ObservedTime
 ) -> str:
     words = " and ".join([", ".join(signals[:-1]), signals[-1]] if len(signals) > 1 else signals)
     return (

@@ -54,7 +54,7 @@ def seconds(time: pd.Series) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Samples:
+class SampleTimes:
     """The telemetry as arrays: code of the GPU and time of each row, and the median sampling period (NaN unknown).
 
     ``step_s`` is the time from each row to the next, ``same`` where both are of one GPU.
@@ -67,7 +67,7 @@ class Samples:
     period_s: float
 
     @classmethod
-    def of(cls, run: Run) -> Samples:
+    def of(cls, run: Run) -> SampleTimes:
         gpu, time = pd.factorize(run.gpu["gpu"])[0], seconds(run.gpu["time"])
         step, same = np.diff(time), gpu[1:] == gpu[:-1]
         steps = step[same]
@@ -83,7 +83,7 @@ class Samples:
             yield from (np.flatnonzero(self.gpu == code) for code in range(count))
 
 
-def make_grid(samples: Samples, low_s: float, high_s: float) -> Grid | None:
+def make_grid(samples: SampleTimes, low_s: float, high_s: float) -> Grid | None:
     """The grid of the telemetry between two times; None where there is none."""
     period, time = samples.period_s, samples.time_s
     near = time[(time >= low_s) & (time <= high_s)]
@@ -98,13 +98,13 @@ def make_grid(samples: Samples, low_s: float, high_s: float) -> Grid | None:
     return Grid(first, step, int((last - first) / step) + 1, reach, round(period / step) if sparse else reach)
 
 
-def _even(samples: Samples) -> bool:
+def _even(samples: SampleTimes) -> bool:
     """True if most steps are about as long as the median one."""
     steps = samples.step_s[samples.same]
     return bool(np.mean(np.abs(steps - samples.period_s) <= FINE_S / 2) >= MIN_SEEN)
 
 
-def trial_signals(run: Run, samples: Samples, grid: Grid) -> list[Signal]:
+def trial_signals(run: Run, samples: SampleTimes, grid: Grid) -> list[Signal]:
     """Signals that rise and fall with trials: memory, share of active GPUs, utilization.
 
     Memory is left out where it hardly ever falls: a process that runs many trials keeps it.
@@ -132,7 +132,7 @@ def trial_signals(run: Run, samples: Samples, grid: Grid) -> list[Signal]:
     return signals
 
 
-def covered_s(samples: Samples, low_s: float, high_s: float) -> float:
+def covered_s(samples: SampleTimes, low_s: float, high_s: float) -> float:
     """Time between two times that the best observed GPU has samples for, no step counting for more than 3 periods."""
     step = np.minimum(samples.step_s, 3 * samples.period_s)
     counts = samples.same & (samples.time_s[1:] >= low_s) & (samples.time_s[1:] <= high_s)
@@ -149,7 +149,7 @@ def edges(level: np.ndarray, grid: Grid) -> np.ndarray:
 
 
 def _on_grid(
-    samples: Samples, known: np.ndarray, bins: np.ndarray, value: np.ndarray, n: int
+    samples: SampleTimes, known: np.ndarray, bins: np.ndarray, value: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum over GPUs of each one's mean in the bin less its median, and which bins hold a sample."""
     level, seen = np.zeros(n), np.zeros(n, bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
+from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, worst
 from gpudiag.comparison.differences import (
     SAME_CLOCK,
     SAME_LIMIT,
@@ -24,7 +24,7 @@ SERIAL = 1.2
 """Mean number of trials at once up to which a run that asked for two or more ran them one by one (METHODS 4)."""
 
 
-def parameters_applied(baseline: Side, experiment: Side) -> Check:
+def parameters_applied(baseline: Side, experiment: Side) -> GateCheck:
     """4. Requested against logged, per run, and hardware of the two against each other."""
     found = [
         *_requested(baseline, experiment),

@@ -17,7 +17,7 @@ MAX_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
-class Tally:
+class PredictionCounts:
     """Predictions of one remedy, or of one measure: how they came out, and the share of those told that held."""
 
     name: str
@@ -45,9 +45,9 @@ class Calibration:
     no comparison refers to by its remedies, as paths.
     """
 
-    overall: Tally
-    by_remedy: tuple[Tally, ...]
-    by_measure: tuple[Tally, ...]
+    overall: PredictionCounts
+    by_remedy: tuple[PredictionCounts, ...]
+    by_measure: tuple[PredictionCounts, ...]
     checked: tuple[str, ...]
     pending: tuple[str, ...]
 
@@ -110,7 +110,7 @@ def _key(plan: Mapping[str, Any]) -> str:
     return json.dumps([plan.get("run"), inputs, remedies])
 
 
-def _by(entries: Iterable[Mapping[str, Any]], name: str) -> tuple[Tally, ...]:
+def _by(entries: Iterable[Mapping[str, Any]], name: str) -> tuple[PredictionCounts, ...]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for entry in entries:
         groups.setdefault(str(entry.get(name)), []).append(entry)
@@ -118,6 +118,6 @@ def _by(entries: Iterable[Mapping[str, Any]], name: str) -> tuple[Tally, ...]:
     return tuple(sorted(tallies, key=lambda tally: (-tally.told, tally.name)))
 
 
-def _tally(name: str, entries: Iterable[Mapping[str, Any]]) -> Tally:
+def _tally(name: str, entries: Iterable[Mapping[str, Any]]) -> PredictionCounts:
     statuses = [entry.get("status") for entry in entries]
-    return Tally(name, statuses.count(CAME_TRUE), statuses.count(MISSED), statuses.count(CANNOT_TELL))
+    return PredictionCounts(name, statuses.count(CAME_TRUE), statuses.count(MISSED), statuses.count(CANNOT_TELL))

@@ -44,7 +44,7 @@ TELLING = (
 
 
 @dataclass(frozen=True)
-class Check:
+class GateCheck:
     """``check`` is the id, ``status`` pass, fail, unknown or error, ``evidence`` the sentences that say why.
 
     error: the check itself failed, by a fault of gpudiag.
@@ -63,21 +63,21 @@ class Check:
         return FAULTS[self.check]
 
 
-def worst(check: str, findings: Sequence[tuple[str, str]], otherwise: str) -> Check:
+def worst(check: str, findings: Sequence[tuple[str, str]], otherwise: str) -> GateCheck:
     """One check from several findings (status, sentence): a fail beats unknown, which beats pass."""
     for status in (FAIL, UNKNOWN):
         told = [text for found, text in findings if found == status]
         if told:
             more = [text for found, text in findings if found != status] if status == FAIL else []
-            return Check(check, status, " ".join((*told, *more)))
+            return GateCheck(check, status, " ".join((*told, *more)))
     passed = [text for _, text in findings]
-    return Check(check, PASS, " ".join(passed) or otherwise)
+    return GateCheck(check, PASS, " ".join(passed) or otherwise)
 
 
-def reasons(gate: Iterable[Check]) -> tuple[Check, ...]:
+def reasons(gate: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """The failed checks, the one that explains most first."""
     return tuple(sorted((c for c in gate if c.status == FAIL), key=lambda c: TELLING.index(c.check)))
 
 
-def is_invalid(gate: Iterable[Check]) -> bool:
+def is_invalid(gate: Iterable[GateCheck]) -> bool:
     return any(check.status == FAIL and check.check in DECISIVE for check in gate)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpudiag.advice._engine.plan import Plan, load_plan
 from gpudiag.comparison import document as documents
-from gpudiag.comparison.check import Check, is_invalid, reasons
+from gpudiag.comparison.check import GateCheck, is_invalid, reasons
 from gpudiag.comparison.compared import Compared
 from gpudiag.comparison.differences import differences
 from gpudiag.comparison.gate import run_gate
@@ -261,7 +261,7 @@ def _pair(
     baseline: Side,
     side: Side,
     matched: Match,
-    gate: tuple[Check, ...],
+    gate: tuple[GateCheck, ...],
     numbers: tuple[Quantity, ...],
     plan: Plan | None,
 ) -> Comparison:

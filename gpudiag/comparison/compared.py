@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpudiag.advice._engine.plan import Plan
-from gpudiag.comparison.check import Check, is_invalid, reasons
+from gpudiag.comparison.check import GateCheck, is_invalid, reasons
 from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference
 from gpudiag.comparison.match import Match
@@ -31,7 +31,7 @@ class Compared:
     baseline: Side
     experiment: Side
     matched: Match
-    gate: tuple[Check, ...]
+    gate: tuple[GateCheck, ...]
     quantities: tuple[Quantity, ...]
     consistency: tuple[Consistency, ...]
     ledger: tuple[CellDifference, ...]
@@ -47,7 +47,7 @@ class Compared:
         return is_invalid(self.gate)
 
     @property
-    def reasons(self) -> tuple[Check, ...]:
+    def reasons(self) -> tuple[GateCheck, ...]:
         """The failed checks, the one that explains most first."""
         return reasons(self.gate)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, Check, worst
+from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, worst
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.work import needed_util_pct
@@ -15,7 +15,7 @@ MOST_OUTSIDE_PCT = 10.0
 """METHODS 7, check 5."""
 
 
-def telemetry_covers_job(baseline: Side, experiment: Side) -> Check:
+def telemetry_covers_job(baseline: Side, experiment: Side) -> GateCheck:
     """5. Overlap of 90 % or more and less than 10 % outside, on both sides; and nothing that needs over 100 %."""
     found = [finding(side) for side in (baseline, experiment)]
     agree, why = pollers_agree(baseline, experiment)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from gpudiag import __version__
-from gpudiag.comparison.check import FAIL, Check, reasons
+from gpudiag.comparison.check import FAIL, GateCheck, reasons
 from gpudiag.plain_data import clean, plain
 from gpudiag.report.comparison import headline
 from gpudiag.report.comparison.document import (
@@ -61,7 +61,7 @@ def build(pair: Compared) -> ComparisonDocument:
     return replace(document, headline=headline(document))
 
 
-def _check(one: Check) -> GateCheckEntry:
+def _check(one: GateCheck) -> GateCheckEntry:
     fault = one.fault if one.status == FAIL else ""
     return GateCheckEntry(cast(CheckId, one.check), one.title, cast(CheckStatus, one.status), one.evidence, fault)
 

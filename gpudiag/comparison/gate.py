@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from gpudiag.comparison.applied import parameters_applied
-from gpudiag.comparison.check import ERROR, FAIL, PASS, UNKNOWN, Check, worst
+from gpudiag.comparison.check import ERROR, FAIL, PASS, UNKNOWN, GateCheck, worst
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
 from gpudiag.comparison.intervals import MIN_UNITS
@@ -27,9 +27,9 @@ WARM_P = 0.01
 FIRST_SHARE = 0.1
 
 
-def run_gate(baseline: Side, experiment: Side, matched: Match) -> tuple[Check, ...]:
+def run_gate(baseline: Side, experiment: Side, matched: Match) -> tuple[GateCheck, ...]:
     """All eight checks in the order of METHODS 7."""
-    checks: dict[str, Callable[[], Check]] = {
+    checks: dict[str, Callable[[], GateCheck]] = {
         "same-unit": lambda: same_unit(baseline, experiment, matched),
         "same-workload": lambda: same_workload(baseline, experiment, matched),
         "not-a-subset": lambda: not_a_subset(baseline, experiment, matched),
@@ -40,13 +40,13 @@ def run_gate(baseline: Side, experiment: Side, matched: Match) -> tuple[Check, .
         "equal-success": lambda: equal_success(baseline, experiment, matched),
     }
     made = {name: attempt(f"gate {name}", check) for name, check in checks.items()}
-    return tuple(Check(name, ERROR, str(one)) if isinstance(one, Fault) else one for name, one in made.items())
+    return tuple(GateCheck(name, ERROR, str(one)) if isinstance(one, Fault) else one for name, one in made.items())
 
 
-def same_unit(baseline: Side, experiment: Side, matched: Match) -> Check:
+def same_unit(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """1. Durations against durations, of items that are the same amount of work; parallelism stated on both sides."""
     if baseline.run.trials.empty or experiment.run.trials.empty:
-        return Check("same-unit", UNKNOWN, "A run has no trials or tasks, so there is no unit of work to compare.")
+        return GateCheck("same-unit", UNKNOWN, "A run has no trials or tasks, so there is no unit of work to compare.")
     found = []
     a, b = (bool(side.finished["duration_s"].notna().any()) for side in (baseline, experiment))
     if a != b:
@@ -89,10 +89,10 @@ def same_unit(baseline: Side, experiment: Side, matched: Match) -> Check:
     return worst("same-unit", found, "")
 
 
-def same_workload(baseline: Side, experiment: Side, matched: Match) -> Check:
+def same_workload(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """2. The same items by name, or searches over the same parameters."""
     if baseline.run.trials.empty or experiment.run.trials.empty:
-        return Check(
+        return GateCheck(
             "same-workload", UNKNOWN, "A run has no trials or tasks; whether the work was the same is not known."
         )
     if matched.named:
@@ -100,17 +100,19 @@ def same_workload(baseline: Side, experiment: Side, matched: Match) -> Check:
     a, b = set(logged_params(baseline)), set(logged_params(experiment))
     directions = [_directions(side) for side in (baseline, experiment)]
     if all(directions) and directions[0] != directions[1]:
-        return Check("same-workload", FAIL, f"The studies seek different things: {directions[0]} and {directions[1]}.")
+        return GateCheck(
+            "same-workload", FAIL, f"The studies seek different things: {directions[0]} and {directions[1]}."
+        )
     if not a or not b:
-        return Check(
+        return GateCheck(
             "same-workload",
             UNKNOWN,
             "The trials carry neither names nor, in both runs, parameters: whether the work was the same is not known.",
         )
     if a != b:
         apart = ", ".join(sorted(a ^ b)[:6])
-        return Check("same-workload", FAIL, f"The searches have different parameters ({apart} in one only).")
-    return Check(
+        return GateCheck("same-workload", FAIL, f"The searches have different parameters ({apart} in one only).")
+    return GateCheck(
         "same-workload",
         PASS,
         f"Trials without names, drawn from a search over the same "
@@ -118,40 +120,42 @@ def same_workload(baseline: Side, experiment: Side, matched: Match) -> Check:
     )
 
 
-def _same_items(matched: Match) -> Check:
+def _same_items(matched: Match) -> GateCheck:
     counts = (
         f"{matched.n_baseline:,} items there, {matched.n_experiment:,} here, {matched.n_shared:,} in both "
         f"(Jaccard {ratio(matched.jaccard)})"
     )
     if matched.same_set:
-        return Check("same-workload", PASS, f"{counts}.")
+        return GateCheck("same-workload", PASS, f"{counts}.")
     nested = matched.n_shared >= SAME_SET * min(matched.n_baseline, matched.n_experiment)
     interleaved = matched.subset is not None and matched.subset.n_between > 0
     if matched.n_shared >= MIN_UNITS and not (nested and interleaved):
-        return Check("same-workload", PASS, f"{counts}: only those in both are compared; totals of the runs are not.")
+        return GateCheck(
+            "same-workload", PASS, f"{counts}: only those in both are compared; totals of the runs are not."
+        )
     few = "" if matched.n_shared >= MIN_UNITS else f", fewer than {MIN_UNITS} to compare"
-    return Check("same-workload", FAIL, f"The item sets differ: {counts}{few}.")
+    return GateCheck("same-workload", FAIL, f"The item sets differ: {counts}{few}.")
 
 
-def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
+def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """3. Neither run's trials are the other's, nor were its items taken out of a run that did other work among them."""
     n = min(len(baseline.items), len(experiment.items))
     if not n:
-        return Check("not-a-subset", UNKNOWN, "A run has no trials or tasks.")
+        return GateCheck("not-a-subset", UNKNOWN, "A run has no trials or tasks.")
     if matched.same_timestamps >= max(2, 0.5 * n):
         which = (
             "they are the same run"
             if len(baseline.items) == len(experiment.items) == matched.same_timestamps
             else ("one run is a part of the other")
         )
-        return Check(
+        return GateCheck(
             "not-a-subset",
             FAIL,
             f"{matched.same_timestamps:,} of {n:,} trials have the same start and end in "
             f"both: {which}, and there is nothing to compare.",
         )
     if not math.isnan(matched.moved_s) and matched.moved_s != 0:
-        return Check(
+        return GateCheck(
             "not-a-subset",
             FAIL,
             f"All shared trials have equal durations and lie {duration(abs(matched.moved_s))} apart: "
@@ -159,7 +163,7 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
         )
     part = matched.subset
     if part is not None and part.n_between:
-        return Check(
+        return GateCheck(
             "not-a-subset",
             FAIL,
             f"The {part.n_shared:,} items of {part.inner} are among the {part.n_outer:,} of {part.outer}. There they "
@@ -168,15 +172,15 @@ def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> Check:
             "whole run is used instead.",
         )
     if not matched.named:
-        return Check("not-a-subset", PASS, "No trial has the same start and end in both runs.")
-    return Check("not-a-subset", PASS, "No other items ended among those of either run, and no trial is in both.")
+        return GateCheck("not-a-subset", PASS, "No trial has the same start and end in both runs.")
+    return GateCheck("not-a-subset", PASS, "No other items ended among those of either run, and no trial is in both.")
 
 
-def warm_up(baseline: Side, experiment: Side) -> Check:
+def warm_up(baseline: Side, experiment: Side) -> GateCheck:
     """6. The first items against the later ones of each run: a cold start in one run alone is a difference of order."""
     cold = [_cold_start(side) for side in (baseline, experiment)]
     if None in cold:
-        return Check(
+        return GateCheck(
             "warm-up",
             UNKNOWN,
             "Too few items to tell the first from the later ones; run the two in turns (A, B, B, A).",
@@ -186,12 +190,12 @@ def warm_up(baseline: Side, experiment: Side) -> Check:
     slow = [one[0] > WARM_RATIO and one[1] < WARM_P for one in ratios]
     if slow[0] != slow[1]:
         which = baseline.name if slow[0] else experiment.name
-        return Check(
+        return GateCheck(
             "warm-up", FAIL, f"{told}: {which} began cold and the other did not. Repeat in turns (A, B, B, A)."
         )
     if slow[0]:
-        return Check("warm-up", PASS, f"{told}: both began cold alike.")
-    return Check(
+        return GateCheck("warm-up", PASS, f"{told}: both began cold alike.")
+    return GateCheck(
         "warm-up", PASS, f"{told}. What a cache kept from the first run to the second, only turns (A, B, B, A) show."
     )
 
@@ -207,7 +211,7 @@ def _cold_start(side: Side) -> tuple[float, float] | None:
     return math.exp(float(logs[:first].mean() - logs[first:].mean())), p
 
 
-def sample_size(baseline: Side, experiment: Side, matched: Match) -> Check:
+def sample_size(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """7. At least six units a side for an interval."""
     if matched.named and matched.n_shared and len(matched.both_complete):
         n = len(matched.both_complete)
@@ -220,33 +224,35 @@ def sample_size(baseline: Side, experiment: Side, matched: Match) -> Check:
         what = f"{counts[0]:,} and {counts[1]:,} COMPLETE trials with durations"
         enough = min(counts) >= MIN_UNITS
     if enough:
-        return Check("sample-size", PASS, f"{what}.")
-    return Check(
+        return GateCheck("sample-size", PASS, f"{what}.")
+    return GateCheck(
         "sample-size", FAIL, f"{what}: with fewer than {MIN_UNITS} a side, numbers are described and not tested."
     )
 
 
-def equal_success(baseline: Side, experiment: Side, matched: Match) -> Check:
+def equal_success(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """8. Failed items are short, so durations are compared on items that succeeded in both."""
     if not matched.named:
         failed = [int((side.items["state"] == "FAIL").sum()) for side in (baseline, experiment)]
         if not len(baseline.items) or not len(experiment.items):
-            return Check("equal-success", UNKNOWN, "A run has no trials or tasks.")
+            return GateCheck("equal-success", UNKNOWN, "A run has no trials or tasks.")
         text = f"{failed[0]:,} and {failed[1]:,} trials failed"
         if not any(failed):
-            return Check("equal-success", PASS, f"{text}.")
-        return Check(
+            return GateCheck("equal-success", PASS, f"{text}.")
+        return GateCheck(
             "equal-success",
             UNKNOWN,
             f"{text}; without names nobody knows whether the same ones. Durations are of COMPLETE trials.",
         )
     rows = matched.pairs
     if rows.empty:
-        return Check("equal-success", UNKNOWN, "No item is in both runs.")
+        return GateCheck("equal-success", UNKNOWN, "No item is in both runs.")
     good_a, good_b = rows["baseline_state"] == "COMPLETE", rows["experiment_state"] == "COMPLETE"
     if (good_a == good_b).all():
-        return Check("equal-success", PASS, f"The same {int(good_a.sum()):,} of {len(rows):,} shared items succeeded.")
-    return Check(
+        return GateCheck(
+            "equal-success", PASS, f"The same {int(good_a.sum()):,} of {len(rows):,} shared items succeeded."
+        )
+    return GateCheck(
         "equal-success",
         FAIL,
         f"{int(good_a.sum()):,} and {int(good_b.sum()):,} of the {len(rows):,} shared items "

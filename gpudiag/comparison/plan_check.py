@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
-from gpudiag.advice._engine.proposal import Change, Check, Prediction
+from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
 from gpudiag.comparison.intervals import LEVEL
@@ -135,7 +135,7 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
     )
 
 
-def _check(remedy: str, check: Check, experiment: Side, doubt: str) -> Outcome:
+def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str) -> Outcome:
     """A criterion on a number of the experiment alone; ``doubt`` says why nothing may be laid to the remedy, or ''."""
     topic = check.measure.partition(".")[0]
     held = holds(check, {topic: experiment.facts(topic)})

@@ -44,7 +44,7 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:batch|batches|it|iter|step|steps)(?:es
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkRatio:
     """Work of an item, experiment over baseline: at least ``low``, at most ``high``; ``source`` says from what."""
 
     low: float
@@ -62,11 +62,11 @@ class Consistency:
     values: dict[str, float] = field(default_factory=dict)
 
 
-def work_ratio(baseline: Side, experiment: Side) -> Work | None:
+def work_ratio(baseline: Side, experiment: Side) -> WorkRatio | None:
     """From steps reported, else from parameters that count repetitions (and sizes) as logged, else as requested."""
     a, b = steps_per_item(baseline), steps_per_item(experiment)
     if a and b and a > 0:
-        return Work(b / a, b / a, f"steps of a COMPLETE trial, {number(a)} and {number(b)}")
+        return WorkRatio(b / a, b / a, f"steps of a COMPLETE trial, {number(a)} and {number(b)}")
     a_params, b_params = (_numbers(side) for side in (baseline, experiment))
     repeats = [name for name in REPEATS if name in a_params and name in b_params]
     sizes = [name for name in SIZES if name in a_params and name in b_params]
@@ -75,7 +75,7 @@ def work_ratio(baseline: Side, experiment: Side) -> Work | None:
     low = math.prod(b_params[name] / a_params[name] for name in repeats)
     size = math.prod(b_params[name] / a_params[name] for name in sizes)
     words = ", ".join(f"{name} {number(a_params[name])} to {number(b_params[name])}" for name in (*repeats, *sizes))
-    return Work(min(low, low * size), max(low, low * size), words)
+    return WorkRatio(min(low, low * size), max(low, low * size), words)
 
 
 def steps_per_item(side: Side) -> float | None:
@@ -119,7 +119,7 @@ def consistency(baseline: Side, experiment: Side, matched: Match, time: Ratio, f
 
 
 def _span_claim(
-    matched: Match, experiment: Side, baseline: Side, work: Work | None, failed: list[str]
+    matched: Match, experiment: Side, baseline: Side, work: WorkRatio | None, failed: list[str]
 ) -> Consistency | None:
     """What a comparison of spans would say, where one run holds the other's items among others."""
     part = matched.subset
@@ -141,7 +141,7 @@ def _span_claim(
 
 
 def _time_against_work(
-    time: Ratio, work: Work | None, failed: list[str], time_a: float, time_b: float
+    time: Ratio, work: WorkRatio | None, failed: list[str], time_a: float, time_b: float
 ) -> Consistency | None:
     if work is None or not time.ratio > 0 or abs(math.log(work.low * work.high)) < 2 * math.log(1 + SAME_WITHIN):
         return None  # the same work says nothing that the ratio does not say

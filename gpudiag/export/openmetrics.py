@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpudiag.report.document import Document, Measured
 
 
-class Sample(NamedTuple):
+class MetricSample(NamedTuple):
     """One number and the labels that tell it from the others of its family."""
 
     labels: dict[str, str]
@@ -31,7 +31,7 @@ class Family(NamedTuple):
     name: str
     unit: str
     help: str
-    samples: list[Sample]
+    samples: list[MetricSample]
 
 
 def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
@@ -52,21 +52,21 @@ def _families(document: Document) -> Iterator[Family]:
     cells = document.ledger.cells if document.ledger else ()
     yield Family(
         "gpudiag_ledger_gpu_seconds", "seconds", "GPU time by cell of the ledger; the cells of a GPU add up.",
-        [Sample({"gpu": c.gpu, "cell": c.cell}, c.gpu_s) for c in cells],
+        [MetricSample({"gpu": c.gpu, "cell": c.cell}, c.gpu_s) for c in cells],
     )  # fmt: skip
     found = document.findings
     yield Family(
         "gpudiag_finding", "", "1 for each finding.",
-        [Sample({"rule": v.rule, "severity": v.severity.value}, 1) for v in found],
+        [MetricSample({"rule": v.rule, "severity": v.severity.value}, 1) for v in found],
     )  # fmt: skip
     yield Family(
         "gpudiag_finding_lost_gpu_hours", "hours", "GPU-hours that a finding cost, where it can be told.",
-        [Sample({"rule": v.rule}, v.lost_gpu_h) for v in found if v.lost_gpu_h is not None],
+        [MetricSample({"rule": v.rule}, v.lost_gpu_h) for v in found if v.lost_gpu_h is not None],
     )  # fmt: skip
     statuses = Counter(v.status.value for v in document.verdicts)
     yield Family(
         "gpudiag_checks", "", "Checks by what they concluded.",
-        [Sample({"status": status}, n) for status, n in sorted(statuses.items())],
+        [MetricSample({"status": status}, n) for status, n in sorted(statuses.items())],
     )  # fmt: skip
     yield from _measured(document.measures)
 
@@ -74,16 +74,16 @@ def _families(document: Document) -> Iterator[Family]:
 def _measured(measures: Mapping[str, Mapping[str, Measured]]) -> Iterator[Family]:
     """The few numbers that a dashboard wants, one family each."""
 
-    def by(topic: str, kind: str, fact: str) -> Iterable[Sample]:
+    def by(topic: str, kind: str, fact: str) -> Iterable[MetricSample]:
         for name, held in measures.get(topic, {}).items():
             prefix, _, rest = name.partition(".")
             key, _, last = rest.rpartition(".")
             if prefix == kind and last == fact and isinstance(held.value, int | float):
-                yield Sample({kind: key}, held.value)
+                yield MetricSample({kind: key}, held.value)
 
-    def one(topic: str, fact: str) -> list[Sample]:
+    def one(topic: str, fact: str) -> list[MetricSample]:
         held = measures.get(topic, {}).get(fact)
-        return [Sample({}, held.value)] if held and isinstance(held.value, int | float) else []
+        return [MetricSample({}, held.value)] if held and isinstance(held.value, int | float) else []
 
     yield Family("gpudiag_utilization_percent", "percent", "Mean utilization.", [*by("utilization", "gpu", "mean_pct")])
     yield Family("gpudiag_memory_used_percent", "percent", "Peak memory.", [*by("memory", "gpu", "max_used_pct")])

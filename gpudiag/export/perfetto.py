@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
     from gpudiag.run import Run
 
-Event = dict[str, Any]
+TraceEvent = dict[str, Any]
 
 TRIALS, FINDINGS, FIRST_GPU = 1001, 1002, 1010
 """Process ids. Lanes count from 1: one that had the id of its process would be shown as its main thread."""
@@ -57,7 +57,7 @@ def trace(diagnosis: Diagnosis) -> dict[str, Any]:
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"run": safe(run.info.name), "start": start}}
 
 
-def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[Event]:
+def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
     """A slice a trial, in the lane of its worker. Its name begins with its state, which gives it the state's colour."""
     where = diagnosis.profiles.get("parallelism")
     if where is None:
@@ -93,7 +93,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, int | float) else safe(value) for name, value in known.items()}
 
 
-def _findings(diagnosis: Diagnosis, zero: int) -> Iterator[Event]:
+def _findings(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
     """An instant a finding: where it begins, or at the start of the run where it holds throughout."""
     if not diagnosis.findings:
         return
@@ -118,7 +118,7 @@ def _begins(where: Any, zero: int) -> int:
     return 0
 
 
-def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[Event]:
+def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[TraceEvent]:
     """Counters of one GPU, and the cells of its ledger."""
     run = diagnosis.run
     names = run.gpus.loc[run.gpus["gpu"] == gpu, "name"].dropna() if "name" in run.gpus else []
@@ -139,11 +139,11 @@ def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[Event]
             yield {"ph": "X", "pid": pid, "tid": 1, **at, "name": str(cell), "cat": "ledger"}
 
 
-def _named(pid: int, name: str, sort: int) -> Event:
+def _named(pid: int, name: str, sort: int) -> TraceEvent:
     return {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name, "sort_index": sort}}
 
 
-def _lane(pid: int, tid: int, name: str) -> Event:
+def _lane(pid: int, tid: int, name: str) -> TraceEvent:
     return {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}
 
 

@@ -37,7 +37,7 @@ class NowEntry:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ThroughputBounds:
     """Trials per hour that hold without a model."""
 
     low: float | None
@@ -49,7 +49,7 @@ class ModelsEntry:
     """What each model says of the throughput."""
 
     queueing_trials_h: float | None
-    bounds_trials_h: Bounds
+    bounds_trials_h: ThroughputBounds
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.feed import HOT_PCT, IO_WAIT_PCT, SATURATED_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
 from gpudiag.measures.sampling import RECORD_LONGER
@@ -122,7 +122,7 @@ def _label(shares: dict[str, float]) -> str:
 class _Signs:
     """What a sample of one GPU shows; NaN is unknown."""
 
-    work: Work
+    work: WorkSamples
     at: np.ndarray
     core_pct: np.ndarray
     io_wait_pct: np.ndarray
@@ -134,7 +134,7 @@ class _Signs:
     cpu_pct: np.ndarray
 
     @classmethod
-    def of(cls, work: Work, own: pd.DataFrame, host: pd.DataFrame, board: pd.Series) -> _Signs:
+    def of(cls, work: WorkSamples, own: pd.DataFrame, host: pd.DataFrame, board: pd.Series) -> _Signs:
         def column(name: str) -> np.ndarray:
             return own[name].to_numpy(float, na_value=np.nan) if name in own else np.full(len(work.time_us), np.nan)
 

@@ -12,7 +12,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
@@ -93,14 +93,14 @@ def measure_feed(run: Run) -> FeedProfile:
     )
 
 
-def meant_to_work(work: Work) -> np.ndarray:
+def meant_to_work(work: WorkSamples) -> np.ndarray:
     """Samples with a trial (METHODS 9), start-up and all: a GPU that is starved may never look at work."""
     if work.from_trials:
         return work.running > 0
     return work.at_work if work.at_work.any() else np.ones(len(work.time_us), bool)
 
 
-def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dict[str, float]:
+def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: pd.Series) -> dict[str, float]:
     at = meant_to_work(work)
     util, weight = work.util_pct[at], work.weight_s[at]
     (p95,) = weighted_quantiles(util, weight, (0.95,))
@@ -122,7 +122,7 @@ def _device(work: Work, columns: dict[str, np.ndarray], board: pd.Series) -> dic
     }
 
 
-def power_ratio(work: Work, power: np.ndarray | None, limit_w: float) -> np.ndarray:
+def power_ratio(work: WorkSamples, power: np.ndarray | None, limit_w: float) -> np.ndarray:
     """Share of the board's power range in use by sample; readings above 1.6 times the limit are no power."""
     if power is None:
         return np.full(len(work.time_us), math.nan)
@@ -132,7 +132,7 @@ def power_ratio(work: Work, power: np.ndarray | None, limit_w: float) -> np.ndar
     return np.asarray((power - floor) / (limit_w - floor)) if limit_w > floor else np.full(len(power), math.nan)
 
 
-def _host(work: Work, host: pd.DataFrame) -> dict[str, float]:
+def _host(work: WorkSamples, host: pd.DataFrame) -> dict[str, float]:
     """Shares of the observed work that host samples lie near to."""
     names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "p95_cpu_pct")
     near, column = beside(work, host)
@@ -154,7 +154,7 @@ def _host(work: Work, host: pd.DataFrame) -> dict[str, float]:
     return dict(zip(names, values, strict=True))
 
 
-def beside(work: Work, host: pd.DataFrame) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def beside(work: WorkSamples, host: pd.DataFrame) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The host at each sample of a GPU: whether a host sample lies within 15 s, and of the nearest one cpu_pct,
     io_wait_pct and core_pct (the busiest core or process). NaN is unknown.
     """
@@ -175,7 +175,7 @@ def beside(work: Work, host: pd.DataFrame) -> tuple[np.ndarray, dict[str, np.nda
     return near, {"cpu_pct": column("cpu_pct"), "io_wait_pct": column("io_wait_pct"), "core_pct": core}
 
 
-def _known_mean(values: np.ndarray, among: np.ndarray, work: Work) -> float:
+def _known_mean(values: np.ndarray, among: np.ndarray, work: WorkSamples) -> float:
     keep = among & ~np.isnan(values)
     return weighted_mean(values[keep], work.weight_s[keep])
 

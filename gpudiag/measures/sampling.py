@@ -151,7 +151,7 @@ def cells_of(gpu: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return _cells(gpu, _base(gpu), columns)
 
 
-def _cells(gpu: pd.DataFrame, base: _Base, columns: tuple[str, ...]) -> pd.DataFrame:
+def _cells(gpu: pd.DataFrame, base: _KnownRows, columns: tuple[str, ...]) -> pd.DataFrame:
     known = base.known
     if columns:
         first = gpu[columns[0]]
@@ -177,7 +177,7 @@ def _cells(gpu: pd.DataFrame, base: _Base, columns: tuple[str, ...]) -> pd.DataF
 
 
 @dataclass(frozen=True, eq=False)
-class _Base:
+class _KnownRows:
     """What all columns of a telemetry share: which rows have a GPU and a time, the rank of the GPU, the time.
 
     ``cells``: left and right border and weight of each row, where all rows are known, sorted and without duplicates.
@@ -190,18 +190,18 @@ class _Base:
 
 
 @memoized
-def _base_of(run: Run) -> _Base:
+def _base_of(run: Run) -> _KnownRows:
     return _base(run.gpu)
 
 
-def _base(gpu: pd.DataFrame) -> _Base:
+def _base(gpu: pd.DataFrame) -> _KnownRows:
     known = (gpu["time"].notna() & gpu["gpu"].notna()).to_numpy()
     code, names = pd.factorize(gpu["gpu"])
     rank = {name: place for place, name in enumerate(gpu_order(names))}
     table = np.array([*(rank[str(name)] for name in names), -1], np.int32)
     code, time = table[code], gpu["time"].to_numpy("datetime64[us]").view(np.int64)
     increases = (code[1:] > code[:-1]) | ((code[1:] == code[:-1]) & (time[1:] > time[:-1]))
-    return _Base(known, code, time, _cells_of(code, time) if known.all() and increases.all() else None)
+    return _KnownRows(known, code, time, _cells_of(code, time) if known.all() and increases.all() else None)
 
 
 def _cells_of(code: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.segments import change_points
 from gpudiag.measures._time.timestamps import SECOND_US, utc
-from gpudiag.measures._time.work import Work, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
@@ -75,7 +75,7 @@ def measure_shift(run: Run) -> ShiftProfile:
     return ShiftProfile(segments, per_gpu, work_coverage_pct(run, works))
 
 
-def _segments(work: Work) -> tuple[pd.DataFrame, float]:
+def _segments(work: WorkSamples) -> tuple[pd.DataFrame, float]:
     """One row a level, and the length of a block."""
     usual = np.median(work.running[work.at_work]) if work.at_work.any() else 0
     at = np.flatnonzero(work.at_work & (work.running >= usual))

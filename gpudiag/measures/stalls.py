@@ -12,7 +12,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import Work, stretches, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
@@ -64,7 +64,7 @@ def measure_stalls(run: Run) -> StallsProfile:
     return StallsProfile(per_gpu, work_coverage_pct(run, works), longest_period_s(w.time_us for w in works.values()))
 
 
-def _one_gpu(work: Work) -> dict[str, float]:
+def _one_gpu(work: WorkSamples) -> dict[str, float]:
     at, weight = work.at_work, work.weight_s
     worked = float(weight[at].sum())
     (p95,) = weighted_quantiles(work.util_pct[at], weight[at], (0.95,))
@@ -76,7 +76,7 @@ def _one_gpu(work: Work) -> dict[str, float]:
     }
 
 
-def _stalls(work: Work, worked: float) -> dict[str, float]:
+def _stalls(work: WorkSamples, worked: float) -> dict[str, float]:
     first, last = stretches(work.at_work & (work.util_pct <= IDLE_PCT), work.start_us, work.end_us)
     lengths = (work.end_us[last] - work.start_us[first]) / SECOND_US
     if not work.from_trials:
@@ -90,7 +90,7 @@ def _stalls(work: Work, worked: float) -> dict[str, float]:
     }
 
 
-def _dips(work: Work, worked: float) -> dict[str, float]:
+def _dips(work: WorkSamples, worked: float) -> dict[str, float]:
     """The period of the utilization and what the dips that repeat with it cost."""
     names = ("acf", "period_s", "n_dips", "regular_pct", "depth_pct", "width_s", "lost_pct")
     found = find_period(work.time_us, np.where(work.at_work, work.util_pct, np.nan))

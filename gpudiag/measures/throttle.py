@@ -72,7 +72,9 @@ def measure_throttle(run: Run) -> ThrottleProfile:
     boards = gpu_boards(run)
     factor = np.where(boards["averaged_sensor"] == True, AVERAGED_LIMIT, INSTANT_LIMIT)  # noqa: E712 - NaN is unknown
     plausible = (boards["limit_w"] * factor).to_dict()
-    rows = {gpu: _one_gpu(_Columns.of(part), float(plausible.get(gpu, math.nan))) for gpu, part in by_gpu(samples)}
+    rows = {
+        gpu: _one_gpu(_ThrottleSamples.of(part), float(plausible.get(gpu, math.nan))) for gpu, part in by_gpu(samples)
+    }
     coverage = coverage_pct(samples, expected_window(run, samples))
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return ThrottleProfile(per_gpu, float(min(coverage.values())))
@@ -85,7 +87,7 @@ RECORD_CLOCKS = (
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _ThrottleSamples:
     """Columns of one GPU as arrays; unknown is NaN, an unknown bit mask is -1 and ``masked`` is False there."""
 
     start_us: np.ndarray
@@ -99,7 +101,7 @@ class _Columns:
     power: np.ndarray
 
     @classmethod
-    def of(cls, part: pd.DataFrame) -> _Columns:
+    def of(cls, part: pd.DataFrame) -> _ThrottleSamples:
         nothing = np.full(len(part), math.nan)
 
         def column(name: str) -> np.ndarray:
@@ -114,7 +116,7 @@ class _Columns:
         )  # fmt: skip
 
 
-def _one_gpu(c: _Columns, plausible_w: float) -> dict[str, float]:
+def _one_gpu(c: _ThrottleSamples, plausible_w: float) -> dict[str, float]:
     busy = c.util >= BUSY_PCT
     known_clock, known_temp = ~np.isnan(c.clock), ~np.isnan(c.temp)
     top = float(c.clock[known_clock].max()) if known_clock.any() else math.nan
@@ -141,5 +143,5 @@ def _one_gpu(c: _Columns, plausible_w: float) -> dict[str, float]:
     }
 
 
-def _share(flag: np.ndarray, among: np.ndarray, c: _Columns) -> float:
+def _share(flag: np.ndarray, among: np.ndarray, c: _ThrottleSamples) -> float:
     return 100 * weighted_mean(flag[among], c.weight_s[among])

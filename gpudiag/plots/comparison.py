@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Names = tuple[str, str]
+SideNames = tuple[str, str]
 COLORS = ("#0072b2", "#d55e00")
 """Baseline and experiment."""
 DASHES = ("solid", (0, (5, 1.5)))
@@ -35,7 +35,7 @@ LEAST_SHARE = 0.002
 
 
 @painter
-def plot_durations(names: Names, durations: Sequence[pd.DataFrame], pairs: pd.DataFrame | None = None) -> Figure:
+def plot_durations(names: SideNames, durations: Sequence[pd.DataFrame], pairs: pd.DataFrame | None = None) -> Figure:
     """Each item's duration in both runs against equality, where items can be paired; else both distributions.
 
     ``pairs`` has name, baseline_s and experiment_s; each of ``durations`` has state and duration_s. Raises
@@ -84,7 +84,7 @@ def plot_durations(names: Names, durations: Sequence[pd.DataFrame], pairs: pd.Da
     return figure
 
 
-def _scatter(names: Names, pairs: pd.DataFrame) -> Figure:
+def _scatter(names: SideNames, pairs: pd.DataFrame) -> Figure:
     a, b = pairs["baseline_s"].to_numpy(float), pairs["experiment_s"].to_numpy(float)
     figure = Figure(figsize=(9, 5.0), layout="constrained")
     ax = figure.add_subplot()
@@ -118,7 +118,7 @@ def _label(name: str, longest: int = LONGEST) -> str:
     return short(name, longest).replace("$", r"\$")
 
 
-def alt_durations(names: Names, durations: Sequence[pd.DataFrame], pairs: pd.DataFrame | None = None) -> str:
+def alt_durations(names: SideNames, durations: Sequence[pd.DataFrame], pairs: pd.DataFrame | None = None) -> str:
     """What :func:`plot_durations` shows."""
     if pairs is not None and len(pairs):
         ratio = pairs["experiment_s"].to_numpy(float) / pairs["baseline_s"].to_numpy(float)
@@ -144,7 +144,7 @@ def _complete(durations: Sequence[pd.DataFrame]) -> list[np.ndarray]:
 
 
 @painter
-def plot_ledger_change(names: Names, ledger: pd.DataFrame, same_size: bool = True) -> Figure:
+def plot_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool = True) -> Figure:
     """From the GPU time of the baseline to that of the experiment: what each cell of the ledger adds or takes away.
 
     ``ledger`` has cell and, of each run, GPU-hours and GPU-seconds per finished item; where the runs are of different
@@ -197,7 +197,7 @@ def plot_ledger_change(names: Names, ledger: pd.DataFrame, same_size: bool = Tru
     return figure
 
 
-def alt_ledger_change(names: Names, ledger: pd.DataFrame, same_size: bool = True) -> str:
+def alt_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool = True) -> str:
     """What :func:`plot_ledger_change` shows."""
     before, after, unit = _columns(ledger, same_size)
     change = after - before
@@ -221,7 +221,7 @@ def _columns(ledger: pd.DataFrame, same_size: bool) -> tuple[np.ndarray, np.ndar
 
 
 @painter
-def plot_distributions(names: Names, time_series: Sequence[pd.DataFrame]) -> Figure:
+def plot_distributions(names: SideNames, time_series: Sequence[pd.DataFrame]) -> Figure:
     """Share of the job's time at or below each utilization, all GPUs of a run together.
 
     Each of ``time_series`` has value (utilization) and weight_s. Raises NotMeasurable where a run has no utilization.
@@ -240,7 +240,7 @@ def plot_distributions(names: Names, time_series: Sequence[pd.DataFrame]) -> Fig
     return figure
 
 
-def alt_distributions(names: Names, time_series: Sequence[pd.DataFrame]) -> str:
+def alt_distributions(names: SideNames, time_series: Sequence[pd.DataFrame]) -> str:
     """What :func:`plot_distributions` shows."""
     parts = []
     for name, frame in zip(names, time_series, strict=True):
@@ -266,7 +266,7 @@ def _mean(frame: pd.DataFrame) -> float:
 
 @painter
 def plot_timelines(
-    names: Names, parallelism: Sequence[ParallelismProfile | None], time_series: Sequence[pd.DataFrame]
+    names: SideNames, parallelism: Sequence[ParallelismProfile | None], time_series: Sequence[pd.DataFrame]
 ) -> Figure:
     """Trials by worker and mean utilization of each run, one above the other, in time since the first start.
 
@@ -340,7 +340,7 @@ def _draw_series(ax: Axes, frame: pd.DataFrame, origin: pd.Timestamp, size: floa
 
 
 def alt_timelines(
-    names: Names, parallelism: Sequence[ParallelismProfile | None], time_series: Sequence[pd.DataFrame]
+    names: SideNames, parallelism: Sequence[ParallelismProfile | None], time_series: Sequence[pd.DataFrame]
 ) -> str:
     """What :func:`plot_timelines` shows."""
     parts = [

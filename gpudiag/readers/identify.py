@@ -10,7 +10,7 @@ from gpudiag.readers import artifacts, telemetry, trials
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader
 
-Kind = Literal["telemetry", "trials", "artifacts"]
+KnownKind = Literal["telemetry", "trials", "artifacts"]
 
 EXPECTED = (
     "a log of GPU metrics (of nvidia-smi, nvitop, gpustat, DCGM, Prometheus, AMD, W&B, MLflow or home-made), an Optuna "
@@ -20,12 +20,12 @@ EXPECTED = (
 
 
 @lru_cache(maxsize=2)  # a walk through a folder asks before the file is read, and reading asks again
-def identify(source: Source) -> tuple[Kind, Reader] | None:
+def identify(source: Source) -> tuple[KnownKind, Reader] | None:
     """The kind of input and its reader, or None if no reader of any kind recognises it.
 
     Raises InputError if several claim it, which is a bug in one of them.
     """
-    registries: tuple[tuple[Kind, tuple[Reader, ...]], ...] = (
+    registries: tuple[tuple[KnownKind, tuple[Reader, ...]], ...] = (
         ("telemetry", telemetry.READERS),
         ("trials", trials.READERS),
         ("artifacts", artifacts.READERS),

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpudiag.clock import machine_zone
 from gpudiag.errors import GpudiagError
-from gpudiag.record.readings import NoDriver, Row
+from gpudiag.record.readings import NoDriver, RecordRow
 from gpudiag.record.sampler import Options, Sampler
 from gpudiag.record.worker import make_sampler, say
 
@@ -26,7 +26,7 @@ def main(argument: str) -> None:
     asked = json.loads(argument)
     stop = threading.Event()
 
-    def heard(rows: Sequence[Row]) -> None:
+    def heard(rows: Sequence[RecordRow]) -> None:
         if os.getppid() != asked["parent"]:
             stop.set()
         _tell([_short(row) for row in rows if row.record in ("gpu", "host")])
@@ -61,7 +61,7 @@ def _tell(message: Any) -> None:
         os.write(sys.stdout.fileno(), (json.dumps(message) + "\n").encode())
 
 
-def _short(row: Row) -> list[Any]:
+def _short(row: RecordRow) -> list[Any]:
     return [row.record, row.time_s, row.mono_s, {name: row.values[name] for name in SHOWN if name in row.values}]
 
 

@@ -11,7 +11,7 @@ from gpudiag.errors import ConfigError
 Values = dict[str, float | int | str]
 """Readings by column name of :mod:`gpudiag.schema`; what is unknown or unsupported is absent."""
 
-Kind = Literal["gpu", "process", "host", "event"]
+RecordKind = Literal["gpu", "process", "host", "event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RecordRow:
     """One row of one table: ``time_s`` since 1970 in UTC, ``mono_s`` on a clock that nobody sets."""
 
-    record: Kind
+    record: RecordKind
     time_s: float
     mono_s: float
     values: Values

@@ -15,7 +15,7 @@ from gpudiag.errors import ConfigError, expected
 from gpudiag.record import parquet
 from gpudiag.record.readings import Adapter
 from gpudiag.record.sampler import Options
-from gpudiag.record.status import Board
+from gpudiag.record.status import LiveStatus
 from gpudiag.record.worker import ProcessWorker, ThreadWorker, say
 
 Item = TypeVar("Item")
@@ -78,7 +78,7 @@ class Recorder:
         self._file = parquet.journal_of(self.path) if self._parquet else self.path
         self._options = Options(interval_s, tuple(gpus), processes, str(machine_zone()))
         self._wanted: dict[str, Any] = {"host": host, "rotate_mb": rotate_mb}
-        self._board = Board(say if warn else lambda text: None, settings)
+        self._board = LiveStatus(say if warn else lambda text: None, settings)
         self._worker = ProcessWorker() if mode == "process" else ThreadWorker(adapter)
         self._owner = 0
 

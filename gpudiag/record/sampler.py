@@ -15,7 +15,7 @@ from typing import Any
 from gpudiag import __version__
 from gpudiag.errors import ConfigError
 from gpudiag.record.host import Host, process_name, sees_other_pids
-from gpudiag.record.readings import Adapter, Device, DriverGone, GpuLost, NoDriver, Row, Values
+from gpudiag.record.readings import Adapter, Device, DriverGone, GpuLost, NoDriver, RecordRow, Values
 from gpudiag.record.sink import CsvSink
 
 REOPEN_S = 10.0
@@ -73,12 +73,12 @@ class Sampler:
         options: Options,
         *,
         clock: Clock | None = None,
-        heard: Callable[[Sequence[Row]], None] = lambda rows: None,
+        heard: Callable[[Sequence[RecordRow]], None] = lambda rows: None,
     ) -> None:
         self._sink, self._adapter, self._host, self._options = sink, adapter, host, options
         self._clock = clock or Clock()
         self._heard = heard
-        self._marks: deque[Row] = deque()
+        self._marks: deque[RecordRow] = deque()
         self._ids: dict[str, str] = {}
         self._devices: list[Device] = []
         self._driver = ""
@@ -159,10 +159,10 @@ class Sampler:
             about["pids"] = "of the host: this container has its own"
         self._sink.begin(about, self._devices)
 
-    def _row(self, record: Any, values: Values) -> Row:
-        return Row(record, self._clock.wall(), self._clock.mono(), values)
+    def _row(self, record: Any, values: Values) -> RecordRow:
+        return RecordRow(record, self._clock.wall(), self._clock.mono(), values)
 
-    def _step(self) -> list[Row]:
+    def _step(self) -> list[RecordRow]:
         """An event if the wall clock has been set since the last tick."""
         ahead = self._clock.wall() - self._clock.mono()
         before, self._ahead_s = self._ahead_s, ahead
@@ -170,8 +170,8 @@ class Sampler:
             return []
         return [self._row("event", {"kind": "clock_step", "detail": f"the clock was set by {ahead - before:+.1f} s"})]
 
-    def _gpu_rows(self, adapter: Adapter) -> list[Row]:
-        rows: list[Row] = []
+    def _gpu_rows(self, adapter: Adapter) -> list[RecordRow]:
+        rows: list[RecordRow] = []
         try:
             if self._clock.mono() >= self._reopen_at:
                 self._reopen(adapter)
@@ -183,7 +183,7 @@ class Sampler:
             rows.append(self._row("event", {"kind": "driver_gone", "detail": f"the driver answers no more: {error}"}))
         return rows
 
-    def _device_rows(self, adapter: Adapter, device: Device, place: int) -> list[Row]:
+    def _device_rows(self, adapter: Adapter, device: Device, place: int) -> list[RecordRow]:
         """PCIe counters are read in turns where all of them would take more than half the interval."""
         turns = math.ceil(2 * PCIE_S * len(self._devices) / self._options.interval_s)
         try:

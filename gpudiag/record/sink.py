@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from gpudiag.errors import ConfigError
 from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, MAGIC, VERSION
-from gpudiag.record.readings import Device, Row
+from gpudiag.record.readings import Device, RecordRow
 
 MB = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,7 +57,7 @@ class CsvSink:
             self._open()
         self._put(self._header)
 
-    def write(self, rows: Iterable[Row]) -> bool:
+    def write(self, rows: Iterable[RecordRow]) -> bool:
         """Append rows. False if the recording has ended because nothing can be written any more."""
         data = "".join(line(row) for row in rows).encode("utf-8", "replace")
         if self._limit is not None and self._size + len(data) > self._limit and self._size > len(self._header):
@@ -110,7 +110,7 @@ class CsvSink:
             self._say(f"recording to {self.path} has stopped: {why}. What was recorded so far is kept.")
 
 
-def line(row: Row) -> str:
+def line(row: RecordRow) -> str:
     """One row as text with its line end."""
     get = row.values.get
     cells = ",".join([_cell(get(name)) for name in _MIDDLE])

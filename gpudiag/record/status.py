@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpudiag.record.readings import Row, Values
+from gpudiag.record.readings import RecordRow, Values
 from gpudiag.units import MIB_PER_GIB
 
 LOW_PCT = 30.0
@@ -18,7 +18,7 @@ AGAIN_S = 600.0
 
 
 @dataclass
-class Tally:
+class RunningStats:
     """Sum, number, largest of one quantity."""
 
     total: float = 0.0
@@ -36,19 +36,19 @@ class Tally:
 
 
 @dataclass
-class Window:
+class StatusWindow:
     """What was seen since a moment: constant memory, however long it lasts."""
 
     began_s: float | None = None
     ended_s: float = 0.0
-    util: Tally = field(default_factory=Tally)
-    memory_mib: Tally = field(default_factory=Tally)
-    power_w: Tally = field(default_factory=Tally)
-    cpu: Tally = field(default_factory=Tally)
+    util: RunningStats = field(default_factory=RunningStats)
+    memory_mib: RunningStats = field(default_factory=RunningStats)
+    power_w: RunningStats = field(default_factory=RunningStats)
+    cpu: RunningStats = field(default_factory=RunningStats)
     waited_s: float = 0.0
     n_low: int = 0
 
-    def add(self, row: Row) -> None:
+    def add(self, row: RecordRow) -> None:
         self.began_s = row.mono_s if self.began_s is None else self.began_s
         self.ended_s = row.mono_s
         for name, tally in (
@@ -68,7 +68,7 @@ class Window:
         return 0.0 if self.began_s is None else self.ended_s - self.began_s
 
 
-class Board:
+class LiveStatus:
     """The newest reading of each GPU and of the host, and what was seen since the epoch began.
 
     ``settings`` are the user's present values (batch_size, num_workers, prefetch_factor, ...), which the warning
@@ -81,11 +81,11 @@ class Board:
         self._lock = threading.Lock()
         self._gpus: dict[str, Values] = {}
         self._host: Values = {}
-        self._epoch = Window()
-        self._watch = Window()
+        self._epoch = StatusWindow()
+        self._watch = StatusWindow()
         self._warned_s: float | None = None
 
-    def update(self, rows: Sequence[Row]) -> None:
+    def update(self, rows: Sequence[RecordRow]) -> None:
         """Take in the rows of one tick."""
         warning = ""
         with self._lock:
@@ -98,7 +98,7 @@ class Board:
                     self._epoch.add(row)
                     self._watch.add(row)
             if self._watch.span_s >= WATCH_S:
-                warning, self._watch = self._warning(), Window()
+                warning, self._watch = self._warning(), StatusWindow()
         if warning:
             self._say(warning)
 
@@ -133,7 +133,7 @@ class Board:
     def epoch_summary(self) -> str:
         """What was seen since the last summary, in one line; the next epoch begins here."""
         with self._lock:
-            seen, self._epoch = self._epoch, Window()
+            seen, self._epoch = self._epoch, StatusWindow()
         parts = [f"{seen.span_s:.1f} s"]
         if seen.util.mean is not None:
             low = 100 * seen.n_low / seen.util.n
@@ -159,7 +159,7 @@ class Board:
         self._warned_s = seen.ended_s
         return f"GPU utilization is low: {mean:.0f}% over the last {seen.span_s:.0f} s. {self._advice(seen)}"
 
-    def _advice(self, seen: Window) -> str:
+    def _advice(self, seen: StatusWindow) -> str:
         waits = 100 * seen.waited_s / seen.span_s
         given = ", ".join(f"{name}={value}" for name, value in self._settings.items())
         present = f" (now {given})" if given else ""

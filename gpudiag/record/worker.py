@@ -16,10 +16,10 @@ from gpudiag.errors import ConfigError
 from gpudiag.interpreter import module_command
 from gpudiag.record.host import Host
 from gpudiag.record.nvml import Nvml
-from gpudiag.record.readings import Adapter, NoDriver, Row
+from gpudiag.record.readings import Adapter, NoDriver, RecordRow
 from gpudiag.record.sampler import Options, Sampler
 from gpudiag.record.sink import CsvSink
-from gpudiag.record.status import Board
+from gpudiag.record.status import LiveStatus
 
 PATIENCE_S = 10.0
 """How long the end of a training waits for a reading that hangs in the driver."""
@@ -36,7 +36,7 @@ def make_sampler(
     options: Options,
     wanted: Mapping[str, Any],
     adapter: Adapter | None,
-    heard: Callable[[Sequence[Row]], None],
+    heard: Callable[[Sequence[RecordRow]], None],
 ) -> Sampler:
     """A sampler whose session has begun; without a driver it records the host alone, if that is wanted."""
     sink = CsvSink(file, say, rotate_mb=wanted["rotate_mb"])
@@ -62,7 +62,7 @@ class ThreadWorker:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def open(self, file: Path, options: Options, wanted: Mapping[str, Any], board: Board) -> None:
+    def open(self, file: Path, options: Options, wanted: Mapping[str, Any], board: LiveStatus) -> None:
         self._sampler = make_sampler(file, options, wanted, self._adapter, board.update)
 
     def start(self) -> None:
@@ -106,7 +106,7 @@ class ProcessWorker:
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
 
-    def open(self, file: Path, options: Options, wanted: Mapping[str, Any], board: Board) -> None:
+    def open(self, file: Path, options: Options, wanted: Mapping[str, Any], board: LiveStatus) -> None:
         asked = {"file": str(file.absolute()), "wanted": dict(wanted), "parent": os.getpid()}
         asked["options"] = {"interval_s": options.interval_s, "gpus": options.gpus, "processes": options.processes}
         self._process = subprocess.Popen(
@@ -154,7 +154,7 @@ class ProcessWorker:
             self._process.stdin.write(json.dumps([kind, detail, dict(values)]) + "\n")
             self._process.stdin.flush()
 
-    def _listen(self, board: Board) -> None:
+    def _listen(self, board: LiveStatus) -> None:
         assert self._process is not None and self._process.stdout is not None
         for line in self._process.stdout:
-            board.update([Row(*row) for row in json.loads(line)])
+            board.update([RecordRow(*row) for row in json.loads(line)])

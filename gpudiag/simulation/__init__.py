@@ -11,10 +11,10 @@ _HOME = {
     "Faults": "gpudiag.simulation.spec",
     "Foreign": "gpudiag.simulation.spec",
     "Gpu": "gpudiag.simulation.spec",
-    "Model": "gpudiag.simulation.spec",
+    "ModelSpec": "gpudiag.simulation.spec",
     "Simulated": "gpudiag.simulation.simulator",
     "Spec": "gpudiag.simulation.spec",
-    "Telemetry": "gpudiag.simulation.spec",
+    "TelemetrySpec": "gpudiag.simulation.spec",
     "Trial": "gpudiag.simulation.spec",
     "Truth": "gpudiag.simulation.truth",
     "simulate": "gpudiag.simulation.simulator",
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from gpudiag.simulation.spec import Faults as Faults
     from gpudiag.simulation.spec import Foreign as Foreign
     from gpudiag.simulation.spec import Gpu as Gpu
-    from gpudiag.simulation.spec import Model as Model
+    from gpudiag.simulation.spec import ModelSpec as ModelSpec
     from gpudiag.simulation.spec import Spec as Spec
-    from gpudiag.simulation.spec import Telemetry as Telemetry
+    from gpudiag.simulation.spec import TelemetrySpec as TelemetrySpec
     from gpudiag.simulation.spec import Trial as Trial
     from gpudiag.simulation.truth import Truth as Truth
 

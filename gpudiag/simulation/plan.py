@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from gpudiag.simulation.spec import Curve, Faults, Model, Range, Spec, Trial
+from gpudiag.simulation.spec import Curve, Faults, ModelSpec, Range, Spec, Trial
 
 RAMP_STEPS = 16
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """``segments``: (solo GPU seconds, dip seconds) in order, ``per_epoch`` of them an epoch; ``values``
     one an epoch; ``fault`` ('' none) strikes ``fault_at_s`` after the start.
     """
@@ -37,7 +37,7 @@ class Plan:
     lottery: float
 
 
-def draw_plan(spec: Spec, seed: int, number: int) -> Plan:
+def draw_plan(spec: Spec, seed: int, number: int) -> TrialPlan:
     """The plan of trial ``number``; the same for every spec that differs only in workers or telemetry."""
     rng = np.random.default_rng([seed, 1, number])
     trial = spec.trial
@@ -54,7 +54,7 @@ def draw_plan(spec: Spec, seed: int, number: int) -> Plan:
     kind, at, lottery = next(draws), next(draws), next(draws)
     segments = tuple((epoch_s / trial.segments, _between(trial.dip_s, next(draws))) for _ in range(count))
     nominal_s = startup_s + sum(work + dip for work, dip in segments)
-    return Plan(
+    return TrialPlan(
         params={"model": model.name, "batch_size": batch, "lr": lr},
         startup_s=startup_s,
         segments=segments,
@@ -84,7 +84,7 @@ def _between(limits: Range, draw: float) -> float:
     return limits[0] + (limits[1] - limits[0]) * draw
 
 
-def _pick(models: tuple[Model, ...], draw: float) -> Model:
+def _pick(models: tuple[ModelSpec, ...], draw: float) -> ModelSpec:
     left = draw * sum(model.weight for model in models)
     for model in models:
         left -= model.weight

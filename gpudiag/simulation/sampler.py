@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.simulation.signals import Array, Steps
-from gpudiag.simulation.spec import Gpu, Spec, Telemetry
+from gpudiag.simulation.signals import Array, StepFunction
+from gpudiag.simulation.spec import Gpu, Spec, TelemetrySpec
 from gpudiag.simulation.world import History
 
 POWER_WINDOW_S = 1.0  # Ampere except GA100, and newer: power.draw is the average of one second
@@ -20,13 +20,13 @@ def sample(spec: Spec, history: History, seed: int, start_s: float, end_s: float
         and the metrics as the driver prints them (whole percents, MiB, degrees and MHz).
     """
     rng = np.random.default_rng([seed, 2])
-    busy = [Steps.of(trace, 0.0) for trace in history.busy]
+    busy = [StepFunction.of(trace, 0.0) for trace in history.busy]
     ticks = _ticks(spec.telemetry, busy, start_s, end_s, rng)
     ticks = ticks[_observed(ticks, spec.telemetry)]
     frames = []
     at = np.round(ticks, 3)
     for index, gpu in enumerate(spec.gpus):
-        used = Steps.of(history.used[index], float(gpu.base_mib))
+        used = StepFunction.of(history.used[index], float(gpu.base_mib))
         frames.append(_metrics(gpu, spec.telemetry, index, at, busy[index], used, rng))
         at = at + rng.integers(1, 6, len(at)) / 1000.0
     rows = pd.concat(frames, ignore_index=True)
@@ -34,7 +34,9 @@ def sample(spec: Spec, history: History, seed: int, start_s: float, end_s: float
     return rows.iloc[order].reset_index(drop=True)
 
 
-def _ticks(telemetry: Telemetry, busy: list[Steps], start_s: float, end_s: float, rng: np.random.Generator) -> Array:
+def _ticks(
+    telemetry: TelemetrySpec, busy: list[StepFunction], start_s: float, end_s: float, rng: np.random.Generator
+) -> Array:
     """Instants at which the sampler wakes up."""
     count = int((end_s - start_s) / telemetry.period_s) + 1
     limit = 0.4 * telemetry.period_s
@@ -49,7 +51,7 @@ def _ticks(telemetry: Telemetry, busy: list[Steps], start_s: float, end_s: float
     return np.array(ticks)
 
 
-def _observed(ticks: Array, telemetry: Telemetry) -> np.ndarray:
+def _observed(ticks: Array, telemetry: TelemetrySpec) -> np.ndarray:
     """False for ticks inside an outage of the sampler."""
     seen = np.ones(len(ticks), dtype=bool)
     for start_s, end_s in telemetry.outages_s:
@@ -58,7 +60,13 @@ def _observed(ticks: Array, telemetry: Telemetry) -> np.ndarray:
 
 
 def _metrics(
-    gpu: Gpu, telemetry: Telemetry, index: int, at: Array, busy: Steps, used: Steps, rng: np.random.Generator
+    gpu: Gpu,
+    telemetry: TelemetrySpec,
+    index: int,
+    at: Array,
+    busy: StepFunction,
+    used: StepFunction,
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
     """The samples of one GPU."""
     share = busy.mean(at - telemetry.window_s, at)

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepFunction:
     """``values[i]`` holds from ``times[i]`` on, ``before`` earlier; ``area`` is the integral up to each time."""
 
     times: Array
@@ -21,7 +21,7 @@ class Steps:
     area: Array
 
     @classmethod
-    def of(cls, changes: Sequence[tuple[float, float]], before: float) -> Steps:
+    def of(cls, changes: Sequence[tuple[float, float]], before: float) -> StepFunction:
         """From (time, new value) pairs in order of time."""
         pairs = np.array(changes or [(0.0, before)], dtype=float)
         times, values = pairs[:, 0], pairs[:, 1]

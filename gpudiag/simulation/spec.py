@@ -15,7 +15,7 @@ Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelSpec:
     """One choice of the parameter ``model``: how much work and memory it needs.
 
     A trial's peak memory = context + ``fixed_mib`` + ``per_sample_mib`` x batch size; ``work`` scales
@@ -47,7 +47,11 @@ class Trial:
     tail_s: Range = (2.0, 4.0)
     gap_s: Range = (0.2, 1.0)
     gpu_share_pct: Range = (45.0, 45.0)
-    models: tuple[Model, ...] = (Model("small", 1, 0.7, 900), Model("base", 2, 1.0, 1500), Model("large", 1, 1.5, 2600))
+    models: tuple[ModelSpec, ...] = (
+        ModelSpec("small", 1, 0.7, 900),
+        ModelSpec("base", 2, 1.0, 1500),
+        ModelSpec("large", 1, 1.5, 2600),
+    )
     batch_sizes: tuple[int, ...] = (32, 64, 128)
     context_mib: float = 420.0
     context_at: float = 0.6
@@ -111,7 +115,7 @@ class Foreign:
 
 
 @dataclass(frozen=True)
-class Telemetry:
+class TelemetrySpec:
     """The sampler: one row per GPU and tick.
 
     ``window_s`` is the driver's averaging window of utilization; ``slow_down`` stretches the period by
@@ -179,7 +183,7 @@ class Spec:
     foreign: tuple[Foreign, ...] = ()
     trial: Trial = field(default_factory=Trial)
     curve: Curve = field(default_factory=Curve)
-    telemetry: Telemetry = field(default_factory=Telemetry)
+    telemetry: TelemetrySpec = field(default_factory=TelemetrySpec)
     faults: Faults = field(default_factory=Faults)
     settings: Settings = field(default_factory=Settings)
     dataloader: DataLoader = field(default_factory=DataLoader)

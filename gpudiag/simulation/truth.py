@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.signals import Array, Steps
+from gpudiag.simulation.signals import Array, StepFunction
 from gpudiag.simulation.spec import Spec
 from gpudiag.simulation.world import History
 
@@ -66,13 +66,13 @@ def establish_truth(spec: Spec, history: History, samples: pd.DataFrame, origin:
     start_s, end_s = window(lives)
     ledger, gpus = [], []
     for index, gpu in enumerate(spec.gpus):
-        busy = Steps.of(history.busy[index], 0.0)
+        busy = StepFunction.of(history.busy[index], 0.0)
         timestamps = samples.loc[samples["gpu"] == str(index), "true_s"].to_numpy()
         own = [life for life in lives if life.gpu == index]
         cells = _cells(busy, own, timestamps, start_s, end_s, spec.telemetry.window_s)
         ledger += [{"gpu": str(index), "cell": cell, "gpu_s": cells[cell]} for cell in CELLS]
         mean = busy.mean(np.array([start_s]), np.array([end_s]))[0]
-        used = Steps.of(history.used[index], float(gpu.base_mib))
+        used = StepFunction.of(history.used[index], float(gpu.base_mib))
         peak = used.at(np.array([start_s, *used.times[(used.times > start_s) & (used.times < end_s)]])).max()
         gpus.append({"gpu": str(index), "mean_util_pct": 100.0 * float(mean), "mem_peak_mib": float(peak)})
     levels = _levels(lives, start_s, end_s)
@@ -99,7 +99,7 @@ def window(lives: Sequence[Life]) -> tuple[float, float]:
 
 
 def _cells(
-    busy: Steps, lives: Sequence[Life], timestamps: Array, start_s: float, end_s: float, window_s: float
+    busy: StepFunction, lives: Sequence[Life], timestamps: Array, start_s: float, end_s: float, window_s: float
 ) -> dict[str, float]:
     """Seconds in each cell: the window is cut wherever the label can change, and each piece is labelled."""
     starts, ends = _times(lives, "start_s"), _times(lives, "end_s")
@@ -130,7 +130,7 @@ def _cells(
     return dict(zip(CELLS, seconds.tolist(), strict=True))
 
 
-def _crossings(busy: Steps, knots: Array, window_s: float) -> Array:
+def _crossings(busy: StepFunction, knots: Array, window_s: float) -> Array:
     """Where the windowed utilization, linear between knots, passes 10 or 50 percent."""
     util = 100.0 * busy.mean(knots - window_s, knots)
     found = []

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.plan import Plan, draw_plan, memory_ramp
+from gpudiag.simulation.plan import TrialPlan, draw_plan, memory_ramp
 from gpudiag.simulation.sharing import SharedGpu
 from gpudiag.simulation.spec import Spec
 
@@ -37,7 +37,7 @@ class _Running:
     """A trial on its way: where it stands in its plan."""
 
     life: Life
-    plan: Plan
+    plan: TrialPlan
     segment: int = 0
     held_mib: float = 0.0
 
@@ -152,7 +152,7 @@ class World:
         if plan.fault:
             self._later(at + plan.fault_at_s, running, self._strike, plan.fault)
 
-    def _assign(self, plan: Plan, number: int, worker: _Worker) -> int:
+    def _assign(self, plan: TrialPlan, number: int, worker: _Worker) -> int:
         count = len(self._gpus)
         match self._spec.assign:
             case "by_worker":

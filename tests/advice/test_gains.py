@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toyrun import toy_run
 
-from gpudiag.advice._engine.gains import Bounds, bounds_of, combine, fill_gain, saved_gain, speedup
+from gpudiag.advice._engine.gains import GainBounds, bounds_of, combine, fill_gain, saved_gain, speedup
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
 
-CASE_1 = Bounds(busy_pct=83.0, coverage_pct=100.0, startup_pct=34.0, parallel=4.0, trial_gpu_h=2.5)
+CASE_1 = GainBounds(busy_pct=83.0, coverage_pct=100.0, startup_pct=34.0, parallel=4.0, trial_gpu_h=2.5)
 
 
 def test_bounds_of_the_toy_are_its_plain_numbers() -> None:
@@ -36,7 +36,7 @@ def test_without_profiles_nothing_is_known() -> None:
 
 def test_startup_is_bounded_by_both_views() -> None:
     assert CASE_1.startup == pytest.approx(1 / 0.83)  # 1/(1-F) = 1.52 is more than the GPU can take
-    idle = Bounds(busy_pct=20.0, startup_pct=34.0)
+    idle = GainBounds(busy_pct=20.0, startup_pct=34.0)
     assert idle.startup == pytest.approx(1 / 0.66)
 
 
@@ -55,7 +55,7 @@ def test_hours_of_one_source_count_once() -> None:
 
 
 def test_another_gpu_lifts_the_ceiling_to_that_of_all() -> None:
-    bounds = Bounds(busy_pct=50.0, busy_all_pct=25.0)
+    bounds = GainBounds(busy_pct=50.0, busy_all_pct=25.0)
     devices, loader = Gain(1.0, 2.0, "x", "devices"), Gain(1.0, 10.0)
     assert combine([loader], bounds).high == 2  # type: ignore[union-attr]
     assert combine([loader, devices], bounds).high == 4  # type: ignore[union-attr]
@@ -72,7 +72,7 @@ def test_saved_hours_as_a_factor() -> None:
     st.lists(st.tuples(st.floats(0.5, 3), st.floats(0, 5)), max_size=6),
 )
 def test_no_combination_beats_the_ceiling(busy: float, pairs: list[tuple[float, float]]) -> None:
-    bounds = Bounds(busy_pct=busy)
+    bounds = GainBounds(busy_pct=busy)
     together = combine([Gain(low, low + more) for low, more in pairs], bounds)
     assert together is not None
     assert together.low <= together.high <= together.ceiling == pytest.approx(100 / busy)
@@ -80,5 +80,5 @@ def test_no_combination_beats_the_ceiling(busy: float, pairs: list[tuple[float, 
 
 @given(st.floats(0.1, 100), st.floats(1, 1000))
 def test_filling_idle_time_is_between_nothing_and_all_of_it(busy: float, most: float) -> None:
-    gain = fill_gain(Bounds(busy_pct=busy), most)
+    gain = fill_gain(GainBounds(busy_pct=busy), most)
     assert gain is not None and gain.low == 1 <= gain.high <= min(most, 100 / busy) + 1e-9

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from gpudiag.advice._engine.plan import holds, load_plan, make_plan, plan_json
-from gpudiag.advice._engine.proposal import Check
+from gpudiag.advice._engine.proposal import SuccessCheck
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import ConfigError, InputError, InputNotFound
 from gpudiag.load import load_run
@@ -67,12 +67,12 @@ def test_what_is_no_plan_is_refused_with_the_place(tmp_path: Path) -> None:
 
 def test_a_check_holds_fails_or_is_unknown() -> None:
     measures = {"utilization": {"mean_pct": {"value": 91.0, "unit": "%"}, "idle_pct": {"value": None, "unit": "%"}}}
-    assert holds(Check("utilization.mean_pct", ">=", 91.0, "%"), measures) is True
-    assert holds(Check("utilization.mean_pct", ">", 91.0, "%"), measures) is False
-    assert holds(Check("utilization.mean_pct", "<=", 91.0, "%"), measures) is True
-    assert holds(Check("utilization.mean_pct", "<", 91.0, "%"), measures) is False
-    assert holds(Check("utilization.idle_pct", "<", 5.0, "%"), measures) is None
-    assert holds(Check("memory.max_used_pct", "<", 5.0, "%"), measures) is None
+    assert holds(SuccessCheck("utilization.mean_pct", ">=", 91.0, "%"), measures) is True
+    assert holds(SuccessCheck("utilization.mean_pct", ">", 91.0, "%"), measures) is False
+    assert holds(SuccessCheck("utilization.mean_pct", "<=", 91.0, "%"), measures) is True
+    assert holds(SuccessCheck("utilization.mean_pct", "<", 91.0, "%"), measures) is False
+    assert holds(SuccessCheck("utilization.idle_pct", "<", 5.0, "%"), measures) is None
+    assert holds(SuccessCheck("memory.max_used_pct", "<", 5.0, "%"), measures) is None
 
 
 def test_options_by_safety() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gpudiag.advice._engine.gains import Bounds
+from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal
 from gpudiag.advice._engine.ranking import rank
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.advice._engine.remedy import Remedy
 
-BOUNDS = Bounds(busy_pct=50.0, trial_gpu_h=10.0)
+BOUNDS = GainBounds(busy_pct=50.0, trial_gpu_h=10.0)
 
 
 def made(

@@ -12,7 +12,7 @@ from batchruns import batch, with_telemetry
 from toyrun import toy_run
 
 from gpudiag.advice._engine.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
-from gpudiag.advice._engine.proposal import Change, Check, Prediction
+from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.comparison.calibration import calibration
 from gpudiag.comparison.compare import Comparison, compare
@@ -42,8 +42,8 @@ def plan(**changes: object) -> Plan:
             Prediction("pruning.of_decided_pct", 0.0, None, None, "%", "nobody can tell"),
             Prediction("memory.max_used_pct", 10.0, 16.0, 16.0, "%"),
         ),
-        verify=(Check("trials.fail_pct", "<=", 5.0, "%"), Check("utilization.mean_pct", ">=", 90.0, "%"),
-                Check("throttle.nothing", ">=", 1.0, "1")), rollback="",
+        verify=(SuccessCheck("trials.fail_pct", "<=", 5.0, "%"), SuccessCheck("utilization.mean_pct", ">=", 90.0, "%"),
+                SuccessCheck("throttle.nothing", ">=", 1.0, "1")), rollback="",
     )  # fmt: skip
     made = Plan("gpudiag.plan/1", "0", "before", (PlanInput("gpu.csv", "aa"),), (remedy,),
                 PlannedGain(1.2, 2.0, "x"), 2.5, None)  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpudiag.simulation import Gpu, Model, Simulated, simulate
+from gpudiag.simulation import Gpu, ModelSpec, Simulated, simulate
 
 USABLE = 0.98
 
@@ -15,7 +15,7 @@ def mixed_run(seed: int, workers: int, **changes: Any) -> Simulated:
     """120 trials of three models; within a model peaks scatter by 5 %, which no parameter shows."""
     rng = np.random.default_rng(seed)
     models = tuple(
-        Model(name, weight / 5, work, fixed * factor, per_sample * factor)
+        ModelSpec(name, weight / 5, work, fixed * factor, per_sample * factor)
         for name, weight, work, fixed, per_sample in (
             ("small", 2, 0.8, 1200, 6), ("base", 3, 1.0, 2000, 10), ("large", 1, 1.25, 3000, 20),
         )

@@ -203,10 +203,10 @@ def test_a_shared_process_gives_facts_and_the_sentence() -> None:
 
 
 def test_parameters_from_an_input_are_never_code_or_markup() -> None:
-    from gpudiag.simulation import Model
+    from gpudiag.simulation import ModelSpec
 
     evil = "<script>'); import os #`"
-    models = (Model(evil, 1, 1, 1000, 5), Model("b", 1, 1, 9000, 60))
+    models = (ModelSpec(evil, 1, 1, 1000, 5), ModelSpec("b", 1, 1, 9000, 60))
     found = gd.memory_capacity(mixed_run(1, 2, models=models, n_trials=60).run)
     assert evil in set(found.combinations["model"])
     assert "<script" not in found._repr_html_() and "<script" not in found._repr_markdown_().replace("\\<", "")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smallruns import T0, at, gpu, gpus, run, trials
 
-from gpudiag._run.gpu_names import Names, declared_gpus
+from gpudiag._run.gpu_names import GpuNames, declared_gpus
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._gpu.shares import share_error_pct
 from gpudiag.measures.attribution import measure_attribution
@@ -19,7 +19,7 @@ from gpudiag.run import Run
 from gpudiag.schema import EVENTS, PROCESSES, conform
 from gpudiag.simulation import Gpu, simulate
 
-NAMES = Names({"gpu-5a1b2c3d-11": "0", "gpu-5a1b9999-22": "1"}, {"00000000:01:00.0": "0", "00000000:c1:00.0": "1"})
+NAMES = GpuNames({"gpu-5a1b2c3d-11": "0", "gpu-5a1b9999-22": "1"}, {"00000000:01:00.0": "0", "00000000:c1:00.0": "1"})
 BOARDS = gpus(
     gpu=["0", "1"], uuid=["GPU-5a1b2c3d-11", "GPU-5a1b9999-22"], bus_id=["00000000:01:00.0", "00000000:C1:00.0"]
 )

@@ -18,7 +18,7 @@ from replay import Hands, Replay, device, no_driver, reading
 from gpudiag import read_telemetry
 from gpudiag.errors import ConfigError
 from gpudiag.readers.base import Telemetry
-from gpudiag.record.readings import DriverGone, GpuLost, NoDriver, Row
+from gpudiag.record.readings import DriverGone, GpuLost, NoDriver, RecordRow
 from gpudiag.record.sampler import Clock, Options, Sampler
 from gpudiag.record.sink import CsvSink
 
@@ -161,7 +161,7 @@ def test_a_slow_reading_leaves_ticks_out_and_none_is_made_up_for(tmp_path: Path)
     times: list[float] = []
     sampler_stop = threading.Event()
 
-    def heard(rows: list[Row]) -> None:
+    def heard(rows: list[RecordRow]) -> None:
         times.append(rows[0].mono_s)
         if len(times) == 6:
             sampler_stop.set()
@@ -284,9 +284,9 @@ def test_memory_stays_constant_over_a_million_samples() -> None:
     adapter = Replay({str(gpu): [] for gpu in range(8)}, usual=usual)
     adapter.pcie = Swallow()
     sink = CsvSink(Path("nowhere-at-all.csv"), pytest.fail, opener=lambda path: Nowhere())  # type: ignore[arg-type,return-value]
-    from gpudiag.record.status import Board
+    from gpudiag.record.status import LiveStatus
 
-    board = Board(pytest.fail)
+    board = LiveStatus(pytest.fail)
     sampler = Sampler(sink, adapter, None, Options(), clock=clock_of(Hands()), heard=board.update)
     sampler.open()
     began = time.monotonic()

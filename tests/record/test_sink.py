@@ -17,14 +17,14 @@ from replay import device
 from gpudiag import read_telemetry
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._io.record_format import COLUMNS, KINDS
-from gpudiag.record.readings import Row
+from gpudiag.record.readings import RecordRow
 from gpudiag.record.sink import CsvSink, line, timestamp
 
 AT = 1_772_359_200.0
 
 
-def gpu_row(tick: int, **values: float) -> Row:
-    return Row("gpu", AT + tick, 10.0 + tick, {"gpu": "0", "util_pct": tick % 100, **values})
+def gpu_row(tick: int, **values: float) -> RecordRow:
+    return RecordRow("gpu", AT + tick, 10.0 + tick, {"gpu": "0", "util_pct": tick % 100, **values})
 
 
 def write(path: Path, ticks: range, **more: object) -> CsvSink:
@@ -49,7 +49,7 @@ def test_the_schema_is_in_the_columns() -> None:
 def test_a_line_is_one_line_and_loses_nothing(time_s: float, value: float, text: str) -> None:
     import csv
 
-    out = line(Row("event", time_s, 1.0, {"energy_j": value, "detail": text, "kind": "mark"}))
+    out = line(RecordRow("event", time_s, 1.0, {"energy_j": value, "detail": text, "kind": "mark"}))
     assert out.endswith(",event\n") and out.count("\n") == 1 and "\r" not in out
     (cells,) = csv.reader([out.rstrip("\n")])
     row = dict(zip(COLUMNS, cells, strict=True))
@@ -145,7 +145,7 @@ def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
 WRITERS = """
 import os, random, signal, sys, time
 from pathlib import Path
-from gpudiag.record.readings import Row
+from gpudiag.record.readings import RecordRow
 from gpudiag.record.sink import CsvSink
 
 def write(path, told, began):
@@ -154,7 +154,8 @@ def write(path, told, began):
     tick = 0
     while True:
         timestamp = began + tick / 1000
-        sink.write([Row("gpu", timestamp, tick / 1000, {"gpu": str(g), "util_pct": tick % 100}) for g in range(4)])
+        rows = [RecordRow("gpu", timestamp, tick / 1000, {"gpu": str(g), "util_pct": tick % 100}) for g in range(4)]
+        sink.write(rows)
         tick += 1
         os.write(told, b"x")
 

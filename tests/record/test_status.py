@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpudiag.record.readings import Row, Values
-from gpudiag.record.status import AGAIN_S, WATCH_S, Board
+from gpudiag.record.readings import RecordRow, Values
+from gpudiag.record.status import AGAIN_S, WATCH_S, LiveStatus
 
 GPU: Values = {
     "gpu": "0", "util_pct": 85, "mem_used_mib": 12.3 * 1024, "mem_total_mib": 24.0 * 1024, "power_w": 300.0
@@ -13,13 +13,13 @@ GPU: Values = {
 HOST: Values = {"cpu_pct": 45.2, "ram_used_mib": 18.4 * 1024, "ram_total_mib": 64 * 1024.0}
 
 
-def tick(at: float, *values: Values, host: Values | None = None) -> list[Row]:
-    rows = [Row("gpu", at, at, value) for value in values]
-    return rows + ([Row("host", at, at, host)] if host else [])
+def tick(at: float, *values: Values, host: Values | None = None) -> list[RecordRow]:
+    rows = [RecordRow("gpu", at, at, value) for value in values]
+    return rows + ([RecordRow("host", at, at, host)] if host else [])
 
 
-def board(said: list[str] | None = None, **settings: object) -> Board:
-    return Board(pytest.fail if said is None else said.append, settings)
+def board(said: list[str] | None = None, **settings: object) -> LiveStatus:
+    return LiveStatus(pytest.fail if said is None else said.append, settings)
 
 
 def test_the_status_line() -> None:
@@ -61,7 +61,7 @@ def test_an_epoch_is_summed_up_and_the_next_begins_anew() -> None:
     assert it.epoch_summary() == "0.0 s"
 
 
-def run(it: Board, seconds: float, util: float, *, memory_mib: float = 8000.0, start: float = 0.0) -> None:
+def run(it: LiveStatus, seconds: float, util: float, *, memory_mib: float = 8000.0, start: float = 0.0) -> None:
     for at in range(int(seconds) + 1):
         it.update(tick(start + at, {**GPU, "util_pct": util, "mem_used_mib": memory_mib}))
 

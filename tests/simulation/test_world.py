@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError
-from gpudiag.simulation import Foreign, Gpu, Model, Simulated
-from gpudiag.simulation.signals import Steps
+from gpudiag.simulation import Foreign, Gpu, ModelSpec, Simulated
+from gpudiag.simulation.signals import StepFunction
 
 SMALL: dict[str, Any] = {"n_trials": 12, "epochs": 3, "epoch_s": (5.0, 9.0), "startup_s": (4.0, 8.0)}
 
@@ -54,7 +54,7 @@ def test_memory_returns_to_the_base_and_workers_never_overlap(seed: int, workers
 
 
 def test_a_lone_trial_lasts_as_long_as_its_parts() -> None:
-    lone: dict[str, Any] = {"n_trials": 1, "workers": 1, "models": (Model(),), "epochs": 4, "segments": 2}
+    lone: dict[str, Any] = {"n_trials": 1, "workers": 1, "models": (ModelSpec(),), "epochs": 4, "segments": 2}
     done = gd.simulate(startup_s=(10, 10), epoch_s=(20, 20), dip_s=(3, 3), tail_s=(5, 5), **lone)
     life = done.history.lives[0]
     assert life.end_s - life.start_s == pytest.approx(10 + 4 * 20 + 8 * 3 + 5)
@@ -73,7 +73,7 @@ def test_the_same_trials_run_whatever_the_number_of_workers() -> None:
 
 def test_growth_beyond_the_memory_fails_the_trial_that_grows() -> None:
     gpu = Gpu(mem_total_mib=6000, base_mib=0)
-    done = gd.simulate(seed=1, gpus=(gpu,), n_trials=30, models=(Model(fixed_mib=1500.0, per_sample_mib=8.0),))
+    done = gd.simulate(seed=1, gpus=(gpu,), n_trials=30, models=(ModelSpec(fixed_mib=1500.0, per_sample_mib=8.0),))
     failed = done.run.trials[done.run.trials["state"] == "FAIL"]
     assert 0 < len(failed) < 30
     assert failed["detail"].str.contains("CUDA out of memory").all()
@@ -150,7 +150,7 @@ def test_assignment_of_trials_to_gpus(assign: Any, used: set[int]) -> None:
 
 
 def test_a_caching_process_keeps_its_memory_between_trials() -> None:
-    options: dict[str, Any] = SMALL | {"workers": 1, "models": (Model(),), "batch_sizes": (64,)}
+    options: dict[str, Any] = SMALL | {"workers": 1, "models": (ModelSpec(),), "batch_sizes": (64,)}
     kept, freed = (gd.simulate(keeps_memory=keeps, **options) for keeps in (True, False))
     drops = [level for _, level in kept.history.used[0]]
     assert drops[:-1] == sorted(drops[:-1])
@@ -206,7 +206,7 @@ def test_a_long_study_is_simulated_in_seconds() -> None:
 
 
 def test_steps_integrate_like_a_sum_of_rectangles() -> None:
-    steps = Steps.of([(1.0, 2.0), (3.0, 0.5), (3.0, 1.0), (7.0, 0.0)], before=0.0)
+    steps = StepFunction.of([(1.0, 2.0), (3.0, 0.5), (3.0, 1.0), (7.0, 0.0)], before=0.0)
     assert steps.mean(np.array([0.0]), np.array([8.0]))[0] == pytest.approx((2 * 2 + 1 * 4) / 8)
     assert steps.at(np.array([0.5, 1.0, 3.0, 9.0])).tolist() == [0.0, 2.0, 1.0, 0.0]
     assert math.isclose(float(steps.integral(np.array(5.0))), 6.0)

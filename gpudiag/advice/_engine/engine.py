@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
 from gpudiag.advice._engine.corrections import corrections
-from gpudiag.advice._engine.gains import Bounds, Combined, combine
+from gpudiag.advice._engine.gains import Combined, GainBounds, combine
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.ranking import rank
 from gpudiag.advice._engine.recommendation import Recommendation, Recommendations
@@ -45,7 +45,7 @@ class Advice(Shown):
 
     recommendations: Recommendations
     corrections: tuple[str, ...]
-    bounds: Bounds
+    bounds: GainBounds
     errors: tuple[Fault, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
@@ -80,7 +80,7 @@ def advise(
     now = Situation.of(analysis, profiles, findings)
     bounds = attempt("bounds of gains", lambda: now.bounds)
     if isinstance(bounds, Fault):
-        return Advice(Recommendations(_own(findings)), (), Bounds(), (bounds,))
+        return Advice(Recommendations(_own(findings)), (), GainBounds(), (bounds,))
     made = [attempt(f"remedy {item.id}", partial(_recommend, item, now)) for item in remedies]
     found = [one for one in made if isinstance(one, Recommendation)]
     refuted = attempt("corrections", lambda: corrections(now) if findings or now.worth_filling else ())

@@ -16,7 +16,7 @@ LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 
 
 @dataclass(frozen=True)
-class Bounds:
+class GainBounds:
     """Shares of this run that bound every gain. Unknown is NaN.
 
     ``busy_pct`` is u_b: utilization over the time in which trials ran (over all observed time where there are no
@@ -57,9 +57,9 @@ class Bounds:
         return self.coverage_pct >= MIN_COVERAGE_PCT
 
 
-def bounds_of(profiles: Mapping[str, Any]) -> Bounds:
+def bounds_of(profiles: Mapping[str, Any]) -> GainBounds:
     """The bounds that the profiles of a run allow."""
-    bounds = Bounds()
+    bounds = GainBounds()
     if (ledger := profiles.get("ledger")) is not None:
         bounds = _from_ledger(ledger)
     if (costs := profiles.get("costs")) is not None:
@@ -75,7 +75,7 @@ def bounds_of(profiles: Mapping[str, Any]) -> Bounds:
     return bounds
 
 
-def _from_ledger(ledger: Any) -> Bounds:
+def _from_ledger(ledger: Any) -> GainBounds:
     seconds = ledger.cells.groupby("cell", observed=False)["gpu_s"].sum()
     active = ledger.compute.groupby("cell", observed=False)["compute_gpu_s"].sum()
     cells = [name for name in seconds.index if name != "unobserved"]
@@ -83,7 +83,7 @@ def _from_ledger(ledger: Any) -> Bounds:
         cells = [name for name in cells if name in TRIAL_CELLS]
     time = float(seconds[cells].sum())
     idle = seconds[[name for name in cells if name in (*IDLE_CELLS, "idle_no_trial")]].sum()
-    return Bounds(
+    return GainBounds(
         busy_pct=100 * float(active[cells].sum()) / time if time else math.nan,
         idle_pct=100 * float(idle) / time if time else math.nan,
         busy_all_pct=ledger.mean_util_pct,
@@ -92,12 +92,12 @@ def _from_ledger(ledger: Any) -> Bounds:
     )
 
 
-def fill_gain(bounds: Bounds, most: float = math.inf) -> Gain | None:
+def fill_gain(bounds: GainBounds, most: float = math.inf) -> Gain | None:
     """Between nothing and all idle time filled, and at most ``most`` times; None where utilization is unknown."""
     return Gain(1.0, max(1.0, min(most, bounds.fill))) if bounds.fill > 0 else None
 
 
-def saved_gain(bounds: Bounds, source: str) -> Gain | None:
+def saved_gain(bounds: GainBounds, source: str) -> Gain | None:
     """Between nothing and all GPU-hours that were lost to ``source``; None where they are unknown."""
     lost = (bounds.lost_gpu_h or {}).get(source, math.nan)
     return Gain(0.0, lost, "GPU-h", source) if lost >= 0 else None
@@ -130,7 +130,7 @@ class Combined:
     saved_gpu_h: float
 
 
-def combine(gains: Iterable[Gain | None], bounds: Bounds) -> Combined | None:
+def combine(gains: Iterable[Gain | None], bounds: GainBounds) -> Combined | None:
     """Factors multiply up to the ceiling, 1/u; percentages are never added (METHODS 10).
 
     The ceiling is 1/u_b of the GPUs that trials ran on; where a change brings another GPU to work, 1/u of all GPUs.

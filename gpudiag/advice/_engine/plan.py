@@ -17,7 +17,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from gpudiag import __version__
 from gpudiag.advice._engine.engine import Advice
-from gpudiag.advice._engine.proposal import Change, Check, Prediction
+from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.plain_data import plain
 from gpudiag.run import Run
@@ -70,7 +70,7 @@ class PlannedRemedy:
     verify_first: str
     changes: tuple[Change, ...]
     predictions: tuple[Prediction, ...]
-    verify: tuple[Check, ...]
+    verify: tuple[SuccessCheck, ...]
     rollback: str
 
 
@@ -148,7 +148,7 @@ def load_plan(path: str | Path) -> Plan:
     return plan
 
 
-def holds(check: Check, measures: Mapping[str, Mapping[str, Any]]) -> bool | None:
+def holds(check: SuccessCheck, measures: Mapping[str, Mapping[str, Any]]) -> bool | None:
     """Whether a check holds on the ``measures`` of a document; None where the number is unknown there."""
     topic, _, name = check.measure.partition(".")
     value = measures.get(topic, {}).get(name, {}).get("value")

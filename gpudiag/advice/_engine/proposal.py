@@ -42,7 +42,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Check:
+class SuccessCheck:
     """A statement on a number of the JSON's ``measures``, e.g. utilization.mean_pct >= 90 %."""
 
     measure: Key
@@ -51,7 +51,7 @@ class Check:
     unit: str
 
     @classmethod
-    def of(cls, fact: Numeric, op: str, value: float) -> Check:
+    def of(cls, fact: Numeric, op: str, value: float) -> SuccessCheck:
         """A statement on that fact, in its unit."""
         return cls(fact.key, op, value, fact.unit)
 
@@ -97,7 +97,7 @@ class Proposal:
     changes: tuple[Change, ...]
     gain: Gain | None
     assumption: str
-    verify: tuple[Check, ...] = ()
+    verify: tuple[SuccessCheck, ...] = ()
     predictions: tuple[Prediction, ...] = ()
     verify_first: str = ""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpudiag.advice._engine.gains import Bounds, speedup
+from gpudiag.advice._engine.gains import GainBounds, speedup
 from gpudiag.advice._engine.proposal import REVERSIBILITY
 from gpudiag.advice._engine.recommendation import Recommendation
 
 
 def rank(
-    recommendations: Iterable[Recommendation], bounds: Bounds, worst: str | None = None
+    recommendations: Iterable[Recommendation], bounds: GainBounds, worst: str | None = None
 ) -> tuple[Recommendation, ...]:
     """Best first (METHODS 9): what must be verified first goes last; before the others goes what answers the ``worst``
     finding, so that what to do next is what the plan begins with; then by the lower bound of the gain times

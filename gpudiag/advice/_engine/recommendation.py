@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.advice._engine.proposal import TIERS, Apply, Change, Check, Gain, Prediction, Proposal, Safety
+from gpudiag.advice._engine.proposal import TIERS, Apply, Change, Gain, Prediction, Proposal, Safety, SuccessCheck
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.facts import Key
@@ -52,7 +52,7 @@ class Recommendation(Shown):
     assumption: str
     changes: tuple[Change, ...]
     predictions: tuple[Prediction, ...]
-    verify: tuple[Check, ...]
+    verify: tuple[SuccessCheck, ...]
     refute: str
     rollback: str
     pros: tuple[str, ...]
@@ -106,7 +106,7 @@ class Recommendation(Shown):
             assumption="No gain is computed: no remedy with a model of what it brings applies to this run.",
             changes=(Change("what the rule advises", None, finding.remedy, advised),),
             predictions=(),
-            verify=(Check(Key(f"{FINDINGS}.{finding.rule}"), "<=", 0, "1"),),
+            verify=(SuccessCheck(Key(f"{FINDINGS}.{finding.rule}"), "<=", 0, "1"),),
             refute="After it was done the rule finds the same again.",
             rollback="Note what was there before, and put it back.",
             pros=("it is about the fault that was found",),

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice._engine.capacity import FULL_PCT
-from gpudiag.advice._engine.gains import Bounds, bounds_of
-from gpudiag.advice._engine.proposal import Check, Prediction
+from gpudiag.advice._engine.gains import GainBounds, bounds_of
+from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.facts import Column, Fact, Numeric
@@ -54,7 +54,7 @@ class Situation:
         return cls(info.settings, info.dataloader, profiles, found, analysis)
 
     @cached_property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> GainBounds:
         """What bounds every gain."""
         return bounds_of(self.profiles)
 
@@ -131,7 +131,7 @@ class Situation:
         """The assumption of a gain that rests on utilization, or that there is none."""
         return assumption if self.bounds.fill > 0 else NO_UTILIZATION
 
-    def fills(self, high: float) -> tuple[tuple[Check, ...], tuple[Prediction, ...]]:
+    def fills(self, high: float) -> tuple[tuple[SuccessCheck, ...], tuple[Prediction, ...]]:
         """Checks and predictions of a change that fills idle time and does not touch GPU memory.
 
         It worked if a tenth of the idle time, 3 points at least, is filled: less is within what runs differ by (a
@@ -143,12 +143,12 @@ class Situation:
             *self.faster_trials(high),
         )
 
-    def busier(self) -> tuple[Check, ...]:
+    def busier(self) -> tuple[SuccessCheck, ...]:
         """Mean utilization rose by more than runs differ."""
         mean = self.fact(UtilizationProfile.mean_pct)
         if not mean < 97:
             return ()
-        return (Check.of(UtilizationProfile.mean_pct, ">=", round(mean + max(3.0, (100 - mean) / 10), 1)),)
+        return (SuccessCheck.of(UtilizationProfile.mean_pct, ">=", round(mean + max(3.0, (100 - mean) / 10), 1)),)
 
     def busier_by(self, high: float) -> tuple[Prediction, ...]:
         """Mean utilization after a speed-up of 1 to ``high`` at constant GPU work."""
@@ -157,13 +157,13 @@ class Situation:
             return ()
         return (Prediction.of(UtilizationProfile.mean_pct, mean, mean, min(100.0, mean * high)),)
 
-    def no_new_failures(self) -> tuple[Check, ...]:
+    def no_new_failures(self) -> tuple[SuccessCheck, ...]:
         """No larger share of failures than this run's interval allows; no fuller memory than the limit."""
         out = []
         if not math.isnan(failed := self.fact(TrialsProfile.fail_high_pct)):
-            out.append(Check.of(TrialsProfile.fail_pct, "<=", round(failed, 1)))
+            out.append(SuccessCheck.of(TrialsProfile.fail_pct, "<=", round(failed, 1)))
         if self.fact(MemoryProfile.max_used_pct) < FULL_PCT:
-            out.append(Check.of(MemoryProfile.max_used_pct, "<", FULL_PCT))
+            out.append(SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT))
         return tuple(out)
 
     def memory_predicted(self, low: float, high: float, note: str) -> tuple[Prediction, ...]:

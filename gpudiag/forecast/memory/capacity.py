@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from gpudiag.forecast.memory.net import Restart, net_estimate, rates_without_cra
 from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
 from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
+from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures.attribution import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
@@ -36,8 +37,6 @@ from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-Progress = Callable[[str], None]
 
 MOST_AT_ONCE = 32
 NO_TOTAL = "Neither the log nor run.toml says how much memory the GPU has; state mem_total_mib under [gpus.0] there."

@@ -10,7 +10,7 @@ from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.constraint import Constraint
 from gpudiag.plain_data import Scalar, meaning
 
-Known = Literal["given", "seen", "unknown"]
+CapacitySource = Literal["given", "seen", "unknown"]
 """How it is known what a restart takes."""
 
 
@@ -109,7 +109,7 @@ class RestartEntry:
     """What a crash costs beside its own trial."""
 
     hours: Estimate
-    how: Known
+    how: CapacitySource
     whole: bool = field(metadata=meaning("all trials on the GPU stop with it"))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.memory.document import Known
+from gpudiag.forecast.memory.document import CapacitySource
 from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import spread
@@ -30,7 +30,7 @@ class Restart:
     """
 
     hours: Estimate
-    how: Known
+    how: CapacitySource
     whole: bool = False
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from gpudiag.forecast.document import BacktestEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.bounds import shares_within
-from gpudiag.forecast.parallelism.model import Model, part
-from gpudiag.forecast.parallelism.observed import Observed
+from gpudiag.forecast.parallelism.model import ThroughputModel, part
+from gpudiag.forecast.parallelism.observed import ObservedLog
 from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
 from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.plain_data import clean
@@ -58,7 +58,7 @@ class Backtest:
         )
 
 
-def backtest(log: Observed, low: float = 0.0, tick: Callable[[], None] = lambda: None) -> Backtest:
+def backtest(log: ObservedLog, low: float = 0.0, tick: Callable[[], None] = lambda: None) -> Backtest:
     """Fit on the trials that ended in the first half of what lies beyond ``low`` (0..1), predict the second half.
 
     A trial counts by the share of its life that lies in the second half, which is taken with the numbers of workers
@@ -87,7 +87,7 @@ def backtest(log: Observed, low: float = 0.0, tick: Callable[[], None] = lambda:
     return Backtest(True, passed, predicted, measured, error, len(model.trials), ended, widening, reason)
 
 
-def _mixed(model: Model, shares: np.ndarray, measured: float) -> tuple[Estimate, float]:
+def _mixed(model: ThroughputModel, shares: np.ndarray, measured: float) -> tuple[Estimate, float]:
     """The predicted rate over numbers of workers weighted by time, and its unwidened half-width towards the truth."""
     used = [k for k in range(1, len(shares)) if shares[k] >= LEAST_SHARE]
     weight = shares[used] / shares[used].sum()

@@ -12,7 +12,7 @@ from gpudiag.forecast.parallelism.assignment import Policy
 from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.gpu_sharing import LAWS, best_law, busy_by_level
 from gpudiag.forecast.parallelism.levels import Levels
-from gpudiag.forecast.parallelism.observed import N_BLOCKS, Observed
+from gpudiag.forecast.parallelism.observed import N_BLOCKS, ObservedLog
 from gpudiag.forecast.parallelism.processor_sharing import Draws, Futures, resimulate
 from gpudiag.measures._trials.proportions import wilson_pct
 
@@ -25,13 +25,13 @@ MANY_TRIALS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class ThroughputModel:
     """Part of a log: ``trials`` and ``blocks`` are positions in ``log``. ``horizon``: trials of one future.
 
     ``memory_mib``: peak of each trial of the log, for assignment by memory; None where unknown.
     """
 
-    log: Observed
+    log: ObservedLog
     trials: np.ndarray
     blocks: np.ndarray
     horizon: int
@@ -140,14 +140,14 @@ class Model:
         return Draws(startup * self.log.startup_s[picks] + gap, work, memory)
 
 
-def whole(log: Observed, tick: Callable[[], None] = lambda: None) -> Model:
+def whole(log: ObservedLog, tick: Callable[[], None] = lambda: None) -> ThroughputModel:
     """The model of all of a log."""
     everything = np.arange(log.n)
-    return Model(log, everything, np.arange(N_BLOCKS), min(log.n, LONGEST_FUTURE), tick=tick)
+    return ThroughputModel(log, everything, np.arange(N_BLOCKS), min(log.n, LONGEST_FUTURE), tick=tick)
 
 
-def part(log: Observed, low: float, high: float, tick: Callable[[], None] = lambda: None) -> Model:
+def part(log: ObservedLog, low: float, high: float, tick: Callable[[], None] = lambda: None) -> ThroughputModel:
     """The model of the trials that ended between two shares (0..1) of the span, and of the blocks there."""
     trials = np.flatnonzero((log.end_s > low * log.span_s) & (log.end_s <= high * log.span_s))
     blocks = np.arange(round(low * N_BLOCKS), round(high * N_BLOCKS))
-    return Model(log, trials, blocks, min(len(trials), LONGEST_FUTURE), tick=tick)
+    return ThroughputModel(log, trials, blocks, min(len(trials), LONGEST_FUTURE), tick=tick)

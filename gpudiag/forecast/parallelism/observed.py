@@ -30,7 +30,7 @@ MAX_UNKNOWN_PCT = 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
+class ObservedLog:
     """A log as forecasts need it. One row a finished trial in order of start, n in all.
 
     ``key`` (study, trial), ``start_s`` and ``end_s`` (since ``first_us``, the first start), ``state``, ``gpu``
@@ -81,7 +81,7 @@ class Observed:
 
 
 @memoized
-def observe(run: Run) -> Observed:
+def observe(run: Run) -> ObservedLog:
     """Read a run for forecasts.
 
     Raises NotMeasurable: without trial times, without utilization on the trials' clock, with fewer than five finished
@@ -122,7 +122,7 @@ def _need_places(time: GpuTime) -> None:
         )
 
 
-def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> Observed:
+def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
     used = {gpu: places for gpu, places in time.places.items() if len(places) and len(time.samples[gpu].time_us) > 1}
     trials = time.trials
     n = len(trials.start_us)
@@ -147,7 +147,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> Observed:
         levels += measure_levels(samples, time.intervals(name), own[places], np.sort(spread), edges, top + 1)
         total += _while_running(samples, time.intervals(name), handover)
     order = np.flatnonzero(finished)[np.argsort(trials.start_us[finished], kind="stable")]
-    return Observed(
+    return ObservedLog(
         key=pd.MultiIndex.from_frame(trials.rows[["study", "trial"]].iloc[order]),
         first_us=first,
         start_s=(trials.start_us[order] - first) / SECOND_US,

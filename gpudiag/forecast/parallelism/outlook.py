@@ -12,13 +12,13 @@ from gpudiag.forecast.parallelism.assignment import POLICIES, Policy
 from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.drift import Drift
-from gpudiag.forecast.parallelism.model import Model
+from gpudiag.forecast.parallelism.model import ThroughputModel
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
 from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.spread import ratio_estimate, spread
+from gpudiag.forecast.progress import Progress
 
-Progress = Callable[[str], None]
 Overflow = Callable[[int], Estimate]
 
 
@@ -35,7 +35,7 @@ class Parallelism:
     backtest: Backtest
     drift: Drift
     policies: tuple[tuple[int, Policy, float], ...]
-    model: Model
+    model: ThroughputModel
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def forecast_parallelism(
     look at memory. ``progress`` is called with what comes next and may raise.
     """
     model, test, now = held.model, held.test, held.now
-    base = _Base(held, model, now, held.expected, model.undisturbed(now), remaining, overflow)
+    base = _PresentState(held, model, now, held.expected, model.undisturbed(now), remaining, overflow)
     scenarios = []
     for k in wanted:
         progress(f"re-simulation with {k} at once")
@@ -88,11 +88,11 @@ def forecast_parallelism(
 
 
 @dataclass(frozen=True, eq=False)
-class _Base:
+class _PresentState:
     """The present number of workers, against which every other is set; ``rate`` is what is expected of it."""
 
     held: Recent
-    model: Model
+    model: ThroughputModel
     now: int
     rate: Estimate
     undisturbed: float

@@ -13,7 +13,7 @@ from gpudiag.forecast.parallelism.backtest import Backtest, backtest
 from gpudiag.forecast.parallelism.bounds import measured_rate
 from gpudiag.forecast.parallelism.drift import Drift, find_drift
 from gpudiag.forecast.parallelism.gpu_sharing import telling_levels
-from gpudiag.forecast.parallelism.model import Model, part, whole
+from gpudiag.forecast.parallelism.model import ThroughputModel, part, whole
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.processor_sharing import Futures
 from gpudiag.forecast.parallelism.spread import spread, widening
@@ -37,7 +37,7 @@ class Recent:
     Every forecast of one run asks here, so that none has values where another has bounds only.
     """
 
-    model: Model
+    model: ThroughputModel
     drift: Drift
     test: Backtest
 
@@ -54,7 +54,7 @@ class Recent:
         return measured_rate(start, end, log.handover, self.now)
 
     @cached_property
-    def crash_free(self) -> Model:
+    def crash_free(self) -> ThroughputModel:
         """The model of the trials that did not fail."""
         well = self.model.trials[self.model.log.state[self.model.trials] != "FAIL"]
         return replace(self.model, trials=well)

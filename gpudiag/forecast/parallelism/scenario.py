@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiag.forecast.document import Bounds, ModelsEntry, ScenarioEntry
+from gpudiag.forecast.document import ModelsEntry, ScenarioEntry, ThroughputBounds
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.plain_data import clean
 
@@ -50,7 +50,7 @@ class Scenario:
             p_overflow=self.overflow,
             hours_left=self.left,
             break_even_trials=clean(self.break_even_trials),
-            models=ModelsEntry(clean(self.queueing), Bounds(clean(self.least), clean(self.most))),
+            models=ModelsEntry(clean(self.queueing), ThroughputBounds(clean(self.least), clean(self.most))),
             extrapolation=self.beyond,
             bounds_only=self.bounds_only,
             reason=self.throughput.reason,

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.forecast.document import StartupEntry
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.parallelism.model import Model
+from gpudiag.forecast.parallelism.model import ThroughputModel
 from gpudiag.forecast.parallelism.spread import ratio_estimate
 from gpudiag.plain_data import clean
 
@@ -44,7 +44,7 @@ class StartupGain:
         )
 
 
-def startup_gain(model: Model, workers: int, widening: float, reason: str) -> StartupGain:
+def startup_gain(model: ThroughputModel, workers: int, widening: float, reason: str) -> StartupGain:
     """Gains at the same number of workers; ``reason`` says why there are bounds only, '' for a forecast."""
     log = model.log
     share = log.startup_share

@@ -19,12 +19,13 @@ from gpudiag.forecast.parallelism.backtest import Backtest
 from gpudiag.forecast.parallelism.batch_size import BatchTest, batch_test
 from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.drift import Drift
-from gpudiag.forecast.parallelism.observed import Observed, observe
-from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Progress, Remaining, forecast_parallelism
+from gpudiag.forecast.parallelism.observed import ObservedLog, observe
+from gpudiag.forecast.parallelism.outlook import Overflow, Parallelism, Remaining, forecast_parallelism
 from gpudiag.forecast.parallelism.recent import recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
+from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
@@ -314,7 +315,7 @@ def _overflow(capacity: MemoryCapacity | None, gpus: int, reason: str) -> Overfl
     return chance
 
 
-def _peaks(capacity: MemoryCapacity | None, log: Observed) -> np.ndarray | None:
+def _peaks(capacity: MemoryCapacity | None, log: ObservedLog) -> np.ndarray | None:
     """Greatest memory of each trial of the log, in MiB; the median where a trial's own is unknown, None without any."""
     if capacity is None:
         return None

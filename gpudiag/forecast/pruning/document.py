@@ -7,7 +7,7 @@ from typing import Literal
 
 from gpudiag.forecast.estimate import Estimate
 
-Level = Literal["exact", "value", "bounds"]
+ReplayLevel = Literal["exact", "value", "bounds"]
 """How much of a replay the records tell; see :class:`~gpudiag.forecast.pruning.result.PrunerReplay`."""
 
 
@@ -30,7 +30,7 @@ class RankEntry:
 
 @dataclass(frozen=True)
 class ReplayTestEntry:
-    """The logging pruner asked again over its own log; see :class:`gpudiag.forecast.pruning.play.Backtest`."""
+    """The logging pruner asked again over its own log; see :class:`gpudiag.forecast.pruning.play.ReplayBacktest`."""
 
     pruner: str
     repeated: int
@@ -44,7 +44,7 @@ class PrunerEntry:
     """What another pruner would have done with the recorded curves."""
 
     pruner: str
-    level: Level
+    level: ReplayLevel
     reason: str
     n_trials: int
     n_left_out: int

@@ -60,7 +60,7 @@ class TimeSeries:
     bracket: int = -1
 
 
-class Rule(Protocol):
+class PruningRule(Protocol):
     """One pruner. Values are losses: of a study that maximizes, negative."""
 
     def prunes(self, trial: TimeSeries) -> bool:
@@ -101,7 +101,7 @@ class FastStage:
             self._rule.completes(self._courses[trial])
 
 
-def make_rule(spec: PrunerSpec, study: str, sign: float) -> Rule:
+def make_rule(spec: PrunerSpec, study: str, sign: float) -> PruningRule:
     """The rule of a pruner that :func:`has_rule`."""
     return RULES[spec.name](spec.params, study, sign)
 
@@ -286,7 +286,7 @@ class _Nop:
         """Other trials do not count."""
 
 
-RULES: dict[str, Callable[[Any, str, float], Rule]] = {
+RULES: dict[str, Callable[[Any, str, float], PruningRule]] = {
     "median": _Percentile, "percentile": _Percentile, "sha": _Halving, "hyperband": _Hyperband,
     "patient": _Patient, "threshold": _Threshold, "nop": _Nop,
 }  # fmt: skip

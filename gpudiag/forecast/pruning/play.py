@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from gpudiag.forecast.progress import ReplayProgress
 from gpudiag.forecast.pruning.record import Array, Recorded
-
-Progress = Callable[[int, int], None]
-"""Told (events done, events in all). What it raises ends the replay."""
 
 EVERY = 2000
 JITTER = 0.1
 NOT_CUT = -1
 START = -1
-Event = tuple[int, int]
+ReportEvent = tuple[int, int]
 """Trial, and the position of its report; START; or past its last report: the end."""
 
 
@@ -102,7 +100,7 @@ def jittered(script: Script, rng: np.random.Generator) -> Script:
     return Script(record, script.steps, script.values, times, ends, script.state)
 
 
-def logged_order(script: Script) -> Iterator[Event]:
+def logged_order(script: Script) -> Iterator[ReportEvent]:
     """Events by the time of the log; at equal times the trial that started first, each in its own order."""
     n = len(script.steps)
     count = np.array([len(part) for part in script.steps], np.int64)
@@ -136,7 +134,7 @@ class Retimed:
         del self._began[trial]
         self._take(self._now + self._gap_s)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[ReportEvent]:
         script = self._script
         while self._heap:
             self._now, i, position = heapq.heappop(self._heap)
@@ -159,7 +157,7 @@ class Retimed:
             heapq.heappush(self._heap, (at, i, START))
 
 
-def play(script: Script, judge: Judge, events: Iterable[Event], progress: Progress | None = None) -> Array:
+def play(script: Script, judge: Judge, events: Iterable[ReportEvent], progress: ReplayProgress | None = None) -> Array:
     """Position of the report at which the judge prunes each trial, NOT_CUT where it does not."""
     record = script.record
     cut = np.full(len(record), NOT_CUT)
@@ -184,7 +182,7 @@ def play(script: Script, judge: Judge, events: Iterable[Event], progress: Progre
 
 
 @dataclass(frozen=True)
-class Backtest:
+class ReplayBacktest:
     """The logging pruner asked again over its own log, with every trial ending as it did.
 
     ``repeated`` of ``prunes`` pruned trials with reports are pruned again at that very report; at ``others`` of
@@ -203,7 +201,7 @@ class Backtest:
         return self.repeated == self.prunes and not self.others
 
 
-def backtest(script: Script, judge: Judge, pruner: str, progress: Progress | None = None) -> Backtest:
+def backtest(script: Script, judge: Judge, pruner: str, progress: ReplayProgress | None = None) -> ReplayBacktest:
     """Ask the logging pruner again, in the order of the log."""
     record = script.record
     place = [0] * len(record)
@@ -222,4 +220,4 @@ def backtest(script: Script, judge: Judge, pruner: str, progress: Progress | Non
             prunes += last
             repeated += last and said
             others += said and not last
-    return Backtest(pruner, repeated, prunes, others, sum(map(len, script.steps)) - prunes)
+    return ReplayBacktest(pruner, repeated, prunes, others, sum(map(len, script.steps)) - prunes)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpudiag.forecast.progress import ReplayProgress
 from gpudiag.forecast.pruning.bounds import fates_of
 from gpudiag.forecast.pruning.judge import SMALL, has_rule, judge_for
 from gpudiag.forecast.pruning.play import (
-    Backtest,
     Judge,
-    Progress,
+    ReplayBacktest,
     Retimed,
     as_recorded,
     backtest,
@@ -81,7 +81,7 @@ def replay_pruner(
         return summarize(words, spec, plays, shares)
 
 
-def _tests(run: Run, records: Sequence[Recorded], progress: Progress | None) -> list[Backtest | None]:
+def _tests(run: Run, records: Sequence[Recorded], progress: ReplayProgress | None) -> list[ReplayBacktest | None]:
     """The stated pruner asked again over each study; None where none is stated."""
     if not run.info.settings.pruner:
         return [None] * len(records)
@@ -93,10 +93,10 @@ def _tests(run: Run, records: Sequence[Recorded], progress: Progress | None) -> 
 
 def _play_study(
     record: Recorded,
-    tested: Backtest | None,
+    tested: ReplayBacktest | None,
     template: BasePruner,
     spec: PrunerSpec | None,
-    progress: Progress | None,
+    progress: ReplayProgress | None,
 ) -> Plays:
     def fresh(*, quick: bool = False) -> Judge:
         return judge_for(copy.deepcopy(template), spec, record, quick=quick)

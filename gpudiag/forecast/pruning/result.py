@@ -8,8 +8,8 @@ from typing import Any, cast
 import pandas as pd
 
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.pruning.document import Level, PrunerEntry, RankEntry, ReplayTestEntry
-from gpudiag.forecast.pruning.play import Backtest
+from gpudiag.forecast.pruning.document import PrunerEntry, RankEntry, ReplayLevel, ReplayTestEntry
+from gpudiag.forecast.pruning.play import ReplayBacktest
 from gpudiag.plain_data import clean, plain
 from gpudiag.shown import Shown, words
 
@@ -38,7 +38,7 @@ class PrunerReplay(Shown):
 
     pruner: str
     studies: tuple[str, ...]
-    level: Level
+    level: ReplayLevel
     reason: str
     n_trials: int
     n_left_out: int
@@ -54,7 +54,7 @@ class PrunerReplay(Shown):
     best_trial: int | None
     best_killed: bool | None
     best_cut_step: int | None
-    backtests: tuple[Backtest, ...]
+    backtests: tuple[ReplayBacktest, ...]
     workers: int
     ordered: bool
     n_replays: int

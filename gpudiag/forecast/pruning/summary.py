@@ -12,8 +12,8 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.bounds import Fates, longest, seconds
-from gpudiag.forecast.pruning.document import Level
-from gpudiag.forecast.pruning.play import NOT_CUT, Backtest
+from gpudiag.forecast.pruning.document import ReplayLevel
+from gpudiag.forecast.pruning.play import NOT_CUT, ReplayBacktest
 from gpudiag.forecast.pruning.rank import rank_agreement
 from gpudiag.forecast.pruning.record import Array, Recorded
 from gpudiag.forecast.pruning.result import PrunerReplay
@@ -44,7 +44,7 @@ class Plays:
     cuts: list[Array]
     fates: list[Fates]
     point: int
-    backtest: Backtest | None
+    backtest: ReplayBacktest | None
 
 
 def compares_trials(spec: PrunerSpec | None) -> bool:
@@ -141,7 +141,9 @@ def _silent(record: Recorded) -> int:
     return sum(state == "PRUNED" and not steps for state, steps in zip(record.state, record.steps, strict=True))
 
 
-def _level(identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequence[Backtest]) -> tuple[Level, str]:
+def _level(
+    identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequence[ReplayBacktest]
+) -> tuple[ReplayLevel, str]:
     """'exact', 'value' or 'bounds', and why not more."""
     failed = [t for t in tests if t.prunes and 100 * t.repeated < BACKTEST_PCT * t.prunes]
     if identified_pct < IDENTIFIED_PCT:
@@ -153,7 +155,7 @@ def _level(identified_pct: float, cut_off: bool, uncertain: bool, tests: Sequenc
     return ("value" if cut_off or uncertain else "exact"), ""
 
 
-def _wrong_share(tests: Sequence[Backtest], n: int) -> float:
+def _wrong_share(tests: Sequence[ReplayBacktest], n: int) -> float:
     """Share of the trials that the logging pruner, asked again, ends elsewhere: 1 at most.
 
     A back-test that fails says that another pruner ran than was stated, not how wrong the candidate's replay is.
@@ -165,7 +167,7 @@ def _wrong_share(tests: Sequence[Backtest], n: int) -> float:
 class _Total:
     """Sums over the studies, and what they can be over all replays."""
 
-    def __init__(self, plays: Sequence[Plays], level: Level, reason: str, slack: float) -> None:
+    def __init__(self, plays: Sequence[Plays], level: ReplayLevel, reason: str, slack: float) -> None:
         self.plays, self.level, self.reason, self.slack = plays, level, reason, slack
 
     def sums(self, of: Callable[[Recorded, Fates, str], float]) -> tuple[float, float, float]:

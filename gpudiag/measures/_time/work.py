@@ -16,7 +16,7 @@ from gpudiag.schema import IDLE_PCT
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkSamples:
     """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail.
 
     ``running`` counts the trials on the GPU (0 without trials). Without trials, or without a common clock,
@@ -38,8 +38,8 @@ class Work:
 
 
 @memoized
-def work_by_gpu(run: Run) -> dict[str, Work]:
-    """:class:`Work` of every GPU with at least two samples of its utilization."""
+def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
+    """:class:`WorkSamples` of every GPU with at least two samples of its utilization."""
     time = gpu_time(run)
     return {
         gpu: _work(samples, time.timelines.get(gpu) if time.joined else None)
@@ -48,7 +48,7 @@ def work_by_gpu(run: Run) -> dict[str, Work]:
     }
 
 
-def _work(samples: Samples, timeline: Timeline | None) -> Work:
+def _work(samples: Samples, timeline: Timeline | None) -> WorkSamples:
     n = len(samples.time_us)
     running = np.zeros(n, np.int64)
     if timeline is None:
@@ -62,12 +62,12 @@ def _work(samples: Samples, timeline: Timeline | None) -> Work:
         cell = np.where(inside, np.append(timeline.cell, UNOBSERVED)[at], UNOBSERVED)
         at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
         running = np.where(inside, np.append(timeline.running, 0)[at], 0)
-    return Work(
+    return WorkSamples(
         samples.time_us, samples.start_us, samples.end_us, samples.value, at_work, running, timeline is not None
     )
 
 
-def work_coverage_pct(run: Run, works: dict[str, Work]) -> float:
+def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:
     """The least over GPUs of observed time over the span of the trials, or of all telemetry without trials."""
     window = trials_window(run) or (
         min(int(work.start_us[0]) for work in works.values()),

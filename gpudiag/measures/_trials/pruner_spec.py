@@ -67,7 +67,7 @@ class EarliestPrune:
 
 def parse_pruner(text: str) -> PrunerSpec:
     """Read a specification. Raises ConfigError that says where and what was expected."""
-    return _Reader(text).read()
+    return _SpecParser(text).read()
 
 
 def earliest_prune(spec: PrunerSpec) -> EarliestPrune:
@@ -93,7 +93,7 @@ def earliest_prune(spec: PrunerSpec) -> EarliestPrune:
     return EarliestPrune(math.inf, math.inf)
 
 
-class _Reader:
+class _SpecParser:
     """The walk over the syntax tree of one specification: names, calls and plain values, all else is refused."""
 
     def __init__(self, text: str) -> None:

@@ -44,7 +44,7 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class PageColumns:
     """Least, mean and greatest value in each column of the page; NaN where nothing was observed."""
 
     edges: np.ndarray
@@ -92,7 +92,7 @@ def column_edges(parts: Sequence[Trace]) -> np.ndarray:
     return np.linspace(low, high, n + 1) if high > low else np.array([low - half_s, high + half_s])
 
 
-def reduce(part: Trace, edges: np.ndarray) -> Columns:
+def reduce(part: Trace, edges: np.ndarray) -> PageColumns:
     """The trace in columns. A column without a sample, but not in a gap, repeats the one before."""
     at = np.clip(np.searchsorted(edges, part.time, side="right") - 1, 0, len(edges) - 2)
     known = np.isfinite(part.value)
@@ -106,7 +106,7 @@ def reduce(part: Trace, edges: np.ndarray) -> Columns:
         inside = slice(at[first], at[last] + 1)
         source[inside] = np.maximum.accumulate(source[inside])
     unseen = source < 0
-    return Columns(edges, *(np.where(unseen, np.nan, values[source]) for values in (low, mean, high)))
+    return PageColumns(edges, *(np.where(unseen, np.nan, values[source]) for values in (low, mean, high)))
 
 
 def _pieces(known: np.ndarray) -> list[tuple[int, int]]:

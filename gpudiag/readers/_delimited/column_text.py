@@ -17,7 +17,7 @@ import polars as pl
 from gpudiag.readers._delimited.grid import split_lines
 from gpudiag.readers._io.lines import plain
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._io.source import Block, Source
+from gpudiag.readers._io.source import LineBlock, Source
 from gpudiag.readers._shape.smi_table import is_table
 from gpudiag.readers._shape.ticks import MIDNIGHT_NOTE, relative_note, relative_time, since_midnight
 
@@ -32,7 +32,7 @@ _METRICS = {"pwr", "temp", "gtemp", "sm", "mem", "enc", "mclk", "pclk", "pviol",
 
 
 @dataclass(frozen=True)
-class Header:
+class ColumnHeader:
     """Names of the columns of the rows that follow, in lower case."""
 
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class Header:
         return "," if self.comma else " "
 
 
-def read_header(line: str) -> Header | None:
+def read_header(line: str) -> ColumnHeader | None:
     """The header that a line is, or None. The line of units below it is no header."""
     if not line.startswith("#"):
         return None
@@ -57,10 +57,10 @@ def read_header(line: str) -> Header | None:
         names = names[:-1]
     if names[:1] == ("entity",):
         names = ("entity", "gpu", *names[1:])
-        return Header(names, False) if len(set(names)) == len(names) > 2 else None
+        return ColumnHeader(names, False) if len(set(names)) == len(names) > 2 else None
     timestamps = [name for name in names[:2] if name in ("date", "time")]
     known = len(names) > len(timestamps) + 1 and names[len(timestamps)] == "gpu" and not _METRICS.isdisjoint(names)
-    return Header(names, "," in text) if known and len(set(names)) == len(names) else None
+    return ColumnHeader(names, "," in text) if known and len(set(names)) == len(names) else None
 
 
 def holds(source: Source, tool: str) -> bool:
@@ -80,7 +80,7 @@ def read_rows(source: Source, log: ProblemLog, tool: str, numbers: Sequence[str]
     Columns that no header names are absent. Rows of the other tool and torn rows are counted and dropped.
     """
     parts: list[pl.DataFrame] = []
-    header: Header | None = None
+    header: ColumnHeader | None = None
     for block in source.blocks():
         log.add("run of NUL bytes", int(block.nul_bytes > 0), line=block.first_line)
         lines = _lines(block)
@@ -93,7 +93,7 @@ def read_rows(source: Source, log: ProblemLog, tool: str, numbers: Sequence[str]
     return pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
 
 
-def _lines(block: Block) -> pl.DataFrame:
+def _lines(block: LineBlock) -> pl.DataFrame:
     """Number and text of the lines that are not blank, blanks and tabs squeezed to one blank."""
     data = block.data.replace(b"\t", b" ")
     if b"\x1b" in data:
@@ -105,7 +105,9 @@ def _lines(block: Block) -> pl.DataFrame:
     return table.filter((pl.col("text") != "").fill_null(False))
 
 
-def _parts(lines: pl.DataFrame, header: Header | None, log: ProblemLog) -> Iterator[tuple[pl.DataFrame, Header | None]]:
+def _parts(
+    lines: pl.DataFrame, header: ColumnHeader | None, log: ProblemLog
+) -> Iterator[tuple[pl.DataFrame, ColumnHeader | None]]:
     """The rows of a block in pieces of one header each, in order."""
     marked = lines.with_row_index("at").filter(pl.col("text").str.contains(_UNIT_LINE))
     rows = lines.with_columns(keep=~pl.col("text").str.contains(_UNIT_LINE))
@@ -125,7 +127,7 @@ def _kept(rows: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
     return rows.slice(low, high - low).filter("keep").drop("keep")
 
 
-def _typed(part: pl.DataFrame, header: Header, numbers: Sequence[str], log: ProblemLog) -> pl.DataFrame:
+def _typed(part: pl.DataFrame, header: ColumnHeader, numbers: Sequence[str], log: ProblemLog) -> pl.DataFrame:
     """Cells of the rows that have as many as the header, by name."""
     size, spare = len(header.names), header.names[-1] != "command"
     cells = part["text"].str.splitn(header.separator, size + spare).struct.unnest()

@@ -24,7 +24,7 @@ _MOST_DECIMALS = 6
 _MASK_BYTES = 18
 _TIMESTAMPS = ("%Y/%m/%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
 
-Column = tuple[np.ndarray | None, np.ndarray]
+ParsedColumn = tuple[np.ndarray | None, np.ndarray]
 """The values (None if every cell says that it is unknown), and where they are valid."""
 
 
@@ -101,7 +101,7 @@ def read(data: bytes, layout: Layout) -> FastRows | None:
     return FastRows(columns, cells.lines[kept], cells.size, cells, kept)
 
 
-def _column(cells: CellWords, place: int, field: Field, layout: Layout) -> Column | None:
+def _column(cells: CellWords, place: int, field: Field, layout: Layout) -> ParsedColumn | None:
     """One column; None if its first cells are neither what it holds nor mostly unknown."""
     if field.kind == "time":
         return to_timestamps(cells, place, layout.timestamp.format[:9])
@@ -114,7 +114,7 @@ def _column(cells: CellWords, place: int, field: Field, layout: Layout) -> Colum
     return _numbers(cells, place, field, shown)
 
 
-def _numbers(cells: CellWords, place: int, field: Field, shown: list[str]) -> Column | None:
+def _numbers(cells: CellWords, place: int, field: Field, shown: list[str]) -> ParsedColumn | None:
     """Numbers with as many decimals as most of the first ones have."""
     numbers = [text.removeprefix(field.prefix).removesuffix(field.unit) for text in shown]
     counts = Counter(len(text.partition(".")[2]) for text in numbers if text.replace(".", "", 1).isdecimal())
@@ -135,7 +135,7 @@ def _numbers(cells: CellWords, place: int, field: Field, shown: list[str]) -> Co
     return values, valid & fits & fits_too & cells.at(point, b".")
 
 
-def _masks(cells: CellWords, place: int) -> Column:
+def _masks(cells: CellWords, place: int) -> ParsedColumn:
     """Bit masks such as ``0x0000000000000004``: the last eight hexadecimal digits, above which all are zero."""
     begin, end = cells.starts[place], cells.ends[place]
     valid = (end - begin == _MASK_BYTES) & cells.at(begin, b"0x000000") & cells.at(begin + 8, b"00")

@@ -14,7 +14,7 @@ import polars as pl
 
 from gpudiag.readers._shape.timestamps import NVIDIA, TimestampForm
 
-Kind = Literal["skip", "number", "time", "text", "mask", "flag"]
+FieldKind = Literal["skip", "number", "time", "text", "mask", "flag"]
 
 MISSING = ("N/A", "n/a", "NA", "nan", "NaN", "NAN", "null", "NULL", "None", "-", "--", "?", "", "ERR!", "Unknown Error")
 """Spellings of an unknown cell beside everything in square brackets: ``[N/A]``, ``[GPU is lost]``, ..."""
@@ -35,7 +35,7 @@ class Field:
 
     name: str
     target: str = ""
-    kind: Kind = "skip"
+    kind: FieldKind = "skip"
     unit: str = ""
     prefix: str = ""
     scale: float = 1.0

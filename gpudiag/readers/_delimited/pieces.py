@@ -23,7 +23,7 @@ _FACE = ("index", "uuid", "bus_id", "name", "driver")
 
 
 @dataclass(eq=False)
-class Piece:
+class BlockRows:
     """Good rows of one block.
 
     ``columns``: arrays of equal length; ``lines``: 1-based line numbers; ``code``: position in ``identities`` or -1,
@@ -42,7 +42,7 @@ class Piece:
         return len(self.lines)
 
 
-def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> Piece:
+def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> BlockRows:
     """The good rows of a parse; ``lines`` numbers all its rows. Texts are given up, so that the block can be freed."""
     if parsed.bad is not None:
         lines = lines[~parsed.bad.to_numpy()]
@@ -58,17 +58,17 @@ def piece_of(parsed: Parsed, layout: Layout, lines: np.ndarray) -> Piece:
     elif flags:
         columns["throttle_reasons"] = _mask(good.rows, [(field.target, field.bit) for field in flags])
     code, identities = _who(good.rows)
-    return Piece(columns, lines, code, identities, lines[_lost(good, layout)], marks)
+    return BlockRows(columns, lines, code, identities, lines[_lost(good, layout)], marks)
 
 
-def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> Piece | None:
+def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> BlockRows | None:
     """The rows that went the short way; None if uuids or bus ids do not stay with their index."""
     columns = dict(rows.columns)
     index = columns.pop("index", None)
     texts = {field.target: place for place, field in layout.used if field.target in _FACE and field.kind == "text"}
     if "index" not in layout.targets:
         names = [rows.text(texts["name"], row) for row in range(min(64, len(lines)))] if "name" in texts else []
-        return Piece(columns, lines, None, tuple(GpuIdentity(name=name) for name in names), lines[:0])
+        return BlockRows(columns, lines, None, tuple(GpuIdentity(name=name) for name in names), lines[:0])
     if index is None:
         return None
     code, first = _index_codes(index)
@@ -78,10 +78,10 @@ def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> Pie
     for at in first.tolist():
         told = {target: text for target, place in texts.items() if not is_missing(text := rows.text(place, at))}
         identities.append(_unmasked(GpuIdentity(index=str(index[at]), **told)))
-    return Piece(columns, lines, code, tuple(identities), lines[:0])
+    return BlockRows(columns, lines, code, tuple(identities), lines[:0])
 
 
-def join(pieces: Sequence[Piece]) -> Piece:
+def join(pieces: Sequence[BlockRows]) -> BlockRows:
     """Pieces of one stretch of a file as one: by GPU, then in the order of lines.
 
     Columns that a piece lacks are unknown there. A few rows go into many at the cost of a copy.
@@ -92,7 +92,7 @@ def join(pieces: Sequence[Piece]) -> Piece:
     return whole
 
 
-def _two(whole: Piece, more: Piece) -> Piece:
+def _two(whole: BlockRows, more: BlockRows) -> BlockRows:
     identities = tuple(dict.fromkeys((*whole.identities, *more.identities)))
     known = whole.code is not None or more.code is not None
     whole, more = _sorted(whole, identities), _sorted(more, identities)
@@ -106,7 +106,7 @@ def _two(whole: Piece, more: Piece) -> Piece:
         return out
 
     names = dict.fromkeys((*whole.columns, *more.columns))
-    return Piece(
+    return BlockRows(
         {name: mixed(column_of(whole, name), column_of(more, name)) for name in names},
         mixed(whole.lines, more.lines),
         mixed(_codes(whole), _codes(more)) if known else None,
@@ -116,12 +116,12 @@ def _two(whole: Piece, more: Piece) -> Piece:
     )
 
 
-def _sorted(piece: Piece, identities: tuple[GpuIdentity, ...]) -> Piece:
+def _sorted(piece: BlockRows, identities: tuple[GpuIdentity, ...]) -> BlockRows:
     """The rows with codes that point into ``identities``, by GPU and line."""
     code = piece.code
     if code is not None and identities != piece.identities[: len(identities)]:
         code = np.array([*map(identities.index, piece.identities), UNKNOWN], dtype=np.int16)[code]
-    out = Piece(piece.columns, piece.lines, code, identities, piece.lost, piece.marks)
+    out = BlockRows(piece.columns, piece.lines, code, identities, piece.lost, piece.marks)
     place = _place(out)
     if (place[1:] >= place[:-1]).all():
         return out
@@ -131,19 +131,19 @@ def _sorted(piece: Piece, identities: tuple[GpuIdentity, ...]) -> Piece:
     return out
 
 
-def _place(piece: Piece) -> np.ndarray:
+def _place(piece: BlockRows) -> np.ndarray:
     return (_codes(piece).astype(np.int64) << 32) + piece.lines
 
 
-def _codes(piece: Piece) -> np.ndarray:
+def _codes(piece: BlockRows) -> np.ndarray:
     return np.full(len(piece), UNKNOWN, dtype=np.int16) if piece.code is None else piece.code
 
 
-def between(piece: Piece, first_line: int, last_line: int) -> Piece:
+def between(piece: BlockRows, first_line: int, last_line: int) -> BlockRows:
     """The rows of these lines, of a piece in the order of lines."""
     rows = slice(*np.searchsorted(piece.lines, [first_line, last_line + 1]).tolist())
     lost = piece.lost[(piece.lost >= first_line) & (piece.lost <= last_line)]
-    return Piece(
+    return BlockRows(
         {name: values[rows] for name, values in piece.columns.items()},
         piece.lines[rows],
         None if piece.code is None else piece.code[rows],
@@ -153,7 +153,7 @@ def between(piece: Piece, first_line: int, last_line: int) -> Piece:
     )
 
 
-def by_gpu(piece: Piece) -> Piece:
+def by_gpu(piece: BlockRows) -> BlockRows:
     """The rows with those of each GPU together: cheap block by block, and the whole then falls in place."""
     code = piece.code
     if code is None or (code[1:] >= code[:-1]).all():
@@ -177,7 +177,7 @@ def _own_pages(size: int, dtype: np.dtype) -> np.ndarray:
     return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype)
 
 
-def column_of(piece: Piece, name: str) -> np.ndarray:
+def column_of(piece: BlockRows, name: str) -> np.ndarray:
     """A column of a piece, unknown throughout if the piece lacks it."""
     if name in piece.columns:
         return piece.columns[name]

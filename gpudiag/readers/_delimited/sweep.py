@@ -19,9 +19,9 @@ import polars as pl
 
 from gpudiag.readers._delimited import fast_rows
 from gpudiag.readers._delimited.grid import Layout, parse, split_lines
-from gpudiag.readers._delimited.pieces import Piece, between, by_gpu, join, piece_of, piece_of_fast_rows
+from gpudiag.readers._delimited.pieces import BlockRows, between, by_gpu, join, piece_of, piece_of_fast_rows
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._io.source import Block
+from gpudiag.readers._io.source import LineBlock
 from gpudiag.readers._shape.moments import Moment, read_moment
 
 HeaderTest = Callable[[str, Callable[[], list[str]]], Layout | None]
@@ -67,7 +67,7 @@ class Sweep:
     layout: Layout
     announces: HeaderTest
     log: ProblemLog
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[BlockRows] = field(default_factory=list)
     breaks: list[np.ndarray] = field(default_factory=list)
     moments: list[tuple[int, Moment]] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Sweep:
     _headers: dict[str, Layout] = field(default_factory=dict)
     _left: list[_Left] = field(default_factory=list)
 
-    def run(self, blocks: Iterator[Block], header: int = 0) -> None:
+    def run(self, blocks: Iterator[LineBlock], header: int = 0) -> None:
         """Read all blocks of a log; its header is its ``header``-th line, 0 for a log without one."""
         for work in _worked(blocks, header, lambda: self.layout):
             if work.block.nul_bytes:
@@ -96,7 +96,7 @@ class Sweep:
         self.breaks.append(np.arange(1, len(top) + 1))
         self._count(np.arange(1, len(top)), top[:-1])
 
-    def _settle(self, first_line: int, lines: pl.Series, piece: Piece, bad: np.ndarray) -> None:
+    def _settle(self, first_line: int, lines: pl.Series, piece: BlockRows, bad: np.ndarray) -> None:
         """Sort out a block in which some lines are no good rows."""
         at, layouts = self._headers_in(first_line, lines, bad)
         if changes := any(layout is not self.layout for layout in layouts):
@@ -156,9 +156,9 @@ class Sweep:
                 more = [part for part in parts if len(part) or part.marks]
                 self.pieces[block.piece] = join([self.pieces[block.piece], *more])
 
-    def _second_look(self, numbers: np.ndarray, lines: pl.Series) -> list[Piece]:
+    def _second_look(self, numbers: np.ndarray, lines: pl.Series) -> list[BlockRows]:
         """Rows among lines with these numbers."""
-        found: list[Piece] = []
+        found: list[BlockRows] = []
         left = np.flatnonzero(lines.is_not_null().to_numpy())
         for layout in self._others():
             texts = lines.gather(left)
@@ -244,28 +244,30 @@ def _regimes(size: int, at: np.ndarray, layouts: Sequence[Layout]) -> Iterator[t
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _ParsedBlock:
     """A block under a layout: its good rows, the 0-based numbers of other lines, and all lines if there are any such.
 
     ``top`` holds the lines to the header; ``first_line`` is the number of the first line below it.
     """
 
-    block: Block
+    block: LineBlock
     layout: Layout
     top: list[str]
     first_line: int
-    piece: Piece
+    piece: BlockRows
     bad: np.ndarray
     lines: pl.Series | None
 
 
-def _parse(block: Block, header: int, layout: Layout) -> _Work:
+def _parse(block: LineBlock, header: int, layout: Layout) -> _ParsedBlock:
     data, top = _below(block.data, header) if block.first_line == 1 else (block.data, [])
     first_line = block.first_line + len(top)
     piece, bad, lines = _rows(data, layout, first_line)
     if not len(bad):
-        return _Work(block, layout, top, first_line, by_gpu(piece), bad, None)
-    return _Work(block, layout, top, first_line, by_gpu(piece), bad, split_lines(data) if lines is None else lines)
+        return _ParsedBlock(block, layout, top, first_line, by_gpu(piece), bad, None)
+    return _ParsedBlock(
+        block, layout, top, first_line, by_gpu(piece), bad, split_lines(data) if lines is None else lines
+    )
 
 
 def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:
@@ -276,7 +278,7 @@ def _below(data: bytes, header: int) -> tuple[bytes, list[str]]:
     return data[cut:], data[:cut].decode().split("\n")[:header]
 
 
-def _rows(data: bytes, layout: Layout, first_line: int) -> tuple[Piece, np.ndarray, pl.Series | None]:
+def _rows(data: bytes, layout: Layout, first_line: int) -> tuple[BlockRows, np.ndarray, pl.Series | None]:
     """The good rows, the places of other lines, and the lines if they had to be split: the short way if it goes."""
     short = fast_rows.read(data, layout) if fast_rows.takes(layout) else None
     if short is not None:
@@ -292,7 +294,7 @@ def _numbers(first: int, size: int) -> np.ndarray:
     return np.arange(first, first + size, dtype=np.int32)
 
 
-def _worked(blocks: Iterator[Block], header: int, layout_now: Callable[[], Layout]) -> Iterator[_Work]:
+def _worked(blocks: Iterator[LineBlock], header: int, layout_now: Callable[[], Layout]) -> Iterator[_ParsedBlock]:
     """Work on blocks in order, each parsed under the layout that held when it was handed out."""
     first = next(blocks, None)
     if first is None:

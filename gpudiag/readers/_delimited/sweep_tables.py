@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from gpudiag.readers._delimited.pieces import UNKNOWN, Piece, by_gpu, column_of
+from gpudiag.readers._delimited.pieces import UNKNOWN, BlockRows, by_gpu, column_of
 from gpudiag.readers._delimited.row_order import (
     blocks,
     clock_of,
@@ -42,7 +42,7 @@ _MANY_ROWS = 500_000
 
 
 @dataclass(eq=False)
-class _Rows:
+class _SortedRows:
     """All rows, those of each GPU together. ``code`` is a position in ``labels``; ``tick`` numbers the rounds."""
 
     columns: dict[str, np.ndarray]
@@ -99,7 +99,7 @@ def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:
     return [(line, timestamp, text) for (line, _, text), timestamp in zip(sweep.marks, timestamps, strict=True)]
 
 
-def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str], source: Source, reader: str) -> _Rows:
+def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: Source, reader: str) -> _SortedRows:
     """Rows that say which GPU they speak of."""
     identities = list(dict.fromkeys(identity for piece in pieces for identity in piece.identities))
     ids, made_up = resolve(identities)
@@ -121,10 +121,10 @@ def _named(pieces: Sequence[Piece], sweep: Sweep, notes: list[str], source: Sour
     order = [(piece, own[gpu]) for gpu in range(len(labels)) for piece, own in zip(pieces, cuts, strict=True)]
     sizes = [sum(own[gpu].stop - own[gpu].start for own in cuts) for gpu in range(len(labels))]
     code = np.repeat(np.arange(len(labels), dtype=np.int16), sizes)
-    return _Rows(_columns(order), _lines(order), code, labels, _described(labels, identities, ids))
+    return _SortedRows(_columns(order), _lines(order), code, labels, _described(labels, identities, ids))
 
 
-def _recode(piece: Piece, number: dict[GpuIdentity, int]) -> np.ndarray:
+def _recode(piece: BlockRows, number: dict[GpuIdentity, int]) -> np.ndarray:
     """The number of the GPU of each row, after the piece has been sorted by it."""
     if piece.code is None:
         return np.full(len(piece), UNKNOWN, dtype=np.int16)
@@ -139,11 +139,11 @@ def _recode(piece: Piece, number: dict[GpuIdentity, int]) -> np.ndarray:
     return code
 
 
-def _lines(order: Sequence[tuple[Piece, slice]]) -> np.ndarray:
+def _lines(order: Sequence[tuple[BlockRows, slice]]) -> np.ndarray:
     return np.concatenate([piece.lines[cut] for piece, cut in order])
 
 
-def _columns(order: Sequence[tuple[Piece, slice]]) -> dict[str, np.ndarray]:
+def _columns(order: Sequence[tuple[BlockRows, slice]]) -> dict[str, np.ndarray]:
     """Each column over all pieces; what is taken is freed, so that a long log is in memory only once."""
     pieces = list(dict.fromkeys(piece for piece, _ in order))
 
@@ -170,7 +170,7 @@ def _described(labels: Sequence[str], identities: Sequence[GpuIdentity], ids: Se
     return list(told.values())
 
 
-def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
+def _in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> _SortedRows:
     """Rows that do not say which GPU they speak of: their order does, if GPUs take turns."""
     names = [identity.name for identity in pieces[0].identities]
     whole = [(piece, slice(None)) for piece in pieces]
@@ -183,13 +183,13 @@ def _in_order(pieces: Sequence[Piece], sweep: Sweep, notes: list[str]) -> _Rows:
         count = gpus_in_blocks(tick, dated=bool(sweep.moments))
         place = place_in(tick)
     if count == 1:
-        return _Rows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
+        return _SortedRows(columns, lines, np.zeros(len(lines), dtype=np.int16), ["0"], _called(["0"], names))
     notes.append(f"Rows do not name their GPU: the {count} GPUs were told by the order of rows.")
     code = np.minimum(place, count - 1).astype(np.int16)
     order = np.argsort(code, kind="stable")
     labels = [str(number) for number in range(count)]
     columns = {name: values[order] for name, values in columns.items()}
-    return _Rows(columns, lines[order], code[order], labels, _called(labels, names), tick[order])
+    return _SortedRows(columns, lines[order], code[order], labels, _called(labels, names), tick[order])
 
 
 def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:
@@ -198,7 +198,7 @@ def _called(labels: Sequence[str], names: Sequence[str]) -> list[Known]:
     return [{"gpu": label, "name": name} for label, name in zip(labels, names, strict=False)]
 
 
-def _time(rows: _Rows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
+def _time(rows: _SortedRows, sweep: Sweep, options: ReadOptions, notes: list[str]) -> Any:
     """The time of each row: from its own column, from date lines, else counted from 1970."""
     form = sweep.layout.timestamp
     if "time" in rows.columns:

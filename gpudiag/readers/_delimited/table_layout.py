@@ -31,7 +31,7 @@ _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
 
 
 @dataclass(frozen=True)
-class Header:
+class TableHeader:
     """The header line of a table: its 1-based number, the separator, and the names."""
 
     line: int
@@ -45,13 +45,13 @@ def split(line: str, separator: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
-def find_header(lines: Sequence[str]) -> Header | None:
+def find_header(lines: Sequence[str]) -> TableHeader | None:
     """The first line that names columns of ours."""
     for number, line in enumerate(lines, 1):
         for separator in _SEPARATORS if not _OF_OTHERS.search(line) else ():
             names = re.split(r"\s{2,}", line.strip()) if separator == BLANKS else split(line.lstrip("#"), separator)
             if len(names) >= 2 and names_columns(names):
-                return Header(number, separator, tuple(name.strip() for name in names))
+                return TableHeader(number, separator, tuple(name.strip() for name in names))
     return None
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from gpudiag.readers._delimited.grid import MISSING, Field, Kind, Layout
+from gpudiag.readers._delimited.grid import MISSING, Field, FieldKind, Layout
 from gpudiag.readers._fields.aliases import meaning_of
 
 REASON_BITS = {
@@ -21,7 +21,7 @@ REASON_BITS = {
 }
 """Bits of NVML's clocks-event reasons, by the end of the field's name."""
 
-_BY_TARGET: tuple[tuple[str, Kind, str, str], ...] = (
+_BY_TARGET: tuple[tuple[str, FieldKind, str, str], ...] = (
     ("time", "time", "", "timestamp"),
     ("index", "number", "", "index gpu_index"),
     ("uuid", "text", "", "uuid gpu_uuid"),

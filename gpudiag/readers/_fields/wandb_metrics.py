@@ -40,7 +40,7 @@ _SAME_TICK_US = 1_000_000
 
 
 @dataclass
-class Tick:
+class WandbTick:
     """Everything measured at one time; ``line`` is where a text file has it."""
 
     time_us: int
@@ -49,7 +49,7 @@ class Tick:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class WandbTables:
     """Rows for :func:`gpudiag.readers._shape.finish.finish`; None where nothing was measured."""
 
     gpu: pd.DataFrame | None
@@ -67,9 +67,9 @@ def plain_name(key: str) -> str:
     return _PREFIX.sub("", key)
 
 
-def joined(ticks: Iterable[Tick]) -> list[Tick]:
+def joined(ticks: Iterable[WandbTick]) -> list[WandbTick]:
     """Records of one tick as one, under the time of the first; a key that comes again begins a new tick."""
-    out: list[Tick] = []
+    out: list[WandbTick] = []
     for tick in ticks:
         last = out[-1] if out else None
         near = last is not None and 0 <= tick.time_us - last.time_us < _SAME_TICK_US
@@ -80,7 +80,7 @@ def joined(ticks: Iterable[Tick]) -> list[Tick]:
     return out
 
 
-def tables(ticks: list[Tick]) -> Tables:
+def tables(ticks: list[WandbTick]) -> WandbTables:
     """The tables and the sentences on what was derived."""
     gpu, notes = _gpu(ticks)
     own = any("gpu.process." in key for tick in ticks for key in tick.values)
@@ -88,10 +88,10 @@ def tables(ticks: list[Tick]) -> Tables:
         notes.append("W&B lists the run's own GPUs once more (gpu.process.N); these copies were left out.")
     if gpu is None:
         notes.append("The W&B log holds no GPU metrics.")
-    return Tables(gpu, _host(ticks), (NOTE, *notes))
+    return WandbTables(gpu, _host(ticks), (NOTE, *notes))
 
 
-def _gpu(ticks: list[Tick]) -> tuple[pd.DataFrame | None, list[str]]:
+def _gpu(ticks: list[WandbTick]) -> tuple[pd.DataFrame | None, list[str]]:
     rows: list[dict[str, float | int | str]] = []
     for tick in ticks:
         by_gpu: dict[str, dict[str, float | int | str]] = {}
@@ -131,7 +131,7 @@ def whole_of(gpu: pd.Series, part: pd.Series, percent: pd.Series) -> pd.Series:
     return whole.groupby(gpu).transform("first")
 
 
-def _host(ticks: list[Tick]) -> pd.DataFrame | None:
+def _host(ticks: list[WandbTick]) -> pd.DataFrame | None:
     cores = {key for tick in ticks for key in tick.values if _CORE_KEY.fullmatch(key)}
     # Up to 0.12 "cpu" is the machine's load, later the process' own over all cores.
     of_machine = not cores and not any("memory_percent" in tick.values for tick in ticks)

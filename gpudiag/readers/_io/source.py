@@ -50,7 +50,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Whole lines as UTF-8, ended by LF; ``first_line`` is the 1-based number of the first."""
 
     data: bytes
@@ -116,7 +116,7 @@ class Source:
         """The whole content as text; bytes that do not fit the encoding become U+FFFD."""
         return self.read_bytes().decode(self.encoding, errors="replace")
 
-    def blocks(self, size: int = BLOCK_BYTES) -> Iterator[Block]:
+    def blocks(self, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
         """The content in blocks of about ``size`` bytes of whole lines, whatever its encoding and line ends.
 
         Byte order marks and NUL bytes are dropped (NULs are counted); bytes that do not fit the encoding
@@ -127,7 +127,7 @@ class Source:
             nul_bytes = data.count(0) if 0 in data else 0
             data = _plain(data.replace(b"\0", b"") if nul_bytes else data)
             if data:
-                yield Block(data, line, nul_bytes)
+                yield LineBlock(data, line, nul_bytes)
                 line += int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LF))  # 4 x faster than bytes.count
 
     def _whole_lines(self, size: int) -> Iterator[bytes]:

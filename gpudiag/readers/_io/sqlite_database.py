@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._studies.optuna_rdb import Database, Fields, select_sql
+from gpudiag.readers._studies.optuna_rdb import Database, SelectedColumns, select_sql
 
 _FIRST = {"int": "0", "float": "0.5", "name": "''", "text": "''", "timestamp": "''"}
 
@@ -33,7 +33,7 @@ class SqliteRows:
         except sqlite3.DatabaseError:
             return frozenset()
 
-    def select(self, what: Fields, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
+    def select(self, what: SelectedColumns, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
         """The rows that can be read: from the front, and from the back where a page is damaged."""
         sql = select_sql(what, table, where)
         rows: list[tuple] = []
@@ -83,7 +83,7 @@ class SqliteColumns:
         with self._run(f"SELECT '' AS name UNION ALL SELECT name FROM pragma_table_info('{table}')") as batches:
             return frozenset(batches.read_all()["name"].to_pylist()) - {""}
 
-    def select(self, what: Fields, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
+    def select(self, what: SelectedColumns, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
         """All rows. Text that repeats becomes categories, batch by batch, so that it is held once."""
         # The driver takes the types of the first rows for all: a row of our own sets them.
         first = ", ".join(_FIRST[field.kind] for field in what.values())

@@ -13,7 +13,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.tidy import DUPLICATE as DUPLICATE
-from gpudiag.readers._shape.tidy import Columns, frame, natural, tidy
+from gpudiag.readers._shape.tidy import ColumnsByName, frame, natural, tidy
 from gpudiag.readers._shape.timestamps import FIRST_YEAR
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.schema import TABLES
@@ -28,7 +28,7 @@ def finish(
     options: ReadOptions,
     log: ProblemLog,
     *,
-    gpu: pd.DataFrame | Columns | None = None,
+    gpu: pd.DataFrame | ColumnsByName | None = None,
     gpus: pd.DataFrame | Sequence[Known] | None = None,
     processes: pd.DataFrame | None = None,
     host: pd.DataFrame | None = None,
@@ -77,7 +77,7 @@ def _relative(gpu: pd.DataFrame) -> bool:
     return len(gpu) > 0 and gpu["time"].iloc[-1].year < FIRST_YEAR
 
 
-def _has_time(rows: pd.DataFrame | Columns | None) -> TypeGuard[pd.DataFrame | Columns]:
+def _has_time(rows: pd.DataFrame | ColumnsByName | None) -> TypeGuard[pd.DataFrame | ColumnsByName]:
     return rows is not None and "time" in rows and len(rows["time"]) > 0
 
 

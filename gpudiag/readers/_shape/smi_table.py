@@ -33,7 +33,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class Head:
+class GpuHeading:
     """First line of a GPU: index, name (cut to the width of its cell) and PCI bus id."""
 
     gpu: str
@@ -42,7 +42,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Values:
+class SmiReadings:
     """Second line of a GPU; NaN is unknown. ``lost`` is the text that says the GPU is gone."""
 
     fan_pct: float
@@ -73,13 +73,13 @@ def driver(line: str) -> str:
     return match[1] if match else ""
 
 
-def head_row(line: str) -> Head | None:
+def head_row(line: str) -> GpuHeading | None:
     match = _HEAD_ROW.match(line)
-    return Head(match["gpu"], match["name"], match["bus"]) if match else None
+    return GpuHeading(match["gpu"], match["name"], match["bus"]) if match else None
 
 
 @lru_cache(maxsize=65536)
-def value_row(line: str) -> Values | None:
+def value_row(line: str) -> SmiReadings | None:
     """The values of one GPU, or None if the line is torn or something else."""
     match = _VALUE_ROW.match(line)
     if match is None:
@@ -96,7 +96,7 @@ def value_row(line: str) -> Values | None:
         return None
     fan, temp, power, cap, util = (cell for cell in cells if cell is not None)
     perf = match["perf"]
-    return Values(
+    return SmiReadings(
         fan_pct=fan,
         temp_c=temp,
         pstate=float(perf[1:]) if perf[:1] == "P" and perf[1:].isdecimal() else NAN,

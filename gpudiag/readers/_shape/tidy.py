@@ -12,9 +12,9 @@ import pandas as pd
 
 from gpudiag.clock import localize
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.schema import Column, Table, conform, empty, text_dtype
+from gpudiag.schema import ColumnSpec, TableSpec, conform, empty, text_dtype
 
-Columns = MutableMapping[str, Any]
+ColumnsByName = MutableMapping[str, Any]
 """Arrays by column name. ``line`` (1-based line numbers) may be among them; it only serves messages."""
 
 DUPLICATE = "duplicate sample"
@@ -33,13 +33,13 @@ def natural(label: str) -> tuple[tuple[bool, int, str], ...]:
 
 
 def tidy(
-    table: Table, rows: pd.DataFrame | Columns | None, zone: tzinfo, log: ProblemLog, *, written: bool = True
+    table: TableSpec, rows: pd.DataFrame | ColumnsByName | None, zone: tzinfo, log: ProblemLog, *, written: bool = True
 ) -> pd.DataFrame:
     """One table in UTC, bounded, sorted and without duplicates; rows of a dict of arrays are taken out of it.
 
     ``written`` tells that rows come in the order in which they were written, so that a step back in time is odd.
     """
-    columns: Columns = {} if rows is None else dict(rows.items()) if isinstance(rows, pd.DataFrame) else rows
+    columns: ColumnsByName = {} if rows is None else dict(rows.items()) if isinstance(rows, pd.DataFrame) else rows
     if not columns or not len(columns["time"]):
         return empty(table)
     if table.name == "events":
@@ -73,7 +73,7 @@ def tidy(
     return frame(table, out)
 
 
-def frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
+def frame(table: TableSpec, out: Mapping[str, Any]) -> pd.DataFrame:
     """Arrays by column as a table: columns in order and of the right dtype."""
     data: dict[str, Any] = {}
     for column in table.columns:
@@ -89,7 +89,7 @@ def frame(table: Table, out: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(data, copy=False)
 
 
-def _events(table: Table, columns: Columns, zone: Any, log: ProblemLog) -> pd.DataFrame:
+def _events(table: TableSpec, columns: ColumnsByName, zone: Any, log: ProblemLog) -> pd.DataFrame:
     columns["time"] = pd.Series(pd.DatetimeIndex(_utc(columns["time"], zone, log), tz="UTC").as_unit("us"))
     rows = pd.DataFrame({name: _array(values) if name != "time" else values for name, values in columns.items()})
     return conform(rows.sort_values("time", kind="stable"), table)
@@ -99,7 +99,7 @@ def _array(values: Any) -> np.ndarray:
     return values if isinstance(values, np.ndarray) else values.to_numpy()
 
 
-def _plain(values: Any, column: Column) -> Any:
+def _plain(values: Any, column: ColumnSpec) -> Any:
     """Numbers as float64 (a bit mask may be Int64 with gaps), text as objects."""
     if column.kind == "text":
         return _array(values)
@@ -157,7 +157,7 @@ def _order(group: np.ndarray, timestamps: np.ndarray, lines: np.ndarray | None, 
     return np.lexsort((timestamps, group))
 
 
-def _bounded(values: Any, column: Column, lines: np.ndarray | None, log: ProblemLog) -> Any:
+def _bounded(values: Any, column: ColumnSpec, lines: np.ndarray | None, log: ProblemLog) -> Any:
     """Numbers with what is physically impossible made unknown."""
     if column.kind == "text" or (column.low is None and column.high is None):
         return values

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpudiag.readers._delimited.grid import Field, Layout
-from gpudiag.readers._delimited.pieces import Piece
+from gpudiag.readers._delimited.pieces import BlockRows
 from gpudiag.readers._shape.identity import GpuIdentity
 
 _MOST_W = 1500.0
@@ -20,7 +20,7 @@ def is_wide(layout: Layout) -> bool:
     return any("@" in target for target in layout.targets)
 
 
-def long(piece: Piece) -> Piece:
+def long(piece: BlockRows) -> BlockRows:
     """The rows of a piece once for each GPU; what is no GPU's own (time, host) stands in all."""
     devices = sorted({name.split("@")[1] for name in piece.columns if "@" in name}, key=int)
     metrics = list(dict.fromkeys(name.split("@")[0] for name in piece.columns if "@" in name))

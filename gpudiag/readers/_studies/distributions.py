@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["float", "int", "choice"]
+DistributionKind = Literal["float", "int", "choice"]
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, DistributionKind] = {
     "FloatDistribution": "float",
     "UniformDistribution": "float",
     "LogUniformDistribution": "float",
@@ -28,7 +28,7 @@ _KINDS: dict[str, Kind] = {
 class Distribution:
     """``choices`` is what the stored number of a ``choice`` indexes; empty for the others."""
 
-    kind: Kind
+    kind: DistributionKind
     choices: tuple[Any, ...] = ()
 
 

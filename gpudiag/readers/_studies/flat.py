@@ -22,7 +22,7 @@ _KNOWN = ("number", "value", "datetime_start", "datetime_complete", "duration", 
 _STEP = re.compile(r"intermediate_values_(-?\d+)$")
 _INTEGER = re.compile(r"[+-]?\d{1,18}$")
 
-Columns = Mapping[str, Sequence[object]]
+CellColumns = Mapping[str, Sequence[object]]
 
 
 def is_trials_header(names: Sequence[str]) -> bool:
@@ -33,7 +33,9 @@ def is_trials_header(names: Sequence[str]) -> bool:
     return "number" in known and valued and (dated or "state" in known)
 
 
-def from_columns(columns: Columns, source: Source, options: ReadOptions, reader: str, problems: ProblemLog) -> Trials:
+def from_columns(
+    columns: CellColumns, source: Source, options: ReadOptions, reader: str, problems: ProblemLog
+) -> Trials:
     """Tables from columns of cells (None where empty). Raises InputError if no row is a trial.
 
     The export names no study: it is called as the caller says, else like the file.
@@ -84,7 +86,7 @@ def typed(texts: Sequence[str]) -> list[object]:
         return [text or None for text in texts]
 
 
-def _good_rows(columns: Columns, problems: ProblemLog) -> np.ndarray:
+def _good_rows(columns: CellColumns, problems: ProblemLog) -> np.ndarray:
     """Rows with a number of their own and, where there is that column, a known state."""
     numbers = [str(cell) if cell is not None else "" for cell in columns["number"]]
     good = np.array([bool(re.fullmatch(r"\d{1,18}", text)) for text in numbers], dtype=bool)
@@ -104,7 +106,7 @@ def _state(cell: object) -> str:
     return str(cell).rpartition(".")[2].upper()
 
 
-def _states(cells: Columns, rows: int) -> list[str]:
+def _states(cells: CellColumns, rows: int) -> list[str]:
     """The state column; without one a trial with a value is COMPLETE and any other of unknown end FAIL or RUNNING."""
     if "state" in cells:
         return [_state(cell) for cell in cells["state"]]
@@ -122,7 +124,7 @@ def _timestamps(cells: Sequence[object] | None, rows: int, options: ReadOptions,
     return timestamps
 
 
-def _wide(cells: Columns, rows: int) -> tuple[dict[str, pd.Series], list[str]]:
+def _wide(cells: CellColumns, rows: int) -> tuple[dict[str, pd.Series], list[str]]:
     """Objectives, parameters and attributes; columns that are none of these become user attributes."""
     out: dict[str, pd.Series] = {}
     names: list[str] = []
@@ -146,7 +148,7 @@ def _wide(cells: Columns, rows: int) -> tuple[dict[str, pd.Series], list[str]]:
     return out, names and [f"Objectives: {', '.join(names)}."]
 
 
-def _reports(cells: Columns, study: str, number: np.ndarray) -> pd.DataFrame:
+def _reports(cells: CellColumns, study: str, number: np.ndarray) -> pd.DataFrame:
     """Intermediate values, where the export was asked for them (``intermediate_values_<step>``)."""
     parts = []
     for name, values in cells.items():

@@ -17,8 +17,8 @@ from typing import Any
 
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.journal_cut import take_apart
-from gpudiag.readers._studies.journal_piece import Piece
-from gpudiag.readers._studies.journal_steps import Steps
+from gpudiag.readers._studies.journal_piece import JournalPiece
+from gpudiag.readers._studies.journal_steps import JournalSteps
 
 STATE_BY_CODE = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """By number, as a journal writes them."""
@@ -56,7 +56,7 @@ class Replay:
     def __init__(self) -> None:
         self.studies: dict[int, tuple[str, str]] = {}
         self.trials: list[Entry] = []
-        self.steps = Steps()
+        self.steps = JournalSteps()
         self.next_line = 0
         self._created = 0
         self._count: dict[int, int] = {}
@@ -191,10 +191,10 @@ def replay(blocks: Iterable[memoryview], problems: ProblemLog, damaged: str, fir
     return state
 
 
-def _ahead(blocks: Iterable[memoryview]) -> Iterator[Piece]:
+def _ahead(blocks: Iterable[memoryview]) -> Iterator[JournalPiece]:
     """The pieces of a journal in their order; the next ones are taken apart while the caller works on one."""
     with ThreadPoolExecutor(AHEAD) as pool:
-        coming: deque[Future[Piece]] = deque()
+        coming: deque[Future[JournalPiece]] = deque()
         for data in blocks:
             coming.append(pool.submit(take_apart, data))
             if len(coming) > AHEAD:

@@ -10,8 +10,8 @@ import json
 
 import numpy as np
 
-from gpudiag.readers._studies.journal_piece import Columns, Piece
-from gpudiag.readers._studies.journal_text import ANY, Places, Text
+from gpudiag.readers._studies.journal_piece import ArrayColumns, JournalPiece
+from gpudiag.readers._studies.journal_text import ANY, Positions, Text
 
 BULK_BYTES = 256 * 1024
 """Below it, importing polars takes longer than reading line by line."""
@@ -28,19 +28,19 @@ _OPS = np.bincount(np.frombuffer(b"5789", np.uint8), minlength=256).astype(bool)
 """By byte, where it is one of those."""
 
 
-def take_apart(data: memoryview) -> Piece:
+def take_apart(data: memoryview) -> JournalPiece:
     """Whole lines as a piece that does not refer to them any more.
 
     Depends on nothing else, so that it may run beside the reading of other lines.
     """
     if len(data) < BULK_BYTES or not _is_utf8(data):
         rest = list(enumerate(bytes(data).split(b"\n")[:-1]))
-        return Piece(len(rest), rest)
+        return JournalPiece(len(rest), rest)
     text = Text(data)
     cut = _Cut(text)
     reports, params = cut.reports(), cut.params()
     attributes = cut.attributes(_USER_OP, _USER), cut.attributes(_SYSTEM_OP, _SYSTEM)
-    return Piece(len(text.ends), cut.rest(data), reports, params, *attributes)
+    return JournalPiece(len(text.ends), cut.rest(data), reports, params, *attributes)
 
 
 def _is_utf8(data: memoryview) -> bool:
@@ -86,7 +86,7 @@ class _Cut:
         self.lines, self.at, self.trial = (np.concatenate(part) for part in zip(*found, strict=True))
         self.op = self._op[self.lines]
 
-    def _of(self, op: bytes) -> tuple[np.ndarray, Places, np.ndarray, Places]:
+    def _of(self, op: bytes) -> tuple[np.ndarray, Positions, np.ndarray, Positions]:
         """Lines of one operation, where each goes on behind the trial's id, the id, and the brace at its end."""
         which = np.flatnonzero(self.op == op[0])
         lines = self.lines[which]
@@ -99,7 +99,7 @@ class _Cut:
         stretches = zip(odd.tolist(), starts, ends, strict=True)
         return [(line, bytes(data[begin:end])) for line, begin, end in stretches]
 
-    def reports(self) -> Columns:
+    def reports(self) -> ArrayColumns:
         """The intermediate values that are spelt as expected."""
         text = self.text
         lines, at, trial, last = self._of(_REPORT_OP)
@@ -109,7 +109,7 @@ class _Cut:
         value, number = _floats(text, begin, last)
         return self._kept(lines, good & number, trial_id=trial, step=step, value=value)[0]
 
-    def params(self) -> tuple[Columns, list[str], list[str]]:
+    def params(self) -> tuple[ArrayColumns, list[str], list[str]]:
         """The parameters that are spelt as expected, with the distinct names and distributions."""
         text = self.text
         lines, at, trial, last = self._of(_PARAM_OP)
@@ -125,7 +125,7 @@ class _Cut:
         rows["distribution"], distributions = _coded(text, distribution[kept], last[kept])
         return rows, names, distributions
 
-    def attributes(self, op: bytes, word: bytes) -> tuple[Columns, list[str]]:
+    def attributes(self, op: bytes, word: bytes) -> tuple[ArrayColumns, list[str]]:
         """The attributes that are one number each, as JSON text, with the distinct keys."""
         text = self.text
         lines, at, trial, last = self._of(op)
@@ -138,13 +138,13 @@ class _Cut:
         rows["value_json"] = text.strings(begin[kept], last[kept] - 1).to_numpy(zero_copy_only=False)
         return rows, keys
 
-    def _quoted(self, at: Places, word: bytes, last: Places) -> tuple[Places, Places, np.ndarray]:
+    def _quoted(self, at: Positions, word: bytes, last: Positions) -> tuple[Positions, Positions, np.ndarray]:
         """Begin and end of the quoted text at the end of ``word``, and where it is one without a quote inside."""
         begin = np.minimum(at + len(word) - 1, last)
         end = np.minimum(self.text.search(begin + 1, b'"', last) + 1, last)
         return begin, end, self.text.holds(at, word) & (self.text.byte_at(end - 2) != ord("\\"))
 
-    def _kept(self, lines: np.ndarray, good: np.ndarray, **cells: np.ndarray) -> tuple[Columns, np.ndarray]:
+    def _kept(self, lines: np.ndarray, good: np.ndarray, **cells: np.ndarray) -> tuple[ArrayColumns, np.ndarray]:
         """The good rows and their places among all; their lines are not left any more."""
         kept = np.flatnonzero(good)
         self._left[lines[kept]] = False
@@ -152,7 +152,7 @@ class _Cut:
         return {name: cell if len(kept) == len(lines) else cell[kept] for name, cell in rows.items()}, kept
 
 
-def _floats(text: Text, begin: Places, end: Places) -> tuple[np.ndarray, np.ndarray]:
+def _floats(text: Text, begin: Positions, end: Positions) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, and where there is one."""
     import polars as pl
 
@@ -160,7 +160,7 @@ def _floats(text: Text, begin: Places, end: Places) -> tuple[np.ndarray, np.ndar
     return found.to_numpy(), found.is_not_null().to_numpy()
 
 
-def _coded(text: Text, begin: Places, end: Places) -> tuple[np.ndarray, list[str]]:
+def _coded(text: Text, begin: Positions, end: Positions) -> tuple[np.ndarray, list[str]]:
     """JSON strings as codes of distinct texts. Only those are decoded."""
     encoded = text.strings(begin, end).dictionary_encode()
     return encoded.indices.to_numpy(), [_decoded(quoted) for quoted in encoded.dictionary.to_pylist()]

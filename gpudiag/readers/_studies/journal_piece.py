@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Columns = dict[str, np.ndarray]
+ArrayColumns = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Piece:
+class JournalPiece:
     """Some lines, numbered from 0: the steps among them, and number and text of those to be read one by one.
 
     Behind ``params`` stand the distinct names and distributions that its codes number, behind attributes the keys.
@@ -18,7 +18,7 @@ class Piece:
 
     lines: int
     rest: list[tuple[int, bytes]]
-    reports: Columns | None = None
-    params: tuple[Columns, list[str], list[str]] | None = None
-    user_attrs: tuple[Columns, list[str]] | None = None
-    system_attrs: tuple[Columns, list[str]] | None = None
+    reports: ArrayColumns | None = None
+    params: tuple[ArrayColumns, list[str], list[str]] | None = None
+    user_attrs: tuple[ArrayColumns, list[str]] | None = None
+    system_attrs: tuple[ArrayColumns, list[str]] | None = None

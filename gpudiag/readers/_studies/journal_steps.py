@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpudiag.readers._studies.journal_piece import Columns, Piece
+from gpudiag.readers._studies.journal_piece import ArrayColumns, JournalPiece
 
 
 class Codes(dict[Hashable, int]):
@@ -24,14 +24,14 @@ class Codes(dict[Hashable, int]):
         return np.array([self[value] for value in values], dtype="int32")[codes]
 
 
-class Rows:
+class GrowingTable:
     """A table that grows by columns and by single rows; columns ``line``, ``trial_id`` and those named."""
 
     def __init__(self, **kinds: str) -> None:
         self._kinds = {"line": "int64", "trial_id": "int64", **kinds}
-        self._parts: list[tuple[Columns | None, list[tuple]]] = [(None, [])]
+        self._parts: list[tuple[ArrayColumns | None, list[tuple]]] = [(None, [])]
 
-    def add(self, part: Columns) -> None:
+    def add(self, part: ArrayColumns) -> None:
         """Rows behind all that were told before."""
         self._parts.append((part, []))
 
@@ -39,7 +39,7 @@ class Rows:
         """A row somewhere among those of the last part, or behind them."""
         self._parts[-1][1].append(cells)
 
-    def while_open(self, begun: np.ndarray, finished: np.ndarray) -> Columns:
+    def while_open(self, begun: np.ndarray, finished: np.ndarray) -> ArrayColumns:
         """The rows, in the order of their lines, whose trial had begun and had not finished.
 
         Args:
@@ -49,7 +49,7 @@ class Rows:
         parts = [_while_open(self._in_order(*part), begun, finished) for part in self._parts]
         return {name: np.concatenate([part[name] for part in parts]) for name in self._kinds if name != "line"}
 
-    def _in_order(self, part: Columns | None, rows: list[tuple]) -> Columns:
+    def _in_order(self, part: ArrayColumns | None, rows: list[tuple]) -> ArrayColumns:
         """A part and the single rows among it, in the order of their lines."""
         if part is not None and not rows:
             return part
@@ -63,7 +63,7 @@ class Rows:
         return picked(joined, np.argsort(joined["line"], kind="stable"))
 
 
-def _while_open(rows: Columns, begun: np.ndarray, finished: np.ndarray) -> Columns:
+def _while_open(rows: ArrayColumns, begun: np.ndarray, finished: np.ndarray) -> ArrayColumns:
     trial, line = rows["trial_id"], rows["line"]
     known = (trial >= 0) & (trial < len(begun))
     if not known.all():
@@ -71,14 +71,14 @@ def _while_open(rows: Columns, begun: np.ndarray, finished: np.ndarray) -> Colum
     return picked(rows, (begun[trial] <= line) & (line <= finished[trial]))
 
 
-def picked(rows: Columns, which: np.ndarray) -> Columns:
+def picked(rows: ArrayColumns, which: np.ndarray) -> ArrayColumns:
     """Rows by place, or where True."""
     if which.dtype == bool and which.all():
         return rows
     return {name: cells[which] for name, cells in rows.items()}
 
 
-class Steps:
+class JournalSteps:
     """Rows as they were written: nobody has asked yet whether their trial was open.
 
     ``name``, ``distribution`` and ``key`` are codes of ``names``, ``distributions`` and ``keys``. ``added`` is 1
@@ -87,10 +87,10 @@ class Steps:
 
     def __init__(self) -> None:
         self.names, self.distributions, self.keys = Codes(), Codes(), Codes()
-        self.reports = Rows(step="int64", value="float64")
-        self.params = Rows(name="int32", value="float64", distribution="int32", added="int8")
-        self.user_attrs = Rows(key="int32", value_json="object")
-        self.system_attrs = Rows(key="int32", value_json="object")
+        self.reports = GrowingTable(step="int64", value="float64")
+        self.params = GrowingTable(name="int32", value="float64", distribution="int32", added="int8")
+        self.user_attrs = GrowingTable(key="int32", value_json="object")
+        self.system_attrs = GrowingTable(key="int32", value_json="object")
 
     def report(self, line: int, trial_id: int, step: Any, value: Any) -> None:
         """Note one intermediate value. Raises TypeError or ValueError for a step that is no int64."""
@@ -103,12 +103,12 @@ class Steps:
         codes = self.names[str(name)], self.distributions[distribution]
         self.params.append(line, trial_id, codes[0], _number(value), codes[1], int(added))
 
-    def attributes(self, rows: Rows, line: int, trial_id: int, given: dict[str, Any]) -> None:
+    def attributes(self, rows: GrowingTable, line: int, trial_id: int, given: dict[str, Any]) -> None:
         """Note attributes in ``user_attrs`` or ``system_attrs``. Raises AttributeError where there is no dict."""
         for key, value in given.items():
             rows.append(line, trial_id, self.keys[key], _json(value))
 
-    def add(self, piece: Piece, first_line: int) -> None:
+    def add(self, piece: JournalPiece, first_line: int) -> None:
         """Take in what a piece of the journal holds of steps; its lines are counted from ``first_line``."""
         if piece.reports is not None:
             self.reports.add(_moved(piece.reports, first_line))
@@ -123,7 +123,7 @@ class Steps:
                 table.add(_moved(rows, first_line) | {"key": self.keys.translated(rows["key"], keys)})
 
 
-def _moved(rows: Columns, first_line: int) -> Columns:
+def _moved(rows: ArrayColumns, first_line: int) -> ArrayColumns:
     return rows | {"line": rows["line"] + first_line}
 
 

@@ -13,7 +13,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.assemble import pair_keys
 from gpudiag.readers._studies.distributions import parse_distribution
 from gpudiag.readers._studies.journal import Replay
-from gpudiag.readers._studies.journal_steps import Codes, Rows, picked
+from gpudiag.readers._studies.journal_steps import Codes, GrowingTable, picked
 from gpudiag.readers._studies.stored import COLUMNS, Stored, no_stored
 from gpudiag.readers._studies.timestamps import to_utc
 
@@ -72,7 +72,7 @@ def _values(state: Replay, wanted: Collection[int]) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(COLUMNS["values"], zip(*values, strict=True), strict=True)))
 
 
-def _attributes(state: Replay, written: Rows, open_lines: OpenLines) -> pd.DataFrame:
+def _attributes(state: Replay, written: GrowingTable, open_lines: OpenLines) -> pd.DataFrame:
     """The last value of each trial and key, sorted by both."""
     rows = written.while_open(*open_lines)
     rows = picked(rows, _latest(rows["trial_id"], rows["key"]))

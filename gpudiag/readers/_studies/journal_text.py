@@ -19,7 +19,7 @@ ANY = b"\0"
 SCAN_BYTES = 512 * 1024
 """So much is searched for line ends at a time, to stay in the processor's cache."""
 
-Places = np.ndarray
+Positions = np.ndarray
 """Positions in the text, int64."""
 
 
@@ -35,8 +35,8 @@ class Text:
         flat = np.frombuffer(data, np.uint8)
         parts = range(0, len(flat), SCAN_BYTES)
         ends = [(flat[at : at + SCAN_BYTES] == ord("\n")).nonzero()[0] + at for at in parts]
-        self.ends: Places = np.concatenate(ends) if ends else np.empty(0, "int64")
-        self.starts: Places = np.concatenate(([0], self.ends[:-1] + 1))[: len(self.ends)]
+        self.ends: Positions = np.concatenate(ends) if ends else np.empty(0, "int64")
+        self.starts: Positions = np.concatenate(([0], self.ends[:-1] + 1))[: len(self.ends)]
         self.lines = int(np.searchsorted(self.ends, len(data) - MARGIN))
 
     def _windows(self, dtype: str) -> np.ndarray:
@@ -48,22 +48,22 @@ class Text:
         """Where ``what`` begins for the first time in one stretch, counted from its begin; -1 if it is not there."""
         return self._data[begin:end].tobytes().find(what)
 
-    def byte_at(self, at: Places) -> np.ndarray:
+    def byte_at(self, at: Positions) -> np.ndarray:
         """The byte at each place."""
         return np.frombuffer(self._data, np.uint8)[at]
 
-    def digit_or_minus(self, at: Places) -> np.ndarray:
+    def digit_or_minus(self, at: Positions) -> np.ndarray:
         """True where a JSON number may begin."""
         byte = self.byte_at(at)
         return (byte - np.uint8(ord("0")) < 10) | (byte == ord("-"))  # below the digits it wraps around
 
-    def holds(self, at: Places, what: bytes) -> np.ndarray:
+    def holds(self, at: Positions, what: bytes) -> np.ndarray:
         """True where the text goes on with ``what``, of at most 64 bytes."""
         if len(what) == 1:
             return self.byte_at(at) == what[0]
         return _begins(self._eights(at, _padded(len(what))), what)
 
-    def lacks(self, at: Places, byte: bytes, size: int) -> np.ndarray:
+    def lacks(self, at: Positions, byte: bytes, size: int) -> np.ndarray:
         """True where the next ``size`` bytes hold no ``byte``."""
         seen = self._eights(at, _padded(size))
         out = np.ones(len(at), dtype=bool)
@@ -73,13 +73,13 @@ class Text:
             out &= (found if rest >= 8 else found & np.uint64((1 << 8 * rest) - 1)) == 0
         return out
 
-    def _eights(self, at: Places, size: int) -> np.ndarray:
+    def _eights(self, at: Positions, size: int) -> np.ndarray:
         """The next ``size`` bytes of each place as a row of numbers. Copied at once they cost little more than one."""
         if size == 8:
             return self._words[at].reshape(-1, 1)
         return self._windows(f"V{size}")[at].view("<u8").reshape(len(at), size // 8)
 
-    def search(self, at: Places, byte: bytes, limit: Places) -> Places:
+    def search(self, at: Positions, byte: bytes, limit: Positions) -> Positions:
         """The nearest place at or behind ``at`` that holds ``byte``, at most ``limit``."""
         out, left = np.minimum(at, limit), np.arange(len(at))
         while len(left):
@@ -88,7 +88,7 @@ class Text:
             left = left[(near == 8) & (out[left] < limit[left])]
         return np.minimum(out, limit)
 
-    def whole(self, at: Places, what: bytes) -> tuple[np.ndarray, Places, np.ndarray]:
+    def whole(self, at: Positions, what: bytes) -> tuple[np.ndarray, Positions, np.ndarray]:
         """Whole numbers behind ``what``, where each ends, and whether both are there.
 
         The number has up to eight digits and is spelt as in JSON.
@@ -108,7 +108,7 @@ class Text:
         number = (low * np.uint64(0x000F424000000064) + high * np.uint64(0x0000271000000001)) >> np.uint64(32)
         return number.astype("int32"), at + (size + len(what)), good & _begins(seen, what)
 
-    def strings(self, begin: Places, end: Places) -> pa.Array:
+    def strings(self, begin: Positions, end: Positions) -> pa.Array:
         """The stretches as string views: the text is not copied."""
         size = np.maximum(end - begin, 0)
         first = self._words[begin]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from gpudiag.readers.base import Trials
-from gpudiag.schema import EVENTS, REPORTS, STUDIES, TRIALS, Table, conform, empty
+from gpudiag.schema import EVENTS, REPORTS, STUDIES, TRIALS, TableSpec, conform, empty
 
 
 def merge(parts: Sequence[Trials]) -> Trials:
@@ -72,6 +72,6 @@ def _renamed(part: Trials, taken: set[str], notes: list[str]) -> Trials:
     return replace(part, trials=trials, reports=reports, studies=studies)
 
 
-def _joined(frames: list[pd.DataFrame], table: Table) -> pd.DataFrame:
+def _joined(frames: list[pd.DataFrame], table: TableSpec) -> pd.DataFrame:
     filled = [f for f in frames if len(f)]
     return conform(pd.concat(filled, ignore_index=True), table) if filled else empty(table)

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from gpudiag.readers._studies.optuna_rdb import Field, Fields
+from gpudiag.readers._studies.optuna_rdb import SelectedColumn, SelectedColumns
 from gpudiag.readers._studies.server_stretches import TEXTS, NotPossible, NotWhole, in_stretches, texts
 
 ANSWER_BYTES = 1 << 30
@@ -26,7 +26,7 @@ _SINGLE = 4
 
 
 def as_points(
-    connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
+    connection: Connection, what: SelectedColumns, table: str, where: str, columns: frozenset[str]
 ) -> pd.DataFrame | None:
     """The rows of a table by stretches of its key; None where they cannot be had in this way."""
     if _single(connection, what, table):
@@ -39,7 +39,7 @@ def as_points(
     return in_stretches(connection, _cells(what), table, where, columns, ask)
 
 
-def _single(connection: Connection, what: Fields, table: str) -> bool:
+def _single(connection: Connection, what: SelectedColumns, table: str) -> bool:
     """True for a number of single precision: the server rounds it to six digits as text, which is what Optuna reads."""
     floats = [field.sql for field in what.values() if field.kind == "float"]
     if not floats:
@@ -50,7 +50,7 @@ def _single(connection: Connection, what: Fields, table: str) -> bool:
     return _SINGLE in kinds
 
 
-def _cells(what: Fields) -> str:
+def _cells(what: SelectedColumns) -> str:
     """The numbers, and one after the other the texts."""
     cells = [*(f"COALESCE({field.sql}, 0)" for field in what.values() if field.kind not in TEXTS)]
     named = [_text(field) for field in what.values() if field.kind in TEXTS]
@@ -62,11 +62,11 @@ def _cells(what: Fields) -> str:
     return ", ".join(f"GROUP_CONCAT({cell} SEPARATOR '')" for cell in joined)
 
 
-def _text(field: Field) -> str:
+def _text(field: SelectedColumn) -> str:
     return f"CONVERT({field.sql} USING utf8mb4)"
 
 
-def _table(what: Fields, rows: int, numbers: bytes | None, *answers: bytes | None) -> pa.Table:
+def _table(what: SelectedColumns, rows: int, numbers: bytes | None, *answers: bytes | None) -> pa.Table:
     """One answer as a table. Raises NotWhole where some of it is missing, NotPossible where it is no such points."""
     names = [name for name, field in what.items() if field.kind not in TEXTS]
     named = [name for name, field in what.items() if field.kind in TEXTS]

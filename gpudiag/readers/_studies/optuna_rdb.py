@@ -37,20 +37,20 @@ _NEEDED = {
 }
 
 
-class Field(NamedTuple):
+class SelectedColumn(NamedTuple):
     """A column to select. ``name`` is text that many rows repeat, ``text`` is text that few share."""
 
     sql: str
     kind: Literal["int", "float", "name", "text", "timestamp"]
 
 
-Fields = dict[str, Field]
-TRIAL = {"trial_id": Field("t.trial_id", "int")}
-_JSON = {"key": Field("t.key", "name"), "value_json": Field("t.value_json", "text")}
+SelectedColumns = dict[str, SelectedColumn]
+TRIAL = {"trial_id": SelectedColumn("t.trial_id", "int")}
+_JSON = {"key": SelectedColumn("t.key", "name"), "value_json": SelectedColumn("t.value_json", "text")}
 _PARAM = {
-    "name": Field("t.param_name", "name"),
-    "value": Field("t.param_value", "float"),
-    "distribution": Field("t.distribution_json", "name"),
+    "name": SelectedColumn("t.param_name", "name"),
+    "value": SelectedColumn("t.param_value", "float"),
+    "distribution": SelectedColumn("t.distribution_json", "name"),
 }
 
 
@@ -60,7 +60,7 @@ class Database(Protocol):
     def columns(self, table: str) -> frozenset[str]:
         """Column names of a table; empty if there is no such table."""
 
-    def select(self, what: Fields, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
+    def select(self, what: SelectedColumns, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
         """``SELECT sql AS name ... FROM table AS t``; the rows that can be read.
 
         ``few`` says that hardly any row of a large table is expected.
@@ -70,7 +70,7 @@ class Database(Protocol):
         """A read that may run beside the others from now on; calling the result waits for it."""
 
 
-def select_sql(what: Fields, table: str, where: str) -> str:
+def select_sql(what: SelectedColumns, table: str, where: str) -> str:
     """The SELECT of every dialect. The columns are named c0, c1, ... because ``key`` and ``end`` are reserved."""
     fields = ", ".join(f"{field.sql} AS c{index}" for index, field in enumerate(what.values()))
     return f"SELECT {fields} FROM {table} AS t" + (f" WHERE {where}" if where else "")
@@ -121,7 +121,7 @@ def _check(database: Database, where: str) -> None:
 def _revision(database: Database) -> str:
     if "version_num" not in database.columns("alembic_version"):
         return ""
-    rows = database.select({"revision": Field("t.version_num", "text")}, "alembic_version")
+    rows = database.select({"revision": SelectedColumn("t.version_num", "text")}, "alembic_version")
     return str(rows["revision"].iloc[0]) if len(rows) else ""
 
 
@@ -134,18 +134,18 @@ def newer_revision(database: Database) -> str:
 def _created_by(database: Database) -> str:
     if "library_version" not in database.columns("version_info"):
         return ""
-    rows = database.select({"version": Field("t.library_version", "text")}, "version_info")
+    rows = database.select({"version": SelectedColumn("t.library_version", "text")}, "version_info")
     return str(rows["version"].iloc[0]) if len(rows) else ""
 
 
 def _studies(database: Database) -> pd.DataFrame:
-    key = {"study_id": Field("t.study_id", "int")}
-    direction = {"direction": Field("t.direction", "text")}
-    names = database.select(key | {"study": Field("t.study_name", "text")}, "studies")
+    key = {"study_id": SelectedColumn("t.study_id", "int")}
+    direction = {"direction": SelectedColumn("t.direction", "text")}
+    names = database.select(key | {"study": SelectedColumn("t.study_name", "text")}, "studies")
     if "direction" in database.columns("studies"):
         rows = database.select(key | direction, "studies").assign(objective=0)
     elif database.columns("study_directions"):
-        what = key | direction | {"objective": Field("t.objective", "int")}
+        what = key | direction | {"objective": SelectedColumn("t.objective", "int")}
         rows = database.select(what, "study_directions").sort_values(["study_id", "objective"])
     else:
         rows = pd.DataFrame({"study_id": [], "direction": []})
@@ -157,12 +157,14 @@ def _studies(database: Database) -> pd.DataFrame:
 def _trials(database: Database, rows: str, problems: ProblemLog) -> pd.DataFrame:
     has_number = "number" in database.columns("trials")
     what = TRIAL | {
-        "study_id": Field("t.study_id", "int"),
-        "state": Field("t.state", "name"),
-        "start": Field("t.datetime_start", "timestamp"),
-        "end": Field("t.datetime_complete", "timestamp"),
+        "study_id": SelectedColumn("t.study_id", "int"),
+        "state": SelectedColumn("t.state", "name"),
+        "start": SelectedColumn("t.datetime_start", "timestamp"),
+        "end": SelectedColumn("t.datetime_complete", "timestamp"),
     }
-    trials = database.select(what | ({"number": Field("t.number", "int")} if has_number else {}), "trials", rows)
+    trials = database.select(
+        what | ({"number": SelectedColumn("t.number", "int")} if has_number else {}), "trials", rows
+    )
     if not has_number:
         stored = database.select(TRIAL | _JSON, "trial_system_attributes", _and("t.key = '_number'", rows))
         number = dict(zip(stored["trial_id"], pd.to_numeric(stored["value_json"], errors="coerce"), strict=True))
@@ -194,7 +196,7 @@ def timestamps(texts: pd.Series, problems: ProblemLog) -> pd.Series:
 def _values(database: Database, rows: str) -> pd.DataFrame:
     """Final objective values: in ``trial_values`` from v2.4 on, before in ``trials``."""
     columns = database.columns("trial_values")
-    value = {"value": Field("t.value", "float")}
+    value = {"value": SelectedColumn("t.value", "float")}
     if "objective" in columns:
         kind = "value_type" if "value_type" in columns else ""
         return _with_infinities(database, "objective", value, "trial_values", kind, rows)
@@ -208,19 +210,23 @@ def _reports(database: Database, rows: str) -> pd.DataFrame:
     columns = database.columns("trial_intermediate_values")
     if columns:
         kind = "intermediate_value_type" if "intermediate_value_type" in columns else ""
-        value = {"value": Field("t.intermediate_value", "float")}
+        value = {"value": SelectedColumn("t.intermediate_value", "float")}
         return _with_infinities(database, "step", value, "trial_intermediate_values", kind, rows)
     if "step" in database.columns("trial_values"):
-        return _with_infinities(database, "step", {"value": Field("t.value", "float")}, "trial_values", "", rows)
+        return _with_infinities(
+            database, "step", {"value": SelectedColumn("t.value", "float")}, "trial_values", "", rows
+        )
     return no_stored("reports")
 
 
-def _with_infinities(database: Database, key: str, value: Fields, table: str, kind: str, rows: str) -> pd.DataFrame:
+def _with_infinities(
+    database: Database, key: str, value: SelectedColumns, table: str, kind: str, rows: str
+) -> pd.DataFrame:
     """Values by trial and ``key``. NULL is NaN unless the type column ``kind`` says that it is an infinity.
 
     Without that column Optuna stored the largest float32 in place of an infinity.
     """
-    index = {key: Field(f"t.{key}", "int")}
+    index = {key: SelectedColumn(f"t.{key}", "int")}
     out = database.select(TRIAL | index | value, table, rows)
     number = floats(out["value"])
     if not kind:
@@ -229,7 +235,7 @@ def _with_infinities(database: Database, key: str, value: Fields, table: str, ki
     null = np.flatnonzero(np.isnan(number))
     if not len(null):
         return out
-    sign = {"sign": Field(f"CASE WHEN t.{kind} = 'INF_POS' THEN 1 ELSE -1 END", "int")}
+    sign = {"sign": SelectedColumn(f"CASE WHEN t.{kind} = 'INF_POS' THEN 1 ELSE -1 END", "int")}
     infinite = f"{value['value'].sql} IS NULL AND t.{kind} IN ('INF_POS', 'INF_NEG')"
     marked = database.select(TRIAL | index | sign, table, _and(infinite, rows), few=True)
     if len(marked):
@@ -244,7 +250,7 @@ def _and(*conditions: str) -> str:
     return " AND ".join(filter(None, conditions))
 
 
-def _attributes(database: Database, table: str, what: Fields, stored: str, rows: str) -> pd.DataFrame:
+def _attributes(database: Database, table: str, what: SelectedColumns, stored: str, rows: str) -> pd.DataFrame:
     if not database.columns(table):
         return no_stored(stored)
     return database.select(TRIAL | what, table, rows)
@@ -253,5 +259,5 @@ def _attributes(database: Database, table: str, what: Fields, stored: str, rows:
 def _heartbeats(database: Database, rows: str) -> pd.DataFrame:
     if not database.columns("trial_heartbeats"):
         return no_stored("heartbeats")
-    out = database.select(TRIAL | {"heartbeat": Field("t.heartbeat", "timestamp")}, "trial_heartbeats", rows)
+    out = database.select(TRIAL | {"heartbeat": SelectedColumn("t.heartbeat", "timestamp")}, "trial_heartbeats", rows)
     return out.assign(heartbeat=timestamps(out["heartbeat"], ProblemLog()))

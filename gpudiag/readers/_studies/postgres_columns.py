@@ -10,20 +10,20 @@ import pyarrow as pa
 from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
-from gpudiag.readers._studies.optuna_rdb import Field, Fields
+from gpudiag.readers._studies.optuna_rdb import SelectedColumn, SelectedColumns
 from gpudiag.readers._studies.server_stretches import TEXTS, NotPossible, NotWhole, in_stretches, texts
 
 _HEADER = np.dtype([("dimensions", ">i4"), ("nulls", ">i4"), ("kind", ">i4"), ("size", ">i4"), ("first", ">i4")])
 _KINDS = {("int", 21): ">i2", ("int", 23): ">i4", ("int", 20): ">i8", ("float", 701): ">f8"}
 """By kind of field and number of PostgreSQL's type. Single precision is left to text, as Optuna reads it."""
-_LENGTH = Field("", "int")
+_LENGTH = SelectedColumn("", "int")
 _NULL = -1
 """Length of a text that is NULL."""
 _SAVED = "before_arrays"
 
 
 def as_arrays(
-    connection: Connection, what: Fields, table: str, where: str, columns: frozenset[str]
+    connection: Connection, what: SelectedColumns, table: str, where: str, columns: frozenset[str]
 ) -> pd.DataFrame | None:
     """The rows of a table by stretches of its key; None where they cannot be had in this way."""
     encoding = connection.exec_driver_sql("SELECT current_setting('server_encoding')").scalar()
@@ -40,7 +40,7 @@ def as_arrays(
     return frame
 
 
-def _cells(what: Fields) -> str:
+def _cells(what: SelectedColumns) -> str:
     """Each number as an array, and of each text an array of lengths and all in one."""
     return ", ".join(_text(field) if field.kind in TEXTS else _array_of(_number(field)) for field in what.values())
 
@@ -49,12 +49,12 @@ def _array_of(sql: str) -> str:
     return f"array_send(array_agg({sql}))"
 
 
-def _number(field: Field) -> str:
+def _number(field: SelectedColumn) -> str:
     """NULL is NaN, as everywhere."""
     return f"COALESCE({field.sql}, 'NaN')" if field.kind == "float" else field.sql
 
 
-def _text(field: Field) -> str:
+def _text(field: SelectedColumn) -> str:
     text = f"({field.sql})::text"
     length = _array_of(f"COALESCE(octet_length({text}), {_NULL})")
     return f"{length}, COALESCE(convert_to(string_agg({text}, ''), 'UTF8'), '')"
@@ -78,7 +78,7 @@ def _answer(connection: Connection, sql: str) -> Any:
         raise (NotPossible if never else NotWhole) from error
 
 
-def _table(what: Fields, rows: int, *answers: Any) -> pa.Table:
+def _table(what: SelectedColumns, rows: int, *answers: Any) -> pa.Table:
     """One answer as a table. Raises NotPossible where a column is no array of numbers without NULL."""
     left = iter(answers)
     out: dict[str, pa.Array] = {}
@@ -92,7 +92,7 @@ def _table(what: Fields, rows: int, *answers: Any) -> pa.Table:
     return pa.table(out)
 
 
-def _array(data: Any, field: Field, rows: int) -> np.ndarray:
+def _array(data: Any, field: SelectedColumn, rows: int) -> np.ndarray:
     """The numbers of one array as int64 or float64. Raises NotPossible where it holds something else, or a NULL."""
     kind = "float64" if field.kind == "float" else "int64"
     if not rows:

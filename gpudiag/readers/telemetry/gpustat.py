@@ -28,7 +28,7 @@ _DRIVER = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
-class _Head:
+class _SnapshotHead:
     """The first line of a snapshot."""
 
     host: str
@@ -66,14 +66,14 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     return snapshots.finish(source, NAME, options, log, _notes(snapshots))
 
 
-def _head(line: str) -> _Head | None:
+def _head(line: str) -> _SnapshotHead | None:
     """Host, date and driver. The date is written as the locale has it; a weekday in its own language is passed over."""
     words = line.split()
     if len(words) < 3:
         return None
     driver = words.pop() if _DRIVER.fullmatch(words[-1]) else ""
     moment = read_moment(" ".join(words[1:])) or read_moment(" ".join(words[2:]))
-    return _Head(words[0], moment, driver) if moment and moment.day and moment.clock else None
+    return _SnapshotHead(words[0], moment, driver) if moment and moment.day and moment.clock else None
 
 
 def _row(match: re.Match[str], gpu: str, line: int, driver: str, snapshots: Snapshots, log: ProblemLog) -> None:

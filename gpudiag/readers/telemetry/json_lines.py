@@ -12,7 +12,7 @@ from gpudiag.readers._delimited.sweep_tables import assemble
 from gpudiag.readers._delimited.table_layout import layout_of, names_columns, unitless
 from gpudiag.readers._io.json_documents import documents
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._io.source import Block, Source
+from gpudiag.readers._io.source import LineBlock, Source
 from gpudiag.readers._shape.finish import nothing_usable
 from gpudiag.readers._shape.moments import Moment
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
@@ -75,7 +75,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     cells = [[row.get(name, "") for name in names] for _, row in rows]
     layout = layout_of(names, cells[:_SAMPLE_ROWS], _SEPARATOR)
     sweep = Sweep(layout, lambda line, below: None, log)
-    sweep.run(iter([Block("\n".join(map(_SEPARATOR.join, cells)).encode("utf-8", "replace"), 1)]))
+    sweep.run(iter([LineBlock("\n".join(map(_SEPARATOR.join, cells)).encode("utf-8", "replace"), 1)]))
     return assemble(source, NAME, options, sweep, [], unitless=unitless(layout))
 
 

@@ -44,7 +44,7 @@ _HOST_COLUMNS = {
 }
 _CREATE = re.compile(rb'CREATE TABLE ["\'`]?(metrics|runs|experiments)["\'`]?\s*\(')
 
-Value = tuple[str, int, float]
+MetricValue = tuple[str, int, float]
 """Name without ``system/``, milliseconds since 1970, value."""
 
 
@@ -105,7 +105,7 @@ def _is_moment(at: object) -> bool:
     return isinstance(at, int | float) and is_epoch(at // 1000)  # whole: a count may be too large for a float
 
 
-def _of_files(source: Source, log: ProblemLog) -> Iterator[Value]:
+def _of_files(source: Source, log: ProblemLog) -> Iterator[MetricValue]:
     """One file a metric, one line ``epoch_ms value step`` a value."""
     for path in sorted((source.path / _FOLDER).iterdir()):
         if not _is_metric(path.name):
@@ -123,7 +123,7 @@ def _of_files(source: Source, log: ProblemLog) -> Iterator[Value]:
 
 
 def _telemetry(
-    values: Iterable[Value], source: Source, reader: str, options: ReadOptions, log: ProblemLog
+    values: Iterable[MetricValue], source: Source, reader: str, options: ReadOptions, log: ProblemLog
 ) -> Telemetry:
     gpu: dict[tuple[int, str], dict[str, float]] = {}
     host: dict[int, dict[str, float]] = {}

@@ -35,7 +35,7 @@ _OTHER_TOOLS = {
     "--query-gpu": re.compile(r".*\butilization\.gpu \[%\]"),
 }
 _NO_GPU = -1
-_METRICS = tuple(name for name in smi_table.Values.__dataclass_fields__ if name not in ("errors", "lost"))
+_METRICS = tuple(name for name in smi_table.SmiReadings.__dataclass_fields__ if name not in ("errors", "lost"))
 
 
 def recognises(source: Source) -> bool:
@@ -94,7 +94,7 @@ class _Writer:
     other_tools: set[str] = field(default_factory=set)
     _moment: Moment | None = None
     _part: str = ""
-    _head: smi_table.Head | None = None
+    _head: smi_table.GpuHeading | None = None
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     _at_index: dict[str, int] = field(default_factory=dict)
     _bad: set[int] = field(default_factory=set)
@@ -149,7 +149,7 @@ class _Writer:
             self.log.add(TORN, line=number - 1, example=self._head.name, lost=True)
             self._head = None
 
-    def _sample(self, number: int, head: smi_table.Head, values: smi_table.Values, line: str) -> None:
+    def _sample(self, number: int, head: smi_table.GpuHeading, values: smi_table.SmiReadings, line: str) -> None:
         key = (head.gpu, head.bus_id)
         gpu = self._at_index[head.gpu] = self._numbers.setdefault(key, len(self._numbers))
         self.gpus[key] = GpuIdentity(head.gpu, bus_id=head.bus_id, name=head.name, driver=self.snapshots[-1].driver)

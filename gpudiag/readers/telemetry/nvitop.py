@@ -40,7 +40,7 @@ _GPU_METRICS = {
 }
 _HOST_METRICS = {"cpu_percent (%)": ("cpu_pct", 1.0), "memory_used (GiB)": ("ram_used_mib", 1024.0)}
 
-Places = dict[str, tuple[int, float]]
+ColumnPositions = dict[str, tuple[int, float]]
 """Position and factor of each column of the schema."""
 
 
@@ -78,10 +78,10 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     return finish(source, NAME, options, log, gpu=gpu.reset_index(drop=True), host=hosts, notes=[NOTE])
 
 
-def _places(names: Sequence[str]) -> tuple[dict[str, Places], Places]:
+def _places(names: Sequence[str]) -> tuple[dict[str, ColumnPositions], ColumnPositions]:
     """Where the columns of each GPU and of the host stand; a mean goes before a last value."""
-    gpus: dict[str, Places] = {}
-    host: Places = {}
+    gpus: dict[str, ColumnPositions] = {}
+    host: ColumnPositions = {}
     for at, name in sorted(enumerate(names), key=lambda item: item[1].endswith("/mean")):
         if "/pid:" in name:
             continue
@@ -94,7 +94,7 @@ def _places(names: Sequence[str]) -> tuple[dict[str, Places], Places]:
     return gpus, host
 
 
-def _table(rows: list[list[str]], numbers: list[int], time: pd.Series, places: Places) -> pd.DataFrame:
+def _table(rows: list[list[str]], numbers: list[int], time: pd.Series, places: ColumnPositions) -> pd.DataFrame:
     table = pd.DataFrame({"time": time, "line": numbers})
     for column, (at, factor) in places.items():
         values = [quantity(row[at]) for row in rows]

@@ -22,13 +22,13 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.schema import TABLES, Kind, Table, conform
+from gpudiag.schema import TABLES, ColumnKind, TableSpec, conform
 
 NAME = "gpudiag-parquet"
 KEY = b"gpudiag-telemetry"
 VERSION = 1
 HELD = ("gpu", "gpus", "processes", "host", "events")
-_TYPES: Mapping[Kind, pa.DataType] = {
+_TYPES: Mapping[ColumnKind, pa.DataType] = {
     "time": pa.timestamp("us", "UTC"),
     "text": pa.string(),
     "float": pa.float64(),
@@ -72,13 +72,13 @@ def to_arrow(data: Telemetry, notes: tuple[str, ...]) -> pa.Table:
     return whole.replace_schema_metadata({KEY: json.dumps(about).encode()})
 
 
-def _rows(frame: pd.DataFrame, table: Table) -> pa.Table:
+def _rows(frame: pd.DataFrame, table: TableSpec) -> pa.Table:
     schema = pa.schema([(name, _TYPES[table[name].kind]) for name in frame.columns])
     rows = pa.Table.from_pandas(frame, schema=schema, preserve_index=False).replace_schema_metadata(None)
     return rows.add_column(0, "table", pa.repeat(table.name, len(frame)))
 
 
-def _frame(content: pa.Table, table: Table, log: ProblemLog) -> pd.DataFrame:
+def _frame(content: pa.Table, table: TableSpec, log: ProblemLog) -> pd.DataFrame:
     """The rows of one table; such without a GPU, process id, ... that every row must have are dropped."""
     rows = content.filter(pc.equal(content["table"], table.name))
     names = [name for name in table.names if name in rows.column_names]

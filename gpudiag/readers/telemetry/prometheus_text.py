@@ -51,7 +51,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 
 
 @dataclass
-class _Sample:
+class _ScrapeReadings:
     """The readings of one GPU in the scrape under way, by column: rank and value."""
 
     line: int
@@ -79,7 +79,7 @@ class _Scrapes:
     cards: Cards = field(default_factory=Cards)
     moment: Moment | None = None
     _seen: set[str] = field(default_factory=set)
-    _samples: dict[tuple[str, str, str], _Sample] = field(default_factory=dict)
+    _samples: dict[tuple[str, str, str], _ScrapeReadings] = field(default_factory=dict)
     _processes: list[tuple[int, Mapping[str, str], float]] = field(default_factory=list)
     _labels: dict[str, dict[str, str]] = field(default_factory=dict)
     _xid: dict[str, float] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class _Scrapes:
             self._processes.append((number, labels, value))
         elif metric is not None and not is_of_instance(labels, metric):
             known = None if value is None or value != value or is_blank(value) else value
-            self._samples.setdefault(self.cards.key(labels), _Sample(number)).add(metric, known)
+            self._samples.setdefault(self.cards.key(labels), _ScrapeReadings(number)).add(metric, known)
 
     def end(self) -> None:
         """Close the scrape under way."""
@@ -115,7 +115,7 @@ class _Scrapes:
         self.moment = None if self._samples else self.moment
         self._seen, self._samples, self._processes = set(), {}, []
 
-    def _close(self, gpu: str, sample: _Sample) -> None:
+    def _close(self, gpu: str, sample: _ScrapeReadings) -> None:
         self.snapshots.sample(gpu, sample.line, **sample.values())
         xid = sample.readings.get(XID, (0, None))[1]
         if xid is not None:

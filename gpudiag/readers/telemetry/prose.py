@@ -51,7 +51,7 @@ class _Said:
 
 
 @dataclass
-class _Rows:
+class _ParsedLines:
     """Rows gathered from lines."""
 
     timestamps: list[Moment | None] = field(default_factory=list)
@@ -115,7 +115,7 @@ def _take(said: _Said, match: re.Match[str]) -> None:
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every line; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
     log = ProblemLog()
-    found = _Rows()
+    found = _ParsedLines()
     bare: list[tuple[int, Moment | None, list[float]]] = []
     for line, moment, said, row in _lines(source, log):
         if row is not None:
@@ -151,7 +151,7 @@ def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None
 
 
 def _bare_rows(
-    found: _Rows, bare: Sequence[tuple[int, Moment | None, list[float]]], options: ReadOptions, log: ProblemLog
+    found: _ParsedLines, bare: Sequence[tuple[int, Moment | None, list[float]]], options: ReadOptions, log: ProblemLog
 ) -> list[str]:
     """Rows of numbers between the sentences, under the names given or those that the numbers show."""
     if not bare:

@@ -11,7 +11,7 @@ from gpudiag.readers._delimited.sweep import TORN, Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
 from gpudiag.readers._delimited.table_layout import (
     BLANKS,
-    Header,
+    TableHeader,
     find_header,
     headless,
     layout_of,
@@ -34,10 +34,10 @@ _SAMPLE_LINES = 100
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TableFormat:
     """How a table is to be read."""
 
-    header: Header
+    header: TableHeader
     layout: Layout
     prepare: Prepare | None
     notes: tuple[str, ...] = ()
@@ -71,12 +71,12 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     return assemble(source, NAME, options, sweep, notes, unitless=unitless(table.layout))
 
 
-def _table(source: Source, options: ReadOptions) -> _Table:
+def _table(source: Source, options: ReadOptions) -> _TableFormat:
     lines = _top(source)
     header = find_header(lines)
     if options.columns:
         separator = header.separator if header else headless(lines[:_SNIFFED_LINES]) or ","
-        header = Header(header.line if header else 0, separator, options.columns)
+        header = TableHeader(header.line if header else 0, separator, options.columns)
         if not any(meaning_of(name).metric for name in options.columns):
             raise ConfigError(
                 f"{source.path}: none of the columns given ({', '.join(options.columns)}) is a measurement; expected "
@@ -92,7 +92,7 @@ def _table(source: Source, options: ReadOptions) -> _Table:
     return _laid_out(source, header, lines[header.line :])
 
 
-def _laid_out(source: Source, header: Header, below: Sequence[str]) -> _Table:
+def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _TableFormat:
     steps = [quoting("\n".join(source.lines[: _SNIFFED_LINES + _SAMPLE_LINES]))]
     rows = rows_under(below, header.separator, len(header.names))
     if header.separator == BLANKS:
@@ -108,7 +108,7 @@ def _laid_out(source: Source, header: Header, below: Sequence[str]) -> _Table:
         notes = (*notes, "No column name says GPU: its measurements were taken as those of a GPU.")
     if unquote_lines in steps:
         notes = (*notes, "Some of its cells hold line breaks; of each such cell the first line was read.")
-    return _Table(header, layout, _chain([step for step in steps if step]), notes)
+    return _TableFormat(header, layout, _chain([step for step in steps if step]), notes)
 
 
 def _chain(steps: Sequence[Prepare]) -> Prepare | None:
@@ -134,7 +134,7 @@ def _decimals(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _wide_named(
-    source: Source, header: Header, layout: Layout, rows: Sequence[Sequence[str]]
+    source: Source, header: TableHeader, layout: Layout, rows: Sequence[Sequence[str]]
 ) -> tuple[Layout, tuple[str, ...]]:
     """The layout with columns called GPU0, GPU1, ... given the metric that their numbers show."""
     meanings = [meaning_of(name) for name in header.names]
@@ -155,7 +155,7 @@ def _wide_named(
     return layout, (f"Columns {names} do not say what they measure; by their numbers they were taken as {metric}.",)
 
 
-def _swept(source: Source, table: _Table, layout: Layout) -> Sweep:
+def _swept(source: Source, table: _TableFormat, layout: Layout) -> Sweep:
     header = table.header
 
     def announces(text: str, below: Callable[[], list[str]]) -> Layout | None:
@@ -174,7 +174,7 @@ def _swept(source: Source, table: _Table, layout: Layout) -> Sweep:
     return sweep
 
 
-def _day_or_month(source: Source, table: _Table, sweep: Sweep) -> tuple[Sweep, str]:
+def _day_or_month(source: Source, table: _TableFormat, sweep: Sweep) -> tuple[Sweep, str]:
     """The better of the two readings of dates such as 04-03-2021: fewer rows lost, then time that runs on."""
     form = table.layout.timestamp
     other = _swept(source, table, replace(table.layout, timestamp=swapped(form)))

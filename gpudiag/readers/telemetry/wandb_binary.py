@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from gpudiag.readers._fields.wandb_metrics import Tick, is_number, joined, plain_name, tables
+from gpudiag.readers._fields.wandb_metrics import WandbTick, is_number, joined, plain_name, tables
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.wandb_log import KEY, MAGIC, STATS, VALUE_JSON, Message, epoch_us, inner, records, text
@@ -35,13 +35,13 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     return finish(source, NAME, options, log, gpu=gpu, host=host, notes=found.notes)
 
 
-def _ticks(data: bytes, log: ProblemLog) -> Iterator[Tick]:
+def _ticks(data: bytes, log: ProblemLog) -> Iterator[WandbTick]:
     for record in records(data, log):
         try:
             for stats in inner(record, STATS):
                 time_us = epoch_us(stats, _TIMESTAMP)
                 if time_us:
-                    yield Tick(time_us, dict(_values(stats)))
+                    yield WandbTick(time_us, dict(_values(stats)))
         except ValueError:
             log.add("record that is no message", lost=True)
 

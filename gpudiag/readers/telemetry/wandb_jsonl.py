@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gpudiag.readers._fields.wandb_metrics import Tick, is_number, joined, plain_name, tables
+from gpudiag.readers._fields.wandb_metrics import WandbTick, is_number, joined, plain_name, tables
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -32,7 +32,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     return finish(source, NAME, options, log, gpu=found.gpu, host=found.host, notes=found.notes)
 
 
-def _ticks(source: Source, log: ProblemLog) -> Iterator[Tick]:
+def _ticks(source: Source, log: ProblemLog) -> Iterator[WandbTick]:
     for number, line in numbered_lines(source, log):
         tick = _tick(line, number)
         if tick is not None:
@@ -42,7 +42,7 @@ def _ticks(source: Source, log: ProblemLog) -> Iterator[Tick]:
             log.add("torn line" if torn else "line that is no sample", line=number, example=line, lost=torn)
 
 
-def _tick(line: str, number: int) -> Tick | None:
+def _tick(line: str, number: int) -> WandbTick | None:
     """The metrics of one line; None if it has none, or no time."""
     try:
         found: Any = json.loads(line)
@@ -51,7 +51,7 @@ def _tick(line: str, number: int) -> Tick | None:
     if not isinstance(found, dict) or not is_number(found.get("_timestamp")) or not is_epoch(found["_timestamp"]):
         return None
     values = {plain_name(key): float(value) for key, value in found.items() if _is_metric(key, value)}
-    return Tick(round(found["_timestamp"] * 1e6), values, number) if values else None
+    return WandbTick(round(found["_timestamp"] * 1e6), values, number) if values else None
 
 
 def _is_metric(key: str, value: object) -> bool:

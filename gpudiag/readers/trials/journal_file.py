@@ -34,7 +34,7 @@ def recognises(source: Source) -> bool:
 
 
 @dataclass
-class _Blocks:
+class _CompleteLines:
     """The complete lines. The last line has no newline while it is being written: it is left out, and ``torn``.
 
     The same few buffers are filled again and again: new memory would cost as much as reading.
@@ -68,7 +68,7 @@ class _Blocks:
 @no_collection()
 def read(source: Source, options: ReadOptions) -> Trials:
     """Every study of the journal, or the one of ``options.study``."""
-    problems, blocks = ProblemLog(), _Blocks(source)
+    problems, blocks = ProblemLog(), _CompleteLines(source)
     state = replay(blocks, problems, "line that is not a JSON object")
     if blocks.torn:
         problems.add("last line without its end, still being written or cut", line=state.next_line)

@@ -17,7 +17,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.url import scheme_of, show_url, without_secrets
 from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.mysql_columns import as_points
-from gpudiag.readers._studies.optuna_rdb import Database, Fields, read_rdb, select_sql
+from gpudiag.readers._studies.optuna_rdb import Database, SelectedColumns, read_rdb, select_sql
 from gpudiag.readers._studies.postgres_columns import as_arrays
 from gpudiag.readers.base import ReadOptions, Trials
 
@@ -120,7 +120,7 @@ class ServerDatabase:
         # No row, only its names: reflection would ask for keys, types and comments as well.
         return frozenset(self._connection.exec_driver_sql(f"SELECT * FROM {table} WHERE 1 = 0").keys())
 
-    def select(self, what: Fields, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
+    def select(self, what: SelectedColumns, table: str, where: str = "", *, few: bool = False) -> pd.DataFrame:
         dialect = self._connection.dialect.name
         if "trial_id" in what and dialect in _SNAPSHOT and not few:
             read = as_arrays if dialect == "postgresql" else as_points

@@ -12,7 +12,7 @@ from gpudiag.simulation.life import Life
 from gpudiag.simulation.plan import draw_plan
 from gpudiag.simulation.script import live, replay
 from gpudiag.simulation.simulator import observe
-from gpudiag.simulation.spec import Curve, Gpu, Model, Spec, Telemetry, Trial
+from gpudiag.simulation.spec import Curve, Gpu, ModelSpec, Spec, TelemetrySpec, Trial
 
 NAME = "hpo-aggressive-pruning"
 SEED = 1
@@ -57,15 +57,15 @@ SPEC = Spec(
         epoch_s=(0.94, 1.06),
         gpu_share_pct=(58.0, 58.0),
         models=(
-            Model("small", 1.0, 11.0, 2900.0, 3.0),
-            Model("base", 2.0, 30.0, 3250.0, 4.0),
-            Model("large", 2.0, 46.0, 3600.0, 5.0),
+            ModelSpec("small", 1.0, 11.0, 2900.0, 3.0),
+            ModelSpec("base", 2.0, 30.0, 3250.0, 4.0),
+            ModelSpec("large", 2.0, 46.0, 3600.0, 5.0),
         ),
         batch_sizes=(32, 64, 128),
         context_mib=430.0,
     ),
     curve=Curve(direction="minimize", floor=(0.12, 0.40), height=0.6, rate=(0.5, 0.9), noise=0.012, crossing=0.4),
-    telemetry=Telemetry(lead_s=20.0, lag_s=39.0, util_noise_pct=4.0),
+    telemetry=TelemetrySpec(lead_s=20.0, lag_s=39.0, util_noise_pct=4.0),
     settings=Settings(
         parallel=4,
         n_trials=200,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.simulation.cases.case import Case
 from gpudiag.simulation.simulator import simulate
-from gpudiag.simulation.spec import Curve, Gpu, Model, Spec, Telemetry, Trial
+from gpudiag.simulation.spec import Curve, Gpu, ModelSpec, Spec, TelemetrySpec, Trial
 
 NAME = "healthy"
 SEED = 6
@@ -36,11 +36,11 @@ SPEC = Spec(
         tail_s=(1.0, 2.0),
         gap_s=(0.3, 0.8),
         gpu_share_pct=(62.0, 66.0),
-        models=(Model("base", 1, 1.0, 5200.0, 16.0),),
+        models=(ModelSpec("base", 1, 1.0, 5200.0, 16.0),),
         batch_sizes=(96, 128),
     ),
     curve=Curve(direction="maximize", crossing=0.5),
-    telemetry=Telemetry(util_noise_pct=2.5, power_noise_w=4.0),
+    telemetry=TelemetrySpec(util_noise_pct=2.5, power_noise_w=4.0),
     settings=Settings(parallel=2, cpu_cores=16, sampler="RandomSampler"),
     dataloader=DataLoader(
         num_workers=6, prefetch_factor=4, persistent_workers=True, pin_memory=True, batch_size=None, val_batch_size=None

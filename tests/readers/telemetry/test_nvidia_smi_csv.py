@@ -267,8 +267,8 @@ def test_many_blocks_are_one_log(read: Any, monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def _small_blocks(self: Any) -> Any:
-    from gpudiag.readers._io.source import Block
+    from gpudiag.readers._io.source import LineBlock
 
     text = self.path.read_bytes().split(b"\n")[:-1]
     for at in range(0, len(text), 37):
-        yield Block(b"\n".join(text[at : at + 37]) + b"\n", at + 1)
+        yield LineBlock(b"\n".join(text[at : at + 37]) + b"\n", at + 1)

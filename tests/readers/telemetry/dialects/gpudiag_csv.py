@@ -8,7 +8,7 @@ from pathlib import Path
 from telemetry_sample import Sample
 
 from gpudiag.record.parquet import convert
-from gpudiag.record.readings import Device, Row
+from gpudiag.record.readings import Device, RecordRow
 from gpudiag.record.sink import CsvSink
 
 READER = "gpudiag-record"
@@ -19,18 +19,20 @@ def device(number: int) -> Device:
     return Device(str(number), f"GPU-{number}{'ab' * 8}", "NVIDIA H200", f"00000000:0{number}:00.0", 143771.0, 700.0)
 
 
-def rows(tick: int, gpus: int, *, processes: bool, host: bool) -> list[Row]:
+def rows(tick: int, gpus: int, *, processes: bool, host: bool) -> list[RecordRow]:
     out = []
     for number in range(gpus):
         at = (START_S + tick + 0.001 * number, 50.0 + tick + 0.001 * number)
         gpu = {"gpu": str(number), "util_pct": (7 * tick + number) % 101, "mem_used_mib": 1000.125, "power_w": 71.25}
-        out.append(Row("gpu", *at, gpu))
+        out.append(RecordRow("gpu", *at, gpu))
         if processes:
-            out.append(Row("process", *at, {"gpu": str(number), "pid": 4000 + number, "name": 'py,"x"', "sm_pct": 12}))
+            out.append(
+                RecordRow("process", *at, {"gpu": str(number), "pid": 4000 + number, "name": 'py,"x"', "sm_pct": 12})
+            )
     if host:
-        out.append(Row("host", START_S + tick + 0.01, 50.01 + tick, {"cpu_pct": 12.5, "ram_used_mib": 900.0}))
+        out.append(RecordRow("host", START_S + tick + 0.01, 50.01 + tick, {"cpu_pct": 12.5, "ram_used_mib": 900.0}))
     if tick == 2:
-        out.append(Row("event", START_S + tick, 50.0 + tick, {"kind": "epoch", "detail": 'a "mark", quoted'}))
+        out.append(RecordRow("event", START_S + tick, 50.0 + tick, {"kind": "epoch", "detail": 'a "mark", quoted'}))
     return out
 
 
