@@ -35,12 +35,10 @@ from gpudiag.rules._engine.engine import (
     Status,
     Verdict,
     Verdicts,
-    check_thresholds,
     judge_all,
     worst_of,
 )
 from gpudiag.rules._engine.own import chosen_rules
-from gpudiag.rules._engine.presets import preset as preset_thresholds
 from gpudiag.rules._engine.suppression import (
     Applied,
     Suppression,
@@ -48,6 +46,7 @@ from gpudiag.rules._engine.suppression import (
     check_suppressions,
     read_suppressions,
 )
+from gpudiag.rules._engine.thresholds import GivenThresholds, Thresholds, effective_thresholds
 from gpudiag.run import Run
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from gpudiag.advice._engine.plan import Plan
     from gpudiag.forecast.parallelism.what_if import Forecast
 
-Thresholds = Mapping[str, Mapping[str, float]]
 MOST_FORECAST = 5000
 """Trials up to which a report makes a forecast, which then takes seconds."""
 
@@ -345,7 +343,7 @@ def diagnose(
     run: RunLike,
     *,
     rules: Iterable[Rule] | str | None = None,
-    thresholds: Thresholds | str = "",
+    thresholds: GivenThresholds = "",
     preset: str = "",
     suppress: str | Path | Iterable[Suppression] = (),
     name: str = "",
@@ -362,7 +360,7 @@ def diagnose(
         rules: the rules to judge by, such as ``(*RULES, my_rule)``; or text that names modules with rules of your own
             (``"mypackage.rules, ./more.py"``), which are added to those of gpudiag. Default: gpudiag's and those of
             run.toml's ``rule_modules``.
-        thresholds: by rule id and name, or text such as
+        thresholds: by rule id and name, or text or a list of texts such as
             ``"gpu-low-utilization.low_pct=30, memory-near-limit.high_pct=95"``; they go before those of run.toml.
         preset: thresholds of another tool to start from, jobstats, sagemaker or traceml; run.toml and
             ``thresholds`` go before them.
@@ -383,7 +381,7 @@ def diagnose(
 def _diagnose(
     run: Run,
     rules: tuple[Rule, ...],
-    thresholds: Thresholds | str,
+    thresholds: GivenThresholds,
     preset: str,
     suppress: str | Path | Iterable[Suppression],
     name: str,
@@ -409,43 +407,3 @@ def _suppressions(given: str | Path | Iterable[Suppression], rules: tuple[Rule, 
     entries = tuple(given)
     check_suppressions(entries, known, "suppress")
     return entries
-
-
-def effective_thresholds(
-    run: Run, rules: tuple[Rule, ...], given: Thresholds | str, preset: str = ""
-) -> dict[str, dict[str, float]]:
-    """The rules' own defaults, changed by preset, run.toml and ``given``, in this order. Raises ConfigError."""
-    base = preset_thresholds(preset)
-    known = tuple({rule.id: rule for rule in (*RULES, *rules)}.values())
-    try:
-        check_thresholds(known, run.info.thresholds)
-    except ConfigError as error:
-        raise ConfigError(f"run.toml: {error}") from error
-    overrides = parse_thresholds(given) if isinstance(given, str) else given
-    if not (isinstance(overrides, Mapping) and all(isinstance(each, Mapping) for each in overrides.values())):
-        raise expected("thresholds as text, or by rule id and name", given)
-    check_thresholds(rules, overrides)
-    both = {
-        rule.id: {**base.get(rule.id, {}), **run.info.thresholds.get(rule.id, {}), **overrides.get(rule.id, {})}
-        for rule in rules
-    }  # run.toml may name rules that this call leaves out
-    return check_thresholds(rules, both)
-
-
-def parse_thresholds(text: str) -> dict[str, dict[str, float]]:
-    """Thresholds from ``"rule.threshold=value, ..."``; a colon may stand for the equals sign.
-
-    Raises ConfigError that quotes the part that is wrong.
-    """
-    out: dict[str, dict[str, float]] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        key, equals, value = part.replace(":", "=", 1).partition("=")
-        rule, dot, name = key.strip().partition(".")
-        try:
-            number = float(value)
-        except ValueError:
-            number = float("nan")
-        if not (equals and dot and rule and name) or number != number:
-            raise ConfigError(f"threshold '{part}' is not understood; expected rule.threshold=number.")
-        out.setdefault(rule, {})[name] = number
-    return out

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from toyrun import TOY_RULES, renamed, toy_run
 
 import gpudiag
-from gpudiag.diagnosis import MEASURES, Diagnosis, diagnose, parse_thresholds
+from gpudiag.diagnosis import MEASURES, Diagnosis, diagnose
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.engine import Severity, Status, Verdict
@@ -165,11 +165,6 @@ def test_a_wrong_threshold_of_run_toml_names_run_toml() -> None:
     stated = replace(run, info=replace(run.info, thresholds={"no-such-rule": {"x": 1.0}}))
     with pytest.raises(ConfigError, match=r"run\.toml: there is no rule 'no-such-rule'"):
         diagnose(stated)
-
-
-def test_parse_thresholds() -> None:
-    assert parse_thresholds(" a.x=1, a.y = 2.5,b.z: 3 ,") == {"a": {"x": 1.0, "y": 2.5}, "b": {"z": 3.0}}
-    assert parse_thresholds("") == {}
 
 
 def test_save(toy: Diagnosis, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import typer
 from gpudiag import __version__
 from gpudiag.cli._arguments import expand
 from gpudiag.cli._faults import last_resort
+from gpudiag.cli._options import taking_groups
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
@@ -50,7 +51,7 @@ for command in (
     lab,
     demo,
 ):
-    app.command()(command)
+    app.command()(taking_groups(command))
 app.add_typer(rules_app, name="rules")
 app.add_typer(notebooks_app, name="notebooks")
 

@@ -6,13 +6,11 @@ import os
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
 from gpudiag.readers._io.url import is_url, shown
 
 MANY = ("--telemetry", "--artifacts")
-LEVELS = ("critical", "warning", "note", "never")
 
 
 def folder_name(name: str) -> str:
@@ -56,38 +54,6 @@ def check_given(*inputs: object) -> None:
         )
 
 
-def run_inputs(
-    run: list[str] | None,
-    telemetry: list[str] | None,
-    trials: str | None,
-    artifacts: list[str] | None,
-    study: str | None,
-    timezone: str | None,
-    columns: str = "",
-    period_s: float | None = None,
-) -> dict[str, Any]:
-    """The choice of inputs as arguments of load_run. Raises ConfigError where none was given."""
-    check_given(run, telemetry, trials, artifacts)
-    return named_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period_s)
-
-
-def named_inputs(
-    run: list[str] | None,
-    telemetry: list[str] | None,
-    trials: str | None,
-    artifacts: list[str] | None,
-    study: str | None,
-    timezone: str | None,
-    columns: str = "",
-    period_s: float | None = None,
-) -> dict[str, Any]:
-    """What was given of these, as arguments of load_run."""
-    given = {"telemetry": telemetry, "trials": trials, "artifacts": artifacts, "study": study, "timezone": timezone}
-    told: dict[str, Any] = {"columns": list(names(columns)), "period_s": period_s}
-    named = {"source": run if run and len(run) > 1 else "".join(run or [])}
-    return named | {name: value for name, value in {**given, **told}.items() if value}
-
-
 def suppression_file(given: Path | None, run: list[str] | None) -> str:
     """The gpudiag.toml in force: the one given, else beside run.toml or the files, else here; '' for none."""
     if given is not None:
@@ -118,13 +84,6 @@ def one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
 def rule_modules(named: list[str] | None) -> str:
     """The modules of --rules as text; files by their whole path, for a notebook runs in a process of its own."""
     return ", ".join(str(Path(name).resolve()) if name.endswith(".py") else name for name in named or [])
-
-
-def as_level(fail_on: str) -> str:
-    """The level of --fail-on; ``info`` is the former name of ``note``. Raises ConfigError for an unknown one."""
-    level = "note" if fail_on == "info" else fail_on
-    one_of("--fail-on", level, LEVELS)
-    return level
 
 
 def names(text: str) -> tuple[str, ...]:

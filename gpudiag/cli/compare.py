@@ -7,13 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from gpudiag.cli._arguments import check_output, existing_run, existing_runs, folder_name, one_of
+from gpudiag.cli._arguments import check_output, existing_run, existing_runs, folder_name
 from gpudiag.cli._console import console_for, no_color, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import Debug, Strict
-
-FORMATS = ("text", "json", "md", "summary")
-LEVELS = ("regression", "invalid", "never")
+from gpudiag.cli._options import OnFault, choice
 
 
 def compare(
@@ -29,30 +26,33 @@ def compare(
         Path | None, typer.Option("--plan", metavar="FILE", help="plan.json of the baseline: check its predictions")
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", help="text, json, md, or summary (short enough for a pull request)")
+        str,
+        choice(
+            *("--format", "text", "json", "md", "summary"),
+            help="text, json, md, or summary (short enough for a pull request)",
+        ),
     ] = "text",
     fail_on: Annotated[
         str,
-        typer.Option(
-            "--fail-on", help="regression (slower, or more failures), invalid (that or not comparable), never"
+        choice(
+            *("--fail-on", "regression", "invalid", "never"),
+            help="regression (slower, or more failures), invalid (that or not comparable), never",
         ),
     ] = "never",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="also write HTML, Markdown, notebook and JSON there"),
     ] = None,
-    strict: Strict = False,
-    debug: Debug = False,
+    *,
+    fault: OnFault,
 ) -> None:
     """Compare runs: first whether that may be done, then the numbers with their intervals."""
     from gpudiag.comparison.compare import Comparisons
     from gpudiag.comparison.compare import compare as run_comparison
 
-    one_of("--format", format_, FORMATS)
-    one_of("--fail-on", fail_on, LEVELS)
     if output is not None:
         check_output(output)
-    with telling(debug=debug, strict=strict):
+    with telling(debug=fault.debug, strict=fault.strict):
         with spinner(console_for(stderr=True), "reading the runs"):
             held = run_comparison(baseline, experiments[0] if len(experiments) == 1 else experiments, plan=plan)
         typer.echo(_rendered(held, format_))

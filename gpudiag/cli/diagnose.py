@@ -7,71 +7,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudiag.cli._arguments import as_level, check_output, one_of, rule_modules, run_inputs, suppression_file
+from gpudiag.cli._arguments import check_output
 from gpudiag.cli._console import console_for, no_color, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import (
-    Artifacts,
-    Columns,
-    Debug,
-    Period,
-    Preset,
-    RuleModules,
-    RunPath,
-    SetThreshold,
-    Strict,
-    Study,
-    Suppress,
-    Telemetry,
-    Timezone,
-    Trials,
-)
+from gpudiag.cli._options import FailOn, Inputs, Judging, Layout, OnFault, RunPath, choice
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
 
-FORMATS = ("text", "json", "md", "junit", "github")
-
 
 def diagnose(
     run: RunPath = None,
-    format_: Annotated[str, typer.Option("--format", help="text, json, md, junit or github")] = "text",
-    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, note or never")] = "never",
+    format_: Annotated[str, choice("--format", "text", "json", "md", "junit", "github")] = "text",
+    fail_on: FailOn = "never",
     plan_out: Annotated[
         Path | None, typer.Option("--plan-out", metavar="FILE", help="write plan.json: what is advised and predicted")
     ] = None,
-    telemetry: Telemetry = None,
-    trials: Trials = None,
-    artifacts: Artifacts = None,
-    study: Study = None,
-    timezone: Timezone = None,
-    columns: Columns = "",
-    period: Period = None,
-    preset: Preset = "",
-    threshold: SetThreshold = None,
-    suppress: Suppress = None,
-    rules: RuleModules = None,
-    strict: Strict = False,
-    debug: Debug = False,
+    *,
+    inputs: Inputs,
+    layout: Layout,
+    judging: Judging,
+    fault: OnFault,
 ) -> None:
     """Print what is wrong with a run and what to do about it."""
     from gpudiag.diagnosis import diagnose as run_diagnosis
     from gpudiag.load import load_run
 
-    one_of("--format", format_, FORMATS)
-    fail_on = as_level(fail_on)
-    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
+    given = inputs.checked(run, layout)
     if plan_out is not None:
         check_output(plan_out.parent)
-    with telling(debug=debug, strict=strict):
+    with telling(debug=fault.debug, strict=fault.strict):
         with spinner(console_for(stderr=True), "reading the run"):
-            diagnosis = run_diagnosis(
-                load_run(**inputs),
-                rules=rule_modules(rules),
-                thresholds=", ".join(threshold or []),
-                preset=preset,
-                suppress=suppression_file(suppress, run),
-            )
+            diagnosis = run_diagnosis(load_run(**given), **judging.arguments(run))
         typer.echo(_rendered(diagnosis, format_, fail_on), nl=False)
         if plan_out is not None:
             typer.echo(f"plan: {diagnosis.save_plan(plan_out)}", err=True)

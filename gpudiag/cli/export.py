@@ -7,25 +7,20 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._arguments import check_output, folder_name, one_of, run_inputs
+from gpudiag.cli._arguments import check_output, folder_name, one_of
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import Artifacts, Columns, Debug, Period, RunPath, Strict, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._options import Inputs, Layout, OnFault, RunPath
 
 
 def export(
     run: RunPath = None,
     to: Annotated[str, typer.Option("--to", help="perfetto, parquet, csv or openmetrics")] = "perfetto",
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="default: ./NAME...")] = None,
-    telemetry: Telemetry = None,
-    trials: Trials = None,
-    artifacts: Artifacts = None,
-    study: Study = None,
-    timezone: Timezone = None,
-    columns: Columns = "",
-    period: Period = None,
-    strict: Strict = False,
-    debug: Debug = False,
+    *,
+    inputs: Inputs,
+    layout: Layout,
+    fault: OnFault,
 ) -> None:
     """Write a trace for ui.perfetto.dev, the tables as Parquet or CSV, or OpenMetrics of the diagnosis."""
     from gpudiag.diagnosis import diagnose
@@ -34,10 +29,10 @@ def export(
     from gpudiag.load import load_run
 
     one_of("--to", to, tuple(FORMATS))
-    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
-    with telling(debug=debug, strict=strict):
+    given = inputs.checked(run, layout)
+    with telling(debug=fault.debug, strict=fault.strict):
         with spinner(console_for(stderr=True), "reading the run"):
-            diagnosis = diagnose(load_run(**inputs))
+            diagnosis = diagnose(load_run(**given))
         path = output or Path(folder_name(diagnosis.run.info.name) + FORMATS[to][0])
         check_output(path.parent)
         for written in write(diagnosis, to, path):

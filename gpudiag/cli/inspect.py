@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudiag.cli._arguments import names, one_of
 from gpudiag.cli._console import console_for, reading
-from gpudiag.cli._options import Columns, Period, Study, Timezone
+from gpudiag.cli._options import Layout, Study, choice
 from gpudiag.readers._io.url import shown
 
 if TYPE_CHECKING:
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
 
 def inspect(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="files, folders or storage URLs")],
-    format_: Annotated[str, typer.Option("--format", help="text or json")] = "text",
-    timezone: Timezone = None,
+    format_: Annotated[str, choice("--format", "text", "json")] = "text",
     study: Study = None,
-    columns: Columns = "",
-    period: Period = None,
+    *,
+    layout: Layout,
 ) -> None:
     """Say how each input was read, and nothing more."""
     import json
@@ -30,10 +28,8 @@ def inspect(
     from gpudiag._load.inspection import to_json
     from gpudiag.report.inspection import lines
 
-    one_of("--format", format_, ("text", "json"))
-    options: dict[str, Any] = {"timezone": timezone, "study": study, "columns": names(columns), "period_s": period}
     with reading(console_for(stderr=True)) as progress:  # takes standard output on a terminal: printed is afterwards
-        entries = list(inspect_paths(paths, **options, progress=progress))
+        entries = list(inspect_paths(paths, study=study, **layout.arguments(), progress=progress))
     if format_ == "json":
         typer.echo(json.dumps([to_json(entry) for entry in entries], indent=2, ensure_ascii=False))
     else:

@@ -9,17 +9,16 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._arguments import one_of
+from gpudiag.cli._options import choice
 
 
 def plans(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder with plans and comparisons below it")],
-    format_: Annotated[str, typer.Option("--format", help="text or json")] = "text",
+    format_: Annotated[str, choice("--format", "text", "json")] = "text",
 ) -> None:
     """Say how often the predictions of plans came true, by remedy and by measure."""
     from gpudiag.comparison.calibration import calibration
     from gpudiag.report.comparison import calibration_text
 
-    one_of("--format", format_, ("text", "json"))
     held = calibration(folder)
     typer.echo(json.dumps(asdict(held), indent=2) if format_ == "json" else calibration_text(held).rstrip("\n"))

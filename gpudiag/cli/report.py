@@ -9,33 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from gpudiag.cli._arguments import (
-    LEVELS,
-    as_level,
     assignments,
     check_given,
     check_output,
     existing_runs,
     folder_name,
-    named_inputs,
-    rule_modules,
     suppression_file,
 )
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import read_faults, telling
-from gpudiag.cli._options import (
-    Artifacts,
-    Debug,
-    Parameters,
-    Preset,
-    RuleModules,
-    SetThreshold,
-    Strict,
-    Study,
-    Suppress,
-    Telemetry,
-    Timezone,
-    Trials,
-)
+from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, Layout, OnFault, Parameters, as_typed
 from gpudiag.errors import ConfigError
 
 INPUTS = ("run_path", "telemetry", "trials", "artifacts")
@@ -53,56 +36,42 @@ def report(
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="default: reports/NAME")] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="of several runs, so many at once")] = 1,
-    fail_on: Annotated[str, typer.Option("--fail-on", help="critical, warning, note or never")] = "never",
+    fail_on: FailOn = "never",
     notebook: Annotated[str, typer.Option("--notebook", help="notebook to execute, by name or path")] = "run_report",
     parameter: Parameters = None,
-    telemetry: Telemetry = None,
-    trials: Trials = None,
-    artifacts: Artifacts = None,
-    study: Study = None,
-    timezone: Timezone = None,
-    preset: Preset = "",
-    threshold: SetThreshold = None,
-    suppress: Suppress = None,
-    rules: RuleModules = None,
-    strict: Strict = False,
-    debug: Debug = False,
+    *,
+    inputs: Inputs,
+    layout: Layout,
+    judging: Judging,
+    fault: OnFault,
 ) -> None:
     """Write an executed notebook, a self-contained HTML report and a Markdown report; of several runs, an index too."""
     parameters = assignments(parameter or [])
-    check_given(runs, telemetry, trials, artifacts, *(parameters.get(name) for name in INPUTS))
-    fail_on = as_level(fail_on)
+    check_given(runs, inputs.any, *(parameters.get(name) for name in INPUTS))
     from gpudiag._load.sources import as_runs, is_whole
-    from gpudiag.report._notebook.runner import errors_of, find_notebook, has_parameter
+    from gpudiag.report._notebook.runner import errors_of
     from gpudiag.report.batch import left_out, plan_jobs
 
-    with telling(debug=debug, strict=strict) as faults:
+    with telling(debug=fault.debug, strict=fault.strict) as faults:
         whole = [Path(str(one[0])) for one in as_runs(runs or []) if is_whole(one[0])]
         planned = plan_jobs(whole)
-        chosen = {"study": study, "timezone": timezone, "thresholds": ", ".join(threshold or []), "preset": preset}
-        chosen |= {"rules": rule_modules(rules)}
-        options = {name: value for name, value in chosen.items() if value} | parameters
         if len(planned) > 1:
-            if telemetry or trials or artifacts:
+            if inputs.any:
                 raise ConfigError("got several runs and single inputs as well; give one or the other.")
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
                 typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
-            given = options | ({"suppress": str(suppress.resolve())} if suppress else {})
-            level = _report_many(planned, output or Path("reports"), notebook, given, jobs)
+            options = [f"--notebook={notebook}", *as_typed(inputs, layout, judging)]
+            options += [f"--parameter={name}={value}" for name, value in parameters.items()]
+            level = _report_many(planned, output or Path("reports"), options, jobs)
             for job in planned:
                 held = read_faults(errors_of((output or Path("reports")) / job.folder))
-                faults += [replace(fault, part=f"{job.folder}: {fault.part}") for fault in held]
+                faults += [replace(one, part=f"{job.folder}: {one.part}") for one in held]
         else:
             run = [str(planned[0].run)] if planned else runs or []
-            inputs = named_inputs(run, telemetry, trials, artifacts, study, timezone)
-            options = {"run_path": ""} | options if has_parameter(find_notebook(notebook), "run_path") else options
-            options |= _as_parameters(inputs, find_notebook(notebook))
-            known = suppression_file(suppress, run)
-            if known and (suppress or has_parameter(find_notebook(notebook), "suppress")):
-                options = {"suppress": known} | options
-            folder = output or Path("reports") / _name(options)
-            level = _report_one(folder, notebook, options)
+            given = _parameters(notebook, run, inputs, layout, judging, parameters)
+            folder = output or Path("reports") / _name(given)
+            level = _report_one(folder, notebook, given)
             faults += read_faults(errors_of(folder))
         if level == "failed":
             raise typer.Exit(2)
@@ -132,7 +101,22 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     return level
 
 
-def _as_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
+def _parameters(
+    notebook: str, run: list[str], inputs: Inputs, layout: Layout, judging: Judging, typed: dict[str, str]
+) -> dict[str, Any]:
+    """All that was given as parameters of the notebook: options, then those of -p, then the inputs."""
+    from gpudiag.report._notebook.runner import find_notebook, has_parameter
+
+    path = find_notebook(notebook)
+    known = suppression_file(judging.suppress, run)
+    out: dict[str, Any] = {"run_path": ""} if has_parameter(path, "run_path") else {}
+    if known and (judging.suppress or has_parameter(path, "suppress")):
+        out["suppress"] = known
+    out |= {name: value for name, value in judging.without_file().items() if value}
+    return out | typed | _input_parameters(inputs.arguments(run, layout), path)
+
+
+def _input_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
     """The inputs as parameters of the notebook: one without ``run_path`` gets those files of the run that it names."""
     from gpudiag.report._notebook.copies import inputs_by_kind
     from gpudiag.report._notebook.runner import has_parameter
@@ -166,12 +150,11 @@ def _name(parameters: dict[str, Any]) -> str:
     return folder_name(name_of(inputs, parameters.get("study")))
 
 
-def _report_many(planned: list[Any], output: Path, notebook: str, parameters: dict[str, Any], jobs: int) -> str:
+def _report_many(planned: list[Any], output: Path, options: list[str], jobs: int) -> str:
     """Make every report and the index over them; returns the worst level."""
     from gpudiag.report.batch import report_all
 
     check_output(output)
-    options = ["--notebook", notebook, *(f"--parameter={name}={value}" for name, value in parameters.items())]
     console = console_for(stderr=True)
     done = 0
     with spinner(console, f"{len(planned)} runs") as status:

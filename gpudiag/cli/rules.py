@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._arguments import one_of, rule_modules
-from gpudiag.cli._options import RuleModules
+from gpudiag.cli._arguments import rule_modules
+from gpudiag.cli._options import RuleModules, choice
 from gpudiag.errors import ConfigError, nearest
 
 rules_app = typer.Typer(help="The questions that gpudiag asks of a run.", no_args_is_help=True)
@@ -15,13 +15,12 @@ rules_app = typer.Typer(help="The questions that gpudiag asks of a run.", no_arg
 
 @rules_app.command("list")
 def rules_list(
-    format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text", rules: RuleModules = None
+    format_: Annotated[str, choice("--format", "text", "json", "md")] = "text", rules: RuleModules = None
 ) -> None:
     """List every rule with its thresholds."""
     from gpudiag.report.rules import rules_json, rules_markdown, rules_text
     from gpudiag.rules._engine.own import chosen_rules
 
-    one_of("--format", format_, ("text", "json", "md"))
     render = {"text": rules_text, "json": rules_json, "md": rules_markdown}[format_]
     typer.echo(render(chosen_rules(rule_modules(rules))))
 

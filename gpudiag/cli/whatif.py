@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._arguments import one_of, run_inputs
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import Artifacts, Columns, Debug, Period, RunPath, Strict, Study, Telemetry, Timezone, Trials
+from gpudiag.cli._options import Inputs, Layout, OnFault, RunPath, choice
 
 
 def whatif(
@@ -26,26 +25,20 @@ def whatif(
         float | None,
         typer.Option("--restart-min", help="minutes without any trial that a change (default 10) or a crash costs"),
     ] = None,
-    format_: Annotated[str, typer.Option("--format", help="text, json or md")] = "text",
-    telemetry: Telemetry = None,
-    trials: Trials = None,
-    artifacts: Artifacts = None,
-    study: Study = None,
-    timezone: Timezone = None,
-    columns: Columns = "",
-    period: Period = None,
-    strict: Strict = False,
-    debug: Debug = False,
+    format_: Annotated[str, choice("--format", "text", "json", "md")] = "text",
+    *,
+    inputs: Inputs,
+    layout: Layout,
+    fault: OnFault,
 ) -> None:
     """Forecast what other settings would bring, with intervals and a back-test."""
     from gpudiag.forecast.parallelism.what_if import what_if
     from gpudiag.load import load_run
 
-    one_of("--format", format_, ("text", "json", "md"))
-    inputs = run_inputs(run, telemetry, trials, artifacts, study, timezone, columns, period)
+    given = inputs.checked(run, layout)
     with spinner(console_for(stderr=True), "reading the run"):
-        loaded = load_run(**inputs)
-    with telling(debug=debug, strict=strict), _steps() as progress:
+        loaded = load_run(**given)
+    with telling(debug=fault.debug, strict=fault.strict), _steps() as progress:
         forecast = what_if(loaded, parallel or None, pruner=pruner or None, restart_min=restart_min, progress=progress)
     if format_ == "json":
         typer.echo(forecast.to_json())

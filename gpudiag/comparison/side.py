@@ -11,7 +11,6 @@ import pandas as pd
 
 from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.analysis import Analysis
-from gpudiag.diagnosis import effective_thresholds
 from gpudiag.errors import InputError
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
@@ -21,6 +20,7 @@ from gpudiag.measures.sampling import trials_window
 from gpudiag.plain_data import Scalar
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.engine import Status, judge_all
+from gpudiag.rules._engine.thresholds import effective_thresholds
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
@@ -66,7 +66,7 @@ class Side:
 
     @cached_property
     def _findings(self) -> Mapping[str, Mapping[str, Scalar]]:
-        verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES, ""))
+        verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES))
         told = {Status.FOUND: 1, Status.CLEAR: 0}
         return {v.rule: {"value": told.get(v.status), "unit": "1"} for v in verdicts}
 

@@ -32,7 +32,11 @@ SINGLE = {"gpu_report": ("telemetry",), "hpo_report": ("trials", "artifacts")}
 """Notebooks of single inputs, and which of them stand in for the run."""
 NEEDED = SINGLE | dict.fromkeys(("capacity_report", "tour", "ad_hoc"), ("trials", "artifacts"))
 """Notebooks that are copied only where the run has one of these, for they have nothing to show else."""
-ALSO = {"gpu_report": ("timezone",), "hpo_report": ("study", "timezone"), "run_report": ("diagnosis_json",)}
+ALSO = {
+    "gpu_report": ("timezone", "columns", "period_s"),
+    "hpo_report": ("study", "timezone"),
+    "run_report": ("diagnosis_json",),
+}
 
 
 @dataclass(frozen=True)
@@ -154,13 +158,13 @@ def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> dict[str, Any]:
     """The inputs of a run by kind, as run.toml names them or as their content says; no table is read."""
     single = [source] if isinstance(source, str | Path) else list(source)
     if not is_whole(single[0]):
-        return _sorted_out(single, {"study": "", "timezone": ""})
+        return _sorted_out(single, _layout(Manifest()))
     run = Path(single[0])
     if not run.exists():
         raise InputNotFound.run(run)
     folder, path = (run, run / MANIFEST) if run.is_dir() else (run.parent, run)
     manifest = read_manifest(path) if path.is_file() else Manifest()
-    named = {"study": manifest.study or "", "timezone": manifest.timezone or ""}
+    named = _layout(manifest)
     trials = [manifest.trials] if manifest.trials else []
     kinds = {"telemetry": manifest.telemetry, "trials": trials, "artifacts": manifest.artifacts}
     found = {kind: [str(locate(name, folder.resolve())) for name in names] for kind, names in kinds.items()}
@@ -170,7 +174,17 @@ def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> dict[str, Any]:
     return {**found, "trials": study if shown(study) == study else "", **named}  # a password is not copied
 
 
-def _sorted_out(inputs: Sequence[str | Path], named: dict[str, str], run: Path | None = None) -> dict[str, Any]:
+def _layout(manifest: Manifest) -> dict[str, Any]:
+    """How run.toml says that inputs are read, as parameters of notebooks have it."""
+    return {
+        "study": manifest.study or "",
+        "timezone": manifest.timezone or "",
+        "columns": list(manifest.columns),
+        "period_s": manifest.period_s or 0.0,
+    }
+
+
+def _sorted_out(inputs: Sequence[str | Path], named: dict[str, Any], run: Path | None = None) -> dict[str, Any]:
     """The inputs by the kind that their content says."""
     found: dict[str, list[str]] = {"telemetry": [], "trials": [], "artifacts": []}
     for one in inputs:

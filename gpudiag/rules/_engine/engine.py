@@ -277,16 +277,22 @@ def rule(
 
 
 def check_thresholds(
-    rules: Iterable[Rule], overrides: Mapping[str, Mapping[str, float]]
+    rules: Iterable[Rule],
+    overrides: Mapping[str, Mapping[str, float]],
+    base: Mapping[str, Mapping[str, float]] | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Effective thresholds by rule id. Raises ConfigError before anything is measured."""
+    """Effective thresholds by rule id: the rules' own, those of ``base``, which were checked before, and the overrides.
+
+    Raises ConfigError before anything is measured.
+    """
     by_id = {r.id: r for r in rules}
     for rule_id, values in overrides.items():
         if rule_id not in by_id:
             raise ConfigError(f"there is no rule '{rule_id}'; {nearest(rule_id, by_id)}")
         for name, value in values.items():
             _check_value(by_id[rule_id], name, value)
-    return {r.id: {**r.thresholds, **overrides.get(r.id, {})} for r in by_id.values()}
+    below = base or {}
+    return {r.id: {**r.thresholds, **below.get(r.id, {}), **overrides.get(r.id, {})} for r in by_id.values()}
 
 
 def _check_value(r: Rule, name: str, value: float) -> None:
