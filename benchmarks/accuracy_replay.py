@@ -26,14 +26,14 @@ import gpudiag as gd
 from gpudiag.forecast.pruning import judge as replay_judge
 from gpudiag.forecast.pruning.play import as_recorded, backtest
 from gpudiag.forecast.pruning.pruner import build_pruner, quiet
-from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.recorded import recorded_studies
 from gpudiag.forecast.pruning.stage import Stage
 from gpudiag.manifest import Settings
 from gpudiag.measures._trials.pruner_spec import parse_pruner
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import REPORTS, STUDIES, TRIALS, conform
 from gpudiag.simulation import Curve, Spec, Trial
-from gpudiag.simulation.plan import draw_plan
+from gpudiag.simulation.trial_plan import draw_plan
 
 BEGIN = pd.Timestamp("2026-01-05 08:00:00", tz="UTC")
 STUDY = "study"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.engine import Advice, advise
+from gpudiag.advice._engine.advise import Advice, advise
 from gpudiag.advice._engine.recommendation import Recommendations
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, expected, nearest

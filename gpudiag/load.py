@@ -12,15 +12,15 @@ from gpudiag._load.folder import refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag.alignment import apply_clock, establish_clock
-from gpudiag.clock import Zone, parse_zone
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.url import is_url, shown
-from gpudiag.readers._shape.merge import merge as merge_telemetry
-from gpudiag.readers._studies.merge import merge as merge_trials
+from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
+from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import STUDIES, TRIALS, conform
+from gpudiag.timezones import Zone, parse_zone
 
 if TYPE_CHECKING:
     from optuna import Study

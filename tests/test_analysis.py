@@ -29,7 +29,7 @@ from gpudiag.forecast.parallelism.model import whole
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.what_if import what_if
 from gpudiag.forecast.pruning.play import backtest as replayed_log
-from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.recorded import recorded_studies
 from gpudiag.forecast.pruning.replay import replay_pruner
 from gpudiag.measures import MEASURES
 from gpudiag.measures._time.gpu_time import gpu_time

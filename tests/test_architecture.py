@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 LAYERS = (
     ("errors", "faults", "facts", "schema", "units", "interpreter", "plain_data"),
     ("shown", "report/format", "report/sentence"),
-    ("clock", "hardware", "manifest"),
+    ("timezones", "hardware", "manifest"),
     ("readers",),
     ("run", "_run"),
     ("alignment",),

@@ -14,7 +14,7 @@ import pytest
 from gpudiag.cli import main
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.export.convert import convert
-from gpudiag.readers._shape.merge import merge
+from gpudiag.readers._shape.merge_telemetry import merge
 from gpudiag.readers.base import Telemetry
 from gpudiag.readers.telemetry import parquet, read_telemetry
 from gpudiag.readers.telemetry.parquet import HELD

@@ -20,7 +20,7 @@ from toyrun import renamed, toy_run
 
 import gpudiag as gd
 from gpudiag import advice, faults
-from gpudiag.advice._engine.engine import advise
+from gpudiag.advice._engine.advise import advise
 from gpudiag.cli import main
 from gpudiag.comparison import quantities
 from gpudiag.errors import NotMeasurable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.simulation.signals import Array
+from gpudiag.simulation.step_function import Array
 
 
 def steer(

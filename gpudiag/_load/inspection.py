@@ -11,12 +11,12 @@ from typing import Any
 from gpudiag._load.folder import walk
 from gpudiag._load.intake import try_take
 from gpudiag._run.tables import TIME, InputKind, InputRecord, StudyRecord
-from gpudiag.clock import parse_zone
 from gpudiag.manifest import MANIFEST, read_manifest
 from gpudiag.plain_data import plain
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.base import ReadOptions
+from gpudiag.timezones import parse_zone
 
 
 def inspect(

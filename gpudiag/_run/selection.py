@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpudiag._run.gpu_names import declared_gpus
 from gpudiag._run.tables import RunTables
-from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError, NotMeasurable, StudyNotFound, nearest
 from gpudiag.schema import STATES, text_dtype
+from gpudiag.timezones import parse_zone
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,10 +14,10 @@ from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, scan_offsets
 from gpudiag.alignment.signals import SampleTimes, covered_s, make_grid, seconds, trial_signals
-from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError
 from gpudiag.report.format import duration
 from gpudiag.run import ClockRecord, Run
+from gpudiag.timezones import parse_zone
 
 MIN_TRIALS = 3
 MAX_SPLITS = 8

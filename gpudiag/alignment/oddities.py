@@ -10,9 +10,9 @@ import pandas as pd
 
 from gpudiag.alignment.judge import QUARTER_S
 from gpudiag.alignment.signals import seconds
-from gpudiag.clock import transitions
 from gpudiag.report.format import duration, shift
 from gpudiag.run import Run
+from gpudiag.timezones import transitions
 
 MAX_STEPS = 3
 

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from gpudiag.advice._engine.plan import Plan, load_plan
-from gpudiag.comparison import document as documents
+from gpudiag.comparison.build import SCHEMA_SEVERAL, build
 from gpudiag.comparison.check import GateCheck, is_invalid, reasons
 from gpudiag.comparison.compared import Compared
+from gpudiag.comparison.consistency import consistency
 from gpudiag.comparison.differences import differences
 from gpudiag.comparison.gate import run_gate
 from gpudiag.comparison.intervals import Ratio
@@ -24,7 +25,6 @@ from gpudiag.comparison.quantities import quantities
 from gpudiag.comparison.quantity import HIGHER, SLOWER, Quantity, judged
 from gpudiag.comparison.side import Side, as_side
 from gpudiag.comparison.time_series import time_series
-from gpudiag.comparison.work import consistency
 from gpudiag.errors import ConfigError, NotMeasurable, expected
 from gpudiag.faults import Fault, attempt, heard
 from gpudiag.load import RunLike
@@ -126,7 +126,7 @@ class Comparison(Compared):
     @cached_property
     def document(self) -> ComparisonDocument:
         """All that is said of the two, typed; the same as :meth:`to_dict`."""
-        return documents.build(self)
+        return build(self)
 
     @cached_property
     def _frames(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class Comparisons(Sequence[Comparison]):
 
     def to_dict(self) -> dict[str, Any]:
         """Schema ``gpudiag.comparisons/1``: ``comparisons`` holds a document of each pair."""
-        return {"schema": documents.SCHEMA_SEVERAL, "comparisons": [pair.to_dict() for pair in self.pairs]}
+        return {"schema": SCHEMA_SEVERAL, "comparisons": [pair.to_dict() for pair in self.pairs]}
 
     def to_json(self) -> str:
         """The documents as JSON text."""

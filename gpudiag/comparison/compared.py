@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from gpudiag.advice._engine.plan import Plan
 from gpudiag.comparison.check import GateCheck, is_invalid, reasons
+from gpudiag.comparison.consistency import Consistency
 from gpudiag.comparison.differences import Difference
 from gpudiag.comparison.ledger_difference import CellDifference
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.plan_check import Outcome
 from gpudiag.comparison.quantity import INVALID, Quantity
 from gpudiag.comparison.side import Side
-from gpudiag.comparison.work import Consistency
 from gpudiag.faults import Fault
 
 SAME_PARALLEL = 0.1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, worst
+from gpudiag.comparison.consistency import needed_util_pct
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.side import Side
-from gpudiag.comparison.work import needed_util_pct
 from gpudiag.report.format import duration, share
 
 LEAST_COVER_PCT = 90.0

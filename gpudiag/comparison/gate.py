@@ -11,12 +11,12 @@ from scipy import stats
 
 from gpudiag.comparison.applied import parameters_applied
 from gpudiag.comparison.check import ERROR, FAIL, PASS, UNKNOWN, GateCheck, worst
+from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio, steps_per_item
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
 from gpudiag.comparison.intervals import MIN_UNITS
 from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.side import Side
-from gpudiag.comparison.work import SAME_WORK, samples_per_item_ratio, steps_per_item
 from gpudiag.faults import Fault, attempt
 from gpudiag.report.format import duration, number, quantity, ratio
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.comparison.side import Side
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 
 SAME_SET = 0.95
 """Jaccard index from which two item sets count as the same (METHODS 7, check 2)."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag.comparison.consistency import steps_per_item
 from gpudiag.comparison.coverage import usable
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.intervals import (
@@ -40,7 +41,6 @@ from gpudiag.comparison.quantity import (
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import throughput_mean
 from gpudiag.comparison.time_series import mean_over_time, time_series
-from gpudiag.comparison.work import steps_per_item
 from gpudiag.faults import Fault, attempt
 from gpudiag.report.format import duration, number, significance
 

@@ -9,7 +9,7 @@ import numpy as np
 from gpudiag.comparison.intervals import MIN_UNITS, Mean, effective_size
 from gpudiag.comparison.side import Side
 from gpudiag.measures._time.concurrency import fifo_workers
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 
 
 def time_per_item_s(side: Side) -> float:

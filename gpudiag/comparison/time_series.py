@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpudiag.comparison.intervals import Mean, series_mean
 from gpudiag.comparison.side import Side
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.power import power_cells
 from gpudiag.measures.sampling import cells, of_its_gpu

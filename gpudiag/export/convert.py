@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from gpudiag._load.intake import Intake, take
-from gpudiag.clock import parse_zone
 from gpudiag.errors import ConfigError, InputError
-from gpudiag.readers._shape.merge import merge
+from gpudiag.readers._shape.merge_telemetry import merge
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.readers.telemetry.parquet import to_arrow
 from gpudiag.run import InputRecord
+from gpudiag.timezones import parse_zone
 
 SUFFIX = ".parquet"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from gpudiag.measures._time.decimate import decimate
-from gpudiag.measures._time.timestamps import microseconds
+from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.plain_data import clean
 from gpudiag.report._notebook import pages
 from gpudiag.report.format import safe

@@ -8,7 +8,7 @@ import pandas as pd
 from gpudiag._run.gpu_names import declared_gpus, gpus_of_events
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.footprint import active_gpus, gpus_by_memory
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.memo import memoized

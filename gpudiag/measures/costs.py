@@ -13,8 +13,8 @@ from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
 from gpudiag.measures._time.concurrency import fifo_workers
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
+from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
-from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures._time.window import ABANDONED, TimedTrials, samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns

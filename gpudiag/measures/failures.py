@@ -11,7 +11,7 @@ from scipy import stats
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals, trial_names
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.attribution import measure_attribution

@@ -10,8 +10,8 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.bins import bin_width_s
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
+from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import Samples, Window
-from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.run import Run

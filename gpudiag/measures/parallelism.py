@@ -8,8 +8,8 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at, fifo_workers
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.span import limits_us
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run

@@ -18,8 +18,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.span import limits_us
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds, utc
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.memo import memoized

@@ -10,9 +10,9 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.segments import change_points
-from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order

@@ -11,8 +11,8 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
+from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
-from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures._time.trial_intervals import open_trials, trial_intervals
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns

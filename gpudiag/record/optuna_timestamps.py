@@ -21,10 +21,10 @@ from typing import Any
 
 from optuna.samplers import BaseSampler
 
-from gpudiag.clock import machine_zone
 from gpudiag.errors import expected
 from gpudiag.record.nvml import Nvml
 from gpudiag.record.readings import Device, DriverGone, GpuLost, NoDriver
+from gpudiag.timezones import machine_zone
 
 PREFIX = "gpudiag:"
 _MIB = 1024 * 1024

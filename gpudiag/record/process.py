@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gpudiag.clock import machine_zone
 from gpudiag.errors import GpudiagError
 from gpudiag.record.readings import NoDriver, RecordRow
 from gpudiag.record.sampler import Options, Sampler
 from gpudiag.record.worker import make_sampler, say
+from gpudiag.timezones import machine_zone
 
 SHOWN = ("gpu", "util_pct", "mem_used_mib", "mem_total_mib", "power_w", "cpu_pct", "ram_used_mib", "ram_total_mib")
 """What the status line and the summaries need."""

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from gpudiag.clock import machine_zone
 from gpudiag.errors import ConfigError, expected
 from gpudiag.record import parquet
 from gpudiag.record.readings import Adapter
 from gpudiag.record.sampler import Options
 from gpudiag.record.status import LiveStatus
 from gpudiag.record.worker import ProcessWorker, ThreadWorker, say
+from gpudiag.timezones import machine_zone
 
 Item = TypeVar("Item")
 

@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpudiag import __version__
-from gpudiag.advice._engine.engine import Advice
+from gpudiag.advice._engine.advise import Advice
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.window import ABANDONED

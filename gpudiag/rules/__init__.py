@@ -35,7 +35,7 @@ from gpudiag.rules import (
 )
 from gpudiag.rules._engine import names as _names
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, Severity, Status, Verdict, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 EVIDENCE = _names.EvidenceNames
 """Names of evidence beside those that the profiles declare."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.balance import BalanceProfile, measure_balance
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, rule, worst_gpu
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 
 @rule(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.measures.clock import ClockProfile, measure_clock
 from gpudiag.rules._engine.engine import Evidence, Severity, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 
 @rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.rules._engine.engine import Evidence, Severity, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 MIN_SEEN = 3
 WAITS = "{startup_only_pct} of the GPU time with a trial held nothing but start-ups"

@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.events import EventsProfile, measure_events
 from gpudiag.rules._engine.engine import Evidence, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 FIRST = Given("first", ", the first at {first} UTC")
 

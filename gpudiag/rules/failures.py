@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.failures import FailuresProfile, measure_failures
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
-from gpudiag.rules._engine.sentence import Given, Sentence
+from gpudiag.rules._engine.templates import Given, Sentence
 
 STORE_TEXT = (
     "Store the text of failures: catch the exception in the objective, trial.set_user_attr('error', str(error)), and "

@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, rule, worst_gpu
-from gpudiag.rules._engine.sentence import WORST_GPU, Given, Sentence
+from gpudiag.rules._engine.templates import WORST_GPU, Given, Sentence
 
 
 def _end_says(when: str) -> Sentence:

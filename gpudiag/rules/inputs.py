@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudiag.measures.inputs import InputsProfile, measure_inputs
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 MOST_TOLD = 3
 

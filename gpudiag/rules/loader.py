@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.loader import LoaderProfile, measure_loader
 from gpudiag.rules._engine.engine import Evidence, Severity, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 LOG = (
     "Put the training log into the run folder (or give it with --artifacts); gpudiag reads lines such as "

@@ -7,7 +7,7 @@ import math
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
 from gpudiag.rules._engine.engine import Evidence, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 
 @rule(

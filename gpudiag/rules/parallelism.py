@@ -7,7 +7,7 @@ import math
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import SERIAL_BELOW, ParallelismProfile, measure_parallelism
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 MIN_GAPS = 5
 HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on the GPU, so that dead trials are known."

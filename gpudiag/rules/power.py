@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import SUSTAINED_LIMIT, PowerProfile, measure_power
 from gpudiag.rules._engine.engine import Evidence, Severity, rule, worst_gpu
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 REJECTED = (
     "{gpu} reported up to {max_all_w}, which a board limited to {limit_w} (",

@@ -7,7 +7,7 @@ import math
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile, measure_pruning
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 
 @rule(

@@ -7,7 +7,7 @@ from datetime import date
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.sampling import SamplingProfile, measure_sampling
 from gpudiag.rules._engine.engine import MIN_COVERAGE_PCT, MIN_OBSERVED_S, Evidence, Severity, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 MOSTLY_GAP_PCT = 99.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 DIFFERENCE = "{what} {stated} stated, {found} found"
 

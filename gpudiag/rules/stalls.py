@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
 from gpudiag.rules._engine.engine import Evidence, Severity, need_fast_samples, rule, worst_gpu
-from gpudiag.rules._engine.sentence import WORST_GPU
+from gpudiag.rules._engine.templates import WORST_GPU
 
 MIN_HEIGHT_RATIO = 0.2
 MIN_REGULAR_PCT = 50.0

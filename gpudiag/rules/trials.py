@@ -6,7 +6,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures._trials.abandoned import CROWDED
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules._engine.engine import Evidence, Severity, rule
-from gpudiag.rules._engine.sentence import Given
+from gpudiag.rules._engine.templates import Given
 
 
 @rule(

@@ -7,7 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, need_fast_samples, rule, worst_gpu
-from gpudiag.rules._engine.sentence import WORST_GPU, Given, template
+from gpudiag.rules._engine.templates import WORST_GPU, Given, template
 from gpudiag.schema import IDLE_PCT
 
 UNUSED_PCT = 1.0

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.plan import memory_ramp
 from gpudiag.simulation.sharing import busy_share, speed
 from gpudiag.simulation.spec import Spec, Trial
+from gpudiag.simulation.trial_plan import memory_ramp
 from gpudiag.simulation.world import History
 
 

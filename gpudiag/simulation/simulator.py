@@ -13,9 +13,9 @@ import pandas as pd
 from gpudiag.errors import expected
 from gpudiag.run import Run
 from gpudiag.simulation.files import write_folder
-from gpudiag.simulation.sampler import sample
 from gpudiag.simulation.spec import Spec, check, override
 from gpudiag.simulation.tables import build_run, origin_of
+from gpudiag.simulation.telemetry_log import sample
 from gpudiag.simulation.truth import Truth, establish_truth, window
 from gpudiag.simulation.world import History, World
 

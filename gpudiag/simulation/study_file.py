@@ -26,7 +26,7 @@ from optuna.distributions import (
 )
 
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.pruning import quiet
+from gpudiag.simulation.pruner import quiet
 from gpudiag.simulation.spec import Spec
 from gpudiag.simulation.tables import origin_of, place_of
 

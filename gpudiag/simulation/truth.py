@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.signals import Array, StepFunction
 from gpudiag.simulation.spec import Spec
+from gpudiag.simulation.step_function import Array, StepFunction
 from gpudiag.simulation.world import History
 
 CELLS = ("unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "stalled", "busy_low", "busy")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.plan import TrialPlan, draw_plan, memory_ramp
 from gpudiag.simulation.sharing import SharedGpu
 from gpudiag.simulation.spec import Spec
+from gpudiag.simulation.trial_plan import TrialPlan, draw_plan, memory_ramp
 
 ASSERT_TEXT = "RuntimeError: CUDA error: device-side assert triggered"
 POISONED_TEXT = ASSERT_TEXT + " (the process is poisoned by an earlier error)"
@@ -273,6 +273,6 @@ def _referee(spec: Spec) -> Any:
     """The pruner's judge, or None; Optuna is imported only where a pruner is asked for."""
     if spec.pruner is None:
         return None
-    from gpudiag.simulation.pruning import Referee
+    from gpudiag.simulation.pruner import Referee
 
     return Referee(spec.pruner, spec.study, spec.curve.direction)

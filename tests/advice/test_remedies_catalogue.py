@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpudiag.advice import REMEDIES, TOPICS
-from gpudiag.advice._engine.engine import EXCLUSIVE
+from gpudiag.advice._engine.advise import EXCLUSIVE
 from gpudiag.advice._engine.proposal import APPLY, REVERSIBILITY, TIERS
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.report.remedies import remedies_markdown

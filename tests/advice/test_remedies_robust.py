@@ -10,7 +10,7 @@ import pytest
 from toyrun import toy_run
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.engine import advise
+from gpudiag.advice._engine.advise import advise
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.analysis import Analysis

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpudiag import clock
+from gpudiag import timezones
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
 from gpudiag.readers.trials import read_trials
@@ -151,7 +151,7 @@ def optuna_frame(path: Path, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     for column in ("datetime_start", "datetime_complete"):
         if column in frame:
             timestamps = pd.to_datetime(frame[column]).astype("datetime64[us]")
-            here = timestamps.dt.tz_localize(clock.machine_zone())
+            here = timestamps.dt.tz_localize(timezones.machine_zone())
             frame[column] = timestamps.dt.tz_localize("UTC") if journal else here.dt.tz_convert("UTC")
     return frame, pd.DataFrame(steps, columns=["trial", "step", "value"])
 

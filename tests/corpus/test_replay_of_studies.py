@@ -11,7 +11,7 @@ import gpudiag as gd
 from gpudiag.errors import GpudiagError
 from gpudiag.forecast.pruning.play import as_recorded, backtest
 from gpudiag.forecast.pruning.pruner import quiet, resolve_pruner
-from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.recorded import recorded_studies
 from gpudiag.forecast.pruning.stage import Stage
 from gpudiag.readers.trials import read_trials
 from gpudiag.run import Run

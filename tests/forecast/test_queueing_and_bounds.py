@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.assignment import choose_gpu
-from gpudiag.forecast.parallelism.bounds import bounded_rate, shares_within
 from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS, busy_of_equal
 from gpudiag.forecast.parallelism.drift import find_drift
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
 from gpudiag.forecast.parallelism.spread import spread, widening
+from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate, shares_within
 
 SHARES = st.floats(0.02, 1.0)
 

@@ -10,7 +10,7 @@ from replayruns import SPECS
 
 from gpudiag.forecast.pruning.judge import FastStage, has_rule, judge_for
 from gpudiag.forecast.pruning.pruner import build_pruner, quiet
-from gpudiag.forecast.pruning.record import recorded_studies
+from gpudiag.forecast.pruning.recorded import recorded_studies
 from gpudiag.forecast.pruning.stage import Stage
 from gpudiag.measures._trials.pruner_spec import parse_pruner
 

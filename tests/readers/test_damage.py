@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 OPTIONS = ReadOptions(parse_zone("Asia/Taipei"))
 HUGE = "9" * 400

@@ -17,12 +17,12 @@ from types import ModuleType
 
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers import artifacts, telemetry, trials
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import ReadOptions
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 HERE = Path(__file__).resolve().parent
 OPTIONS = ReadOptions(parse_zone("Asia/Taipei"))

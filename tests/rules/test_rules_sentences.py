@@ -17,7 +17,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.report.sentence import render
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, Verdict, check_thresholds, judge_all, rule
-from gpudiag.rules._engine.sentence import Given, Sentence, parts, template
+from gpudiag.rules._engine.templates import Given, Sentence, parts, template
 from gpudiag.run import Run
 
 PACKAGE = Path(gpudiag.__file__).parent

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpudiag as gd
 from gpudiag.errors import ConfigError
 from gpudiag.simulation import Foreign, Gpu, ModelSpec, Simulated
-from gpudiag.simulation.signals import StepFunction
+from gpudiag.simulation.step_function import StepFunction
 
 SMALL: dict[str, Any] = {"n_trials": 12, "epochs": 3, "epoch_s": (5.0, 9.0), "startup_s": (4.0, 8.0)}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.report.format import memory as memory_of
 
 SETTLE_US = 20 * SECOND_US

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from gpudiag import __version__
-from gpudiag.advice._engine.engine import Advice
+from gpudiag.advice._engine.advise import Advice
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.plain_data import plain

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from gpudiag.measures._time.concurrency import count_at
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.proportions import clopper_pearson_pct

@@ -10,9 +10,9 @@ import numpy as np
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.document import CapacitySource
-from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import spread
+from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
 from gpudiag.run import Run
 
 Array = np.ndarray

@@ -9,11 +9,11 @@ import numpy as np
 
 from gpudiag.forecast.document import BacktestEntry
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.parallelism.bounds import shares_within
 from gpudiag.forecast.parallelism.model import ThroughputModel, part
 from gpudiag.forecast.parallelism.observed import ObservedLog
 from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.forecast.parallelism.throughput_bounds import shares_within
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.plain_data import clean
 from gpudiag.report.format import points
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.window import TimedTrials
 from gpudiag.run import Run
 

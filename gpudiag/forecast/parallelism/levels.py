@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
-from gpudiag.measures._time.timestamps import SECOND_US
 
 LOOK_BACK_US = SECOND_US // 2
 """utilization.gpu is the mean of up to a second before its timestamp."""

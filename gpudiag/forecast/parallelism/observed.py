@@ -13,8 +13,8 @@ from gpudiag.forecast.parallelism.levels import Levels, measure_levels
 from gpudiag.forecast.parallelism.startup_fit import fit_startup
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
-from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures._time.window import samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns

@@ -10,13 +10,13 @@ import numpy as np
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.assignment import POLICIES, Policy
 from gpudiag.forecast.parallelism.backtest import Backtest
-from gpudiag.forecast.parallelism.bounds import bounded_rate
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.parallelism.model import ThroughputModel
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
 from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.scenario import Scenario
 from gpudiag.forecast.parallelism.spread import ratio_estimate, spread
+from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
 from gpudiag.forecast.progress import Progress
 
 Overflow = Callable[[int], Estimate]

@@ -10,14 +10,14 @@ import numpy as np
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.backtest import Backtest, backtest
-from gpudiag.forecast.parallelism.bounds import measured_rate
 from gpudiag.forecast.parallelism.drift import Drift, find_drift
 from gpudiag.forecast.parallelism.gpu_sharing import telling_levels
 from gpudiag.forecast.parallelism.model import ThroughputModel, part, whole
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.processor_sharing import Futures
 from gpudiag.forecast.parallelism.spread import spread, widening
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.forecast.parallelism.throughput_bounds import measured_rate
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.memo import once
 from gpudiag.run import Run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
-from gpudiag.measures._time.timestamps import SECOND_US
 
 MAX_CANDIDATES = 25
 LONGEST_SHARE = 0.9

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import NAN, Estimate
-from gpudiag.forecast.parallelism.bounds import bounded_rate, measured_rate
 from gpudiag.forecast.parallelism.handover import handovers
 from gpudiag.forecast.parallelism.observed import MIN_TRIALS
 from gpudiag.forecast.parallelism.outlook import Overflow, Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
+from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate, measured_rate
 from gpudiag.measures._time.window import timed_trials
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.run import Run

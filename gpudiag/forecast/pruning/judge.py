@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from gpudiag.forecast.pruning.play import Judge
-from gpudiag.forecast.pruning.record import Recorded
+from gpudiag.forecast.pruning.recorded import Recorded
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from gpudiag.forecast.progress import ReplayProgress
-from gpudiag.forecast.pruning.record import Array, Recorded
+from gpudiag.forecast.pruning.recorded import Array, Recorded
 
 EVERY = 2000
 JITTER = 0.1

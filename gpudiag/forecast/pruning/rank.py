@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from gpudiag.forecast.pruning.record import Array, Recorded
+from gpudiag.forecast.pruning.recorded import Array, Recorded
 from gpudiag.measures.agreement import spearman
 
 FEWEST = 15

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpudiag.forecast.progress import ReplayProgress
-from gpudiag.forecast.pruning.bounds import fates_of
+from gpudiag.forecast.pruning.cost_bounds import fates_of
 from gpudiag.forecast.pruning.judge import SMALL, has_rule, judge_for
 from gpudiag.forecast.pruning.play import (
     Judge,
@@ -23,7 +23,7 @@ from gpudiag.forecast.pruning.play import (
     play,
 )
 from gpudiag.forecast.pruning.pruner import in_words, quiet, resolve_pruner
-from gpudiag.forecast.pruning.record import Recorded, recorded_studies
+from gpudiag.forecast.pruning.recorded import Recorded, recorded_studies
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.forecast.pruning.summary import Plays, compares_trials, gpu_shares, summarize
 from gpudiag.load import RunLike, as_run

@@ -11,11 +11,11 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.pruning.bounds import Fates, longest, seconds
+from gpudiag.forecast.pruning.cost_bounds import Fates, longest, seconds
 from gpudiag.forecast.pruning.document import ReplayLevel
 from gpudiag.forecast.pruning.play import NOT_CUT, ReplayBacktest
 from gpudiag.forecast.pruning.rank import rank_agreement
-from gpudiag.forecast.pruning.record import Array, Recorded
+from gpudiag.forecast.pruning.recorded import Array, Recorded
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.measures.costs import measure_costs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, JOULES_PER_KWH
 from gpudiag.measures.sampling import by_gpu, cell_borders, cells
 from gpudiag.run import Run

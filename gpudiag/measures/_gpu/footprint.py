@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.timeline import Intervals, Samples
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import CELLS, UNOBSERVED, Timeline
-from gpudiag.measures._time.timestamps import SECOND_US, utc
 from gpudiag.schema import text_dtype
 
 MAX_SPANS = 20_000

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.decimate import decimate, time_bins
-from gpudiag.measures._time.timestamps import utc
+from gpudiag.measures._time.microseconds import utc
 from gpudiag.measures.sampling import by_gpu
 
 MAX_POINTS = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.timestamps import NEVER, SECOND_US, microseconds, utc
+from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds, utc
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, dtype
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples, Window
-from gpudiag.measures._time.timestamps import microseconds
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.attribution import AttributionProfile, known_gpus

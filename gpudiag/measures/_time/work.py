@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.gpu_time import gpu_time
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
-from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import memoized
 from gpudiag.run import Run

@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpudiag.facts import Column, column
 from gpudiag.measures._time.concurrency import count_at
-from gpudiag.measures._time.timestamps import microseconds
+from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.trial_intervals import open_trials, trial_intervals
 from gpudiag.measures.base import TrialRow
 from gpudiag.run import Run

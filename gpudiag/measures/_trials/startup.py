@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples, first_activity
-from gpudiag.measures._time.timestamps import LONG_AGO, NEVER, SECOND_US
 
 LOADED_MIB = 700.0
 """More than a CUDA context (300-600 MiB, METHODS 6): a model is being loaded."""

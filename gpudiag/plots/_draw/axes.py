@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.dates import date2num, num2date
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
-from gpudiag.clock import parse_zone
 from gpudiag.report.format import duration
+from gpudiag.timezones import parse_zone
 
 if TYPE_CHECKING:
     import pandas as pd

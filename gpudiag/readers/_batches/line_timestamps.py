@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpudiag.readers._shape.moments import read_moment
-from gpudiag.readers._shape.timestamps import TIMESTAMP
+from gpudiag.readers._shape.timestamp_forms import TIMESTAMP
 
 _TIMESTAMP_WITHIN = 60
 """Characters from the beginning of a line in which its own timestamp stands; later ones belong to its text."""

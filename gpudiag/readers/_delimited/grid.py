@@ -12,7 +12,7 @@ from typing import Literal
 
 import polars as pl
 
-from gpudiag.readers._shape.timestamps import NVIDIA, TimestampForm
+from gpudiag.readers._shape.timestamp_forms import NVIDIA, TimestampForm
 
 FieldKind = Literal["skip", "number", "time", "text", "mask", "flag"]
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from gpudiag.readers._delimited.grid import Field, Layout
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
 from gpudiag.readers._fields.nvidia_fields import is_missing
-from gpudiag.readers._shape.timestamps import TimestampForm, tell_form
+from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
 
 BLANKS = " "
 """Separator of aligned columns, after they have been squeezed."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.clock import localize
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.schema import ColumnSpec, TableSpec, conform, empty, text_dtype
+from gpudiag.timezones import localize
 
 ColumnsByName = MutableMapping[str, Any]
 """Arrays by column name. ``line`` (1-based line numbers) may be among them; it only serves messages."""

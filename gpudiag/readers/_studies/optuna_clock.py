@@ -15,7 +15,7 @@ from datetime import tzinfo
 import numpy as np
 import pandas as pd
 
-from gpudiag.clock import localize
+from gpudiag.timezones import localize
 
 QUARTER = np.timedelta64(15 * 60, "s")
 SLACK = pd.Timedelta(minutes=1)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from gpudiag.clock import localize
+from gpudiag.timezones import localize
 
 _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
 _COMMA = re.compile(r"(\d{2}:\d{2}:\d{2}),(\d+)")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import FAILURES, kind_of
 from gpudiag.readers._io.lines import numbered_lines

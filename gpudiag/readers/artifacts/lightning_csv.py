@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
-from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials

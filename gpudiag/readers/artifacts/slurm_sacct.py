@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpudiag.errors import InputError
-from gpudiag.readers._batches.batch import batch
+from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.wandb_log import (

@@ -7,7 +7,6 @@ from datetime import tzinfo
 from functools import lru_cache
 from pathlib import Path
 
-from gpudiag.clock import parse_zone
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry, choose, refuse
 from gpudiag.readers.telemetry import (
@@ -37,6 +36,7 @@ from gpudiag.readers.telemetry import (
     wandb_binary,
     wandb_jsonl,
 )
+from gpudiag.timezones import parse_zone
 
 EXPECTED = (
     "a log of GPU metrics (of gpudiag record, nvidia-smi, nvitop, gpustat, GPUtil, DCGM, Prometheus, rocm-smi, "

@@ -19,7 +19,7 @@ from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.prose_rows import bare_row, columns_of
 from gpudiag.readers._shape.ticks import apart, moment_column, zone_note
-from gpudiag.readers._shape.timestamps import TIMESTAMP, tell_form
+from gpudiag.readers._shape.timestamp_forms import TIMESTAMP, tell_form
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "prose"

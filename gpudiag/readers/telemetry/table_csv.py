@@ -24,7 +24,7 @@ from gpudiag.readers._delimited.table_text import Prepare, join_decimals, quotin
 from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._shape.timestamps import swapped
+from gpudiag.readers._shape.timestamp_forms import swapped
 from gpudiag.readers._shape.wide import is_wide, long, metric_of_numbers, with_metric
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 

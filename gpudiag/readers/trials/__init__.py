@@ -6,12 +6,12 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url, scheme_of, show_url, sqlite_path
 from gpudiag.readers.base import Reader, ReadOptions, Trials, choose, refuse
 from gpudiag.readers.trials import journal_file, optuna_sqlite, trials_csv, trials_json, trials_parquet
+from gpudiag.timezones import parse_zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

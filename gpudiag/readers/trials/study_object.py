@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gpudiag.clock import machine_zone
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.journal_tables import on_utc
 from gpudiag.readers._studies.stored import COLUMNS, Stored, pick_study
 from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.timezones import machine_zone
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from gpudiag.advice._engine.engine import Advice
+from gpudiag.advice._engine.advise import Advice
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Value
 from gpudiag.advice._engine.recommendation import Recommendation, Recommendations, by_safety
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION

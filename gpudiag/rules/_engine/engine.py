@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import ConfigError, NotMeasurable, in_words, nearest
 from gpudiag.faults import REPORT, Failed, Fault, attempt
-from gpudiag.rules._engine.sentence import Given, Sentence, template
+from gpudiag.rules._engine.templates import Given, Sentence, template
 from gpudiag.shown import Shown
 from gpudiag.units import unit_of
 

@@ -9,10 +9,10 @@ import numpy as np
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.simulation.cases.case import Case
 from gpudiag.simulation.life import Life
-from gpudiag.simulation.plan import draw_plan
 from gpudiag.simulation.script import live, replay
 from gpudiag.simulation.simulator import observe
 from gpudiag.simulation.spec import Curve, Gpu, ModelSpec, Spec, TelemetrySpec, Trial
+from gpudiag.simulation.trial_plan import draw_plan
 
 NAME = "hpo-aggressive-pruning"
 SEED = 1

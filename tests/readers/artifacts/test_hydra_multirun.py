@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from gpudiag.clock import parse_zone
 from gpudiag.load import load_run
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import hydra_multirun
 from gpudiag.readers.base import ReadOptions
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 
 def job(folder: Path, number: int, overrides: str, *log: str) -> Path:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import lightning_csv
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 
 def read(folder: Path, text: str) -> Trials:

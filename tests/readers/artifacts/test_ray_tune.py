@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.load import load_run
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import ray_tune
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 BEGIN_S = 1599737035  # 2020-09-10 11:23:55 UTC, 19:23:55 in Taipei
 

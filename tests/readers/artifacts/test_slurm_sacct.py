@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import slurm_sacct
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 HEADER = "JobID|JobName|State|ExitCode|Start|End|Elapsed|AllocTRES|MaxRSS|NodeList"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import task_csv
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 
 def put(folder: Path, text: str) -> Source:

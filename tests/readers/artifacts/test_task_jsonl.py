@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import task_jsonl
 from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.timezones import parse_zone
 
 
 def write(folder: Path, *lines: object, name: str = "tasks.jsonl") -> Path:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.readers._batches.log_lines import KINDS, kind_of
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import READERS, training_log
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.identify import identify
+from gpudiag.timezones import parse_zone
 
 LINES = {
     "oom": [

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from gpudiag._load.folder import walk
-from gpudiag.clock import parse_zone
 from gpudiag.load import load_run
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import wandb_run
 from gpudiag.readers.base import ReadOptions, Trials
+from gpudiag.timezones import parse_zone
 
 AT_S = 1_700_000_000
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.readers._shape.moments import read_moment
-from gpudiag.readers._shape.timestamps import NVIDIA, swapped, tell_form
+from gpudiag.readers._shape.timestamp_forms import NVIDIA, swapped, tell_form
 
 
 @pytest.mark.parametrize(

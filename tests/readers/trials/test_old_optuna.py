@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpudiag.clock import parse_zone
 from gpudiag.readers.trials import read_trials
+from gpudiag.timezones import parse_zone
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from handmade_studies import execute, frozen, set_created_by, sqlite_study
 
-from gpudiag.clock import parse_zone
 from gpudiag.readers._studies.optuna_clock import Clocked, to_utc
 from gpudiag.readers.trials import read_trials
+from gpudiag.timezones import parse_zone
 
 TAIPEI = parse_zone("Asia/Taipei")  # UTC+8, no summer time
 BERLIN = parse_zone("Europe/Berlin")

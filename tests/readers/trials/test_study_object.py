@@ -15,11 +15,11 @@ import pytest
 from handmade_studies import frozen, sqlite_study, write_study
 from optuna.storages import InMemoryStorage, RDBStorage
 
-from gpudiag.clock import machine_zone
 from gpudiag.errors import StudyNotFound
 from gpudiag.load import load_run
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.trials import optuna_sqlite, read_trials
+from gpudiag.timezones import machine_zone
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 

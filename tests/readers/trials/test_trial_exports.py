@@ -212,7 +212,7 @@ def test_a_cut_json_list_keeps_its_good_part(tmp_path: Path) -> None:
     ],
 )
 def test_timestamps(cell: object, expected: str) -> None:
-    from gpudiag.clock import parse_zone
+    from gpudiag.timezones import parse_zone
 
     found = to_utc([cell, None], parse_zone("Asia/Taipei"))
     assert found.time[0] == pd.Timestamp(expected)
@@ -239,7 +239,7 @@ def test_what_is_no_duration(cell: object) -> None:
 
 
 def test_a_timestamp_that_is_none() -> None:
-    from gpudiag.clock import parse_zone
+    from gpudiag.timezones import parse_zone
 
     found = to_utc(["yesterday", "", float("nan"), "2025-10-24"], parse_zone("UTC"))
     assert (found.bad, found.example, found.clock) == (1, "yesterday", "local")

@@ -17,7 +17,6 @@ from optuna.storages import InMemoryStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial
 
-from gpudiag.clock import parse_zone
 from gpudiag.errors import InputError
 from gpudiag.readers import artifacts, telemetry, trials
 from gpudiag.readers._io.source import Source
@@ -25,6 +24,7 @@ from gpudiag.readers.artifacts import task_jsonl
 from gpudiag.readers.base import ReadOptions, Trials
 from gpudiag.readers.trials import optuna_sqlite, read_trials
 from gpudiag.schema import EVENTS, REPORTS, STATES, STUDIES, TRIALS, conform
+from gpudiag.timezones import parse_zone
 
 SECRET = "hunter2-Ünïcode"
 OPTIONS = ReadOptions(parse_zone("Asia/Taipei"))

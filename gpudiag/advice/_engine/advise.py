@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.corrections import corrections
 from gpudiag.advice._engine.gains import Combined, GainBounds, combine
+from gpudiag.advice._engine.misreadings import corrections
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.ranking import rank
 from gpudiag.advice._engine.recommendation import Recommendation, Recommendations

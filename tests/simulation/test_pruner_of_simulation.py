@@ -9,7 +9,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError
-from gpudiag.simulation.pruning import build_pruner
+from gpudiag.simulation.pruner import build_pruner
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.concurrency import fifo_workers
-from gpudiag.measures._time.timestamps import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.memo import memoized
 from gpudiag.run import Run

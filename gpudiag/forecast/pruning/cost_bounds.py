@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.forecast.pruning.play import NOT_CUT
-from gpudiag.forecast.pruning.record import Array, Recorded
+from gpudiag.forecast.pruning.recorded import Array, Recorded
 
 OPEN = ("PRUNED", "RUNNING")
 """States whose record ends before the trial would have."""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiag.clock import localize, parse_zone, transitions
 from gpudiag.errors import ConfigError
+from gpudiag.timezones import localize, parse_zone, transitions
 
 ZONES = ["UTC", "Asia/Taipei", "Asia/Kolkata", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.simulation.signals import Array, StepFunction
 from gpudiag.simulation.spec import Gpu, Spec, TelemetrySpec
+from gpudiag.simulation.step_function import Array, StepFunction
 from gpudiag.simulation.world import History
 
 POWER_WINDOW_S = 1.0  # Ampere except GA100, and newer: power.draw is the average of one second

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.handover import Handover
-from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US
 
 Z_90 = 1.645
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model, short_bus_id
-from gpudiag.readers._shape.merge import merge
+from gpudiag.readers._shape.merge_telemetry import merge
 from gpudiag.readers.base import Telemetry
 from gpudiag.schema import TABLES, conform
 
