@@ -104,7 +104,7 @@ def load_run(
         StudyNotFound: the storage has no study of that name.
     """
     given = {"study": study, "timezone": timezone, "columns": tuple(columns), "period_s": period_s, "name": name}
-    told = {key: value for key, value in given.items() if value}
+    stated = {key: value for key, value in given.items() if value}
     for one in (source, telemetry, trials, artifacts):
         if one is not None:
             _check_input(one)
@@ -120,24 +120,24 @@ def load_run(
     if len(runs) > 1:
         raise ConfigError(f"got {len(runs)} runs ({_all_shown(sources)}); load them one by one.")
     if runs and is_whole(runs[0][0]):
-        return _of_folder(Path(str(runs[0][0])), told)
+        return _of_folder(Path(str(runs[0][0])), stated)
     inputs = by_kind or [(one, "") for one in sources]
     if not inputs:
         raise InputError("a run needs at least one input; give telemetry files, trials, or both.")
-    manifest = Manifest().model_copy(update=told)
+    manifest = Manifest().model_copy(update=stated)
     options = _options(manifest)
     intakes = [_expect(take(one, options), one, role) for one, role in inputs]
     return _assemble(intakes, manifest, name or name_of([one for one, _ in inputs], study), options)
 
 
-def _of_folder(path: Path, told: Mapping[str, Any]) -> Run:
+def _of_folder(path: Path, stated: Mapping[str, Any]) -> Run:
     """The run of a folder, or of a run.toml."""
     if not path.exists():
         raise InputNotFound.run(path)
     folder, file = (path, path / MANIFEST) if path.is_dir() else (path.parent, path)
     if not file.is_file():
         refuse_several_runs(folder)
-    manifest = (read_manifest(file) if file.is_file() else Manifest()).model_copy(update=told)
+    manifest = (read_manifest(file) if file.is_file() else Manifest()).model_copy(update=stated)
     options = _options(manifest)
     named = [*manifest.telemetry, *([manifest.trials] if manifest.trials else []), *manifest.artifacts]
     if named:

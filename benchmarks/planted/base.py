@@ -30,7 +30,7 @@ Gives = Status | Severity
 class Edge:
     """One threshold: knobs of the fault just ``short`` of it and just ``past`` it, and what each gives.
 
-    ``told``: words that the summary holds past the threshold and not short of it. ``limit`` is used as the threshold
+    ``says``: words that the summary holds past the threshold and not short of it. ``limit`` is used as the threshold
     where the measure itself sees nothing below the default.
     """
 
@@ -38,7 +38,7 @@ class Edge:
     past: Mapping[str, Any]
     short_gives: Gives = Status.CLEAR
     past_gives: Gives = Status.FOUND
-    told: str = ""
+    says: str = ""
     limit: float | None = None
 
 

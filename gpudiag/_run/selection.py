@@ -220,6 +220,6 @@ def _of_gpus(run: RunTables, wanted: set[str], left_out: set[str]) -> pd.DataFra
     named = [set(declared.get(row, ())) for row in range(len(run.trials))]
     keep = [not gpus & left_out or bool(gpus & wanted) for gpus in named]
     own = run.trials["gpu"].tolist() if "gpu" in run.trials else [None] * len(run.trials)
-    told = [",".join(declared[row]) if row in declared else own[row] for row in range(len(own))]
-    trials = run.trials.assign(gpu=pd.Series(told, run.trials.index, dtype=text_dtype()))
+    gpus = [",".join(declared[row]) if row in declared else own[row] for row in range(len(own))]
+    trials = run.trials.assign(gpu=pd.Series(gpus, run.trials.index, dtype=text_dtype()))
     return trials[keep].reset_index(drop=True)

@@ -39,7 +39,7 @@ def memory_constraint(now: Situation) -> Proposal | None:
     if not (k and total > 0):
         return None
     if now.capacity is not None:  # where no trial was larger than its share there is nothing to refuse
-        return _told_apart(now, now.capacity.needed_constraint())
+        return _as_capacity_says(now, now.capacity.needed_constraint())
     limit = int(FULL_PCT / 100 * total / k)
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, share_code(limit)),),
@@ -126,7 +126,7 @@ def isolate_trials(now: Situation) -> Proposal | None:
     )
 
 
-def _told_apart(now: Situation, one: Constraint | None) -> Proposal | None:
+def _as_capacity_says(now: Situation, one: Constraint | None) -> Proposal | None:
     """The constraint of the memory capacity, from the peaks of this run's own trials."""
     if one is None:
         return None

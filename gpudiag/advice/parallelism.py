@@ -45,7 +45,7 @@ def more_workers(now: Situation) -> Proposal | None:
     if (now.dataloader.num_workers or 1) * (k + 1) > cores:
         return None
     fits, shown = _fit(now, k + 1)
-    gain, told = _forecast_gain(now, k)
+    gain, basis = _forecast_gain(now, k)
     if gain is not None and gain.high <= 1:
         return None
     high = gain.high if gain else math.nan
@@ -55,7 +55,7 @@ def more_workers(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("trials at once", k, k + 1, f"--parallel {k + 1}  # was {k}; or start one more worker process"),),
         gain,
-        f"{now.unless_unknown(told)} {shown if fits else ''}".strip(),
+        f"{now.unless_unknown(basis)} {shown if fits else ''}".strip(),
         (
             SuccessCheck.of(EFFECTIVE, ">", round(now.fact(EFFECTIVE), 2)),
             *now.no_new_failures(),
@@ -241,9 +241,9 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
     if row.empty or not isinstance(row["hard_fit"].iloc[0], bool | np.bool_):
         return hard_fit(now.profiles, k)
     fits, chance = bool(row["hard_fit"].iloc[0]), capacity.overflow(each)
-    told = "fit" if fits else "do not fit"
+    verb = "fit" if fits else "do not fit"
     return fits, (
-        f"The largest {plural(each, 'trial')} {told} together; at a moment {each} at once exceed the memory in at most "
+        f"The largest {plural(each, 'trial')} {verb} together; at a moment {each} at once exceed the memory in at most "
         f"{share(chance.high)} of cases."
     )
 
@@ -251,12 +251,12 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
 def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
     """The gain of one more at once and what it rests on: the forecast from this log within the bounds, else these."""
     bound = fill_gain(now.bounds, (k + 1) / k)
-    told = now.forecast(k + 1)
-    if bound is None or told is None or not told.gain.low <= told.gain.high:
+    found = now.forecast(k + 1)
+    if bound is None or found is None or not found.gain.low <= found.gain.high:
         return bound, "Trials do not slow each other down and the CPU keeps up; else less, down to nothing."
-    high = min(told.gain.high, bound.high)
-    how = "bounds alone, for the model failed its back-test or lacks data" if told.bounds_only else "a re-simulation"
-    return Gain(min(told.gain.low, high), high), f"Forecast from this log, by {how}; the CPU keeps up."
+    high = min(found.gain.high, bound.high)
+    how = "bounds alone, for the model failed its back-test or lacks data" if found.bounds_only else "a re-simulation"
+    return Gain(min(found.gain.low, high), high), f"Forecast from this log, by {how}; the CPU keeps up."
 
 
 def _slower(now: Situation, proposed: int, present: int, high: float) -> tuple[Prediction, ...]:

@@ -183,7 +183,7 @@ def _changed(spec: PrunerSpec, key: str, value: Value) -> PrunerSpec:
 def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed: Value) -> Proposal:
     usual = TrialState.median_s.at("PRUNED")
     changed = _changed(spec, key, proposed)
-    rate, told = _rate(now, changed)
+    rate, note = _rate(now, changed)
     cost, priced = _cost(now, changed)
     return Proposal(
         (
@@ -192,7 +192,7 @@ def _laxer(now: Situation, spec: PrunerSpec, key: str, present: Value, proposed:
             ),
         ),
         cost,
-        " ".join(filter(None, (LAXER, priced, told))),
+        " ".join(filter(None, (LAXER, priced, note))),
         (SuccessCheck.of(PruningProfile.of_decided_pct, "<", round(now.fact(PruningProfile.of_decided_low_pct), 1)),),
         (
             rate,
@@ -209,9 +209,9 @@ def _cost(now: Situation, candidate: PrunerSpec) -> tuple[Gain | None, str]:
     if replay is None or not (math.isfinite(replay.saved_gpu_h.low) and math.isfinite(replay.saved_gpu_h.high)):
         return None, "What it costs in GPU time is not known: the curves could not be replayed to an interval."
     low, high = replay.saved_gpu_h.low, replay.saved_gpu_h.high
-    told = f"Replayed over the recorded curves it costs up to {hours(-min(low, 0.0))} of GPU time"
+    text = f"Replayed over the recorded curves it costs up to {hours(-min(low, 0.0))} of GPU time"
     saves = f", or saves up to {hours(high)}" if high > 0 else ""
-    return Gain(low, high, "GPU-h", "pruner"), f"{told}{saves}."
+    return Gain(low, high, "GPU-h", "pruner"), f"{text}{saves}."
 
 
 def _rate(now: Situation, candidate: PrunerSpec) -> tuple[Prediction, str]:
@@ -227,8 +227,8 @@ def _rate(now: Situation, candidate: PrunerSpec) -> tuple[Prediction, str]:
     if replay is None or not high - low <= WIDEST_PCT:
         return Prediction.of(PruningProfile.of_decided_pct, rate, None, rate, CENSORED), ""
     low, high = min(low, rate), min(high, rate)
-    told = (
+    note = (
         f"Replayed over the recorded curves it prunes {share(low)} to {share(high)} of them, where {share(rate)} were "
         f"pruned ({share(replay.identified_pct)} of the trials are recorded far enough to tell)."
     )
-    return Prediction.of(PruningProfile.of_decided_pct, rate, low, high, told), told
+    return Prediction.of(PruningProfile.of_decided_pct, rate, low, high, note), note

@@ -34,7 +34,7 @@ def spinner(console: Console, what: str) -> Iterator[Any]:
         return
     from gpudiag.readers._io.source import listening
 
-    with console.status(f"{what} ...") as status, _Bar(console, status) as bar, listening(bar.told):
+    with console.status(f"{what} ...") as status, _Bar(console, status) as bar, listening(bar.show):
         yield status
 
 
@@ -65,7 +65,7 @@ class _Bar:
     def __exit__(self, *error: object) -> None:
         self._progress.stop()
 
-    def told(self, path: str, share: float) -> None:
+    def show(self, path: str, share: float) -> None:
         """The share of a log that has been read."""
         from rich.markup import escape
 

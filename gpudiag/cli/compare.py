@@ -92,6 +92,6 @@ def _folders(pairs: list[Any], output: Path) -> list[Path]:
     """A folder for each pair: the output itself, or one below it by the experiment's name, no two alike in any case."""
     if len(pairs) == 1:
         return [output]
-    from gpudiag.report.batch import told_apart
+    from gpudiag.report.batch import distinct_names
 
-    return [output / name for name in told_apart(folder_name(pair.experiment.name) for pair in pairs)]
+    return [output / name for name in distinct_names(folder_name(pair.experiment.name) for pair in pairs)]

@@ -71,8 +71,8 @@ def _logged(baseline: Side, experiment: Side) -> list[Suspicion]:
     if a and b:
         same = [name for name in a if name in b]
         differ = [name for name in same if a[name] != b[name]]
-        told = f" ({', '.join(differ[:6])} differ)" if differ else ""
-        return [(PASS, f"Both log parameters{told}.")]
+        differing = f" ({', '.join(differ[:6])} differ)" if differ else ""
+        return [(PASS, f"Both log parameters{differing}.")]
     if not a and not b:
         return [(UNKNOWN, "Neither run logs parameters of its items.")]
     without = experiment if a else baseline

@@ -18,7 +18,7 @@ MAX_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class PredictionCounts:
-    """Predictions of one remedy, or of one measure: how they came out, and the share of those told that held."""
+    """Predictions of one remedy, or of one measure: how they came out, and the share of those known that held."""
 
     name: str
     came_true: int
@@ -26,17 +26,17 @@ class PredictionCounts:
     cannot_tell: int
 
     @property
-    def told(self) -> int:
+    def known(self) -> int:
         return self.came_true + self.missed
 
     @property
     def held_pct(self) -> float:
-        return 100 * self.came_true / self.told if self.told else float("nan")
+        return 100 * self.came_true / self.known if self.known else float("nan")
 
     @property
     def held_interval_pct(self) -> tuple[float, float]:
         """Wilson 95 % of the share that held."""
-        return wilson_pct(self.came_true, self.told)
+        return wilson_pct(self.came_true, self.known)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _by(entries: Iterable[Mapping[str, Any]], name: str) -> tuple[PredictionCoun
     for entry in entries:
         groups.setdefault(str(entry.get(name)), []).append(entry)
     tallies = [_tally(key, part) for key, part in groups.items()]
-    return tuple(sorted(tallies, key=lambda tally: (-tally.told, tally.name)))
+    return tuple(sorted(tallies, key=lambda tally: (-tally.known, tally.name)))
 
 
 def _tally(name: str, entries: Iterable[Mapping[str, Any]]) -> PredictionCounts:

@@ -66,10 +66,10 @@ class GateCheck:
 def worst(check: str, findings: Sequence[tuple[str, str]], otherwise: str) -> GateCheck:
     """One check from several findings (status, sentence): a fail beats unknown, which beats pass."""
     for status in (FAIL, UNKNOWN):
-        told = [text for found, text in findings if found == status]
-        if told:
+        decisive = [text for found, text in findings if found == status]
+        if decisive:
             more = [text for found, text in findings if found != status] if status == FAIL else []
-            return GateCheck(check, status, " ".join((*told, *more)))
+            return GateCheck(check, status, " ".join((*decisive, *more)))
     passed = [text for _, text in findings]
     return GateCheck(check, PASS, " ".join(passed) or otherwise)
 

@@ -231,7 +231,7 @@ def compare(
     sides = [as_side(one, "experiment") for one in given]
     if not sides:
         raise ConfigError("there is no experiment to compare with the baseline; give at least one run.")
-    sides = _told_apart(first, sides)
+    sides = _with_distinct_names(first, sides)
     made = load_plan(plan) if isinstance(plan, str | Path) else plan
     if not isinstance(made, Plan | None):
         raise expected("a plan or the path of its plan.json", plan)
@@ -289,7 +289,7 @@ def _pair(
     return replace(pair, plan_made=plan, plan_note=made_for(plan, baseline), plan=outcomes)
 
 
-def _told_apart(baseline: Side, sides: list[Side]) -> list[Side]:
+def _with_distinct_names(baseline: Side, sides: list[Side]) -> list[Side]:
     """Sides whose names differ from each other and the baseline's, so that every sentence says which run is meant."""
     taken = {baseline.name}
     out = []

@@ -260,8 +260,8 @@ def _ledger_util(side: Side) -> float:
 
 def _batches_per_s(side: Side) -> float | None:
     events = side.run.events
-    told = events.loc[events["kind"] == "epoch", "detail"].astype(str).map(_RATE.search).dropna()
-    return float(np.median([float(found[1]) for found in told])) if len(told) else None
+    rates = events.loc[events["kind"] == "epoch", "detail"].astype(str).map(_RATE.search).dropna()
+    return float(np.median([float(found[1]) for found in rates])) if len(rates) else None
 
 
 def _numbers(side: Side) -> dict[str, float]:

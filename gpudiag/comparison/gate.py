@@ -186,17 +186,17 @@ def warm_up(baseline: Side, experiment: Side) -> GateCheck:
             "Too few items to tell the first from the later ones; run the two in turns (A, B, B, A).",
         )
     ratios = [one for one in cold if one is not None]
-    told = f"First items took {ratio(ratios[0][0])} and {ratio(ratios[1][0])} times as long as the later ones"
+    text = f"First items took {ratio(ratios[0][0])} and {ratio(ratios[1][0])} times as long as the later ones"
     slow = [one[0] > WARM_RATIO and one[1] < WARM_P for one in ratios]
     if slow[0] != slow[1]:
         which = baseline.name if slow[0] else experiment.name
         return GateCheck(
-            "warm-up", FAIL, f"{told}: {which} began cold and the other did not. Repeat in turns (A, B, B, A)."
+            "warm-up", FAIL, f"{text}: {which} began cold and the other did not. Repeat in turns (A, B, B, A)."
         )
     if slow[0]:
-        return GateCheck("warm-up", PASS, f"{told}: both began cold alike.")
+        return GateCheck("warm-up", PASS, f"{text}: both began cold alike.")
     return GateCheck(
-        "warm-up", PASS, f"{told}. What a cache kept from the first run to the second, only turns (A, B, B, A) show."
+        "warm-up", PASS, f"{text}. What a cache kept from the first run to the second, only turns (A, B, B, A) show."
     )
 
 

@@ -64,8 +64,8 @@ def paired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     if has_outliers(logs) and n * (n + 1) // 2 <= MAX_PAIRS:
         i, j = np.triu_indices(n)
         walsh = np.sort((logs[i] + logs[j]) / 2)
-        told_apart = n <= MOST_EXACT and bool(np.all(logs != 0)) and len(np.unique(np.abs(logs))) == n
-        way = "exact" if told_apart else "approx"
+        no_ties = n <= MOST_EXACT and bool(np.all(logs != 0)) and len(np.unique(np.abs(logs))) == n
+        way = "exact" if no_ties else "approx"
         p = float(stats.wilcoxon(logs, method=way).pvalue) if np.any(logs) else 1.0
         return _from_sorted(walsh, signed_rank(n), p, "Hodges-Lehmann on log ratios, paired")
     return _t_ratio(float(logs.mean()), float(logs.std(ddof=1) / math.sqrt(n)), n - 1, "t on log ratios, paired")

@@ -67,8 +67,8 @@ class Side:
     @cached_property
     def _findings(self) -> Mapping[str, Mapping[str, Scalar]]:
         verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES))
-        told = {Status.FOUND: 1, Status.CLEAR: 0}
-        return {v.rule: {"value": told.get(v.status), "unit": "1"} for v in verdicts}
+        values = {Status.FOUND: 1, Status.CLEAR: 0}
+        return {v.rule: {"value": values.get(v.status), "unit": "1"} for v in verdicts}
 
     @cached_property
     def items(self) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def convert(
         timezone: IANA name of the zone of timestamps that carry none; default: this machine's.
         columns: column names for logs that have no header line.
         period_s: sampling period in seconds of logs that have no timestamps.
-        progress: told each path before it is read.
+        progress: called with each path before it is read.
 
     Returns:
         What was written.
@@ -52,15 +52,15 @@ def convert(
     _check(paths, output)
     options = ReadOptions(parse_zone(timezone), columns, period_s)
     parts: list[Telemetry] = []
-    told: list[str] = []
+    notes: list[str] = []
     for path in paths:
         progress(str(path))
         intake = take(path, options)
         parts.append(_telemetry(intake))
-        told.append(_provenance(intake.record))
+        notes.append(_provenance(intake.record))
     whole = merge(parts)
     part = output.with_name(output.name + ".part")
-    pq.write_table(to_arrow(whole, tuple(told)), part, compression="zstd", write_page_checksum=True)
+    pq.write_table(to_arrow(whole, tuple(notes)), part, compression="zstd", write_page_checksum=True)
     part.replace(output)
     return whole
 

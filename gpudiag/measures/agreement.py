@@ -52,8 +52,8 @@ def measure_agreement(run: Run) -> AgreementProfile:
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     reports = run.reports.drop_duplicates(["study", "trial", "step"], keep="last")
     states = run.trials[["study", "trial", "state"]].drop_duplicates(["study", "trial"])
-    told = reports.merge(states, on=["study", "trial"])
-    rows = [(str(study), *_one_study(group)) for study, group in told.groupby("study")]
+    merged = reports.merge(states, on=["study", "trial"])
+    rows = [(str(study), *_one_study(group)) for study, group in merged.groupby("study")]
     studies = pd.DataFrame(rows, columns=["study", "cut_step", "n", "rho", "rho_low", "rho_high"])
     studies = studies[studies["cut_step"].notna()].reset_index(drop=True)
     n_pruned = int((run.trials["state"] == "PRUNED").sum())
@@ -64,12 +64,12 @@ def measure_agreement(run: Run) -> AgreementProfile:
     return AgreementProfile(studies, n_pruned, float(best["cut_step"]), int(best["n"]), *numbers)
 
 
-def _one_study(told: pd.DataFrame) -> tuple[float, int, float, float, float]:
-    pruned = told[told["state"] == "PRUNED"]
+def _one_study(reports: pd.DataFrame) -> tuple[float, int, float, float, float]:
+    pruned = reports[reports["state"] == "PRUNED"]
     if pruned.empty:
         return math.nan, 0, math.nan, math.nan, math.nan
     cut = pruned.groupby("trial")["step"].max().min()
-    done = told[(told["state"] == "COMPLETE") & np.isfinite(told["value"])].sort_values(["trial", "step"])
+    done = reports[(reports["state"] == "COMPLETE") & np.isfinite(reports["value"])].sort_values(["trial", "step"])
     last = done.groupby("trial").tail(1).set_index("trial")
     early = done[done["step"] == cut].set_index("trial")["value"]
     pairs = (

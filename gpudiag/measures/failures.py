@@ -157,14 +157,14 @@ def _before(run: Run, intervals: pd.DataFrame) -> np.ndarray:
 
 
 def _by_kind(kinds: pd.Series, events: pd.DataFrame) -> pd.DataFrame:
-    told = (
+    classes = (
         events["kind"]
         .map(classify)
         .where(lambda kind: ~kind.isin(["other", "unknown"]), events["detail"].map(classify))
     )
-    told = told.where(~events["kind"].isin(CLASSES[:-2]), events["kind"])
-    names = [name for name in CLASSES if (kinds == name).any() or (name in CLASSES[:-2] and (told == name).any())]
-    rows = [(name, int((kinds == name).sum()), int((told == name).sum())) for name in names]
+    classes = classes.where(~events["kind"].isin(CLASSES[:-2]), events["kind"])
+    names = [name for name in CLASSES if (kinds == name).any() or (name in CLASSES[:-2] and (classes == name).any())]
+    rows = [(name, int((kinds == name).sum()), int((classes == name).sum())) for name in names]
     return pd.DataFrame(rows, columns=["kind", "n", "n_events"])
 
 

@@ -125,7 +125,7 @@ def _one_gpu(c: _ThrottleSamples, plausible_w: float) -> dict[str, float]:
     power, thermal = (c.mask & POWER_BITS) > 0, (c.mask & THERMAL_BITS) > 0
     hot = c.temp >= SLOWDOWN_C
     frozen = (c.power > plausible_w) & ((c.mask & SW_POWER_CAP) > 0) & low
-    told = bool((c.masked & known_clock & (c.power <= math.inf)).any()) and plausible_w == plausible_w
+    known = bool((c.masked & known_clock & (c.power <= math.inf)).any()) and plausible_w == plausible_w
     first, last = stretches(frozen, c.start_us, c.end_us)
     return {
         "busy_s": float(c.weight_s[busy].sum()),
@@ -139,7 +139,7 @@ def _one_gpu(c: _ThrottleSamples, plausible_w: float) -> dict[str, float]:
         "hot_pct": _share(hot, known_temp, c),
         "hot_s": float(c.weight_s[hot].sum()) if known_temp.any() else math.nan,
         "max_temp_c": float(c.temp[known_temp].max()) if known_temp.any() else math.nan,
-        "frozen_cap_s": float(((c.end_us[last] - c.start_us[first]) / 1e6).max(initial=0.0)) if told else math.nan,
+        "frozen_cap_s": float(((c.end_us[last] - c.start_us[first]) / 1e6).max(initial=0.0)) if known else math.nan,
     }
 
 

@@ -202,14 +202,14 @@ def alt_ledger_change(names: SideNames, ledger: pd.DataFrame, same_size: bool = 
     before, after, unit = _columns(ledger, same_size)
     change = after - before
     most = np.argsort(-np.abs(change), kind="stable")[:3]
-    told = ", ".join(
+    changes = ", ".join(
         f"{LABELS[str(ledger['cell'].iloc[i])]} {'+' * bool(change[i] > 0)}{number(change[i])}"
         for i in most
         if change[i]
     )
     per = "" if same_size else " per finished item"
     totals = f"{number(before.sum())} {unit} in {names[0]} to {number(after.sum())} in {names[1]}"
-    return f"GPU time{per} from {totals}: {told or 'no change'}."
+    return f"GPU time{per} from {totals}: {changes or 'no change'}."
 
 
 def _columns(ledger: pd.DataFrame, same_size: bool) -> tuple[np.ndarray, np.ndarray, str]:

@@ -51,7 +51,7 @@ class CsvSink:
 
     def begin(self, about: dict[str, Any], devices: Sequence[Device]) -> None:
         """Begin a session: append its header. Raises ConfigError if the file cannot be opened."""
-        lines = [f"{MAGIC}{VERSION} {json.dumps(about)}", *(GPU_LINE + json.dumps(_told(d)) for d in devices)]
+        lines = [f"{MAGIC}{VERSION} {json.dumps(about)}", *(GPU_LINE + json.dumps(_described(d)) for d in devices)]
         self._header = ("\n".join([*lines, ",".join(COLUMNS)]) + "\n").encode()
         if self._file is None:
             self._open()
@@ -133,7 +133,7 @@ def _cell(value: float | int | str | None) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".") if value == value else ""
 
 
-def _told(device: Device) -> dict[str, Any]:
+def _described(device: Device) -> dict[str, Any]:
     known = asdict(device)
     del known["handle"]
     return {name: value for name, value in known.items() if value not in ("", None, False)}

@@ -165,9 +165,9 @@ class LiveStatus:
         present = f" (now {given})" if given else ""
         if seen.waited_s and waits < 10:
             return f"The loop waits for data only {waits:.0f}% of the time: try a larger batch{present}."
-        told = f"The loop waits for data {waits:.0f}% of the time: look at" if seen.waited_s else "Look at"
+        advice = f"The loop waits for data {waits:.0f}% of the time: look at" if seen.waited_s else "Look at"
         timing = "" if seen.waited_s else "; time the loader by looping over recorder.timed(loader)"
-        return f"{told} the number of loader workers, the prefetch factor and the batch size{present}{timing}."
+        return f"{advice} the number of loader workers, the prefetch factor and the batch size{present}{timing}."
 
 
 def _number(values: Values, name: str) -> float | None:

@@ -37,10 +37,10 @@ def plan_jobs(runs: Sequence[Path]) -> list[Job]:
         own if names.count(own) == 1 else f"{path.resolve().parent.name}-{own}"
         for path, own in zip(paths, names, strict=True)
     ]
-    return [Job(path, folder) for path, folder in zip(paths, told_apart(wanted), strict=True)]
+    return [Job(path, folder) for path, folder in zip(paths, distinct_names(wanted), strict=True)]
 
 
-def told_apart(names: Iterable[str]) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """Names of folders, one each, in their order: one that is taken gets a number."""
     taken: set[str] = set()
     out = []
@@ -102,7 +102,7 @@ def report_all(
         output: made where it does not exist; gets index.html and index.md.
         options: options of ``gpudiag report`` for every run.
         workers: processes at once, at least 1.
-        progress: told each row as its report is done.
+        progress: called with each row as its report is done.
 
     Raises:
         ConfigError: fewer than one worker.

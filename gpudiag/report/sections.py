@@ -89,8 +89,8 @@ def findings(document: Document) -> list[Block]:
 def _finding(document: Document, verdict: VerdictEntry, found: list[VerdictEntry]) -> FindingBlock:
     """A card; the findings that are symptoms of it are on it. What its rule says goes after what is recommended."""
     one = recommended(document, verdict.rule)
-    told = one is not None and one == recommended(document, verdict.caused_by)  # its cause has said it
-    own = "" if told else answer(document, verdict.rule)
+    answered = one is not None and one == recommended(document, verdict.caused_by)  # its cause has said it
+    own = "" if answered else answer(document, verdict.rule)
     return FindingBlock(
         id=verdict.rule,
         level=verdict.severity.value,
@@ -112,8 +112,8 @@ def checks(document: Document) -> list[Block]:
         return [Note("No check was run.")]
     found = document.findings
     silenced, failed = document.of_status(Status.SUPPRESSED), document.of_status(Status.ERROR)
-    told = (_results([*found, *failed, *silenced]), _open(document))
-    blocks: list[Block] = [table for table in told if table.rows]
+    tables = (_results([*found, *failed, *silenced]), _open(document))
+    blocks: list[Block] = [table for table in tables if table.rows]
     blocks += [Note(REPORT, "error")] if failed else []
     blocks += [Note(text) for text in suppression_notes(document)]
     clear, absent = document.of_status(Status.CLEAR), document.of_status(Status.NOT_APPLICABLE)

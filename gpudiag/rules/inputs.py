@@ -6,7 +6,7 @@ from gpudiag.measures.inputs import InputsProfile, measure_inputs
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
 from gpudiag.rules._engine.templates import Given
 
-MOST_TOLD = 3
+MOST_NAMED = 3
 
 
 @rule(
@@ -30,13 +30,13 @@ def input_unread(inputs: InputsProfile) -> Evidence | None:
     command line or in run.toml must be readable and ends the command otherwise.
     """
     if inputs.n_unread:
-        told = inputs.unread.head(MOST_TOLD)
+        named = inputs.unread.head(MOST_NAMED)
         return Evidence(
             values={"n_unread": inputs.n_unread, "n_inputs": inputs.n_inputs},
-            where={"path": ", ".join(told["path"])},
+            where={"path": ", ".join(named["path"])},
             extra={
-                "errors": "; ".join(error.rstrip(".") for error in told["error"]),
-                "n_more": inputs.n_unread - len(told) or None,
+                "errors": "; ".join(error.rstrip(".") for error in named["error"]),
+                "n_more": inputs.n_unread - len(named) or None,
             },
         )
     raise NotApplicable("Every input that was recognised was read whole.")

@@ -51,9 +51,9 @@ class Referee:
 
     def end(self, number: int, state: str, value: float) -> dict[str, Any]:
         """Close the trial; returns the system attributes that the pruner left on it."""
-        told = None if state != "COMPLETE" else value
+        final = None if state != "COMPLETE" else value
         with quiet():
-            frozen = self._study.tell(self._trials.pop(number), told, state=optuna.trial.TrialState[state])
+            frozen = self._study.tell(self._trials.pop(number), final, state=optuna.trial.TrialState[state])
         return dict(frozen.system_attrs)
 
 

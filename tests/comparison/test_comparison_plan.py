@@ -164,7 +164,7 @@ def test_calibration_counts_what_held(tmp_path: Path) -> None:
     low, high = held.overall.held_interval_pct
     assert low < 75 < high
     assert held.checked == ("b/comparison.json",) and held.pending == ("other.json",)
-    assert {t.name: t.told for t in held.by_remedy} == {"loader-workers": 3, "all together": 1}
+    assert {t.name: t.known for t in held.by_remedy} == {"loader-workers": 3, "all together": 1}
     assert sum(t.came_true for t in held.by_measure) == 3
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from gpudiag.forecast.memory.peaks import ELSEWHERE, FLAT, SHARED, Peaks, trial_peaks
-from gpudiag.forecast.memory.signal import Growth, Memory, drops, segments, told_growth
+from gpudiag.forecast.memory.signal import Growth, Memory, drops, measured_growth, segments
 from gpudiag.schema import PROCESSES, TRIALS, conform
 from gpudiag.simulation import Gpu, Simulated
 from tests.forecast.memoryruns import mixed_run
@@ -151,7 +151,7 @@ def test_two_trials_by_hand() -> None:
     parts = segments(memory, growth)
     np.testing.assert_allclose(parts.used_mib, [1300, 4300, 3300])
     np.testing.assert_allclose(parts.rows.toarray(), [[1, 0], [1, 1], [0, 1]])
-    assert told_growth(memory) == Growth()  # two trials are too few to tell
+    assert measured_growth(memory) == Growth()  # two trials are too few to tell
 
 
 def test_growth_is_read_off_the_log() -> None:

@@ -47,8 +47,8 @@ def test_short_of_the_threshold_and_past_it(planted: Fault, name: str) -> None:
     short, past = (judged(rule, planted.make(**knobs), limit) for knobs in (edge.short, edge.past))
     assert gives(short, edge.short_gives), (short.status, short.severity, short.reason or short.summary)
     assert gives(past, edge.past_gives), (past.status, past.severity, past.reason or past.summary)
-    assert edge.told not in short.summary or not edge.told
-    assert edge.told in past.summary
+    assert edge.says not in short.summary or not edge.says
+    assert edge.says in past.summary
     if past.status is Status.FOUND and edge.short_gives is not Status.FOUND and edge.limit is None:
         assert past.margin is None or past.margin >= 0
 

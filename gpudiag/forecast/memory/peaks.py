@@ -11,7 +11,7 @@ from scipy import sparse
 
 from gpudiag.forecast.memory.features import parameters
 from gpudiag.forecast.memory.joint import N_DRAWS, SIGMA95, Joint, solve
-from gpudiag.forecast.memory.signal import Growth, Memory, Segments, drops, idle_level, segments, told_growth
+from gpudiag.forecast.memory.signal import Growth, Memory, Segments, drops, idle_level, measured_growth, segments
 from gpudiag.measures._gpu.footprint import MIN_STEP_MIB
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -33,7 +33,7 @@ MOST_ERROR_PCT = 30.0
 MANY_FALLS = 0.25
 """Falls of memory in use per trial from which it is no running maximum of a shared process (a default without a
 published source)."""
-MIN_TOLD_SHARE = 0.1
+MIN_SEPARATED_SHARE = 0.1
 """Of the trials, whose peak must be told apart for the rest to be judged by them (a default without a published
 source)."""
 NEIGHBOURS = 25
@@ -163,7 +163,7 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
     if not run.info.clock.joined:
         return _unknown(trials, OTHER_CLOCK)
     memories = _memories(run, timed)
-    growth = {gpu: told_growth(memory) for gpu, (memory, _) in memories.items()}
+    growth = {gpu: measured_growth(memory) for gpu, (memory, _) in memories.items()}
     drop = np.full(len(trials), np.nan)
     parts, baselines = [], {}
     for gpu, (memory, places) in memories.items():
@@ -212,11 +212,11 @@ def _doubt(peaks: Peaks) -> str:
             f"{share(peaks.error_pct)} on average when it is left out and predicted from the rest. Something else "
             "took memory, or the clocks differ; record memory by process."
         )
-    told = int(peaks.trials["method"].isin(["end", "sum"]).sum())
-    if told < MIN_TOLD_SHARE * len(peaks.trials):
+    separated = int(peaks.trials["method"].isin(["end", "sum"]).sum())
+    if separated < MIN_SEPARATED_SHARE * len(peaks.trials):
         return (
-            f"The memory of only {told} of {len(peaks.trials)} trials could be told apart, too few to speak for the "
-            "others: most ended before their memory had settled, or between two readings."
+            f"The memory of only {separated} of {len(peaks.trials)} trials could be told apart, too few to speak for "
+            "the others: most ended before their memory had settled, or between two readings."
         )
     return ""
 
@@ -277,17 +277,17 @@ def _assembled(
     held = trials["held_mib"].fillna(0.0).to_numpy()
     shown = np.where(summed, np.maximum(joint.peak_mib, held), held)
     least = np.where(reached, 0.0, shown)  # of a trial that ended early only a lower bound was seen
-    told = reached & (whole | summed)
+    separated = reached & (whole | summed)
     likely = joint.expected_mib + spread * rng.standard_normal(joint.draws.shape)
-    draws = np.where(told, joint.draws, np.maximum(likely, least))
-    low = np.where(told, joint.low_mib, np.maximum(joint.expected_mib - SIGMA95 * spread, least))
-    high = np.where(told, joint.high_mib, np.maximum(joint.expected_mib + SIGMA95 * spread, least))
+    draws = np.where(separated, joint.draws, np.maximum(likely, least))
+    low = np.where(separated, joint.low_mib, np.maximum(joint.expected_mib - SIGMA95 * spread, least))
+    high = np.where(separated, joint.high_mib, np.maximum(joint.expected_mib + SIGMA95 * spread, least))
     by_parameters = "parameters" if joint.design.names else "typical"
     out = trials.assign(
-        peak_mib=np.where(told, joint.peak_mib, np.maximum(joint.expected_mib, least)),
+        peak_mib=np.where(separated, joint.peak_mib, np.maximum(joint.expected_mib, least)),
         low_mib=np.maximum(low, 0.0),
         high_mib=high,
-        method=np.where(told & whole, "end", np.where(told, "sum", by_parameters)),
+        method=np.where(separated & whole, "end", np.where(separated, "sum", by_parameters)),
     )
     error = 100 * float(np.mean(joint.held_out)) if len(joint.held_out) else float("nan")
     return Peaks(_like_others(out), draws, baselines, joint.design.names, growth, error, int(whole.sum()))

@@ -67,7 +67,7 @@ class Segments:
     rows: sparse.csr_matrix
 
 
-def told_growth(memory: Memory) -> Growth:
+def measured_growth(memory: Memory) -> Growth:
     """Ages of quiet and settling, from how the memory rises with the ages of the trials.
 
     Every rise between two readings is shared out over the ages of the trials that ran then (non-negative least

@@ -74,11 +74,11 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
     """
     if run.reports.empty:
         raise NotMeasurable(NO_REPORTS, REPORT)
-    told = dict(zip(run.studies["study"], run.studies["directions"], strict=True))
+    directions = dict(zip(run.studies["study"], run.studies["directions"], strict=True))
     with_reports = [name for name in run.reports["study"].unique() if study in (None, name)]
     if not with_reports:
         raise NotMeasurable(f"Study '{study}' reported no intermediate value.", REPORT)
-    single = [name for name in with_reports if "," not in str(told.get(name) or "")]
+    single = [name for name in with_reports if "," not in str(directions.get(name) or "")]
     if not single:
         raise NotMeasurable(
             f"Study '{with_reports[0]}' has several objectives, and Optuna does not prune such studies.",
@@ -86,7 +86,7 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
         )
     out = []
     for name in single:
-        way = DIRECTIONS.get(str(told.get(name) or "").upper(), direction or "")
+        way = DIRECTIONS.get(str(directions.get(name) or "").upper(), direction or "")
         if way not in DIRECTIONS.values():
             raise NotMeasurable(
                 f"Nothing says whether study '{name}' minimizes or maximizes.",

@@ -64,7 +64,7 @@ def replay_pruner(
         pruner: an Optuna pruner, or text such as ``"patient(hyperband(min_resource=3), patience=4)"``.
         study: the study to replay; by default every one that has reports and one objective.
         direction: 'minimize' or 'maximize', for a record that does not say.
-        progress: told (events done, events in all) now and then; what it raises ends the replay.
+        progress: called with (events done, events in all) now and then; what it raises ends the replay.
 
     Raises:
         ConfigError: the text names no pruner, or Optuna refuses its parameters.

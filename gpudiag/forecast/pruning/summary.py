@@ -150,8 +150,11 @@ def _level(
         beyond = f"{share(100 - identified_pct)} of the trials would have run beyond what was recorded"
         return "bounds", f"{beyond}, so that only bounds are known."
     if failed:
-        told = f"{failed[0].repeated} of {failed[0].prunes}"
-        return "bounds", f"The stated pruner repeats only {told} prunes of its own log, so that only bounds are given."
+        part = f"{failed[0].repeated} of {failed[0].prunes}"
+        return (
+            "bounds",
+            f"The stated pruner repeats only {part} prunes of its own log, so that only bounds are given.",
+        )
     return ("value" if cut_off or uncertain else "exact"), ""
 
 

@@ -76,8 +76,8 @@ def piece_of_fast_rows(rows: FastRows, layout: Layout, lines: np.ndarray) -> Blo
         return None
     identities = []
     for at in first.tolist():
-        told = {target: text for target, place in texts.items() if not is_missing(text := rows.text(place, at))}
-        identities.append(_unmasked(GpuIdentity(index=str(index[at]), **told)))
+        fields = {target: text for target, place in texts.items() if not is_missing(text := rows.text(place, at))}
+        identities.append(_unmasked(GpuIdentity(index=str(index[at]), **fields)))
     return BlockRows(columns, lines, code, tuple(identities), lines[:0])
 
 
@@ -192,10 +192,10 @@ def _without_marks(
     silent = good.rows.select(pl.all_horizontal(pl.col(numbers).is_null())).to_series()
     if not silent.any():
         return good, lines, ()
-    told = good.rows.filter(silent)
-    timestamps = told["time"].to_list() if "time" in told.columns else [None] * len(told)
+    events = good.rows.filter(silent)
+    timestamps = events["time"].to_list() if "time" in events.columns else [None] * len(events)
     marks = tuple(
-        zip(lines[silent.to_numpy()].tolist(), timestamps, told["event"].fill_null("").to_list(), strict=True)
+        zip(lines[silent.to_numpy()].tolist(), timestamps, events["event"].fill_null("").to_list(), strict=True)
     )
     return Parsed(good.rows.filter(~silent), good.cells.filter(~silent)), lines[~silent.to_numpy()], marks
 

@@ -209,11 +209,11 @@ class Sweep:
         if self.layout.fields[0].kind != "time":
             return None
         timestamp, *rest = (cell.strip() for cell in text.split(self.layout.separator.strip() or " "))
-        told = [cell for cell in rest if cell]
-        if len(rest) < 2 or len(told) != 1 or not re.match("[^\\W\\d]", told[0]):
+        filled = [cell for cell in rest if cell]
+        if len(rest) < 2 or len(filled) != 1 or not re.match("[^\\W\\d]", filled[0]):
             return None
         known = self.layout.timestamp.read(pl.Series([timestamp])).is_not_null().all()
-        return (timestamp, told[0]) if known else None
+        return (timestamp, filled[0]) if known else None
 
 
 def _positions(bad: pl.Series | None) -> np.ndarray:

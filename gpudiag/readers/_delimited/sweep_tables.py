@@ -26,7 +26,7 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.corrections import correct
 from gpudiag.readers._shape.finish import Known, finish, nothing_usable
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
-from gpudiag.readers._shape.implied_events import told_events
+from gpudiag.readers._shape.implied_events import implied_events
 from gpudiag.readers._shape.ticks import (
     MIDNIGHT_NOTE,
     apart,
@@ -84,7 +84,7 @@ def assemble(
     timestamps, coarse = apart(timestamps, rows.code, rows.columns)
     said += coarse
     gpu = pd.Categorical.from_codes(rows.code, rows.labels)
-    events = told_events(timestamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
+    events = implied_events(timestamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
     columns: dict[str, Any] = rows.columns
     columns |= {"time": timestamps, "line": rows.lines, "gpu": gpu}
     return finish(source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, host=host, events=events, notes=said)
@@ -163,11 +163,11 @@ def _columns(order: Sequence[tuple[BlockRows, slice]]) -> dict[str, np.ndarray]:
 
 def _described(labels: Sequence[str], identities: Sequence[GpuIdentity], ids: Sequence[str]) -> list[Known]:
     """Rows of table ``gpus``: for each id the last thing known of each kind."""
-    told: dict[str, Known] = {label: {"gpu": label} for label in labels}
+    known: dict[str, Known] = {label: {"gpu": label} for label in labels}
     for identity, label in zip(identities, ids, strict=True):
         kinds = {"uuid": identity.uuid, "bus_id": identity.bus_id, "name": identity.name, "driver": identity.driver}
-        told[label] = {**told[label], **{kind: text for kind, text in kinds.items() if text}}
-    return list(told.values())
+        known[label] = {**known[label], **{kind: text for kind, text in kinds.items() if text}}
+    return list(known.values())
 
 
 def _in_order(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str]) -> _SortedRows:

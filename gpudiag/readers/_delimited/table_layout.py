@@ -75,9 +75,9 @@ def _bare_device(meaning: Meaning) -> bool:
 
 def headless(lines: Sequence[str]) -> str | None:
     """The separator of a table of numbers that begins without a header; None if these lines are none."""
-    told = [line for line in lines if line.strip()]
-    for separator in _SEPARATORS if told else ():
-        rows = [split(line, separator) for line in told]
+    filled = [line for line in lines if line.strip()]
+    for separator in _SEPARATORS if filled else ():
+        rows = [split(line, separator) for line in filled]
         width = len(rows[0])
         good = [row for row in rows if len(row) == width and _numeric(row)]
         if 2 <= width <= _MOST_COLUMNS and rows[0] in good and 5 * len(good) >= 4 * len(rows):
@@ -178,8 +178,10 @@ def _field(name: str, meaning: Meaning, cells: Sequence[str]) -> Field:
     shown = [match for cell in cells if (match := _MEASURED.fullmatch(cell))]
     if shown and len(shown) == len(cells):  # cells carry their unit, which outweighs the name
         unit = shown[0][2]
-        told = meaning_of(f"{name} ({unit.strip()})") if not meaning.unit else meaning
-        return Field(name, target, "number", unit, scale=told.scale if told.target == meaning.target else meaning.scale)
+        with_unit = meaning_of(f"{name} ({unit.strip()})") if not meaning.unit else meaning
+        return Field(
+            name, target, "number", unit, scale=with_unit.scale if with_unit.target == meaning.target else meaning.scale
+        )
     whole = bool(cells) and all(cell.isdecimal() for cell in cells)
     return Field(name, target, "number", prefix=_common_prefix(meaning, cells), scale=meaning.scale, whole=whole)
 

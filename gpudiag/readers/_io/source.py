@@ -149,11 +149,11 @@ class Source:
         if len(self.head) < HEAD_BYTES:  # the head is all there is: no second look at the file
             yield decoder.decode(self.head, True).encode() if decoder else self.head
             return
-        told, total = _LISTENER.get(), max(self.path.stat().st_size, 1)
+        listener, total = _LISTENER.get(), max(self.path.stat().st_size, 1)
         with self.stream() as stream:
             while data := stream.read(size):
-                if told and not self.compression:
-                    told(str(self.path), stream.tell() / total)
+                if listener and not self.compression:
+                    listener(str(self.path), stream.tell() / total)
                 yield decoder.decode(data).encode() if decoder else data
 
     @cached_property

@@ -12,7 +12,7 @@ import pandas as pd
 _SAID = re.compile(r"GPU is lost|fallen off the bus|[Uu]nable to determine the device handle")
 
 
-def told_events(
+def implied_events(
     timestamps: Any,
     gpu: pd.Categorical,
     lines: np.ndarray,

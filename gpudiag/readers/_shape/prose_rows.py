@@ -31,14 +31,14 @@ def columns_of(
         return targets, f"Rows of numbers were read as {', '.join(given)}."
     width = Counter(map(len, rows)).most_common(1)[0][0]
     columns = list(zip(*(row for row in rows if len(row) == width), strict=True))
-    names = _told(columns, totals)
+    names = _names_by_values(columns, totals)
     if names is None:
         return None, "Its rows of numbers have no names; give them in order with --columns, or as columns in run.toml."
     shown = ", ".join(name or "-" for name in names)
     return names, f"Its rows of numbers have no names; by their values they were read as {shown}."
 
 
-def _told(columns: Sequence[Sequence[float]], totals: Collection[float]) -> list[str] | None:
+def _names_by_values(columns: Sequence[Sequence[float]], totals: Collection[float]) -> list[str] | None:
     names = [""] * len(columns)
     sizes = [k for k, values in enumerate(columns) if set(values) <= set(totals)]
     if len(sizes) != 1:

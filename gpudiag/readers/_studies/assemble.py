@@ -42,14 +42,14 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
         source=source, clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]]
     )
     frame, shown, stamped = apply_timestamps(frame, shown)
-    exact = {told.study for told in stamped if told.exact}
+    exact = {one.study for one in stamped if one.exact}
     notes = _notes(clocks, studies[~studies["study"].isin(exact)], zone)
     return Trials(
         trials=conform(frame, TRIALS) if len(frame) else empty(TRIALS),
         reports=reports,
         studies=conform(shown, STUDIES),
         problems=problems.all,
-        notes=(*notes, *(told.note for told in stamped)),
+        notes=(*notes, *(one.note for one in stamped)),
         reader=reader,
     )
 

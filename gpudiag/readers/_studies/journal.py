@@ -101,11 +101,11 @@ class Replay:
         one = op.get("value")
         trial.values = op.get("values") or ([one] if one is not None else [])
         if not _WHOLE.isdisjoint(op):  # a trial added whole
-            self._told_at_once(op, line, at)
+            self._added_whole(op, line, at)
         self._count[study] = number + 1
         self.trials.append(trial)
 
-    def _told_at_once(self, op: Operation, line: int, at: int) -> None:
+    def _added_whole(self, op: Operation, line: int, at: int) -> None:
         kinds = op.get("distributions") or {}
         for name, value in (op.get("params") or {}).items():
             self.steps.param(line, at, name, value, kinds[name], added=True)

@@ -32,7 +32,7 @@ class GrowingTable:
         self._parts: list[tuple[ArrayColumns | None, list[tuple]]] = [(None, [])]
 
     def add(self, part: ArrayColumns) -> None:
-        """Rows behind all that were told before."""
+        """Rows behind all that were added before."""
         self._parts.append((part, []))
 
     def append(self, *cells: Any) -> None:

@@ -50,12 +50,12 @@ def to_stored(state: Replay, zone: tzinfo, study: str | None, problems: ProblemL
 
 def _trials(state: Replay, wanted: Collection[int]) -> pd.DataFrame:
     """The trials of these studies; ``start`` and ``end`` as written."""
-    told = [
+    rows = [
         (at, trial.study_id, trial.number, trial.state, trial.start, trial.end, trial.worker)
         for at, trial in enumerate(state.trials)
         if trial.study_id in wanted
     ]
-    columns = zip(*told, strict=True) if told else ((),) * len(_TRIAL_KINDS)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_TRIAL_KINDS)
     cells = zip(_TRIAL_KINDS.items(), columns, strict=True)
     return pd.DataFrame({name: pd.Series(column, dtype=kind) for (name, kind), column in cells})
 
@@ -96,9 +96,9 @@ def _params(state: Replay, open_lines: OpenLines) -> pd.DataFrame:
     kind = _kinds(state.steps.distributions)[rows["distribution"]]
     key = study * len(names) + rows["name"]
     # Optuna holds a study to the kind and choices of a parameter's first appearance; ranges may differ.
-    told = np.flatnonzero(rows["added"] == 0)[::-1]
+    alone = np.flatnonzero(rows["added"] == 0)[::-1]
     first = np.full(int(key.max(initial=-1)) + 1, -1)
-    first[key[told]] = kind[told]  # of several for one key the last one stays, which is the earliest line
+    first[key[alone]] = kind[alone]  # of several for one key the last one stays, which is the earliest line
     rows = picked(rows, (rows["added"] == 1) | (kind == first[key]))
     rows = picked(rows, _latest(rows["trial_id"], rows["name"]))
     return pd.DataFrame(

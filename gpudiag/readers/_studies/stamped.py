@@ -15,7 +15,7 @@ NEAR = pd.Timedelta(seconds=60)
 """How far a timestamp may lie from the start that Optuna stored, zones apart: the sampler runs in between."""
 
 
-class Told(NamedTuple):
+class StudyClock(NamedTuple):
     """What the timestamps of one study tell of its clock; ``exact`` if nothing about it is assumed any more."""
 
     study: str
@@ -25,7 +25,7 @@ class Told(NamedTuple):
 
 def apply_timestamps(
     trials: pd.DataFrame, studies: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, tuple[Told, ...]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[StudyClock, ...]]:
     """Trials and studies with what the timestamps tell, and what that is for each study that has some.
 
     ``start`` and ``end`` of a stamped trial are its timestamps; an end without one, and trials of the study
@@ -38,7 +38,7 @@ def apply_timestamps(
     start, end = _times(trials, "start_utc"), _times(trials, "end_utc")
     shift = _quarters(start - trials["start"])
     clock = list(studies["clock"])
-    told = []
+    clocks = []
     for at, study in enumerate(studies["study"]):
         own = trials["study"] == study
         stamped = int((own & start.notna()).sum())
@@ -47,10 +47,10 @@ def apply_timestamps(
         shift = shift.where(~own | shift.notna(), _common(shift[own]))
         exact = bool(shift[own].notna().all())
         clock[at] = "utc" if exact else clock[at]
-        told.append(Told(str(study), exact, _note(str(study), stamped, int(own.sum()), exact)))
+        clocks.append(StudyClock(str(study), exact, _note(str(study), stamped, int(own.sum()), exact)))
     moved = shift.fillna(pd.Timedelta(0))
     out = trials.assign(start=start.fillna(trials["start"] + moved), end=end.fillna(trials["end"] + moved))
-    return _located(out), studies.assign(clock=clock), tuple(told)
+    return _located(out), studies.assign(clock=clock), tuple(clocks)
 
 
 def _times(trials: pd.DataFrame, name: str) -> pd.Series:

@@ -46,8 +46,8 @@ def _is_csv(names: Sequence[str]) -> bool:
     """True for the header of either CSV: columns named by bare field number, or DCGM's own timestamp beside a field."""
     known = [name for name in names if name in _METRICS]
     long = {"field", "values"} <= set(names)
-    told = long or any(name in BY_NUMBER for name in known) or ("timestampus" in names and bool(known))
-    return told and not {*_GPU_NAMES}.isdisjoint(names) and not {*_SCALES_US}.isdisjoint(names)
+    named = long or any(name in BY_NUMBER for name in known) or ("timestampus" in names and bool(known))
+    return named and not {*_GPU_NAMES}.isdisjoint(names) and not {*_SCALES_US}.isdisjoint(names)
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:

@@ -229,13 +229,13 @@ def _renamed(frame: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
 
 def _gpus(found: Sequence[Session], names: Sequence[dict[str, str]]) -> pd.DataFrame | None:
     """Table ``gpus``: for each GPU what the last session that names it tells."""
-    told: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for session, own in zip(found, names, strict=True):
         driver = session.about.get("driver")
         for gpu in session.gpus:
             name = own[gpu["gpu"]]
-            told[name] = told.get(name, {}) | ({"driver": driver} if driver else {}) | gpu | {"gpu": name}
-    return pd.DataFrame(list(told.values())) if told else None
+            by_name[name] = by_name.get(name, {}) | ({"driver": driver} if driver else {}) | gpu | {"gpu": name}
+    return pd.DataFrame(list(by_name.values())) if by_name else None
 
 
 def _pandas(rows: pl.DataFrame) -> pd.DataFrame | None:

@@ -28,10 +28,10 @@ def recognises(source: Source) -> bool:
     if any(legal(split_header(line)) for line in lines):
         return True
     rows = rows_like(lines)
-    told = [line for line in lines if line.strip() and not read_moment(line)] if rows else []
-    if not rows or 2 * len(rows) < len(told):
+    filled = [line for line in lines if line.strip() and not read_moment(line)] if rows else []
+    if not rows or 2 * len(rows) < len(filled):
         return False
-    first = split_header(told[0])  # a header in other words is another dialect's
+    first = split_header(filled[0])  # a header in other words is another dialect's
     return len(first) == 1 or len(first) != len(rows[0]) or first in rows
 
 

@@ -16,7 +16,7 @@ from gpudiag.report._render.blocks import Block, Figure, Masthead, Note
 from gpudiag.report._render.show import Display
 from gpudiag.report._render.shown import blocks_of
 from gpudiag.report.format import quantity
-from gpudiag.report.kinds import parallelism as told
+from gpudiag.report.kinds import parallelism as kind
 from gpudiag.run import Run
 
 NOT_ASKED = "No other pruner was asked for: give one, e.g. `patient(hyperband(min_resource=3), patience=4)`."
@@ -32,12 +32,12 @@ def masthead(forecast: Forecast) -> list[Block]:
 
 def parallelism(forecast: Forecast) -> list[Block]:
     """Throughput, utilization and time by number of trials at once."""
-    return [Figure("throughput"), *told.parallelism(forecast)]
+    return [Figure("throughput"), *kind.parallelism(forecast)]
 
 
 def models(forecast: Forecast) -> list[Block]:
     """What each model says."""
-    return [told.models(forecast)]
+    return [kind.models(forecast)]
 
 
 def memory(forecast: Forecast) -> list[Block]:
@@ -47,13 +47,13 @@ def memory(forecast: Forecast) -> list[Block]:
 
 def startup(forecast: Forecast) -> list[Block]:
     """What a shorter start-up would bring."""
-    text = told.startup(forecast)
+    text = kind.startup(forecast)
     return [Note(text) if text else Note(dict(forecast.gaps).get("parallelism", ""), "unknown")]
 
 
 def batch(forecast: Forecast) -> list[Block]:
     """What a larger batch could bring, and how to find out."""
-    return [Note(text) for text in told.batch(forecast)]
+    return [Note(text) for text in kind.batch(forecast)]
 
 
 def pruner(forecast: Forecast) -> list[Block]:

@@ -102,9 +102,9 @@ def _what_else(document: ComparisonDocument) -> str:
 def _what_next(document: ComparisonDocument) -> str:
     failed = ordered_reasons(document)
     counted = plan_counts(document)
-    told = f" The plan: {counted}." if counted else ""
+    plan = f" The plan: {counted}." if counted else ""
     if failed:
-        return f"{NEXT[failed[0].check]}{told}"
+        return f"{NEXT[failed[0].check]}{plan}"
     verdict = document.verdict
     words = {
         "faster": "Keep the change, and repeat both once in the other order to rule out a cache.",
@@ -112,7 +112,7 @@ def _what_next(document: ComparisonDocument) -> str:
         "equivalent": "Decide by something else than speed.",
         "no evidence": "Run more items if a difference of this size would matter.",
     }
-    return f"{words[verdict]}{told}"
+    return f"{words[verdict]}{plan}"
 
 
 def plan_counts(document: ComparisonDocument) -> str:

@@ -114,7 +114,7 @@ def calibration_text(held: Any) -> str:
 
 def _tally(tally: Any) -> str:
     counts = f"{tally.came_true} came true, {tally.missed} missed, {tally.cannot_tell} cannot be told"
-    if not tally.told:
+    if not tally.known:
         return f"{counts}."
     low, high = tally.held_interval_pct
     return f"{counts}; of those told {share(tally.held_pct)} held (95 %: {interval(low, high, '%')})."

@@ -70,9 +70,9 @@ def _sources(capacity: MemoryCapacity) -> str:
     room, method = capacity.room, capacity.trials["method"].value_counts()
     text = f"GPU {capacity.gpu} has {memory(room.total_mib)}, of which {memory(room.baseline_mib)} are in use without "
     text += f"trials; {share(100 * SPARED_SHARE)} are spared, so that {memory(room.usable_mib)} are usable. "
-    told = int(method.get("end", 0) + method.get("sum", 0))
-    if told:
-        text += f"Peaks of {plural(told, 'trial')} were told apart from the sum"
+    separated = int(method.get("end", 0) + method.get("sum", 0))
+    if separated:
+        text += f"Peaks of {plural(separated, 'trial')} were told apart from the sum"
         if not math.isnan(capacity.error_pct):
             text += f" (those seen by themselves are off by {share(capacity.error_pct)} when left out and predicted)"
         rest = int(method.get("parameters", 0) + method.get("typical", 0))

@@ -51,8 +51,8 @@ def parallelism(forecast: Forecast) -> list[Block]:
 
 def gaps(forecast: Forecast) -> list[Block]:
     """What could not be forecast, and why; no reason twice."""
-    told = {forecast.backtest.reason if forecast.backtest else ""} | {s.throughput.reason for s in forecast.parallel}
-    return [Note(reason, "unknown") for _, reason in forecast.gaps if reason not in told]
+    shown = {forecast.backtest.reason if forecast.backtest else ""} | {s.throughput.reason for s in forecast.parallel}
+    return [Note(reason, "unknown") for _, reason in forecast.gaps if reason not in shown]
 
 
 def between(estimate: Estimate) -> str:

@@ -13,16 +13,16 @@ COLUMNS = {"remedy": "Remedy", "change": "Change", "apply": "Apply", "safety": "
 @shown_as.register
 def plan(made: Plan) -> list[Block]:
     """What is to be changed, and what it is predicted to do."""
-    told = f"Plan for {safe(made.run)}"
+    heading = f"Plan for {safe(made.run)}"
     if made.combined:
-        told += f": together {interval(made.combined.low, made.combined.high, made.combined.unit)}"
+        heading += f": together {interval(made.combined.low, made.combined.high, made.combined.unit)}"
     if not made.remedies:
-        return [Heading(told), Note("It holds no change.")]
+        return [Heading(heading), Note("It holds no change.")]
     rows = []
     for row in made.to_frame().to_dict("records"):
         ends = (_gain(row[end], row["gain_unit"]) for end in ("gain_low", "gain_high"))
         rows.append((*(str(row[name]) or UNKNOWN for name in COLUMNS), *ends))
-    return [Heading(told), TableBlock((*COLUMNS.values(), "At least", "At most"), tuple(rows)), *_predicted(made)]
+    return [Heading(heading), TableBlock((*COLUMNS.values(), "At least", "At most"), tuple(rows)), *_predicted(made)]
 
 
 def _gain(value: float, unit: str) -> str:

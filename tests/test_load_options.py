@@ -1,4 +1,4 @@
-"""What a log does not say can be told to load_run and on the command line, as in run.toml."""
+"""What a log does not say can be given to load_run and on the command line, as in run.toml."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def test_the_period_of_a_log_without_timestamps(tmp_path: Path) -> None:
     run = gd.load_run(telemetry=log, period_s=5)
     assert (run.gpu["time"].max() - run.gpu["time"].min()).total_seconds() == 5 * 49
     (tmp_path / "run.toml").write_text('telemetry = "gpu.log"\nperiod_s = 2\n', encoding="utf-8")
-    for told, period_s in ((None, 2), (5, 5)):
-        run = gd.load_run(tmp_path, period_s=told)
+    for given, period_s in ((None, 2), (5, 5)):
+        run = gd.load_run(tmp_path, period_s=given)
         assert (run.gpu["time"].max() - run.gpu["time"].min()).total_seconds() == period_s * 49
 
 
@@ -40,8 +40,8 @@ def test_an_assumed_period_is_said_before_the_findings(
 ) -> None:
     log = tmp_path / "gpu.log"
     log.write_text(BARE, encoding="utf-8")
-    for told, said in (((), True), (("--period", "5"), False)):
-        monkeypatch.setattr(sys, "argv", ["gpudiag", "diagnose", "--telemetry", str(log), *told])
+    for options, said in (((), True), (("--period", "5"), False)):
+        monkeypatch.setattr(sys, "argv", ["gpudiag", "diagnose", "--telemetry", str(log), *options])
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code
