@@ -27,6 +27,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NewType, TypeVar, cast, dataclass_transform, overload
 
 from gpudiag.faults import is_strict
+from gpudiag.statement import Statement
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,15 @@ Key = NewType("Key", str)
 
 INDEX = {"per_gpu": "gpu", "by_state": "state"}
 """Tables with one row a name, and what their index is called: their cells are facts too."""
-KINDS = {"float": "float", "int": "int", "bool": "bool", "str": "text", "pd.Timestamp": "time", "object": "any"}
+KINDS = {
+    "float": "float",
+    "int": "int",
+    "bool": "bool",
+    "str": "text",
+    "Statement": "text",
+    "pd.Timestamp": "time",
+    "object": "any",
+}
 """Kind by annotated type. ``any`` is a column whose rows differ in kind."""
 LABELS: dict[str, str] = {}
 """What a name is called in evidence, by name; filled by the declarations, and one name has one label everywhere."""
@@ -293,6 +302,6 @@ def _is_of(values: pd.Series, kind: str) -> bool:
     known = values.dropna()
     if kind == "any" or known.empty or known.dtype.kind in dtypes[kind]:
         return True
-    types = {"float": (float, int), "int": (int,), "bool": (bool,), "text": (str,)}.get(kind, ())
+    types = {"float": (float, int), "int": (int,), "bool": (bool,), "text": (str, Statement)}.get(kind, ())
     whole = kind == "int" and known.dtype.kind == "f" and bool((known % 1 == 0).all())
     return whole or (known.dtype == object and all(isinstance(value, types) for value in known))

@@ -10,6 +10,8 @@ from datetime import date
 from enum import Enum
 from typing import Any
 
+from gpudiag.statement import Statement
+
 Scalar = bool | int | float | str | None
 
 LEFT_OUT = {"exclude": True}
@@ -24,7 +26,11 @@ def meaning(text: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses, containers and scalars of any library as JSON's own; fields keep their order, unknown is None."""
+    """Dataclasses, containers and scalars of any library as JSON's own; fields keep their order, unknown is None, and
+    a statement is its words.
+    """
+    if isinstance(value, Statement):
+        return str(value)
     if is_dataclass(value) and not isinstance(value, type):
         shown = (field.name for field in fields(value) if not field.metadata.get("exclude"))
         return {name: plain(getattr(value, name)) for name in shown}

@@ -32,7 +32,7 @@ def test_an_offset_of_the_zone_is_found_and_applied() -> None:
     clock = done.info.clock
     assert (clock.offset_s, clock.applied_s, clock.confidence) == (8 * HOUR, 8 * HOUR, "strong")
     assert clock.method == "correlation" and clock.joined
-    assert "+8 h (correlation 0." in clock.evidence and "covers 100 % of the study" in clock.evidence
+    assert "+8 h (correlation 0." in str(clock.evidence) and "covers 100 % of the study" in str(clock.evidence)
     pd.testing.assert_frame_equal(done.trials, run.trials)
     pd.testing.assert_frame_equal(done.gpu, run.gpu)
     best = max(clock.candidates, key=lambda pair: pair[1])
@@ -90,9 +90,9 @@ def test_zones_in_both_sources_need_no_evidence() -> None:
 def test_without_one_side_there_is_nothing_to_compare() -> None:
     run, _ = make(1)
     clock = establish_clock(Run(gpu=run.gpu))
-    assert not clock.joined and clock.confidence == "assumed" and "no trial with a start" in clock.evidence
+    assert not clock.joined and clock.confidence == "assumed" and "no trial with a start" in str(clock.evidence)
     clock = establish_clock(Run(trials=run.trials))
-    assert not clock.joined and "no GPU telemetry" in clock.evidence
+    assert not clock.joined and "no GPU telemetry" in str(clock.evidence)
 
 
 def test_a_gpu_that_is_always_busy_tells_nothing() -> None:
@@ -100,7 +100,7 @@ def test_a_gpu_that_is_always_busy_tells_nothing() -> None:
     busy = replace(run, gpu=run.gpu.assign(util_pct=100.0))
     clock = establish_clock(busy)
     assert (clock.confidence, clock.offset_s, clock.joined) == ("undetermined", 0, True)
-    assert "changed with the trials" in clock.evidence
+    assert "changed with the trials" in str(clock.evidence)
 
 
 def test_noise_is_never_strong() -> None:
@@ -117,7 +117,7 @@ def test_little_telemetry_supports_likely_offsets_only() -> None:
     run, _ = make(5, Pool(hours=8, workers=2, seen=(0.4, 0.6)))
     odd = establish_clock(shift_trials(run, -5 * HOUR))
     assert (odd.confidence, odd.offset_s, odd.applied_s) == ("undetermined", 0, 0)
-    assert "less than a third" in odd.evidence and "covers 20 % of the study" in odd.evidence
+    assert "less than a third" in str(odd.evidence) and "covers 20 % of the study" in str(odd.evidence)
     likely = establish_clock(shift_trials(run, -8 * HOUR))
     assert (likely.confidence, likely.offset_s) == ("strong", 8 * HOUR)
 
@@ -132,7 +132,7 @@ def test_trials_before_and_after_the_telemetry_are_told_by_both_gaps() -> None:
     clock = establish_clock(replace(run, trials=conform(rows, TRIALS)))
     assert not clock.joined
     told = "the telemetry begins 2 h after the trials end and ends 3 h before others begin. They are not joined."
-    assert told in clock.evidence
+    assert told in str(clock.evidence)
 
 
 def test_a_waiting_trial_leaves_the_gap_as_it_is() -> None:
@@ -143,16 +143,16 @@ def test_a_waiting_trial_leaves_the_gap_as_it_is() -> None:
     end = [*(first - pd.Timedelta(hours=b) for _, b in hours_before), pd.NaT]
     rows = run.trials.head(3).assign(start=start, end=end, state=["COMPLETE", "COMPLETE", "WAITING"])
     clock = establish_clock(replace(run, trials=conform(rows, TRIALS)))
-    assert not clock.joined and "share no time: the telemetry begins 2 h after the trials end." in clock.evidence
+    assert not clock.joined and "share no time: the telemetry begins 2 h after the trials end." in str(clock.evidence)
 
 
 def test_telemetry_of_another_day_is_not_joined() -> None:
     run, _ = make(1)
     clock = establish_clock(shift_trials(run, 3 * 86400))
     assert not clock.joined and clock.applied_s == 0 and clock.confidence == "undetermined"
-    assert clock.evidence.startswith("Trials and telemetry share no time: the trials begin 2 d 22 h")
-    assert "state clock_offset_s in run.toml" in clock.evidence
-    assert "the telemetry begins" in establish_clock(shift_trials(run, -3 * 86400)).evidence
+    assert str(clock.evidence).startswith("Trials and telemetry share no time: the trials begin 2 d 22 h")
+    assert "state clock_offset_s in run.toml" in str(clock.evidence)
+    assert "the telemetry begins" in str(establish_clock(shift_trials(run, -3 * 86400)).evidence)
 
 
 def test_an_open_trial_may_still_run() -> None:
@@ -171,7 +171,7 @@ def test_shifting_both_clocks_changes_nothing(days: int, quarter: int) -> None:
     both = replace(both, gpu=both.gpu.assign(time=both.gpu["time"] + pd.Timedelta(days=days)))
     one = shift_trials(run, quarter * 900)
     a, b = establish_clock(both), establish_clock(one)
-    assert (a.offset_s, a.confidence, a.evidence) == (b.offset_s, b.confidence, b.evidence)
+    assert (a.offset_s, a.confidence, str(a.evidence)) == (b.offset_s, b.confidence, str(b.evidence))
 
 
 @pytest.mark.parametrize(("zone", "ahead_h"), [("Asia/Taipei", 8), ("America/Bogota", -5)])
@@ -190,7 +190,7 @@ def test_a_study_that_optuna_5_goes_on_with_has_two_clocks(zone: str, ahead_h: i
     assert (clock.offset_s, clock.confidence) == (0, "strong")
     assert clock.parts == (("pool", first, ahead_h * HOUR),)
     pd.testing.assert_frame_equal(done.trials, run.trials)
-    assert any("the starts run back by" in note for note in clock.notes) == (ahead_h > 0)
+    assert any("the starts run back by" in str(note) for note in clock.notes) == (ahead_h > 0)
 
 
 def test_studies_of_two_clocks_are_aligned_one_by_one() -> None:
@@ -213,7 +213,7 @@ def test_a_clock_change_within_the_study_is_said() -> None:
     moved = shift_trials(run, to_autumn)
     berlin = replace(moved, info=RunInfo(timezone="Europe/Berlin"))
     (note,) = establish_clock(berlin).notes
-    assert "changed by -1 h at 2025-10-26 01:00 UTC" in note and "may be wrong by 1 h" in note
+    assert "changed by -1 h at 2025-10-26 01:00 UTC" in str(note) and "may be wrong by 1 h" in str(note)
     assert establish_clock(replace(berlin, studies=berlin.studies.assign(clock="utc"))).notes == ()
 
 
@@ -228,7 +228,7 @@ def test_ends_before_starts_are_said() -> None:
     run, _ = make(1)
     trials = run.trials.copy()
     trials.loc[3, "end"] = trials.loc[3, "start"] - pd.Timedelta(hours=1)
-    assert any("1 trials end before they start" in n for n in establish_clock(replace(run, trials=trials)).notes)
+    assert any("1 trials end before they start" in str(n) for n in establish_clock(replace(run, trials=trials)).notes)
 
 
 def test_the_scan_is_the_correlation_written_out() -> None:
@@ -269,7 +269,8 @@ def test_confidence_follows_the_margin() -> None:
     weak = judge(flat_scan(h8=0.5, h3=0.45), {0}, WELL)
     assert (weak.confidence, weak.offset_s) == ("weak", 8 * HOUR)
     alike = judge(flat_scan(h8=0.5, h3=0.48), {0}, WELL)
-    assert (alike.confidence, alike.offset_s) == ("undetermined", 0) and "Several offsets fit alike" in alike.evidence
+    assert (alike.confidence, alike.offset_s) == ("undetermined", 0)
+    assert "Several offsets fit alike" in str(alike.evidence)
     assert judge(flat_scan(h8=0.5), {0}, ObservedTime(500, 600, 5)).confidence == "weak"
 
 

@@ -20,6 +20,7 @@ from gpudiag.report.document import Document
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, rule
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
 from gpudiag.schema import GPU, GPUS, TRIALS, conform
+from gpudiag.statement import Statement
 
 START = pd.Timestamp("2026-03-01 10:00:00", tz="UTC")
 STATES = ("COMPLETE", "PRUNED", "PRUNED", "PRUNED", "FAIL", "PRUNED") * 2
@@ -36,7 +37,7 @@ def toy_run(name: str = "toy", *, samples: int = 361, trials: int = 12) -> Run:
             timezone="Asia/Taipei",
             settings=Settings(parallel=2),
             inputs=(_input("gpu.csv", "telemetry"), _input("optuna.db", "trials")),
-            clock=ClockRecord(confidence="strong", method="given", evidence="Stated in run.toml."),
+            clock=ClockRecord(confidence="strong", method="given", evidence=Statement("Stated in run.toml.")),
             notes=("written by hand",),
         ),
     )

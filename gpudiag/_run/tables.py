@@ -12,6 +12,7 @@ from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.url import shown, without_secrets
 from gpudiag.readers.base import no_rows
 from gpudiag.shown import Shown
+from gpudiag.statement import NOTHING, Statement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,19 +77,19 @@ class ClockRecord:
     the offset was given. ``candidates`` holds offset_s against correlation for the figure.
     ``joined`` is False where trials and telemetry share no time, so that nothing may be read off one
     about the other. ``parts`` lists (study, first trial, offset_s) where a study changes its clock in
-    the middle; that offset stands in place of ``applied_s`` from that trial on. ``notes`` are sentences
-    on other oddities: a clock change within the study, ends before starts.
+    the middle; that offset stands in place of ``applied_s`` from that trial on. ``evidence`` says what the
+    offset rests on, ``notes`` other oddities: a clock change within the study, ends before starts.
     """
 
     offset_s: float = 0.0
     confidence: Confidence = "assumed"
     method: str = "not examined"
-    evidence: str = ""
+    evidence: Statement = NOTHING
     applied_s: float = 0.0
     candidates: tuple[tuple[float, float], ...] = ()
     joined: bool = True
     parts: tuple[tuple[str, int, float], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True)

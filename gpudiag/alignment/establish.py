@@ -15,13 +15,19 @@ from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, scan_offsets
 from gpudiag.alignment.signals import SampleTimes, covered_s, make_grid, seconds, trial_signals
 from gpudiag.errors import ConfigError
-from gpudiag.report.format import duration
 from gpudiag.run import ClockRecord, Run
+from gpudiag.statement import Statement
 from gpudiag.timezones import parse_zone
 
 MIN_TRIALS = 3
 MAX_SPLITS = 8
-GIVE_OFFSET = "If the clocks differ, state clock_offset_s in run.toml."
+ONE_CLOCK = "There is no {missing}, so no two clocks to compare."
+BOTH_UTC = "Trials and telemetry both carry their zone in their timestamps."
+UNCHANGED = "Neither activity nor memory of any GPU changed with the trials."
+APART = (
+    "Trials and telemetry share no time: {order}. They are not joined. If the clocks differ, state clock_offset_s in "
+    "run.toml. {evidence}"
+)
 
 
 def establish_clock(run: Run) -> ClockRecord:
@@ -34,7 +40,7 @@ def establish_clock(run: Run) -> ClockRecord:
     """
     if run.trials["start"].notna().sum() == 0 or run.gpu.empty:
         missing = "GPU telemetry" if run.gpu.empty else "trial with a start"
-        return ClockRecord(method="none", evidence=f"There is no {missing}, so no two clocks to compare.", joined=False)
+        return ClockRecord(method="none", evidence=Statement(ONE_CLOCK, missing=missing), joined=False)
     zone, samples = _zone(run), SampleTimes.of(run)
     record = replace(_offset(run, samples, zone), notes=oddities(run, zone))
     return _joined(run, samples, record)
@@ -43,9 +49,11 @@ def establish_clock(run: Run) -> ClockRecord:
 def _offset(run: Run, samples: SampleTimes, zone: tzinfo) -> ClockRecord:
     given = run.info.given_offset_s
     if given is not None:
-        return ClockRecord(given, "strong", "given", "Stated as clock_offset_s in run.toml.", applied_s=given)
+        return ClockRecord(
+            given, "strong", "given", Statement("Stated as clock_offset_s in run.toml."), applied_s=given
+        )
     if _both_in_utc(run):
-        return ClockRecord(0.0, "strong", "utc", "Trials and telemetry both carry their zone in their timestamps.")
+        return ClockRecord(0.0, "strong", "utc", Statement(BOTH_UTC))
     foreign = _of_another_clock(run)
     back = foreign + [(study, trial) for study, trial, _ in steps_back(run.trials)]
     splits = back + [split for split in _silences(run, zone) if split not in back]
@@ -101,27 +109,27 @@ def _correlate(run: Run, samples: SampleTimes, trials: pd.DataFrame, zone: tzinf
     timed = end > start
     start, end = start[timed], end[timed]
     if len(start) < MIN_TRIALS:
-        return _unknown(f"Only {len(start)} trials have a start and an end.")
+        return _unknown(Statement("Only {n} trials have a start and an end.", n=len(start)))
     low, high = float(start.min()), float(end.max())
     grid = make_grid(samples, low - REACH_S, high + REACH_S)
     if grid is None:
-        return _unknown(f"No telemetry lies within {duration(REACH_S)} of the trials.")
+        return _unknown(Statement("No telemetry lies within {reach_s} of the trials.", reach_s=REACH_S))
     if not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
-        return _unknown("The telemetry has neither utilization nor memory.")
+        return _unknown(Statement("The telemetry has neither utilization nor memory."))
     signals = trial_signals(run, samples, grid)
     if not signals:
-        return Judgement(0.0, "undetermined", "Neither activity nor memory of any GPU changed with the trials.", ())
+        return Judgement(0.0, "undetermined", Statement(UNCHANGED), ())
     scan = scan_offsets(signals, grid, start, end)
     observed = ObservedTime(covered_s(samples, low - REACH_S, high + REACH_S), high - low, samples.period_s)
     return judge(scan, _prior(zone, low, high), observed)
 
 
-def _unknown(why: str) -> Judgement:
-    return Judgement(0.0, "assumed", f"{why} Equal clocks are assumed.", ())
+def _unknown(why: Statement) -> Judgement:
+    return Judgement(0.0, "assumed", Statement("{why} Equal clocks are assumed.", why=why), ())
 
 
 def _joined(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
-    """The record with ``joined`` set, and the sentence that says so where nothing overlaps."""
+    """The record with ``joined`` set, and the evidence for it where nothing overlaps."""
     shift = shifts_s(run.trials, record)
     start, end = seconds(run.trials["start"]) + shift, seconds(run.trials["end"]) + shift
     end = np.where(np.isnan(end), np.inf, end)
@@ -129,23 +137,26 @@ def _joined(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
     if bool(((start <= np.nanmax(time) + slack) & (end >= np.nanmin(time) - slack)).any()):
         return record
     order = _order(start, end, float(np.nanmin(time)), float(np.nanmax(time)))
-    text = f"Trials and telemetry share no time: {order}. They are not joined. {GIVE_OFFSET}"
     confidence = "undetermined" if record.confidence == "assumed" else record.confidence
-    return replace(record, joined=False, confidence=confidence, evidence=f"{text} {record.evidence}")
+    return replace(
+        record, joined=False, confidence=confidence, evidence=Statement(APART, order=order, evidence=record.evidence)
+    )
 
 
-def _order(start: np.ndarray, end: np.ndarray, first: float, last: float) -> str:
-    """Which comes first, in words, for trials none of which ran between the first sample and the last; s.
+def _order(start: np.ndarray, end: np.ndarray, first: float, last: float) -> Statement:
+    """Which comes first, for trials none of which ran between the first sample and the last; s.
 
     Trials may lie on both sides. One without an end has begun after the last sample, or has never begun.
     """
     begun, ended = start[start > last], end[end < first]
     if not len(ended):
-        return f"the trials begin {duration(abs(float(np.nanmin(start)) - last))} after the telemetry ends"
-    before = f"the telemetry begins {duration(abs(first - float(ended.max())))} after the trials end"
+        gap_s = abs(float(np.nanmin(start)) - last)
+        return Statement("the trials begin {gap_s} after the telemetry ends", gap_s=gap_s)
+    before = Statement("the telemetry begins {gap_s} after the trials end", gap_s=abs(first - float(ended.max())))
     if not len(begun):
         return before
-    return f"{before} and ends {duration(abs(float(begun.min()) - last))} before others begin"
+    gap_s = abs(float(begun.min()) - last)
+    return Statement("{before} and ends {gap_s} before others begin", before=before, gap_s=gap_s)
 
 
 def _prior(zone: tzinfo, low_s: float, high_s: float) -> set[float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpudiag._run.tables import Confidence
 from gpudiag.alignment.scan import REACH_S, Scan
-from gpudiag.report.format import ratio, share, shift
+from gpudiag.statement import Statement
 
 QUARTER_S = 900.0
 """Every zone of the world is a multiple of 15 minutes from UTC."""
@@ -30,6 +30,14 @@ CLEAR_WITH_SKEW = 0.5
 at different speeds). More is a skew of the clocks beside their zones, and rarer than a wrong offset: it must
 be clearer, and it must exceed two sampling periods to be shifted."""
 
+BEST_FIT = (
+    "{signals} fit the trials best at {best_s:as shift} (correlation {fit:as ratio}; next best {rival_s:as shift} with "
+    "{rival_fit:as ratio}); telemetry covers {coverage_pct} of the study."
+)
+BEST_FITS = BEST_FIT.replace(" fit ", " fits ")
+"""Of one signal."""
+TOO_LITTLE = "{evidence} That is less than a third, too little to trust an offset that no time zone suggests."
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -37,7 +45,7 @@ class Judgement:
 
     offset_s: float
     confidence: Confidence
-    evidence: str
+    evidence: Statement
     candidates: tuple[tuple[float, float], ...]
 
 
@@ -69,14 +77,23 @@ def judge(scan: Scan, prior_s: Iterable[float], observed: ObservedTime) -> Judge
     likely = np.isin(quarters, QUARTER_S * np.round(np.array(list(prior_s)) / QUARTER_S))
     at = int(np.argmax(fits))
     if not fits[at] > 0:
-        return Judgement(0.0, "undetermined", "No offset makes telemetry and trials fit.", candidates)
+        return Judgement(0.0, "undetermined", Statement("No offset makes telemetry and trials fit."), candidates)
     rival = int(np.argmax(np.where(np.arange(len(fits)) != at, fits, -np.inf)))
-    evidence = _sentence(scan.signals, (quarters[at], fits[at]), (quarters[rival], fits[rival]), observed)
+    evidence = Statement(
+        BEST_FITS if len(scan.signals) == 1 else BEST_FIT,
+        signals=[scan.signals[0].capitalize(), *scan.signals[1:]],
+        best_s=float(quarters[at]),
+        fit=float(fits[at]),
+        rival_s=float(quarters[rival]),
+        rival_fit=float(fits[rival]),
+        coverage_pct=100 * observed.coverage,
+    )
     if not (likely[at] or observed.allows_all):
-        text = f"{evidence} That is less than a third, too little to trust an offset that no time zone suggests."
-        return Judgement(0.0, "undetermined", text, candidates)
+        return Judgement(0.0, "undetermined", Statement(TOO_LITTLE, evidence=evidence), candidates)
     if fits[rival] > LEADS * fits[at]:
-        return Judgement(0.0, "undetermined", f"Several offsets fit alike. {evidence}", candidates)
+        return Judgement(
+            0.0, "undetermined", Statement("Several offsets fit alike. {evidence}", evidence=evidence), candidates
+        )
     place = scan.near(quarters[at], TOLERANCE_S)[1]
     skew = place - float(quarters[at])
     others = np.abs(scan.offset_s - place) > LOBE_S
@@ -92,14 +109,3 @@ def _clear(any_rival: float, quarter_rival: float, skew_s: float, observed: Obse
     if abs(skew_s) > MIN_SKEW_S:
         return any_rival <= CLEAR_WITH_SKEW
     return any_rival <= CLEAR_OF_ALL or (observed.allows_all and quarter_rival <= CLEAR_OF_QUARTERS)
-
-
-def _sentence(
-    signals: tuple[str, ...], best: tuple[float, float], rival: tuple[float, float], observed: ObservedTime
-) -> str:
-    words = " and ".join([", ".join(signals[:-1]), signals[-1]] if len(signals) > 1 else signals)
-    return (
-        f"{words[:1].upper()}{words[1:]} fit{'s' if len(signals) == 1 else ''} the trials best at {shift(best[0])} "
-        f"(correlation {ratio(best[1])}; next best {shift(rival[0])} with {ratio(rival[1])}); "
-        f"telemetry covers {share(100 * observed.coverage)} of the study."
-    )

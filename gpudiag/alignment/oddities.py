@@ -10,25 +10,31 @@ import pandas as pd
 
 from gpudiag.alignment.judge import QUARTER_S
 from gpudiag.alignment.signals import seconds
-from gpudiag.report.format import duration, shift
 from gpudiag.run import Run
+from gpudiag.statement import Statement
 from gpudiag.timezones import transitions
 
 MAX_STEPS = 3
+BACKWARD = "{n} trials end before they start: their clock was set back, or two clocks are mixed."
+STEP_BACK = (
+    "In study '{study}' the starts run back by {step_s} at trial {trial}, as where another version of Optuna (5 writes "
+    "UTC) or another host went on with it."
+)
+CLOCK_CHANGE = (
+    "The clocks of {zone} changed by {change_s:as shift} at {moment:as minute} UTC, within the study: the durations of "
+    "the {across} trials that ran across it may be wrong by {wrong_s}."
+)
 
 
-def oddities(run: Run, zone: tzinfo) -> tuple[str, ...]:
-    """Sentences on timestamps of trials that cannot be taken at their word."""
+def oddities(run: Run, zone: tzinfo) -> tuple[Statement, ...]:
+    """What is odd about timestamps of trials that cannot be taken at their word."""
     trials = run.trials
     notes = []
     backward = int((trials["end"] < trials["start"]).sum())
     if backward:
-        notes.append(f"{backward} trials end before they start: their clock was set back, or two clocks are mixed.")
+        notes.append(Statement(BACKWARD, n=backward))
     for study, trial, step_s in steps_back(trials):
-        notes.append(
-            f"In study '{study}' the starts run back by {duration(abs(step_s))} at trial {trial}, as where another "
-            "version of Optuna (5 writes UTC) or another host went on with it."
-        )
+        notes.append(Statement(STEP_BACK, study=study, trial=str(trial), step_s=abs(step_s)))
     return (*notes, *_clock_changes(run, zone))
 
 
@@ -55,7 +61,7 @@ def pauses(trials: pd.DataFrame, at_least_s: float) -> Iterator[tuple[str, int]]
             yield str(study), int(ordered["trial"].iloc[at + 1])
 
 
-def _clock_changes(run: Run, zone: tzinfo) -> Iterator[str]:
+def _clock_changes(run: Run, zone: tzinfo) -> Iterator[Statement]:
     """Changes of the zone's offset within a study whose timestamps carry no zone."""
     if "clock" not in run.studies:
         return
@@ -68,11 +74,10 @@ def _clock_changes(run: Run, zone: tzinfo) -> Iterator[str]:
         yield _describe(part, zone, moment, change)
 
 
-def _describe(part: pd.DataFrame, zone: tzinfo, moment: datetime, change: timedelta) -> str:
+def _describe(part: pd.DataFrame, zone: tzinfo, moment: datetime, change: timedelta) -> Statement:
     timestamp = pd.Timestamp(moment.astimezone(UTC))
     change_s = change.total_seconds()
     across = int(((part["start"] < timestamp) & (part["end"] > timestamp)).sum())
-    return (
-        f"The clocks of {zone} changed by {shift(change_s)} at {timestamp:%Y-%m-%d %H:%M} UTC, within the study: the "
-        f"durations of the {across} trials that ran across it may be wrong by {duration(abs(change_s))}."
+    return Statement(
+        CLOCK_CHANGE, zone=str(zone), change_s=change_s, moment=moment, across=across, wrong_s=abs(change_s)
     )

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import INDEX, Column, Declared, Row, column
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import plain
 from gpudiag.shown import Shown
+from gpudiag.statement import Statement
 from gpudiag.units import unit_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def facts(profile: Any) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for spec in dataclasses.fields(profile):
         value = getattr(profile, spec.name)
-        if isinstance(value, bool | int | float | str) or value is None:
+        if isinstance(value, bool | int | float | str | Statement) or value is None:
             out[spec.name] = _fact(spec.name, value)
     for field, kind in INDEX.items():
         frame = getattr(profile, field, None)
@@ -80,9 +81,9 @@ def facts(profile: Any) -> dict[str, dict[str, Any]]:
 
 def _fact(name: str, value: Any) -> dict[str, Any]:
     """A value and its unit: '' for text and yes or no, 'UTC' for a timestamp."""
-    plain = clean(value)
-    unit = "" if isinstance(plain, bool | str) else unit_of(name)
-    return {"value": plain, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
+    said = plain(value)
+    unit = "" if isinstance(said, bool | str) else unit_of(name)
+    return {"value": said, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
 
 
 def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remedy: str) -> None:

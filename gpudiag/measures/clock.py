@@ -8,6 +8,7 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, Profile, need_columns
 from gpudiag.run import Run
+from gpudiag.statement import Statement
 
 
 class ClockCandidate(Row):
@@ -28,7 +29,7 @@ class ClockPart(Row):
 class ClockNote(Row):
     """A remark."""
 
-    note: Column[str] = column("what else is odd")
+    note: Column[Statement] = column("what else is odd")
 
 
 class ClockProfile(Profile, topic="clock"):
@@ -41,7 +42,7 @@ class ClockProfile(Profile, topic="clock"):
     applied_s: Fact[float] = fact("what was added to the timestamps of the trials", label="offset applied")
     confidence: Fact[str] = fact("strong, weak, assumed or undetermined", label="confidence")
     method: Fact[str] = fact("given, utc, correlation, none or not examined")
-    evidence: Fact[str] = fact("what it rests on, in words")
+    evidence: Fact[Statement] = fact("what it rests on, in words")
     joined: Fact[bool] = fact("trials and telemetry share time")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -48,11 +49,24 @@ class ConstantColumn(Row):
     value: Column[float] = column("the value")
 
 
+class Mix(StrEnum):
+    """How the identity of GPUs is mixed up."""
+
+    SEVERAL = "several"
+    """One GPU has several values."""
+    SHARED = "shared"
+    """Several GPUs have one value."""
+    TOTAL = "total"
+    """The total of memory of a GPU changes."""
+
+
 class MixedGpu(Row):
     """One identity (uuid, bus id) on several GPUs, several on one GPU, or totals of memory that change."""
 
     gpu: Column[str] = column("GPU", label="GPU")
-    what: Column[str] = column("what is mixed")
+    kind: Column[str] = column("several, shared or total")
+    name: Column[str] = column("of which column")
+    n: Column[int] = column("values that it has")
 
 
 class RecorderProfile(Profile, topic="recorder"):
@@ -136,12 +150,12 @@ def _mixed(run: Run) -> pd.DataFrame:
     listed = run.gpus.drop_duplicates()
     for name in (n for n in IDENTITY if n in listed):
         each = listed.dropna(subset=[name]).groupby("gpu")[name].nunique()
-        rows += [(str(gpu), f"has {n} values of {name}") for gpu, n in each.items() if n > 1]
+        rows += [(str(gpu), Mix.SEVERAL.value, name, int(n)) for gpu, n in each.items() if n > 1]
         if name != "name":
             shared = listed.dropna(subset=[name]).groupby(name)["gpu"].agg(lambda g: sorted(set(map(str, g))))
-            rows += [(", ".join(owners), f"share one {name}") for owners in shared if len(owners) > 1]
+            rows += [(", ".join(owners), Mix.SHARED.value, name, 1) for owners in shared if len(owners) > 1]
     if "mem_total_mib" in run.gpu:
-        totals = run.gpu.groupby("gpu")["mem_total_mib"].agg(["min", "max"])
-        changed = totals.index[totals["max"] > 1.02 * totals["min"]]
-        rows += [(str(gpu), "has a total of memory that changes") for gpu in changed]
-    return pd.DataFrame(rows, columns=["gpu", "what"])
+        totals = run.gpu.groupby("gpu")["mem_total_mib"].agg(["min", "max", "nunique"])
+        changed = totals.loc[totals["max"] > 1.02 * totals["min"], "nunique"]
+        rows += [(str(gpu), Mix.TOTAL.value, "mem_total_mib", int(n)) for gpu, n in changed.items()]
+    return pd.DataFrame(rows, columns=["gpu", "kind", "name", "n"])

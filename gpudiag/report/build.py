@@ -139,7 +139,7 @@ def _clock(run: Run) -> ClockEntry:
         offset_s=clean(clock.offset_s),
         confidence=clock.confidence,
         method=clock.method,
-        evidence=clock.evidence,
+        evidence=str(clock.evidence),
         applied_s=clean(clock.applied_s),
         joined=clock.joined,
     )

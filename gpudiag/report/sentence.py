@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from string import Formatter
 from typing import Any
 
-from gpudiag.report.format import gpus, listed, named, plural, quantity
+from gpudiag.report.format import (
+    count,
+    gpus,
+    listed,
+    named,
+    plural,
+    points,
+    precise,
+    quantity,
+    ratio,
+    shift,
+    significance,
+)
+from gpudiag.units import unit_of
 
 EXACT = "exact"
+AS = "as "
+FORMS: dict[str, Callable[[str, Any], str]] = {
+    "count": lambda name, value: count(value),
+    "minute": lambda name, value: f"{value.astimezone(UTC):%Y-%m-%d %H:%M}",
+    "points": lambda name, value: points(value),
+    "precise": lambda name, value: precise(value, unit_of(name)),
+    "ratio": lambda name, value: ratio(value),
+    "shift": lambda name, value: shift(value),
+    "significance": lambda name, value: significance(value),
+}
+"""Forms that a template asks for by name."""
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -18,6 +42,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'.
     - ``{n_failed:trial}``: a count with its noun, '3 trials'; ``{n:study|studies}`` for other plurals.
     - ``{rate:=trials/h}``: a unit that the name does not carry.
+    - ``{offset_s:as shift}``: one of FORMS by name, '+8 h'; ``{fit:as ratio}`` is '0.87'.
     - ``{first}``, a time, to the second and in UTC, which the template says.
     - ``{gpu}``, ``{gpus}``: one or several GPUs, 'GPU 0', 'GPUs 0 and 2'. Other lists are 'a, b and c'.
 
@@ -45,6 +70,8 @@ def _said(name: str, form: str, value: Any) -> str:
         if isinstance(value, datetime):
             return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
         return named(name, value, exact=form == EXACT)
+    if form.startswith(AS):
+        return FORMS[form.removeprefix(AS)](name, value)
     if form.startswith("="):
         return quantity(value, form[1:])
     noun, _, nouns = form.partition("|")

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.recorder import RecorderProfile, measure_recorder
+from gpudiag.measures.recorder import Mix, RecorderProfile, measure_recorder
 from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule, worst_gpu
+from gpudiag.statement import Statement
+
+MIXED = {
+    Mix.SEVERAL: "GPU {owners} has {n} values of {name}",
+    Mix.SHARED: "GPU {owners} share one {name}",
+    Mix.TOTAL: "GPU {owners} has a total of memory that changes",
+}
 
 
 @rule(
@@ -117,10 +124,12 @@ def identity_mixed(rec: RecorderProfile, *, max_conflicts: float = 0.0) -> Evide
     """
     if not len(rec.mixed) > max_conflicts:
         return None
-    conflicts = [f"GPU {row.gpu} {row.what}" for row in rec.mixed.itertuples()]
+    conflicts = [
+        Statement(MIXED[row.kind], owners=row.gpu, name=row.name, n=row.n) for row in rec.mixed.itertuples(index=False)
+    ]
     return Evidence(
         values={"conflicts": conflicts},
         where={"gpu": ", ".join(rec.mixed["gpu"])},
         margin=len(conflicts) - max_conflicts,
-        extra={"first_conflicts": "; ".join(conflicts[:4])},
+        extra={"first_conflicts": "; ".join(map(str, conflicts[:4]))},
     )

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures._trials.abandoned import CROWDED
+from gpudiag.measures._time.trial_intervals import IDLE_S, STALE_FACTOR, Sign
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules._engine.engine import Evidence, Severity, rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.statement import Statement
+
+SIGNS = {
+    Sign.END: Statement("nothing shows that it ended; counted to the last timestamp of the run"),
+    Sign.STALE: Statement("older than {factor} times the longest finished trial of its study", factor=STALE_FACTOR),
+    Sign.REUSED: Statement("its worker started another trial"),
+    Sign.VANISHED: Statement("its process left the GPU"),
+    Sign.IDLE: Statement("no GPU was active in the last {n:minute} or more of the telemetry", n=IDLE_S / 60),
+    Sign.CROWDED: Statement("more trials would have run at once than were configured"),
+}
+"""What shows that a trial is dead."""
 
 
 @rule(
@@ -104,9 +115,9 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ev
             where={"trial": ", ".join(dead["name"].head(20))},
             margin=trials.abandoned - max_abandoned,
             extra={
-                "crowded": CROWDED in reasons.index,
+                "crowded": Sign.CROWDED in reasons.index,
                 "several": trials.abandoned != 1,
-                "reasons": "; ".join(reasons.index),
+                "reasons": "; ".join(str(SIGNS[sign]) for sign in reasons.index),
                 "names": ", ".join(dead["name"].head(3)) if of_studies else "",
                 "more": len(dead) > 3,
             },

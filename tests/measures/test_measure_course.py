@@ -246,4 +246,4 @@ def test_a_stuck_sensor_and_a_slow_sampler() -> None:
 def test_one_card_under_two_indices_is_named() -> None:
     both = gpus(gpu=["0", "1"], uuid=["GPU-a", "GPU-a"])
     found = measure_recorder(run(gpu=gpu(range(5), util_pct=5.0), gpus=both))
-    assert found.mixed.to_numpy().tolist() == [["0, 1", "share one uuid"]]
+    assert found.mixed.to_numpy().tolist() == [["0, 1", "shared", "uuid", 1]]

@@ -26,7 +26,6 @@ ELSEWHERE = {
     "readers/_shape/merge_telemetry.py": "what an input says, in the units of the input",
     "readers/_studies/optuna_clock.py": "what an input says, in the units of the input",
     "readers/trials/optuna_sqlite.py": "the time-out of a connection, in seconds as set",
-    "measures/_time/trial_intervals.py": "a constant of whole minutes",
     "simulation/files.py": "rows as nvidia-smi writes them",
     "simulation/world.py": "an error message as PyTorch writes it",
     "simulation/cases/case.py": "known truth, exact for tests",

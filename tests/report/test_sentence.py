@@ -27,11 +27,21 @@ from gpudiag.report.sentence import render
         ("{a_pct}, {b_s}, {c}", {"a_pct": float("nan"), "b_s": None, "c": None}, "–, –, –"),
         ("{flag} {x}", {"flag": True, "x": np.float64(1.234)}, "yes 1.23"),
         ("{first}", {"first": pd.Timestamp("2025-10-24 19:40:07.6", tz="Asia/Taipei")}, "2025-10-24 11:40:07"),
+        ("{offset_s:as shift} with {fit:as ratio}", {"offset_s": -12600.0, "fit": 0.8}, "-3 h 30 min with 0.80"),
+        ("{p:as significance}; {change_pct:as points}", {"p": 0.031, "change_pct": 4.5}, "p = 0.03; +4.5 %"),
+        ("{each_s:as precise} of {each_s}", {"each_s": 41.27}, "41.3 s of 41 s"),
+        ("{n:as count}", {"n": 4758.4}, "4,758"),
+        ("{at:as minute}", {"at": pd.Timestamp("2025-10-24 19:40:07", tz="Asia/Taipei")}, "2025-10-24 11:40"),
         ("100 % {{braces}}", {}, "100 % {braces}"),
     ],
 )  # fmt: skip
 def test_render(template: str, values: dict[str, object], expected: str) -> None:
     assert render(template, values) == expected
+
+
+def test_a_form_that_nobody_knows_is_an_error() -> None:
+    with pytest.raises(KeyError, match="furlong"):
+        render("{n:as furlong}", {"n": 1})
 
 
 def test_values_are_not_templates() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from small_profiles import NAN, profile, verdict
 
-from gpudiag.measures._trials.abandoned import CROWDED
+from gpudiag.measures._time.trial_intervals import Sign
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.pruning import PruningProfile
@@ -81,7 +81,7 @@ def running(n: int, reasons: list[str], abandoned: list[bool]) -> TrialsProfile:
 
 def test_abandoned() -> None:
     assert verdict(trials_abandoned, running(0, [], [])).status is CLEAR
-    found = verdict(trials_abandoned, running(2, ["its worker started another trial", "?"], [True, False]))
+    found = verdict(trials_abandoned, running(2, ["reused", "?"], [True, False]))
     assert found.status is FOUND and found.where == {"trial": "7"}
     assert found.summary == "1 of 2 RUNNING trials is dead: its worker started another trial."
     alive = verdict(trials_abandoned, running(2, ["?", "?"], [False, False]))
@@ -90,15 +90,13 @@ def test_abandoned() -> None:
 
 
 def test_orphans_of_several_studies_are_named_with_theirs() -> None:
-    opens = pd.DataFrame(
-        {"name": ["a/7", "b/7"], "reason": ["its process left the GPU", "?"], "abandoned": [True, False]}
-    )
+    opens = pd.DataFrame({"name": ["a/7", "b/7"], "reason": ["vanished", "?"], "abandoned": [True, False]})
     found = verdict(trials_abandoned, profile(TrialsProfile, n_running=2, abandoned=1, open_trials=opens))
     assert found.summary.endswith("its process left the GPU (a/7).") and found.where == {"trial": "a/7"}
 
 
 def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:
-    found = verdict(trials_abandoned, running(4, [CROWDED, "?", "?", "?"], [True, False, False, False]))
+    found = verdict(trials_abandoned, running(4, [Sign.CROWDED, "?", "?", "?"], [True, False, False, False]))
     assert found.summary.startswith("At least 1 of 4 RUNNING trials is dead") and "another worker" in found.summary
 
 

@@ -141,7 +141,7 @@ FAULTS: dict[str, tuple[type, dict[str, Any], Severity]] = {
     ),
     "identity-mixed": (
         RecorderProfile,
-        {"mixed": pd.DataFrame({"gpu": ["0, 1"], "what": ["share one uuid"]})},
+        {"mixed": pd.DataFrame({"gpu": ["0, 1"], "kind": ["shared"], "name": ["uuid"], "n": [1]})},
         WARNING,
     ),
     "input-unread": (InputsProfile, {"n_inputs": 2, "n_unread": 1, "unread": UNREAD}, WARNING),
@@ -292,7 +292,7 @@ SHORT: list[tuple[str, dict[str, Any], Status | Severity]] = [
     ("placeholder-columns", {"constants": pd.DataFrame(), "n_judged": 1}, CLEAR),
     ("placeholder-columns", {"constants": pd.DataFrame(), "n_judged": 1, "n_blind": 1}, NOT_ASSESSED),
     ("placeholder-columns", {"constants": pd.DataFrame()}, NOT_APPLICABLE),
-    ("identity-mixed", {"mixed": pd.DataFrame(columns=["gpu", "what"])}, CLEAR),
+    ("identity-mixed", {"mixed": pd.DataFrame(columns=["gpu", "kind", "name", "n"])}, CLEAR),
 ]
 
 

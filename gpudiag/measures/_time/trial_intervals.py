@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import numpy as np
 import pandas as pd
 
@@ -15,13 +17,23 @@ STALE_FACTOR = 5
 HANDOVER_US = 2 * SECOND_US
 IDLE_S = 600.0
 VANISHED_S = 60.0
-SIGNS = {
-    "end": "nothing shows that it ended; counted to the last timestamp of the run",
-    "stale": f"older than {STALE_FACTOR} times the longest finished trial of its study",
-    "reused": "its worker started another trial",
-    "vanished": "its process left the GPU",
-    "idle": f"no GPU was active in the last {IDLE_S / 60:.0f} minutes or more of the telemetry",
-}
+
+
+class Sign(StrEnum):
+    """What the latest end of a trial without an end follows from."""
+
+    END = "end"
+    """Nothing shows that it ended; it counts to the last timestamp of the run."""
+    STALE = "stale"
+    """Older than STALE_FACTOR times the longest finished trial of its study."""
+    REUSED = "reused"
+    """Its worker started another trial."""
+    VANISHED = "vanished"
+    """Its process left the GPU."""
+    IDLE = "idle"
+    """No GPU was active in the last IDLE_S or more of the telemetry."""
+    CROWDED = "crowded"
+    """With it more trials would have run at once than were configured."""
 
 
 def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
@@ -61,18 +73,18 @@ def open_trials(run: Run) -> pd.DataFrame:
     and at most until ``horizon``: the last timestamp of the run, or earlier where its worker took another trial,
     its process left the GPU, every GPU went idle for good, or Optuna itself would call it dead.
     ``abandoned``: a RUNNING trial of which something other than the end of the record says that it is dead;
-    ``reason`` says what.
+    ``reason``, a :class:`Sign`, says what.
     """
     intervals = trial_intervals(run.trials)
     is_open = intervals["start"].notna() & intervals["end"].isna() & (intervals["state"] != "WAITING")
     rows = intervals[is_open]
     start = microseconds(rows["start"])
     signs = {
-        "end": np.full(len(rows), _last_timestamp(run, intervals)),
-        "stale": _stale(intervals, rows, start),
-        "reused": _next_on_worker(run.trials, intervals)[is_open.to_numpy()],
-        "vanished": _vanished(run, rows),
-        "idle": np.full(len(rows), _idle_since(run)),
+        Sign.END: np.full(len(rows), _last_timestamp(run, intervals)),
+        Sign.STALE: _stale(intervals, rows, start),
+        Sign.REUSED: _next_on_worker(run.trials, intervals)[is_open.to_numpy()],
+        Sign.VANISHED: _vanished(run, rows),
+        Sign.IDLE: np.full(len(rows), _idle_since(run)),
     }
     # A sign from before the trial began says nothing about it.
     at = np.column_stack([np.where(timestamps >= start, timestamps, NEVER) for timestamps in signs.values()])
@@ -83,7 +95,7 @@ def open_trials(run: Run) -> pd.DataFrame:
     ].reset_index(drop=True)
     out["last_evidence"] = utc(np.minimum(_last_report(run, rows), horizon))
     out["horizon"] = utc(horizon)
-    out["reason"] = pd.Series([SIGNS[list(signs)[i]] for i in which], dtype=object)
+    out["reason"] = pd.Series([list(signs)[i].value for i in which], dtype=object)
     out["abandoned"] = (which != 0) & (out["state"] == "RUNNING").to_numpy()
     return out
 

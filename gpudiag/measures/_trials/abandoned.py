@@ -8,7 +8,7 @@ import pandas as pd
 from gpudiag.facts import Column, column
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import microseconds
-from gpudiag.measures._time.trial_intervals import open_trials, trial_intervals
+from gpudiag.measures._time.trial_intervals import Sign, open_trials, trial_intervals
 from gpudiag.measures.base import TrialRow
 from gpudiag.run import Run
 
@@ -21,11 +21,8 @@ class OpenTrial(TrialRow):
     start: Column[pd.Timestamp] = column("start")
     last_evidence: Column[pd.Timestamp] = column("last sign of life")
     horizon: Column[pd.Timestamp] = column("latest end that the data allow")
-    reason: Column[str] = column("why it is taken for dead, or for alive")
+    reason: Column[str] = column("what its latest end follows from: end, stale, reused, vanished, idle or crowded")
     abandoned: Column[bool] = column("the data show that it is dead")
-
-
-CROWDED = "more trials would have run at once than were configured"
 
 
 def find_open_trials(run: Run) -> pd.DataFrame:
@@ -52,6 +49,6 @@ def find_open_trials(run: Run) -> pd.DataFrame:
     alive = opens[(open_start <= worst) & (worst < open_end)].sort_values(["start", "study", "trial"])
     crowd = alive.index[: n_all.max() - configured]
     unexplained = [i for i in crowd if not opens.loc[i, "abandoned"] and opens.loc[i, "state"] == "RUNNING"]
-    opens.loc[unexplained, "reason"] = CROWDED
+    opens.loc[unexplained, "reason"] = Sign.CROWDED.value
     opens.loc[unexplained, "abandoned"] = True
     return opens
