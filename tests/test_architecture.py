@@ -29,7 +29,7 @@ LAYERS = (
     ("rules", "plots"),
     ("advice",),
     ("report", "record"),
-    ("diagnosis",),
+    ("diagnosis", "_diagnosis"),
     ("comparison", "export"),
     ("schemas",),
     ("cli", "__main__"),

@@ -14,11 +14,12 @@ from matplotlib.figure import Figure
 from toyrun import TOY_RULES, renamed, toy_run
 
 import gpudiag
-from gpudiag.diagnosis import MEASURES, Diagnosis, diagnose
+from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.measures import MEASURES
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Severity, Status, Verdict
 from gpudiag.rules._engine.suppression import Suppression
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import Run
 from gpudiag.schemas import schema
 

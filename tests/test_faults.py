@@ -34,7 +34,8 @@ from gpudiag.report.junit import junit_xml
 from gpudiag.report.sections import SECTIONS
 from gpudiag.report.text import render
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Rule, Status
+from gpudiag.rules._engine.rule import Rule
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.schemas import schema
 
 SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
@@ -116,7 +117,7 @@ def test_a_rule_that_fails_is_error_and_alone() -> None:
     (verdict,) = [v for v in found.verdicts if v.status is Status.ERROR]
     assert (
         "Planted" in verdict.reason
-        and "gpudiag/rules/_engine/engine.py:" in verdict.reason
+        and "gpudiag/rules/_engine/judging.py:" in verdict.reason
         and "--debug" in verdict.remedy
     )
     assert "ERROR" in repr(verdict) and "ERROR" in repr(found.verdicts)
@@ -171,7 +172,7 @@ def test_a_remedy_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) 
     whole = gd.diagnose(run)
     first = whole.advice.recommendations[0].id
     hit = [replace(r, propose=broken(r.propose)) if r.id == first else r for r in advice.REMEDIES]
-    monkeypatch.setattr("gpudiag.diagnosis.advise", lambda *given: advise(*given, hit))
+    monkeypatch.setattr("gpudiag._diagnosis.result.advise", lambda *given: advise(*given, hit))
     found = gd.diagnose(run)
     left = [one.id for one in whole.advice.recommendations if one.id != first]
     assert sorted(one.id for one in found.advice.recommendations) == sorted(left)

@@ -17,7 +17,8 @@ from gpudiag.diagnosis import diagnose
 from gpudiag.manifest import Settings
 from gpudiag.readers._io.problems import Problem
 from gpudiag.report.document import Document
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import Rule, rule
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
 from gpudiag.schema import GPU, GPUS, TRIALS, conform
 from gpudiag.statement import Statement

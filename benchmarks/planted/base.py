@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.manifest import Settings
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import EVENTS, GPU, GPUS, HOST, REPORTS, STUDIES, TRIALS, conform
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpudiag.manifest import DataLoader, Settings
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run, RunInfo
 from planted.base import LIMIT_W, TOTAL_MIB, Edge, events, fault, host, log, run, ticks, trials
 

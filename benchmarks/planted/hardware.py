@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run
 from planted.base import CLOCK_MHZ, LIMIT_W, Edge, blocks, events, fault, log, run, ticks
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpudiag.alignment import apply_clock, establish_clock
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import InputRecord, Run, RunInfo
 from planted.base import Edge, fault, host, in_workers, log, run, scattered, ticks, trials
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpudiag.manifest import Settings
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run, RunInfo
 from planted.base import Edge, fault, in_workers, log, run, study, ticks, trials
 

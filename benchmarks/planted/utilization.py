@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run
 from planted.base import Edge, fault, log, run, scattered, ticks, trials
 

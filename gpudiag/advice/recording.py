@@ -7,7 +7,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
-from gpudiag.rules._engine.engine import MIN_COVERAGE_PCT
+from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0

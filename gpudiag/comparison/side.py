@@ -19,8 +19,9 @@ from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
 from gpudiag.plain_data import Scalar
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Status, judge_all
+from gpudiag.rules._engine.judging import judge_all
 from gpudiag.rules._engine.thresholds import effective_thresholds
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 

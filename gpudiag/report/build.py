@@ -35,8 +35,9 @@ from gpudiag.report.document import (
     TrialOutcomeEntry,
     VerdictEntry,
 )
-from gpudiag.rules._engine.engine import Rule, Status, Verdict
+from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.suppression import Applied
+from gpudiag.rules._engine.verdict import Status, Verdict
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:

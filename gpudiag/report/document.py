@@ -21,8 +21,8 @@ from gpudiag.errors import InputError
 from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
 from gpudiag.plain_data import Scalar, meaning
-from gpudiag.rules._engine.engine import Severity, Status
 from gpudiag.rules._engine.suppression import SuppressionState
+from gpudiag.rules._engine.verdict import Severity, Status
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -9,7 +9,7 @@ from gpudiag.faults import Fault
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import plural, safe
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 
 COMMANDS = {"critical": "error", "warning": "warning", "note": "notice"}
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import safe
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 
 LEVELS = ("critical", "warning", "note")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from gpudiag.rules._engine.engine import Rule
+from gpudiag.rules._engine.rule import Rule
 from gpudiag.units import unit_of
 
 

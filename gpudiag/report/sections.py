@@ -30,7 +30,7 @@ from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
 from gpudiag.report.document import Document, GpuEntry, VerdictEntry
 from gpudiag.report.format import count, label, length, named, plural, quantity, span, zone
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 
 Section = Callable[[Document], list[Block]]
 

@@ -14,7 +14,7 @@ from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import label, named, plural, quantity, safe
 from gpudiag.report.kinds.recommendations import gain
 from gpudiag.report.sections import QUESTIONS, unassessed
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 
 _LEVELS = {
     Status.CLEAR: "clear",

@@ -34,8 +34,10 @@ from gpudiag.rules import (
     utilization,
 )
 from gpudiag.rules._engine import names as _names
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, Severity, Status, Verdict, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import Rule, rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 
 EVIDENCE = _names.EvidenceNames
 """Names of evidence beside those that the profiles declare."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.agreement import MIN_N, AgreementProfile, measure_agreement
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
 
 CONTROL = (
     "Run 5-10 % of the trials unpruned as controls (optuna.pruners.NopPruner): only they show what pruning threw away."

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gpudiag.measures.clock import ClockProfile, measure_clock
-from gpudiag.rules._engine.engine import Evidence, Severity, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 
 @rule(

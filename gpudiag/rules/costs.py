@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.costs import CostsProfile, measure_costs
-from gpudiag.rules._engine.engine import Evidence, Severity, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 MIN_SEEN = 3
 WAITS = "{startup_only_pct} of the GPU time with a trial held nothing but start-ups"

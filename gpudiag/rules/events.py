@@ -6,7 +6,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.events import EventsProfile, measure_events
-from gpudiag.rules._engine.engine import Evidence, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 
 FIRST = Given("first", ", the first at {first} UTC")

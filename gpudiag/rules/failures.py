@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.failures import FailuresProfile, measure_failures
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
 
 STORE_TEXT = (

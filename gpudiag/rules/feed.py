@@ -6,8 +6,10 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.feed import FeedProfile, measure_feed
-from gpudiag.rules._engine.engine import Evidence, Severity, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, worst_gpu
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
+from gpudiag.rules._engine.verdict import Severity
 
 RECORD_HOST = (
     "Record CPU per core beside the GPU for ten minutes of work: mpstat -P ALL 5 > cpu.log. One core near 100 % means "

@@ -6,8 +6,10 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.idleness import IdlenessProfile, measure_idleness
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given, Sentence
+from gpudiag.rules._engine.verdict import Severity
 
 
 def _end_says(when: str) -> Sentence:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.measures.inputs import InputsProfile, measure_inputs
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 
 MOST_NAMED = 3

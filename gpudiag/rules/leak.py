@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.leak import LeakProfile, measure_leak
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.rule import rule
 
 
 @rule(

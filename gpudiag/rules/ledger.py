@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
 
 
 @rule(

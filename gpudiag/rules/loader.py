@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.loader import LoaderProfile, measure_loader
-from gpudiag.rules._engine.engine import Evidence, Severity, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 LOG = (
     "Put the training log into the run folder (or give it with --artifacts); gpudiag reads lines such as "

@@ -6,7 +6,8 @@ import math
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
-from gpudiag.rules._engine.engine import Evidence, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 
 

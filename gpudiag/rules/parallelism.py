@@ -6,7 +6,8 @@ import math
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import SERIAL_BELOW, ParallelismProfile, measure_parallelism
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 
 MIN_GAPS = 5

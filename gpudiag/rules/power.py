@@ -6,8 +6,10 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import SUSTAINED_LIMIT, PowerProfile, measure_power
-from gpudiag.rules._engine.engine import Evidence, Severity, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, worst_gpu
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 REJECTED = (
     "{gpu} reported up to {max_all_w}, which a board limited to {limit_w} (",

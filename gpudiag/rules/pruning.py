@@ -6,8 +6,10 @@ import math
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile, measure_pruning
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 
 @rule(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.recorder import Mix, RecorderProfile, measure_recorder
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.rule import rule
 from gpudiag.statement import Statement
 
 MIXED = {

@@ -6,8 +6,11 @@ from datetime import date
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.sampling import SamplingProfile, measure_sampling
-from gpudiag.rules._engine.engine import MIN_COVERAGE_PCT, MIN_OBSERVED_S, Evidence, Severity, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, MIN_OBSERVED_S
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 MOSTLY_GAP_PCT = 99.0
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 
 DIFFERENCE = "{what} {stated} stated, {found} found"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.shift import ShiftProfile, measure_shift
-from gpudiag.rules._engine.engine import Evidence, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
 
 
 @rule(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.stalls import StallsProfile, measure_stalls
-from gpudiag.rules._engine.engine import Evidence, Severity, need_fast_samples, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU
+from gpudiag.rules._engine.verdict import Severity
 
 MIN_HEIGHT_RATIO = 0.2
 MIN_REGULAR_PCT = 50.0

@@ -6,7 +6,8 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.throttle import RECORD_CLOCKS, SLOWDOWN_C, ThrottleProfile, measure_throttle
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, worst_gpu
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
 
 MIN_BUSY_S = 60.0

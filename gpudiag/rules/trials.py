@@ -5,8 +5,10 @@ from __future__ import annotations
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.trial_intervals import IDLE_S, STALE_FACTOR, Sign
 from gpudiag.measures.trials import TrialsProfile, measure_trials
-from gpudiag.rules._engine.engine import Evidence, Severity, rule
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
 from gpudiag.statement import Statement
 
 SIGNS = {

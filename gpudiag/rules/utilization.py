@@ -6,8 +6,10 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, Severity, need_fast_samples, rule, worst_gpu
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given, template
+from gpudiag.rules._engine.verdict import Severity
 from gpudiag.schema import IDLE_PCT
 
 UNUSED_PCT = 1.0

@@ -18,7 +18,7 @@ from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.load import load_run
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"

@@ -21,7 +21,7 @@ from gpudiag.comparison.side import as_side
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.manifest import DataLoader
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import InputRecord, Run
 
 A = np.random.default_rng(31).lognormal(3, 0.3, 30)

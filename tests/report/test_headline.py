@@ -17,7 +17,7 @@ from gpudiag.load import load_run
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import CellEntry, Document, LedgerEntry
-from gpudiag.rules._engine.engine import Severity, Status, Verdict
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 
 
 def verdict(status: str, severity: str = "warning", rule: str = "r", **more: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from toyrun import TOY_RULES, toy_run
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.report.github import github_annotations
 from gpudiag.report.junit import junit_xml
-from gpudiag.rules._engine.engine import Severity
 from gpudiag.rules._engine.suppression import Suppression
+from gpudiag.rules._engine.verdict import Severity
 
 NASTY = 'x\n::error::y ##[error]z %0A <b>&"\x00\x1b]]>\ud800'
 

@@ -10,7 +10,9 @@ import pandas as pd
 from gpudiag.analysis import Analysis
 from gpudiag.facts import Declared, Row
 from gpudiag.measures import MEASURES, PROFILES
-from gpudiag.rules._engine.engine import Rule, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import Rule, check_thresholds
+from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.run import Run
 
 NAN = float("nan")

@@ -13,7 +13,7 @@ from planted import simulated
 
 from gpudiag.load import load_run
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Status
+from gpudiag.rules._engine.verdict import Status
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,9 @@ import gpudiag
 from gpudiag.analysis import Analysis
 from gpudiag.measures import MEASURES
 from gpudiag.rules import RULES, TOPICS, catalogue
-from gpudiag.rules._engine.engine import Rule, Status, check_thresholds, judge_all
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import Rule, check_thresholds
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 
 UNITS = ("_pct", "_s", "_ms", "_h", "_mib", "_w", "_c", "_ratio")

@@ -7,18 +7,10 @@ import pytest
 
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
-from gpudiag.rules._engine.engine import (
-    Evidence,
-    NotApplicable,
-    Severity,
-    Status,
-    Verdict,
-    Verdicts,
-    check_thresholds,
-    judge_all,
-    rule,
-    worst_of,
-)
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds, rule
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict, Verdicts, worst_of
 from gpudiag.run import Run
 
 

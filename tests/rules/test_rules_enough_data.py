@@ -14,7 +14,8 @@ from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.measures.stalls import StallsProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.rules._engine.engine import Rule, Severity, Status
+from gpudiag.rules._engine.rule import Rule
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.rules.sampling import sampling_coverage, sampling_gaps
 from gpudiag.rules.stalls import stalls_aperiodic, stalls_periodic
 from gpudiag.rules.trials import failure_rate_high

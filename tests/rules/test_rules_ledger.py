@@ -15,7 +15,9 @@ from gpudiag.analysis import Analysis
 from gpudiag.measures.clock import ClockProfile, measure_clock
 from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
-from gpudiag.rules._engine.engine import Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import Rule, check_thresholds
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.rules.clock import clocks_apart, clocks_differ
 from gpudiag.rules.costs import startup_dominated
 from gpudiag.rules.ledger import foreign_load

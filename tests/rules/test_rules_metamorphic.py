@@ -19,7 +19,9 @@ from planted.healthy import healthy_run
 from gpudiag.analysis import Analysis
 from gpudiag.readers.telemetry import read_telemetry
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules._engine.verdict import Status, Verdict
 from gpudiag.run import Run
 from gpudiag.schema import GPU, GPUS, conform
 

@@ -11,7 +11,9 @@ import pytest
 from gpudiag.analysis import Analysis
 from gpudiag.manifest import Settings
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import check_thresholds
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import GPU, GPUS, REPORTS, TRIALS, conform
 

@@ -14,7 +14,7 @@ from gpudiag.rules._engine.own import chosen_rules, own_rules
 MODULE = '''
 from pathlib import Path
 from gpudiag.measures.memory import measure_memory
-from gpudiag.rules._engine.engine import rule
+from gpudiag.rules._engine.rule import rule
 
 Path(__file__).with_suffix(".ran").touch()
 

@@ -12,7 +12,9 @@ from planted.base import Gives
 
 from gpudiag.analysis import Analysis
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Rule, Severity, Status, Verdict, check_thresholds, judge_all
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import Rule, check_thresholds
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import Run
 
 RULE = {rule.id: rule for rule in RULES}

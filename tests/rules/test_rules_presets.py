@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import check_thresholds
 from gpudiag.rules._engine.presets import PRESETS
+from gpudiag.rules._engine.rule import check_thresholds
 
 
 @pytest.mark.parametrize("name", PRESETS)

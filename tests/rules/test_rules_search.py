@@ -14,7 +14,7 @@ from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.rules.parallelism import (
     parallelism_above_configured,
     parallelism_below_configured,

@@ -16,8 +16,11 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import NotMeasurable
 from gpudiag.report.sentence import render
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Evidence, NotApplicable, Rule, Verdict, check_thresholds, judge_all, rule
+from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.rule import Rule, check_thresholds, rule
 from gpudiag.rules._engine.templates import Given, Sentence, parts, template
+from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.run import Run
 
 PACKAGE = Path(gpudiag.__file__).parent

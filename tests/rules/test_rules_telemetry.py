@@ -12,7 +12,7 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.power import PowerProfile
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.rules.memory import memory_headroom, memory_near_limit
 from gpudiag.rules.power import power_implausible
 from gpudiag.rules.sampling import sampling_coverage, sampling_gaps

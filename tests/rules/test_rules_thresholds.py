@@ -24,7 +24,7 @@ from gpudiag.measures.shift import ShiftProfile
 from gpudiag.measures.stalls import StallsProfile
 from gpudiag.measures.throttle import ThrottleProfile
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status
 
 RULE = {rule.id: rule for rule in RULES}
 FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE

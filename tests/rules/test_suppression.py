@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpudiag.errors import ConfigError, InputNotFound
-from gpudiag.rules._engine.engine import Severity, Status, Verdict
 from gpudiag.rules._engine.suppression import Suppression, apply_suppressions, read_suppressions
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 
 KNOWN = ("gpu-unused", "memory-leak")
 TODAY = date(2026, 6, 15)

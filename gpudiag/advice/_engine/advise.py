@@ -21,7 +21,7 @@ from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
 from gpudiag.plain_data import clean
 from gpudiag.report.format import share
-from gpudiag.rules._engine.engine import Verdict, worst_of
+from gpudiag.rules._engine.verdict import Verdict, worst_of
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpudiag.advice._engine.proposal import Gain
-from gpudiag.rules._engine.engine import MIN_COVERAGE_PCT
+from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
 
 TRIAL_CELLS = ("startup_only", "tail_only", "stalled", "busy_low", "busy")
 IDLE_CELLS = ("startup_only", "tail_only", "stalled")

@@ -12,7 +12,7 @@ from gpudiag.advice._engine.proposal import TIERS, Apply, Change, Gain, Predicti
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.facts import Key
-from gpudiag.rules._engine.engine import Verdict
+from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import clean
-from gpudiag.rules._engine.engine import Status, Verdict
+from gpudiag.rules._engine.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.capacity import MemoryCapacity

@@ -14,7 +14,7 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._sections.answers import answer
 from gpudiag.report.document import Counts, Document, Headline, LedgerEntry, Level, VerdictEntry
 from gpudiag.report.format import plural, quantity, safe, share
-from gpudiag.rules._engine.engine import Severity, Status, worst_of
+from gpudiag.rules._engine.verdict import Severity, Status, worst_of
 from gpudiag.schema import STATES
 
 WENT = {

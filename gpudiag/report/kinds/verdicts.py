@@ -6,7 +6,7 @@ from gpudiag.report._render.blocks import Block, Chip, FindingBlock, Note, Table
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report._sections.evidence import pairs
 from gpudiag.report.format import named, quantity
-from gpudiag.rules._engine.engine import Status, Verdict, Verdicts
+from gpudiag.rules._engine.verdict import Status, Verdict, Verdicts
 
 LEVELS = {
     Status.CLEAR: "clear",

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from gpudiag.errors import ConfigError, GpudiagError, expected
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Rule
+from gpudiag.rules._engine.rule import Rule
 
 T = TypeVar("T")
 

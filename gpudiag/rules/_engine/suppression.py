@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpudiag.errors import ConfigError, InputNotFound, expected, nearest
-from gpudiag.rules._engine.engine import Status, Verdict
+from gpudiag.rules._engine.verdict import Status, Verdict
 
 FILE_NAME = "gpudiag.toml"
 

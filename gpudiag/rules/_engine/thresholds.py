@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from gpudiag.errors import ConfigError, expected
 from gpudiag.rules import RULES
-from gpudiag.rules._engine.engine import Rule, check_thresholds
 from gpudiag.rules._engine.presets import preset as preset_thresholds
+from gpudiag.rules._engine.rule import Rule, check_thresholds
 from gpudiag.run import Run
 
 Thresholds: TypeAlias = Mapping[str, Mapping[str, float]]

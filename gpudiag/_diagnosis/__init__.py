@@ -1,0 +1,1 @@
+"""What a diagnosis holds, and every way to show it."""

@@ -1,0 +1,98 @@
+"""What a rule gives back: evidence of a fault, or that its question does not arise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.rules._engine.verdict import Severity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a firing rule returns.
+
+    ``summary``: one sentence with its numbers, of a rule that has no sentence of its own (``says``). ``values``:
+    numbers by name, unit in the name. ``where``: gpu, trial or time span by name. ``extra``: what only the sentence
+    uses, in no other output; it goes before a value of the same name. ``lost_gpu_h``: GPU-hours this cost, None where
+    it cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
+    ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours in which the
+    fault was seen, which bound what it can explain where the loss is unknown.
+    """
+
+    summary: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    lost_gpu_h: float | None = None
+    margin: float | None = None
+    severity: Severity | None = None
+    held_gpu_h: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def sentence_values(self) -> dict[str, Any]:
+        """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""
+        return {"gpus": gpu_names(self.where.get("gpu", "")), **self.where, **self.values, **self.extra}
+
+
+def worst_gpu(
+    worst: object,
+    found: pd.DataFrame,
+    names: Iterable[str],
+    *,
+    margin: float | None,
+    lost_gpu_h: float | None = None,
+    severity: Severity | None = None,
+    held_gpu_h: float | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> Evidence:
+    """Evidence by the worst of the GPUs that were found, the rows of a table: its figures, the place of all.
+
+    The sentence may name each column of that row, the worst as ``gpu`` and all as ``gpus``.
+    """
+    row = found.loc[worst]
+    gpus = [str(name) for name in found.index]
+    return Evidence(
+        values={name: float(row[name]) for name in names},
+        where={"gpu": ", ".join(gpus)},
+        lost_gpu_h=lost_gpu_h,
+        margin=margin,
+        severity=severity,
+        held_gpu_h=held_gpu_h,
+        extra={**row, "gpu": str(worst), "several": len(gpus) > 1, **(extra or {})},
+    )
+
+
+def need_fast_samples(period_s: float, most_s: float) -> None:
+    """Raise NotMeasurable where samples lie too far apart to see the waits of a GPU; an unknown period is no reason."""
+    if period_s > most_s:
+        raise NotMeasurable(
+            "A sample every {period_s} cannot show waits of seconds or minutes; one every {most_s} or faster is "
+            "needed.",
+            "Sample every 1 to 5 s (nvidia-smi -l 1).",
+            period_s=period_s,
+            most_s=most_s,
+        )
+
+
+class NotApplicable(Exception):
+    """Raised by a rule whose question does not arise for this run (one GPU cannot be imbalanced).
+
+    With values by name the reason is a template over them.
+    """
+
+    def __init__(self, reason: str, /, **values: Any) -> None:
+        super().__init__(reason)
+        self.values = values
+
+    def __str__(self) -> str:
+        return in_words(self.args[0], self.values)
+
+
+def gpu_names(gpus: object) -> list[str]:
+    """The GPUs that a place names."""
+    return [gpu for gpu in str(gpus).split(", ") if gpu]

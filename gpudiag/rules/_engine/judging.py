@@ -1,0 +1,131 @@
+"""Every rule asked of one run: a verdict each, and which finding is a symptom of which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.faults import REPORT, Failed, Fault, attempt
+from gpudiag.rules._engine.evidence import NotApplicable, gpu_names
+from gpudiag.rules._engine.rule import Rule
+from gpudiag.rules._engine.templates import Given, template
+from gpudiag.rules._engine.verdict import Status, Verdict
+
+if TYPE_CHECKING:
+    from gpudiag.analysis import Analysis
+
+MIN_COVERAGE_PCT = 80.0
+"""Part of the data can prove a fault, never health: CLEAR needs this coverage (jobstats' practice)."""
+MIN_OBSERVED_S = 60.0
+MIN_SAMPLES = 10
+"""Nor can a glance: CLEAR on telemetry needs this much of some GPU (defaults without a published source)."""
+TOO_SHORT = "Nothing was found, but only {observed_s} were observed; {needed_s} is needed."
+TOO_FEW = "Nothing was found, but only {n_samples:sample} were observed; {n_needed} are needed."
+TOO_LITTLE = (
+    "Nothing was found, but ",
+    Given("known", "only {coverage_pct:exact}", "an unknown part"),
+    " of the run was observed; {needed_pct} is needed to say that nothing is wrong.",
+)
+MIN_EXPLAINED = 0.5
+"""A cause explains at least this part of the GPU-hours that its symptom lost (a default without a published source)."""
+
+
+def judge_all(
+    rules: Iterable[Rule], analysis: Analysis, thresholds: Mapping[str, Mapping[str, float]]
+) -> tuple[Verdict, ...]:
+    """One verdict per rule, in the order of the rules; findings that explain each other are linked."""
+    rules = tuple(rules)
+    verdicts = [_judge(r, analysis, thresholds[r.id]) for r in rules]
+    found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
+    return tuple(
+        replace(v, caused_by=_cause(r, v, found)) if v.rule in found else v
+        for r, v in zip(rules, verdicts, strict=True)
+    )
+
+
+def _cause(r: Rule, verdict: Verdict, found: Mapping[str, Verdict]) -> str | None:
+    """The first rule of ``explained_by`` that fired on a GPU of this finding's, where both name GPUs, and that is
+    large enough to explain it.
+    """
+    own = _gpus(verdict)
+    for name in r.explained_by:
+        if name not in found or not _large_enough(found[name], verdict):
+            continue
+        if not own or not _gpus(found[name]) or own & _gpus(found[name]):
+            return name
+    return None
+
+
+def _large_enough(cause: Verdict, symptom: Verdict) -> bool:
+    """Whether the cause lost, or was seen in, half of the GPU-hours of the symptom; true where either is unknown."""
+    size = cause.held_gpu_h if cause.lost_gpu_h is None else cause.lost_gpu_h
+    if size is None or symptom.lost_gpu_h is None:
+        return True
+    return size >= MIN_EXPLAINED * symptom.lost_gpu_h
+
+
+def _gpus(verdict: Verdict) -> set[str]:
+    return set(gpu_names(verdict.where.get("gpu", "")))
+
+
+def _judge(r: Rule, analysis: Analysis, thresholds: Mapping[str, float]) -> Verdict:
+    blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
+    made = attempt(f"rule {r.id}", lambda: _concluded(r, analysis, thresholds, blank))
+    return _error(blank, made, r) if isinstance(made, Fault) else made
+
+
+def _error(blank: Verdict, fault: Fault, r: Rule) -> Verdict:
+    module = r.judge.__module__
+    remedy = (
+        REPORT if module.startswith("gpudiag.") else f"The rule is of module {module}, not of gpudiag: mend it there."
+    )
+    return replace(blank, status=Status.ERROR, reason=fault.reason, remedy=remedy, fault=fault)
+
+
+def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], blank: Verdict) -> Verdict:
+    try:
+        profile = analysis[r.measure]
+        evidence = r.judge(profile, **thresholds)
+    except Failed as failed:
+        return _error(blank, failed.fault, r)
+    except NotMeasurable as missing:
+        return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
+    except NotApplicable as why:
+        return replace(blank, status=Status.NOT_APPLICABLE, reason=str(why))
+    if evidence is not None:
+        return replace(
+            blank,
+            status=Status.FOUND,
+            severity=evidence.severity or r.severity,
+            summary=r.summary(evidence),
+            evidence=dict(evidence.values),
+            where=dict(evidence.where),
+            lost_gpu_h=evidence.lost_gpu_h,
+            margin=evidence.margin,
+            held_gpu_h=evidence.held_gpu_h,
+        )
+    if short := _too_short(profile, analysis):
+        return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy="Record for longer.")
+    coverage = getattr(profile, "coverage_pct", 100.0)
+    if not coverage >= MIN_COVERAGE_PCT:
+        values = {"known": coverage == coverage, "coverage_pct": coverage, "needed_pct": MIN_COVERAGE_PCT}
+        reason = in_words(template(TOO_LITTLE, values), values)
+        return replace(blank, status=Status.NOT_ASSESSED, reason=reason, remedy="Record the whole run without gaps.")
+    return blank
+
+
+def _too_short(profile: Any, analysis: Analysis) -> str:
+    """Why a profile of the GPUs holds too little to say that nothing is wrong; empty where it holds enough."""
+    from gpudiag.measures.sampling import measure_sampling
+
+    sampling = analysis.get(measure_sampling) if hasattr(profile, "per_gpu") else None
+    if sampling is None:
+        return ""
+    seconds, n = sampling.per_gpu.reindex(columns=["observed_s", "n_samples"]).astype(float).max()
+    if seconds < MIN_OBSERVED_S:
+        return in_words(TOO_SHORT, {"observed_s": seconds, "needed_s": MIN_OBSERVED_S})
+    if n < MIN_SAMPLES:
+        return in_words(TOO_FEW, {"n_samples": n, "n_needed": MIN_SAMPLES})
+    return ""

@@ -1,0 +1,123 @@
+"""What a rule concluded: its status, how much it matters, and the verdict that holds both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from gpudiag.errors import nearest
+from gpudiag.faults import Fault
+from gpudiag.shown import Shown
+from gpudiag.units import unit_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Status(str, Enum):
+    """What a rule concluded."""
+
+    FOUND = "FOUND"
+    CLEAR = "CLEAR"
+    NOT_ASSESSED = "NOT_ASSESSED"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
+    SUPPRESSED = "SUPPRESSED"
+    """Found, and known: an entry of gpudiag.toml says why it need not be told."""
+    ERROR = "ERROR"
+    """The check itself failed, by a fault of gpudiag: nothing is known."""
+
+
+class Severity(str, Enum):
+    """How much a finding matters, worst first."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    NOTE = "note"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Severity | None:
+        return cls.NOTE if value == "info" else None  # its former name
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
+    """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR; of a finding that
+    is SUPPRESSED it is the reason given in gpudiag.toml.
+
+    ``caused_by``: id of another finding of the same run of which this one is a symptom. ``fault``: of a verdict that
+    is ERROR.
+    """
+
+    rule: str
+    title: str
+    status: Status
+    severity: Severity
+    summary: str = ""
+    reason: str = ""
+    remedy: str = ""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    lost_gpu_h: float | None = None
+    margin: float | None = None
+    held_gpu_h: float | None = None
+    caused_by: str | None = None
+    fault: Fault | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Place, evidence and thresholds: kind, name, value, unit."""
+        import pandas as pd
+
+        parts = (("where", self.where), ("evidence", self.evidence), ("threshold", self.thresholds))
+        rows = [(kind, name, value, unit_of(name)) for kind, values in parts for name, value in values.items()]
+        return pd.DataFrame(rows, columns=["kind", "name", "value", "unit"])
+
+
+class Verdicts(Shown, tuple[Verdict, ...]):
+    """Verdicts in their order: a tuple that shows itself as a table, and ``findings["gpu-unused"]`` by rule."""
+
+    def __getitem__(self, key: Any) -> Any:
+        """The verdict at a place or of a rule. Raises KeyError that names the rules there are."""
+        if not isinstance(key, str):
+            found = super().__getitem__(key)
+            return Verdicts(found) if isinstance(key, slice) else found
+        found = next((verdict for verdict in self if verdict.rule == key), None)
+        if found is None:
+            rules = [verdict.rule for verdict in self]
+            raise KeyError(f"no verdict of a rule '{key}' here; {nearest(key, rules) if rules else 'there is none'}")
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a verdict: rule, status, severity, title, summary, reason, lost_gpu_h, margin, caused_by."""
+        import pandas as pd
+
+        columns = ["rule", "status", "severity", "title", "summary", "reason", "lost_gpu_h", "margin", "caused_by"]
+        frame = pd.DataFrame([[_plain_value(getattr(v, name)) for name in columns] for v in self], columns=columns)
+        return frame.astype({"lost_gpu_h": float, "margin": float})
+
+
+def _plain_value(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
+
+
+def worst_of(findings: Iterable[tuple[str, str, str | None]]) -> int | None:
+    """The place of the finding to tell first, of (rule, severity, caused_by) in their order: the first that is more
+    than a note, or else the first; of a symptom its cause. None without findings.
+    """
+    listed = tuple(findings)
+    if not listed:
+        return None
+    places = {name: place for place, (name, _, _) in enumerate(listed)}
+    first = next((place for place, (_, severity, _) in enumerate(listed) if severity != "note"), 0)
+    seen = set()
+    while (cause := listed[first][2]) in places and first not in seen:
+        seen.add(first)
+        first = places[cause]
+    return first
