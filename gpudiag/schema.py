@@ -224,6 +224,8 @@ TABLES: dict[str, TableSpec] = {
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 FINISHED = ("COMPLETE", "PRUNED", "FAIL")
+UNUSED_PCT = 1.0
+"""A GPU that never rises above this utilization is not used."""
 IDLE_PCT = 10.0
 """At or below this utilization a GPU is idle (SageMaker Debugger, rule LowGPUUtilization, gpu_threshold 10)."""
 BUSY_PCT = 50.0

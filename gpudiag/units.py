@@ -7,6 +7,8 @@ from functools import lru_cache
 SECOND_US = 1_000_000
 MIB_PER_GIB = 1024
 BYTES_PER_MIB = 2**20
+MIB_PER_BYTE = 1 / BYTES_PER_MIB
+DAY_S = 86_400.0
 
 UNITS = {
     "_pct_h": "%/h", "_pct": "%", "_mib_s": "MiB/s", "_mib": "MiB", "_gib": "GiB", "_w": "W", "_kwh": "kWh", "_c": "°C",

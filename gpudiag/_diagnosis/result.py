@@ -27,9 +27,7 @@ from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.rules._engine.finding_order import ranked_findings
 from gpudiag.rules._engine.rule import Rule
-from gpudiag.rules._engine.suppression import (
-    Applied,
-)
+from gpudiag.rules._engine.suppression import Applied
 from gpudiag.rules._engine.thresholds import Thresholds
 from gpudiag.rules._engine.verdict import Severity, Status, Verdicts, worst_of
 from gpudiag.run import Run

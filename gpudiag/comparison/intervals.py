@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
-LEVEL = 0.95
+from gpudiag.measures._trials.proportions import CONFIDENCE
+
 MIN_UNITS = 6
 """Independent units per side below which a number is described and gets no interval (METHODS 7, check 7)."""
 MIN_ESS = 10.0
@@ -26,7 +27,7 @@ RESAMPLES = 2000
 SEED = 7
 MOST_EXACT = 25
 """Pairs up to which ranks are counted out; beyond, the normal approximation is as good."""
-Z = float(stats.norm.ppf(0.5 + LEVEL / 2))
+Z = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
 SHARES = "Fisher's exact test, score interval (Koopman)"
 
 
@@ -204,7 +205,7 @@ def rate_ratio(counts: Sequence[int], exposure: Sequence[float]) -> Ratio:
     if not a + b or not (t_a > 0 and t_b > 0):
         return Ratio(math.nan)
     test = stats.binomtest(b, a + b, t_b / (t_a + t_b))
-    low, high = (end / (1 - end) * t_a / t_b if end < 1 else math.inf for end in test.proportion_ci(LEVEL))
+    low, high = (end / (1 - end) * t_a / t_b if end < 1 else math.inf for end in test.proportion_ci(CONFIDENCE))
     ratio = b / t_b / (a / t_a) if a else math.nan
     return Ratio(ratio, low, high if math.isfinite(high) else math.nan, float(test.pvalue), "conditional binomial test")
 
@@ -234,7 +235,7 @@ def _t_ratio(estimate: float, se: float, freedom: float, method: str) -> Ratio:
     if se == 0:
         exact = math.exp(estimate)
         return Ratio(exact, exact, exact, 1.0 if estimate == 0 else 0.0, method)
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, freedom)) * se
+    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
     p = float(2 * stats.t.sf(abs(estimate) / se, freedom))
     return Ratio(math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), p, method)
 
@@ -251,7 +252,7 @@ def signed_rank(n: int) -> int:
     ways[0] = 1.0
     for rank in range(1, n + 1):
         ways[rank:] = ways[rank:] + ways[:-rank]
-    return int(np.searchsorted(np.cumsum(ways) / 2.0**n, (1 - LEVEL) / 2, "right")) - 1
+    return int(np.searchsorted(np.cumsum(ways) / 2.0**n, (1 - CONFIDENCE) / 2, "right")) - 1
 
 
 def _from_sorted(steps: np.ndarray, place: int, p: float, method: str) -> Ratio:

@@ -13,13 +13,13 @@ from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
-from gpudiag.comparison.intervals import LEVEL
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.time_series import mean_over_time
 from gpudiag.errors import nearest
 from gpudiag.facts import Cell, Key
 from gpudiag.measures import PROFILES, fact_named
+from gpudiag.measures._trials.proportions import CONFIDENCE
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.trials import TrialState
 from gpudiag.measures.utilization import UtilizationProfile
@@ -217,7 +217,7 @@ def _interval(
     if measure in _COURSES:
         mean = mean_over_time(side, _COURSES[measure])
         if not math.isnan(mean.log_se):
-            half = math.exp(float(stats.t.ppf(0.5 + LEVEL / 2, mean.n - 1)) * mean.log_se)
+            half = math.exp(float(stats.t.ppf(0.5 + CONFIDENCE / 2, mean.n - 1)) * mean.log_se)
             return value / half, value * half
     cell = fact_named(measure)
     if isinstance(cell, Cell) and cell.column is TrialState.median_s:
@@ -236,7 +236,7 @@ def _unseen(measure: str) -> str:
 def _median_interval(side: Side, state: str) -> tuple[float, float] | None:
     """Order statistics between which the median lies with 95 %; None below six durations."""
     values = np.sort(side.items.loc[side.items["state"] == state, "duration_s"].dropna().to_numpy(float))
-    k = int(stats.binom.ppf((1 - LEVEL) / 2, len(values), 0.5)) if len(values) >= 6 else 0
+    k = int(stats.binom.ppf((1 - CONFIDENCE) / 2, len(values), 0.5)) if len(values) >= 6 else 0
     return (float(values[k - 1]), float(values[len(values) - k])) if k >= 1 else None
 
 

@@ -18,7 +18,7 @@ from gpudiag.measures.feed import HOT_PCT, IO_WAIT_PCT, SATURATED_PCT, SOFT_PCT,
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
 from gpudiag.run import Run
-from gpudiag.schema import IDLE_PCT
+from gpudiag.schema import IDLE_PCT, UNUSED_PCT
 
 CLASSES = (
     "unused", "startup", "io_wait", "cpu_bound", "launch_bound", "limited", "bandwidth_bound", "compute_bound",
@@ -29,7 +29,6 @@ MIN_LABEL_PCT = 50.0
 """A label needs this share of the time (SageMaker's default share) ..."""
 MIN_RATIO = 2.0
 """... and twice the next class (METHODS 9)."""
-UNUSED_PCT = 1.0
 COMPUTE_RATIO, LIGHT_RATIO, BANDWIDTH_RATIO = 0.7, 0.35, (0.4, 0.8)
 COMPUTE_SM_PCT = 80.0
 BANDWIDTH_PCT = 60.0

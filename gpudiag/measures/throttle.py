@@ -14,14 +14,13 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT
+from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, SW_POWER_CAP
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
 
 POWER_BITS = 0x4 | 0x80
 THERMAL_BITS = 0x20 | 0x40
-SW_POWER_CAP = 0x4
 LOW_CLOCK = 0.8
 WARM_CLOCK = 0.85
 NEAR_C = 5.0

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.plots._draw.axes import duration_scale, legend_above
+from gpudiag.plots._draw.axes import SHORTEST_S, duration_scale, legend_above
 from gpudiag.plots._draw.palette import MUTED, STATE_COLORS, Dash
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import duration, plural
@@ -19,7 +19,6 @@ from gpudiag.schema import STATES
 if TYPE_CHECKING:
     import pandas as pd
 
-SHORTEST_S = 0.01
 FEWEST = 3
 MAX_STEPS = 1000
 DASHES: dict[str, Dash] = {

@@ -14,12 +14,12 @@ from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import plural, quantity, share
+from gpudiag.units import DAY_S
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-DAY_S = 86400.0
 MAX_APART = 4
 LEGIBLE_PCT = 7.0
 LEAST_PCT = 0.05

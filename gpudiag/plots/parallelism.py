@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.parallelism import ParallelismProfile
-from gpudiag.plots._draw.axes import count_axis, day_numbers, duration_scale, legend_above, time_axis
+from gpudiag.plots._draw.axes import SHORTEST_S, count_axis, day_numbers, duration_scale, legend_above, time_axis
 from gpudiag.plots._draw.palette import INK, STATE_COLORS, STATE_HATCHES, darker, gpu_color
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import duration, number, plural, quantity, ratio, share
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FEWEST_GAPS = 3
-SHORTEST_S = 0.01
 MAX_STEPS = 600
 COLUMNS = 400
 MAX_LABELLED = 12

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.plots._draw.axes import duration_scale, legend_above
+from gpudiag.plots._draw.axes import SHORTEST_S, duration_scale, legend_above
 from gpudiag.plots._draw.palette import INK, MUTED, STATE_COLORS, STATE_MARKERS
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import count, duration, plural
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SHORTEST_S = 0.01
 FEWEST_BOXED = 4
 FAINT = 0.6
 MAX_DOTS = 200

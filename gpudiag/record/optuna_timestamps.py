@@ -25,9 +25,9 @@ from gpudiag.errors import expected
 from gpudiag.record.nvml import Nvml
 from gpudiag.record.readings import Device, DriverGone, GpuLost, NoDriver
 from gpudiag.timezones import machine_zone
+from gpudiag.units import BYTES_PER_MIB
 
 PREFIX = "gpudiag:"
-_MIB = 1024 * 1024
 
 Objective = Callable[[Any], Any]
 SetAttr = Callable[[str, Any], None]
@@ -158,7 +158,7 @@ class Timestamp:
         torch = self._torch or _torch_cuda()
         if torch is not None:
             with suppress(RuntimeError):
-                self._set("peak_mem_mib", round(torch.max_memory_reserved() / _MIB, 3))
+                self._set("peak_mem_mib", round(torch.max_memory_reserved() / BYTES_PER_MIB, 3))
         if error is not None:
             self._set("exception", type(error).__name__)
 

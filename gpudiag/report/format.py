@@ -13,10 +13,9 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from gpudiag.units import UNITS, unit_of
+from gpudiag.units import MIB_PER_GIB, UNITS, unit_of
 
 UNKNOWN = "–"
-MIB_PER_GIB = 1024
 _WORDS = {"gpu": "GPU", "cpu": "CPU", "ram": "RAM", "util": "utilization", "mem": "memory", "temp": "temperature"}
 # C0/C1 controls (a terminal would obey them) and the marks that reorder text on screen.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

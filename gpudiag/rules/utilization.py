@@ -10,9 +10,8 @@ from gpudiag.rules._engine.evidence import Evidence, NotApplicable, need_fast_sa
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given, template
 from gpudiag.rules._engine.verdict import Severity
-from gpudiag.schema import IDLE_PCT
+from gpudiag.schema import IDLE_PCT, UNUSED_PCT
 
-UNUSED_PCT = 1.0
 MIN_PERIODS = 10.0
 MIN_WORK_PCT = 10.0
 WHILE_TRIALS = Given("in_trials", " while trials ran")

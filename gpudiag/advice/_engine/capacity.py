@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.forecast.memory.seen import SETTLE_US
+from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.report.format import memory as memory_of
 
-SETTLE_US = 20 * SECOND_US
-"""Memory is counted to a number of trials once that has held so long: a trial that ended frees late, a successor
-allocates after 7-8 s (METHODS 6)."""
 MIN_LEVEL_S = 600.0
 FULL_PCT = 90.0
 """The limit of memory-near-limit."""

@@ -6,12 +6,10 @@ import math
 
 from scipy import optimize
 
-from gpudiag.measures._trials.proportions import streak_probability
-
-LEVEL = 0.95
+from gpudiag.measures._trials.proportions import CONFIDENCE, streak_probability
 
 
-def most_if_none(n: int, level: float = LEVEL) -> float:
+def most_if_none(n: int, level: float = CONFIDENCE) -> float:
     """Upper bound of a crash rate (0..1) after ``n`` trials without a crash: 1 - (1 - level)^(1/n), about 3/n.
 
     NaN for n = 0.
@@ -19,7 +17,7 @@ def most_if_none(n: int, level: float = LEVEL) -> float:
     return -math.expm1(math.log1p(-level) / n) if n > 0 else math.nan
 
 
-def trials_to_show(rate: float, level: float = LEVEL) -> int:
+def trials_to_show(rate: float, level: float = CONFIDENCE) -> int:
     """Trials in a row without a crash that show a rate below ``rate``."""
     return math.ceil(math.log1p(-level) / math.log1p(-rate))
 

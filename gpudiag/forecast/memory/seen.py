@@ -15,7 +15,8 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 SETTLE_US = 20 * SECOND_US
-"""A reading counts for a number of trials once that has held so long (METHODS 6: successors allocate late)."""
+"""A reading counts for a number of trials once that has held so long (METHODS 6: a trial that ended
+frees late, its successor allocates after 7-8 s)."""
 
 
 @memoized

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpudiag.forecast.parallelism.levels import MAX_SAMPLES
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
 
 MAX_CANDIDATES = 25
 LONGEST_SHARE = 0.9
-MAX_SAMPLES = 200_000
 
 
 def fit_startup(gpus: list[tuple[Samples, Intervals]]) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scipy import stats
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
+"""Of every interval that is given."""
 NAN = float("nan")
 
 
@@ -16,11 +17,11 @@ def wilson_pct(hits: int, n: int) -> tuple[float, float]:
     """
     if n <= 0:
         return NAN, NAN
-    bounds = stats.binomtest(hits, n).proportion_ci(LEVEL, method="wilson")
+    bounds = stats.binomtest(hits, n).proportion_ci(CONFIDENCE, method="wilson")
     return 100 * float(bounds.low), 100 * float(bounds.high)
 
 
-def clopper_pearson_pct(hits: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+def clopper_pearson_pct(hits: int, n: int, level: float = CONFIDENCE) -> tuple[float, float]:
     """Bounds of a share, in percent, that hold for certain; NaN for n = 0.
 
     C. J. Clopper and E. S. Pearson, Biometrika 26 (1934) 404: beta quantiles, never short of ``level``. SciPy's

@@ -13,17 +13,19 @@ from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocato
 
 from gpudiag.report.format import duration
 from gpudiag.timezones import parse_zone
+from gpudiag.units import DAY_S
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-DAY_S = 86400.0
 UNITS_S = (("d", DAY_S), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 0.001))
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 UNDATED_YEAR = 1970
 SHORTEST_AXIS_S = 2.0
+SHORTEST_S = 0.01
+"""Durations below are drawn at it, for zero has no place on a logarithmic axis."""
 TICK_STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
     DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S, 28 * DAY_S,

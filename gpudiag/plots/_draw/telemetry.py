@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 
 from gpudiag.plots._draw.axes import day_numbers, legend_above, short, time_axis
 from gpudiag.plots._draw.palette import MUTED, gpu_color, gpu_dash, gpu_number
+from gpudiag.units import DAY_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ def column_edges(parts: Sequence[Trace]) -> np.ndarray:
     """Edges of columns that divide the common extent: as many as the page shows, or fewer for few samples."""
     low, high = extent(parts)
     n = int(np.clip(max(len(part.time) for part in parts) // 2, 1, COLUMNS))
-    half_s = 0.5 / 86400
+    half_s = 0.5 / DAY_S
     return np.linspace(low, high, n + 1) if high > low else np.array([low - half_s, high + half_s])
 
 

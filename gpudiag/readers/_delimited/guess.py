@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpudiag.readers._fields.nvidia_fields import is_missing
+from gpudiag.readers._shape.prose_rows import MOST_INDEX, TEMPERATURES_C
 
 TIMESTAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -15,9 +16,7 @@ _UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
 _BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
 _PSTATE = re.compile(r"P\d{1,2}")
 _NAME = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN|RTX|GTX|A\d+|H\d+|L\d+)[\w ().+/-]*")
-_MOST_INDEX = 15
 _MOST_ALIKE = 0.8
-_TEMPERATURES_C = (10, 120)
 
 
 def rows_like(lines: Sequence[str]) -> list[list[str]]:
@@ -119,8 +118,8 @@ def _bare(columns: Sequence[Sequence[str]], names: Sequence[str]) -> list[tuple[
         if names[place] != "unknown" or not cells or not all(cell.isdecimal() for cell in cells):
             continue
         values = [int(cell) for cell in cells]
-        if place <= 2 and max(values) <= _MOST_INDEX:
+        if place <= 2 and max(values) <= MOST_INDEX:
             named.setdefault("index", place)
-        elif min(values) >= _TEMPERATURES_C[0] and max(values) <= _TEMPERATURES_C[1]:
+        elif min(values) >= TEMPERATURES_C[0] and max(values) <= TEMPERATURES_C[1]:
             named.setdefault("temperature.gpu", place)
     return [(place, name) for name, place in named.items()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpudiag.units import BYTES_PER_MIB
+from gpudiag.units import MIB_PER_BYTE
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ FB_FREE = "fb_free_mib"
 XID = "xid"
 """Not a column of the schema: the last XID error becomes an event."""
 
-_MIB = 1 / BYTES_PER_MIB
 _FIELDS: tuple[tuple[int, str, str, Metric, tuple[str, ...]], ...] = (
     (100, "SMCLK", "sm_clock", Metric("sm_clock_mhz"), ("DEV_SM_CLOCK",)),
     (101, "MMCLK", "memory_clock", Metric("mem_clock_mhz"), ("DEV_MEM_CLOCK",)),
@@ -109,8 +108,8 @@ _FIELDS: tuple[tuple[int, str, str, Metric, tuple[str, ...]], ...] = (
         Metric("dram_active_pct", 100, instance=True),
         ("PROF_DRAM_ACTIVE", "PROF_DRAM_UTIL_RATIO"),
     ),
-    (1009, "PCITX", "pcie_tx_bytes", Metric("pcie_tx_mib_s", _MIB), ("PROF_PCIE_TX_BYTES",)),
-    (1010, "PCIRX", "pcie_rx_bytes", Metric("pcie_rx_mib_s", _MIB), ("PROF_PCIE_RX_BYTES",)),
+    (1009, "PCITX", "pcie_tx_bytes", Metric("pcie_tx_mib_s", MIB_PER_BYTE), ("PROF_PCIE_TX_BYTES",)),
+    (1010, "PCIRX", "pcie_rx_bytes", Metric("pcie_rx_mib_s", MIB_PER_BYTE), ("PROF_PCIE_RX_BYTES",)),
 )
 
 BY_NUMBER = {str(number): metric for number, _, _, metric, _ in _FIELDS}

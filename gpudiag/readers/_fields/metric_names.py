@@ -10,17 +10,16 @@ from dataclasses import dataclass, field
 
 from gpudiag.readers._fields.dcgm_fields import BY_EXPORTER_NAME, Metric
 from gpudiag.readers._shape.snapshots import Snapshots
-from gpudiag.units import BYTES_PER_MIB
+from gpudiag.units import MIB_PER_BYTE
 
-_MIB = 1 / BYTES_PER_MIB
 _SMI = {
     "utilization_gpu_ratio": Metric("util_pct", 100),
     "utilization_memory_ratio": Metric("mem_util_pct", 100),
     "utilization_encoder_ratio": Metric("enc_pct", 100),
     "utilization_decoder_ratio": Metric("dec_pct", 100),
-    "memory_used_bytes": Metric("mem_used_mib", _MIB),
-    "memory_total_bytes": Metric("mem_total_mib", _MIB),
-    "memory_reserved_bytes": Metric("mem_reserved_mib", _MIB),
+    "memory_used_bytes": Metric("mem_used_mib", MIB_PER_BYTE),
+    "memory_total_bytes": Metric("mem_total_mib", MIB_PER_BYTE),
+    "memory_reserved_bytes": Metric("mem_reserved_mib", MIB_PER_BYTE),
     "power_draw_watts": Metric("power_w"),
     "power_draw_average_watts": Metric("power_w", rank=1),
     "power_draw_instant_watts": Metric("power_w", rank=2),

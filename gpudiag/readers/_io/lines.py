@@ -47,3 +47,8 @@ def screen_refused(source: Source, tool: str, instead: str) -> InputError:
         f"{source.path}: is a recorded terminal screen (watch {tool}), whose cells are redrawn in place, not a log; "
         f"record lines with '{instead}' instead."
     )
+
+
+def delimiter_of(line: str) -> str:
+    """Comma, semicolon or tab: whichever the line has most of."""
+    return max((",", ";", "\t"), key=line.count)

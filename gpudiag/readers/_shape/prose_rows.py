@@ -9,8 +9,10 @@ from collections.abc import Collection, Sequence
 from gpudiag.readers._fields.aliases import meaning_of
 
 _ROW = re.compile(r"\s*-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){1,11}\s*")
-_TEMPERATURES_C = (10, 120)
-_MOST_INDEX = 15
+TEMPERATURES_C = (10, 120)
+"""What a column of temperatures holds."""
+MOST_INDEX = 15
+"""What a column of GPU indices holds at most."""
 
 
 def bare_row(line: str) -> list[float] | None:
@@ -49,11 +51,11 @@ def _names_by_values(columns: Sequence[Sequence[float]], totals: Collection[floa
         low, high = min(values), max(values)
         if names[k]:
             continue
-        if k == 0 and high <= _MOST_INDEX and low == int(low):
+        if k == 0 and high <= MOST_INDEX and low == int(low):
             name = "index"
         elif 100 < high <= size:
             name = "mem_used_mib"
-        elif _TEMPERATURES_C[0] <= low and high <= _TEMPERATURES_C[1]:
+        elif TEMPERATURES_C[0] <= low and high <= TEMPERATURES_C[1]:
             name = "temp_c"
         elif low >= 0 and high <= 100:
             name = "util_pct"

@@ -12,6 +12,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
+from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import is_trials_header, typed
@@ -22,7 +23,6 @@ NAME = "task-csv"
 
 _SPENT = START + END + DURATION_S + DURATION_MS
 _TELEMETRY = re.compile(r"util|power|watt|temp|memory\.used|mem_used|vram")
-_DELIMITERS = (",", ";", "\t")
 _LOOKED_AT = 20
 
 
@@ -33,7 +33,7 @@ def recognises(source: Source) -> bool:
     """
     if source.is_binary or not source.lines:
         return False
-    delimiter = _delimiter(source.lines[0])
+    delimiter = delimiter_of(source.lines[0])
     own = next(csv.reader([source.lines[0].lstrip("\ufeff")], delimiter=delimiter), [])
     names = [_plain(name) for name in own]
     known = set(names)
@@ -49,10 +49,6 @@ def recognises(source: Source) -> bool:
 
 def _plain(name: str) -> str:
     return re.sub(r"[\s-]+", "_", name.strip().lower())
-
-
-def _delimiter(line: str) -> str:
-    return max(_DELIMITERS, key=line.count)
 
 
 def typed_row(cells: list[str]) -> list[Any]:
@@ -73,7 +69,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
 
 def _tasks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows = csv.reader(source.read_text().replace("\0", "").splitlines(), delimiter=_delimiter(source.lines[0]))
+    rows = csv.reader(source.read_text().replace("\0", "").splitlines(), delimiter=delimiter_of(source.lines[0]))
     names = [_plain(name) for name in next(rows)]
     for row in rows:
         if not row or [_plain(cell) for cell in row] == names:

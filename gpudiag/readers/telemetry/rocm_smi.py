@@ -17,16 +17,15 @@ from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import Moment, read_moment
 from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
-from gpudiag.units import BYTES_PER_MIB
+from gpudiag.units import MIB_PER_BYTE
 
 NAME = "rocm-smi"
 
-_MIB = 1 / BYTES_PER_MIB
 _COLUMNS: dict[str, tuple[tuple[str, float], ...]] = {
     "util_pct": (("GPU use (%)", 1), ("GPU%", 1)),
     "mem_util_pct": (("GPU Memory Read/Write Activity (%)", 1), ("GPU memory use (%)", 1)),
-    "mem_used_mib": (("VRAM Total Used Memory (B)", _MIB),),
-    "mem_total_mib": (("VRAM Total Memory (B)", _MIB),),
+    "mem_used_mib": (("VRAM Total Used Memory (B)", MIB_PER_BYTE),),
+    "mem_total_mib": (("VRAM Total Memory (B)", MIB_PER_BYTE),),
     "power_w": (
         ("Average Graphics Package Power (W)", 1),
         ("Current Socket Graphics Package Power (W)", 1),

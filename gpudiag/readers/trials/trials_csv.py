@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import from_columns, is_trials_header, typed
@@ -16,7 +17,6 @@ DASHBOARD_NAME = "optuna-dashboard-csv"
 
 _DASHBOARD = {"Number": "number", "State": "state", "Value": "value"}
 _DASHBOARD_FAMILIES = {"Param ": "params_", "UserAttribute ": "user_attrs_", "Objective ": "values_"}
-_DELIMITERS = (",", ";", "\t")
 
 
 def recognises(source: Source) -> bool:
@@ -29,15 +29,11 @@ def recognises_dashboard(source: Source) -> bool:
     return _header(source)[:2] == ["Number", "State"]
 
 
-def _delimiter(line: str) -> str:
-    return max(_DELIMITERS, key=line.count)
-
-
 def _header(source: Source) -> list[str]:
     if source.is_binary or not source.lines:
         return []
     line = source.lines[0].lstrip("\ufeff")
-    return next(csv.reader([line], delimiter=_delimiter(line)), [])
+    return next(csv.reader([line], delimiter=delimiter_of(line)), [])
 
 
 def plain_names(header: Sequence[str]) -> list[str]:
@@ -55,7 +51,7 @@ def _rows(source: Source, problems: ProblemLog) -> list[list[str]]:
     text = source.read_text().replace("\0", "").lstrip("\ufeff")
     # Whoever writes such a file ends its lines, so a last line without an end was cut, maybe inside a number.
     problems.add("last line without its end, its last cell may be cut", int(not text.endswith(("\n", "\r"))))
-    delimiter = _delimiter(text.partition("\n")[0])
+    delimiter = delimiter_of(text.partition("\n")[0])
     try:
         return [row for row in csv.reader(text.splitlines(keepends=True), delimiter=delimiter) if row]
     except csv.Error as error:

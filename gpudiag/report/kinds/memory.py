@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from gpudiag.advice._engine.misreadings import CLEAN_RUN
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.memory.capacity import MemoryCapacity
+from gpudiag.forecast.memory.capacity import ENDS, MemoryCapacity
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
@@ -30,13 +31,10 @@ from gpudiag.report.format import (
 from gpudiag.report.kinds.parallelism import between
 from gpudiag.units import MIB_PER_GIB
 
-CLEAN_RUN = 50
-"""Trials in a row without a crash: what people wait for before they trust a setting."""
 MAX_COMBINATIONS = 12
 SHOWN_RATE = 0.05
 MANY_PER_DAY = 2000
 """Trials per day from which they are told per hour."""
-ENDS = ("", "_low", "_high")
 CLASSES = {
     "oom": "out of GPU memory", "device_assert": "device-side assert", "illegal_access": "illegal memory access",
     "host_killed": "killed from outside (host memory, or a limit)", "gpu_lost": "GPU lost", "nccl": "NCCL",
