@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gpudiag.cli import main
-from gpudiag.cli._options import Inputs, Judging, Layout, as_typed
+from gpudiag.cli._options import Inputs, Judging, ReadingOptions, as_typed
 from gpudiag.report import batch
 from gpudiag.report._notebook import runner
 from gpudiag.report.index import Index
@@ -90,7 +90,7 @@ def test_a_batch_hands_on_every_option(
 
 
 def test_what_was_not_given_is_not_handed_on() -> None:
-    assert as_typed(Inputs(), Layout(), Judging()) == []
+    assert as_typed(Inputs(), ReadingOptions(), Judging()) == []
 
 
 @pytest.mark.parametrize(

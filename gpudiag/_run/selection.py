@@ -54,8 +54,8 @@ def between(run: R, start: str | datetime | None, end: str | datetime | None) ->
     earlier, later = run.info.between
     both = (_tighter(low, earlier, max), _tighter(high, later, min))
     zone = parse_zone(run.info.timezone)
-    said = " to ".join("the edge" if m is None else f"{m.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for m in (low, high))
-    return _changed(run, chosen, f"Selected: {said} ({run.info.timezone}).", between=both)
+    bounds = " to ".join("the edge" if m is None else f"{m.tz_convert(zone):%Y-%m-%d %H:%M:%S}" for m in (low, high))
+    return _changed(run, chosen, f"Selected: {bounds} ({run.info.timezone}).", between=both)
 
 
 def gpus_only(run: R, names: Sequence[str | int]) -> R:

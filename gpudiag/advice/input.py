@@ -225,6 +225,6 @@ def _steady(now: Situation) -> str:
 
 
 def _loader(name: str, present: Value | None, proposed: Value, note: str = "") -> Change:
-    said = "; ".join(filter(None, ("" if present is None else f"was {present}", note)))
-    code = f"DataLoader(..., {name}={proposed})" + (f"  # {said}" if said else "")
+    comment = "; ".join(filter(None, ("" if present is None else f"was {present}", note)))
+    code = f"DataLoader(..., {name}={proposed})" + (f"  # {comment}" if comment else "")
     return Change(f"DataLoader {name}", present, proposed, code)

@@ -48,7 +48,7 @@ RuleModules = Annotated[
 
 
 @dataclass(frozen=True)
-class Layout:
+class ReadingOptions:
     """What a file of a run does not say itself."""
 
     timezone: Annotated[
@@ -80,13 +80,13 @@ class Inputs:
         """Whether an input was named."""
         return bool(self.telemetry or self.trials or self.artifacts)
 
-    def arguments(self, run: list[str] | None, layout: Layout) -> dict[str, Any]:
+    def arguments(self, run: list[str] | None, layout: ReadingOptions) -> dict[str, Any]:
         """What was given of the run, these and the layout, as arguments of load_run."""
         given = {"telemetry": self.telemetry, "trials": self.trials, "artifacts": self.artifacts, "study": self.study}
         source = run if run and len(run) > 1 else "".join(run or [])
         return {"source": source} | {name: value for name, value in {**given, **layout.arguments()}.items() if value}
 
-    def checked(self, run: list[str] | None, layout: Layout) -> dict[str, Any]:
+    def checked(self, run: list[str] | None, layout: ReadingOptions) -> dict[str, Any]:
         """As :meth:`arguments`. Raises ConfigError where neither a run nor an input was given."""
         check_given(run, self.any)
         return self.arguments(run, layout)

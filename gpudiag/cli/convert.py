@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from gpudiag.cli._console import console_for, reading
-from gpudiag.cli._options import Layout
+from gpudiag.cli._options import ReadingOptions
 
 
 def convert(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="logs of GPU metrics, of one run")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="NAME.parquet")],
-    layout: Layout,
+    layout: ReadingOptions,
 ) -> None:
     """Write logs of GPU metrics, read as one, into a Parquet file that is read as an input like any other."""
     from gpudiag.export.convert import convert as convert_files

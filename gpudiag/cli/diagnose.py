@@ -10,7 +10,7 @@ import typer
 from gpudiag.cli._arguments import check_output
 from gpudiag.cli._console import console_for, no_color, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import FailOn, Inputs, Judging, Layout, OnFault, RunPath, choice
+from gpudiag.cli._options import FailOn, Inputs, Judging, OnFault, ReadingOptions, RunPath, choice
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
@@ -25,7 +25,7 @@ def diagnose(
     ] = None,
     *,
     inputs: Inputs,
-    layout: Layout,
+    layout: ReadingOptions,
     judging: Judging,
     fault: OnFault,
 ) -> None:

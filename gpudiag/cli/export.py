@@ -10,7 +10,7 @@ import typer
 from gpudiag.cli._arguments import check_output, folder_name, one_of
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import Inputs, Layout, OnFault, RunPath
+from gpudiag.cli._options import Inputs, OnFault, ReadingOptions, RunPath
 
 
 def export(
@@ -19,7 +19,7 @@ def export(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="default: ./NAME...")] = None,
     *,
     inputs: Inputs,
-    layout: Layout,
+    layout: ReadingOptions,
     fault: OnFault,
 ) -> None:
     """Write a trace for ui.perfetto.dev, the tables as Parquet or CSV, or OpenMetrics of the diagnosis."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpudiag.cli._console import console_for, reading
-from gpudiag.cli._options import Layout, Study, choice
+from gpudiag.cli._options import ReadingOptions, Study, choice
 from gpudiag.readers._io.url import shown
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def inspect(
     format_: Annotated[str, choice("--format", "text", "json")] = "text",
     study: Study = None,
     *,
-    layout: Layout,
+    layout: ReadingOptions,
 ) -> None:
     """Say how each input was read, and nothing more."""
     import json

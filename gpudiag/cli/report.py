@@ -18,7 +18,7 @@ from gpudiag.cli._arguments import (
 )
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import read_faults, telling
-from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, Layout, OnFault, Parameters, as_typed
+from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, OnFault, Parameters, ReadingOptions, as_typed
 from gpudiag.errors import ConfigError
 
 INPUTS = ("run_path", "telemetry", "trials", "artifacts")
@@ -41,7 +41,7 @@ def report(
     parameter: Parameters = None,
     *,
     inputs: Inputs,
-    layout: Layout,
+    layout: ReadingOptions,
     judging: Judging,
     fault: OnFault,
 ) -> None:
@@ -102,7 +102,7 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def _parameters(
-    notebook: str, run: list[str], inputs: Inputs, layout: Layout, judging: Judging, typed: dict[str, str]
+    notebook: str, run: list[str], inputs: Inputs, layout: ReadingOptions, judging: Judging, typed: dict[str, str]
 ) -> dict[str, Any]:
     """All that was given as parameters of the notebook: options, then those of -p, then the inputs."""
     from gpudiag.report._notebook.runner import find_notebook, has_parameter
@@ -159,13 +159,13 @@ def _report_many(planned: list[Any], output: Path, options: list[str], jobs: int
     done = 0
     with spinner(console, f"{len(planned)} runs") as status:
 
-        def said(row: Any) -> None:
+        def row_done(row: Any) -> None:
             nonlocal done
             done += 1
             if console.is_terminal:
                 status.update(f"{done} of {len(planned)} runs done ...")
 
-        index = report_all(planned, output, options, workers=jobs, progress=said)
+        index = report_all(planned, output, options, workers=jobs, progress=row_done)
     typer.echo(repr(index))
     for path in (output / "index.html", output / "index.md"):
         typer.echo(f"  {path}")

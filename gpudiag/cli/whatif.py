@@ -10,7 +10,7 @@ import typer
 
 from gpudiag.cli._console import console_for, spinner
 from gpudiag.cli._faults import telling
-from gpudiag.cli._options import Inputs, Layout, OnFault, RunPath, choice
+from gpudiag.cli._options import Inputs, OnFault, ReadingOptions, RunPath, choice
 
 
 def whatif(
@@ -28,7 +28,7 @@ def whatif(
     format_: Annotated[str, choice("--format", "text", "json", "md")] = "text",
     *,
     inputs: Inputs,
-    layout: Layout,
+    layout: ReadingOptions,
     fault: OnFault,
 ) -> None:
     """Forecast what other settings would bring, with intervals and a back-test."""

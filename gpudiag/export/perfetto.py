@@ -66,7 +66,7 @@ def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
     workers = where.placed
     for worker in sorted(workers["worker"].unique()):
         yield _lane(TRIALS, int(worker) + 1, f"worker {worker}")
-    said = _arguments(diagnosis.run)
+    arguments = _arguments(diagnosis.run)
     several = workers["study"].nunique() > 1
     start, end = microseconds(workers["start"]) - zero, microseconds(workers["end"]) - zero
     for row, begin, until in zip(workers.itertuples(index=False), start, end, strict=True):
@@ -74,7 +74,7 @@ def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
         yield {
             "ph": "X", "pid": TRIALS, "tid": int(row.worker) + 1, "ts": int(begin), "dur": int(until - begin),
             "name": f"{row.state} {study}{row.trial}", "cat": "trial",
-            "args": said.get((row.study, row.trial), {}) | ({"end": "inferred"} if row.open else {}),
+            "args": arguments.get((row.study, row.trial), {}) | ({"end": "inferred"} if row.open else {}),
         }  # fmt: skip
 
 

@@ -81,9 +81,9 @@ def facts(profile: Any) -> dict[str, dict[str, Any]]:
 
 def _fact(name: str, value: Any) -> dict[str, Any]:
     """A value and its unit: '' for text and yes or no, 'UTC' for a timestamp."""
-    said = plain(value)
-    unit = "" if isinstance(said, bool | str) else unit_of(name)
-    return {"value": said, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
+    shown = plain(value)
+    unit = "" if isinstance(shown, bool | str) else unit_of(name)
+    return {"value": shown, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
 
 
 def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remedy: str) -> None:

@@ -76,12 +76,12 @@ def _steps(seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def alt_duration_ecdf(trials: TrialsProfile) -> str:
     """What :func:`plot_duration_ecdf` shows."""
-    said = []
+    parts = []
     for state, seconds in _states(trials.durations):
         middle, late = np.quantile(seconds, [0.5, 0.95])
-        said.append(f"half of {len(seconds)} {state} within {duration(middle)}, 95 % within {duration(late)}")
+        parts.append(f"half of {len(seconds)} {state} within {duration(middle)}, 95 % within {duration(late)}")
     n = sum(len(seconds) for _, seconds in _states(trials.durations))
-    return f"Cumulative durations of {plural(n, 'trial')} by state: {'; '.join(said)}."
+    return f"Cumulative durations of {plural(n, 'trial')} by state: {'; '.join(parts)}."
 
 
 DURATION_ECDF = Plot(

@@ -98,11 +98,11 @@ def _label(text: str, n: int) -> str:
 def alt_memory_capacity(memory_capacity: MemoryCapacity) -> str:
     """What :func:`plot_memory_capacity` shows."""
     table, room = memory_capacity.table, memory_capacity.room
-    said = ", ".join(
+    levels = ", ".join(
         f"{row.k} typically {quantity(row.typical_mib, 'MiB')} with {share(row.p_overflow_pct)} overflow"
         for row in table.itertuples()
     )
-    text = f"Memory by trials at once on a GPU of {quantity(room.total_mib, 'MiB')}: {said}."
+    text = f"Memory by trials at once on a GPU of {quantity(room.total_mib, 'MiB')}: {levels}."
     if len(memory_capacity.combinations):
         top = memory_capacity.combinations.iloc[0]
         names = [str(top[name]) for name in memory_capacity.parameters if name in memory_capacity.combinations]

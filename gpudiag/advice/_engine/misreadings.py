@@ -19,8 +19,8 @@ MOSTLY = 0.5
 
 def corrections(now: Situation) -> tuple[str, ...]:
     """Sentences, each with its numbers; only those that apply to this run."""
-    said = (_ceiling, _startup, _headroom, _proportion, _asserts, _clean_run, _outside)
-    return tuple(filter(None, (sentence(now) for sentence in said)))
+    sentences = (_ceiling, _startup, _headroom, _proportion, _asserts, _clean_run, _outside)
+    return tuple(filter(None, (sentence(now) for sentence in sentences)))
 
 
 def _ceiling(now: Situation) -> str:

@@ -160,8 +160,8 @@ def _formula(run: Run, peaks: Peaks, limit: int, raise_line: str) -> str:
     words = [name for name in peaks.parameters if name not in numbers]
     y = known["peak_mib"].to_numpy()
     x = np.column_stack([np.ones(len(y)), *(rows[f"params.{name}"].astype(float).fillna(0.0) for name in numbers)])
-    said = rows[[f"params.{name}" for name in words]].map(lambda value: str(_plain(value)))
-    groups = said.agg(",".join, axis=1) if words else pd.Series("", rows.index)
+    values = rows[[f"params.{name}" for name in words]].map(lambda value: str(_plain(value)))
+    groups = values.agg(",".join, axis=1) if words else pd.Series("", rows.index)
     lines = []
     for group in pd.unique(groups):
         here = (groups == group).to_numpy()

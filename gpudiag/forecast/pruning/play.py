@@ -215,9 +215,9 @@ def backtest(script: Script, judge: Judge, pruner: str, progress: ReplayProgress
         elif position == len(script.steps[i]):
             judge.end(place[i], script.state[i], script.final(i))
         else:
-            said = judge.prunes(place[i], script.steps[i][position], script.values[i][position])
+            pruned = judge.prunes(place[i], script.steps[i][position], script.values[i][position])
             last = record.state[i] == "PRUNED" and position == len(script.steps[i]) - 1
             prunes += last
-            repeated += last and said
-            others += said and not last
+            repeated += last and pruned
+            others += pruned and not last
     return ReplayBacktest(pruner, repeated, prunes, others, sum(map(len, script.steps)) - prunes)

@@ -64,7 +64,7 @@ def batch(
         frame[key] = pd.Series([row.get(key) for row in rows], dtype=text_dtype())
     frame = pd.concat([frame, pd.DataFrame(_wide(rows), index=frame.index)], axis=1)
     clock = _clock({start.clock, end.clock} - {"unknown"})
-    said = [f"{reader}: timestamps without a zone read as local time of {options.timezone}."]
+    assumed = [f"{reader}: timestamps without a zone read as local time of {options.timezone}."]
     shown = pd.DataFrame(
         {"study": [name], "directions": [""], "source": [str(source.path)], "clock": [clock]}, dtype=text_dtype()
     )
@@ -74,7 +74,7 @@ def batch(
         studies=conform(shown, STUDIES),
         events=_events(events, source, options),
         problems=problems.all,
-        notes=(*notes, *(said if clock in ("local", "mixed") else [])),
+        notes=(*notes, *(assumed if clock in ("local", "mixed") else [])),
         reader=reader,
     )
 

@@ -150,8 +150,8 @@ def _bad(rows: pl.DataFrame, cells: pl.DataFrame, layout: Layout) -> pl.Series |
         if field.kind == "text" or not rows[field.target].null_count():
             continue
         value = pl.col(field.target)
-        said = missing(pl.col(_cell(place))).fill_null(False)
-        faults.append(value.is_null() if field.kind == "time" else value.is_null() & ~said)
+        absent = missing(pl.col(_cell(place))).fill_null(False)
+        faults.append(value.is_null() if field.kind == "time" else value.is_null() & ~absent)
     if not faults:
         return None
     bad = cells.hstack(rows).select(bad=pl.any_horizontal(faults)).to_series()

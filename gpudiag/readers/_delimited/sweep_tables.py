@@ -74,20 +74,22 @@ def assemble(
     sweep.pieces.clear()
     if not pieces:
         raise nothing_usable(source, reader, sweep.log)
-    said = list(notes)
+    all_notes = list(notes)
     lost = np.concatenate([piece.lost for piece in pieces])
     named = any(piece.code is not None for piece in pieces)
-    rows = _named(pieces, sweep, said, source, reader) if named else _in_order(pieces, sweep, said)
-    timestamps = _time(rows, sweep, options, said)
-    said += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
+    rows = _named(pieces, sweep, all_notes, source, reader) if named else _in_order(pieces, sweep, all_notes)
+    timestamps = _time(rows, sweep, options, all_notes)
+    all_notes += correct(rows.columns, rows.code, guessed=guessed, unitless=unitless)
     host = _host(rows.columns, timestamps)
     timestamps, coarse = apart(timestamps, rows.code, rows.columns)
-    said += coarse
+    all_notes += coarse
     gpu = pd.Categorical.from_codes(rows.code, rows.labels)
     events = implied_events(timestamps, gpu, rows.lines, lost, sweep.others, marks, source.path.name)
     columns: dict[str, Any] = rows.columns
     columns |= {"time": timestamps, "line": rows.lines, "gpu": gpu}
-    return finish(source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, host=host, events=events, notes=said)
+    return finish(
+        source, reader, options, sweep.log, gpu=columns, gpus=rows.gpus, host=host, events=events, notes=all_notes
+    )
 
 
 def _marks(sweep: Sweep) -> list[tuple[int, Any, str]]:

@@ -31,8 +31,8 @@ def table_of(source: Source) -> pa.Table:
 
 def unreadable(source: Source, error: Exception) -> InputError:
     """The error for a Parquet file that does not hold what its footer promises."""
-    said = " ".join(str(error).split())
-    return InputError(f"{source.path}: is no readable Parquet file ({said}); check that the copy is complete.")
+    message = " ".join(str(error).split())
+    return InputError(f"{source.path}: is no readable Parquet file ({message}); check that the copy is complete.")
 
 
 def _opened(source: Source) -> object:

@@ -87,7 +87,7 @@ def secrets_of(url: str) -> set[str]:
     whole = [secret, *(found[0].partition("=")[2] for found in _SECRET_OPTION.finditer(url))]
     # A password with a bare @ or # is cut there by whoever parses the URL.
     secrets = [*whole, *(part for one in whole for part in re.split(r"[@/?#]", one) if len(part) > 1)]
-    return {said for one in secrets for said in (one, unquote(one), quote(unquote(one), safe=""))} - {""}
+    return {written for one in secrets for written in (one, unquote(one), quote(unquote(one), safe=""))} - {""}
 
 
 def without_secrets(text: str, url: str) -> str:

@@ -32,8 +32,8 @@ def implied_events(
         marks: line, time and text of rows that hold no number.
         path: name of the file.
     """
-    said = [(line, text.strip()) for line, text in others if _SAID.search(text)]
-    if not len(lost) and not said and not marks:
+    messages = [(line, text.strip()) for line, text in others if _SAID.search(text)]
+    if not len(lost) and not messages and not marks:
         return None
     time = pd.Series(timestamps)
     zone = getattr(time.dtype, "tz", None)
@@ -44,7 +44,7 @@ def implied_events(
         {"time": time[at], "kind": "gpu_lost", "detail": "[GPU is lost]", "gpu": gpu[at], "line": lines[at]}
         for at in firsts.tolist()
     ]
-    for line, text in said:
+    for line, text in messages:
         above = np.where(lines < line, lines, -1)
         timestamp = time[int(above.argmax())] if (above >= 0).any() else pd.NaT
         events.append({"time": timestamp, "kind": "gpu_lost", "detail": text, "gpu": None, "line": line})

@@ -53,7 +53,7 @@ class Snapshots:
         self, source: Source, reader: str, options: ReadOptions, log: ProblemLog, notes: Sequence[str] = ()
     ) -> Telemetry:
         """The tables. Raises InputError if no row is left."""
-        timestamps, said = self._timestamps(options)
+        timestamps, assumed = self._timestamps(options)
         tables = {}
         for name in ("gpu", "processes", "events"):
             if rows := getattr(self, name):
@@ -61,7 +61,7 @@ class Snapshots:
                 table["time"] = timestamps[table.pop("at").to_numpy()].reset_index(drop=True)
                 tables[name] = table
         gpus = pd.DataFrame(list(self.gpus.values())) if self.gpus else None
-        return finish(source, reader, options, log, gpus=gpus, notes=[*said, *notes], **tables)
+        return finish(source, reader, options, log, gpus=gpus, notes=[*assumed, *notes], **tables)
 
     def _timestamps(self, options: ReadOptions) -> tuple[pd.Series, list[str]]:
         if any(self.moments):

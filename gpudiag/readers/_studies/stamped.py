@@ -77,14 +77,14 @@ def _located(trials: pd.DataFrame) -> pd.DataFrame:
     """GPU, process, host and class of failure from the timestamps where nothing else does; changes its own copy."""
     for column, name in (("gpu", "gpu_uuid"), ("host", "host"), ("detail", "exception")):
         if PREFIX + name in trials:
-            said = trials[PREFIX + name].astype("object")
-            said = said.where((trials["state"] == "FAIL") | (column != "detail"))
+            stored = trials[PREFIX + name].astype("object")
+            stored = stored.where((trials["state"] == "FAIL") | (column != "detail"))
             known = trials[column].astype("object") if column in trials else pd.Series(None, trials.index, dtype=object)
-            trials[column] = known.where(known.notna(), said).astype(text_dtype())
+            trials[column] = known.where(known.notna(), stored).astype(text_dtype())
     if PREFIX + "pid" in trials:
-        said = pd.to_numeric(trials[PREFIX + "pid"], errors="coerce")
+        stored = pd.to_numeric(trials[PREFIX + "pid"], errors="coerce")
         known = trials["pid"].astype("float64") if "pid" in trials else pd.Series(np.nan, index=trials.index)
-        trials["pid"] = known.fillna(said).astype("Int64")
+        trials["pid"] = known.fillna(stored).astype("Int64")
     return trials
 
 

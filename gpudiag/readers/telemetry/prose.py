@@ -39,7 +39,7 @@ _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
 
 @dataclass
-class _Said:
+class _Reading:
     """What one line says: values by column, the GPU, the time."""
 
     values: dict[str, float]
@@ -69,47 +69,47 @@ def recognises(source: Source) -> bool:
     if source.is_dir or source.is_binary:
         return False
     lines = [line for line in source.lines[:_SNIFFED_LINES] if line.strip()]
-    said = [_said(line) for line in lines]
-    telling = sum(_tells(one) for one in said)
+    readings = [_reading_of(line) for line in lines]
+    telling = sum(_is_sample(one) for one in readings)
     rows = sum(bare_row(line) is not None for line in lines)
-    timed = any(one.moment is not None or read_moment(line) for one, line in zip(said, lines, strict=True))
+    timed = any(one.moment is not None or read_moment(line) for one, line in zip(readings, lines, strict=True))
     return telling > 0 and timed and telling + rows >= _ENOUGH * len(lines)
 
 
-def _tells(said: _Said) -> bool:
+def _is_sample(reading: _Reading) -> bool:
     """True for a line that speaks of a GPU, by its name or by what it measures, more than of other things."""
-    sure = said.gpu or {"util_pct", "power_w"} & set(said.values)
-    return bool(said.values and sure and len(said.values) >= said.others)
+    sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values)
+    return bool(reading.values and sure and len(reading.values) >= reading.others)
 
 
-def _said(line: str) -> _Said:
+def _reading_of(line: str) -> _Reading:
     """What a line says; empty values if nothing of ours."""
     timestamp = TIMESTAMP.search(line)
     rest = line[: timestamp.start()] + " " + line[timestamp.end() :] if timestamp else line
     device = _DEVICE.search(rest)
-    said = _Said({}, device[1] if device else "", (device[2] or "") if device else "")
-    said.moment = read_moment(timestamp[0]) if timestamp else None
+    reading = _Reading({}, device[1] if device else "", (device[2] or "") if device else "")
+    reading.moment = read_moment(timestamp[0]) if timestamp else None
     for match in _PAIR.finditer(rest):
-        _take(said, match)
+        _take(reading, match)
     for match in _SIZE.finditer(rest):
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
-        said.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
-        said.units.add(meaning.target)
-    return said
+        reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+        reading.units.add(meaning.target)
+    return reading
 
 
-def _take(said: _Said, match: re.Match[str]) -> None:
+def _take(reading: _Reading, match: re.Match[str]) -> None:
     unit = match["unit"].strip("°'") or match["most_unit"] or ""
     meaning = meaning_of(f"{match['label']} ({unit})")
     if meaning.target == "index":
-        said.gpu = match["value"]
+        reading.gpu = match["value"]
     elif meaning.metric:
-        said.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
-        said.units |= {meaning.target, _TOTALS.get(meaning.target, "")} if meaning.unit else set()
+        reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
+        reading.units |= {meaning.target, _TOTALS.get(meaning.target, "")} if meaning.unit else set()
         if match["most"] and meaning.target in _TOTALS:
-            said.values.setdefault(_TOTALS[meaning.target], float(match["most"]) * meaning.scale)
+            reading.values.setdefault(_TOTALS[meaning.target], float(match["most"]) * meaning.scale)
     elif meaning.target not in ("known", "time", "elapsed", "date"):
-        said.others += 1
+        reading.others += 1
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
@@ -117,14 +117,14 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     log = ProblemLog()
     found = _ParsedLines()
     bare: list[tuple[int, Moment | None, list[float]]] = []
-    for line, moment, said, row in _lines(source, log):
+    for line, moment, reading, row in _lines(source, log):
         if row is not None:
             bare.append((line, moment, row))
-        elif _tells(said):
-            found.add(line, moment, said.gpu, said.values)
-            found.units |= said.units
-            if said.name:
-                found.names[said.gpu] = said.name
+        elif _is_sample(reading):
+            found.add(line, moment, reading.gpu, reading.values)
+            found.units |= reading.units
+            if reading.name:
+                found.names[reading.gpu] = reading.name
     notes = _bare_rows(found, bare, options, log)
     notes += zone_note(found.timestamps) + _date_note(source)
     frame = pd.DataFrame(found.rows, columns=None if found.rows else ["line", "gpu"])
@@ -135,19 +135,19 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     return finish(source, NAME, options, log, gpu=frame, gpus=gpus, notes=notes)
 
 
-def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None, _Said, list[float] | None]]:
+def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None, _Reading, list[float] | None]]:
     """Number, time and content of each line that says something."""
     last: Moment | None = None
     for line, text in numbered_lines(source, log):
         if not text.strip():
             continue
         row = bare_row(text)
-        said = _Said({}) if row else _said(text)
-        moment = said.moment or (None if row else read_moment(text))
+        reading = _Reading({}) if row else _reading_of(text)
+        moment = reading.moment or (None if row else read_moment(text))
         last = moment or last
-        if row is None and not _tells(said) and moment is None:
+        if row is None and not _is_sample(reading) and moment is None:
             log.add(OTHER, line=line, example=text)
-        yield line, last, said, row
+        yield line, last, reading, row
 
 
 def _bare_rows(

@@ -43,11 +43,11 @@ def _is_date(line: str) -> bool:
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Raise InputError: such a file holds no sample."""
     texts = [failure(line) for line in source.lines]
-    said = next((text for text in texts if text), "")
-    if said:
+    message = next((text for text in texts if text), "")
+    if message:
         count = sum(bool(text) for text in texts)
         raise InputError(
-            f"{source.path}: holds no sample, only {count} message(s) in which nvidia-smi says that {said}; "
+            f"{source.path}: holds no sample, only {count} message(s) in which nvidia-smi says that {message}; "
             "repair the driver and record again."
         )
     raise InputError(f"{source.path}: holds only date lines and no sample: the monitor ended before its first table.")

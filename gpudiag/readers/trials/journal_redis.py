@@ -47,9 +47,9 @@ def read_redis(url: str, options: ReadOptions) -> Trials:
     except (redis.RedisError, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        said = without_secrets(str(error), url)[:300]
+        message = without_secrets(str(error), url)[:300]
         # Not chained: the client's own exception may hold the password.
-        raise InputError(f"{shown}: cannot be read ({said}); check address, user and rights.") from None
+        raise InputError(f"{shown}: cannot be read ({message}); check address, user and rights.") from None
     pick_study(options.study, (name for name, _ in state.studies.values()), shown)
     stored = to_stored(state, options.timezone, options.study, problems)
     return assemble(stored, options.timezone, shown, NAME, problems)

@@ -59,9 +59,9 @@ def read_server(url: str, options: ReadOptions) -> Trials:
     except (SQLAlchemyError, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        said = without_secrets(str(getattr(error, "orig", None) or error), url)[:300]
+        message = without_secrets(str(getattr(error, "orig", None) or error), url)[:300]
         # Not chained: the driver's own exception may hold the password.
-        raise InputError(f"{shown}: cannot be read ({said}); check address, user and rights.") from None
+        raise InputError(f"{shown}: cannot be read ({message}); check address, user and rights.") from None
     # The server timestamps heartbeats in a zone of its own, so they tell nothing.
     stored = replace(stored, heartbeats=stored.heartbeats.iloc[:0])
     out = assemble(stored, options.timezone, shown, NAME, problems)
