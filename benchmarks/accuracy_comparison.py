@@ -31,7 +31,7 @@ TIMES = ("duration", "mean_duration", "time_per_item", "time_per_complete", "gpu
 SIZES = (12, 24, 48)
 BEGIN = pd.Timestamp("2025-06-03 09:00:00", tz="UTC")
 TITLES = {
-    "duration": "duration (geometric mean)",
+    "duration": "duration (geometric mean; Hodges-Lehmann with outliers)",
     "mean_duration": "duration (arithmetic mean)",
     "time_per_item": "wall time per finished item",
     "time_per_complete": "wall time per COMPLETE item",

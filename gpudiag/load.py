@@ -17,7 +17,7 @@ from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
-from gpudiag.readers.base import ReadOptions, Telemetry, Trials
+from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
 from gpudiag.run import Run, RunInfo
 from gpudiag.schema import STUDIES, TRIALS, conform
 from gpudiag.timezones import Zone, parse_zone
@@ -99,10 +99,14 @@ def load_run(
     Raises:
         InputNotFound: nothing is at one of the paths.
         ConfigError: run.toml has an unknown key or an illegal value, or both a source and inputs by kind are given,
-            or several runs.
+            or several runs, or an option is of a wrong type.
         InputError: an input that was named cannot be read, or there is no input at all.
         StudyNotFound: the storage has no study of that name.
     """
+    if not isinstance(name, str | None):
+        raise expected("the name of the run", name)
+    check_columns(columns)
+    ReadOptions(parse_zone(timezone or None), tuple(columns), period_s or None, study)  # raises for a wrong type
     given = {"study": study, "timezone": timezone, "columns": tuple(columns), "period_s": period_s, "name": name}
     stated = {key: value for key, value in given.items() if value}
     for one in (source, telemetry, trials, artifacts):
@@ -139,9 +143,8 @@ def _of_folder(path: Path, stated: Mapping[str, Any]) -> Run:
         refuse_several_runs(folder)
     manifest = (read_manifest(file) if file.is_file() else Manifest()).model_copy(update=stated)
     options = _options(manifest)
-    named = [*manifest.telemetry, *([manifest.trials] if manifest.trials else []), *manifest.artifacts]
-    if named:
-        intakes = [take(locate(name, folder), options, shown_as=name) for name in named]
+    if manifest.inputs:
+        intakes = [take(locate(name, folder), options, shown_as=name) for name in manifest.inputs]
     else:
         intakes, skipped = search(folder, options)
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})

@@ -114,6 +114,11 @@ class Manifest(_Strict):
     rule_modules: ImportPaths = Field((), description="modules with rules of your own, by import path, never a file")
     rules: Mapping[str, Mapping[str, float]] = Field(default_factory=dict, description="thresholds by rule id")
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Every input that it names, by kind."""
+        return (*self.telemetry, *([self.trials] if self.trials else []), *self.artifacts)
+
 
 def read_manifest(path: Path) -> Manifest:
     """Read and check one run.toml.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -64,3 +65,31 @@ def test_the_text_shows_span_and_concurrency(tmp_path: Path) -> None:
 
     shown = lines(record)[1]
     assert shown == "    study trials: COMPLETE 3; 2026-03-01 10:00:00 to 10:01:02 UTC; at most 3 at once"
+
+
+def test_inspect_shows_what_run_toml_names_elsewhere(samples: Path, tmp_path: Path) -> None:
+    run, other = tmp_path / "run", tmp_path / "other"
+    for folder, name in ((run, "gpu.csv"), (run, "optuna.db"), (other, "gpu.csv")):
+        folder.mkdir(exist_ok=True)
+        shutil.copy(samples / "healthy" / name, folder)
+    named = ["gpu.csv", "../other/gpu.csv", "../other/none.csv"]
+    (run / "run.toml").write_text(f'telemetry = {named}\ntrials = "sqlite:///optuna.db"\nartifacts = []\n')
+    records = list(inspect([run]))
+    places = [record.path.removeprefix(f"{tmp_path}/") for record in records]
+    assert places == ["run/gpu.csv", "run/optuna.db", "run/../other/gpu.csv", "run/../other/none.csv"]
+    assert [record.error is None for record in records] == [True, True, True, False]
+    assert records[0].rows == records[2].rows > 1000
+
+
+def test_inspect_shows_a_storage_that_run_toml_names_without_its_password(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('trials = "redis://:hunter2@127.0.0.1:1"\n')
+    (record,) = inspect([tmp_path])
+    assert record.path == "redis://:***@127.0.0.1:1" and record.error is not None and "hunter2" not in record.error
+
+
+def test_a_zone_given_takes_nothing_else_from_run_toml(tmp_path: Path) -> None:
+    (tmp_path / "gpu.csv").write_text("".join(f"{80 + n % 3},{9000 + n}\n" for n in range(50)))
+    (tmp_path / "run.toml").write_text('columns = ["util_pct", "mem_used_mib"]\nperiod_s = 5\n')
+    for zone in (None, "Asia/Taipei"):
+        (record,) = inspect([tmp_path], timezone=zone)
+        assert record.median_period_s == 5.0, record

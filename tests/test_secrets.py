@@ -228,3 +228,80 @@ def test_inspect_of_a_storage_that_can_be_read(
             assert bool(ended.code) == ("--study" in more)
         out = capsys.readouterr()
         assert "redis://:***@127.0.0.1" in out.out and f":{password}@" not in out.out + out.err
+
+
+SLIPS = (
+    ("diagnose", "run", "--preset", "URL"),
+    ("diagnose", "run", "--preset=URL"),
+    ("diagnose", "run", "--format", "URL"),
+    ("diagnose", "run", "--fail-on", "URL"),
+    ("diagnose", "run", "--set", "URL"),
+    ("diagnose", "run", "--set", "gpu-unused.max_util_pct=URL"),
+    ("diagnose", "run", "--timezone", "URL"),
+    ("diagnose", "run", "--period", "URL"),
+    ("diagnose", "run", "--columns", "URL"),
+    ("diagnose", "run", "--suppress", "URL"),
+    ("diagnose", "run", "--rules", "URL"),
+    ("diagnose", "run", "--study", "URL"),
+    ("diagnose", "run", "--telemetry", "URL"),
+    ("diagnose", "URL", "--trials", "URL"),
+    ("diagnose", "run", "--plan-out", "URL/plan.json"),
+    ("diagnose", "run", "--URL"),
+    ("report", "run", "--notebook", "URL"),
+    ("report", "run", "--jobs", "URL"),
+    ("report", "run", "-o", "URL"),
+    ("report", "run", "-pURL"),
+    ("report", "run", "-p", "URL=1"),
+    ("report", "run", "-p", "minimal=URL"),
+    ("compare", "run", "run", "--plan", "URL"),
+    ("compare", "run", "URL.csv/x"),
+    ("plans", "URL"),
+    ("plans", ".", "URL"),
+    ("whatif", "run", "--parallel", "URL"),
+    ("whatif", "run", "--pruner", "URL"),
+    ("export", "run", "--to", "URL"),
+    ("convert", "URL", "-o", "x.parquet"),
+    ("demo", "--case", "URL"),
+    ("rules", "explain", "URL"),
+    ("notebooks", "copy", "URL"),
+    ("lab", "URL"),
+    ("URL",),
+)
+SILENT = ("--telemetry", "--period", "--jobs")
+"""Options whose error need not quote what was given."""
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=" ".join)
+@pytest.mark.parametrize("url", ["redis://:hunter2,x@h/0", "postgresql://me:hunter2@h/d", "redis:/:hunter2@h"])
+def test_a_url_in_a_wrong_place_is_echoed_without_its_password(
+    slip: tuple[str, ...],
+    url: str,
+    samples: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "run").mkdir()
+    shutil.copy(samples / "tiny-batch-laptop" / "gpu.csv", tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sys.argv", ["gpudiag", *(part.replace("URL", url) for part in slip)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = seen(tmp_path, *capsys.readouterr())
+    assert "hunter2" not in said
+    assert "***" in said or slip[2] in SILENT
+
+
+def test_a_traceback_holds_no_password(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(folder: Path) -> None:
+        raise RuntimeError(f"{folder} is odd")
+
+    monkeypatch.setattr("gpudiag.comparison.calibration.calibration", fail)
+    monkeypatch.setattr("sys.argv", ["gpudiag", "plans", "redis://:hunter2@h"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    monkeypatch.setattr("sys.argv", ["gpudiag", "plans", "redis://:hunter2@h", "--debug"])
+    assert ended.value.code == 3
+    assert "hunter2" not in capsys.readouterr().err

@@ -12,6 +12,7 @@ import pytest
 import gpudiag as gd
 
 TWO_LINES = 240
+SAMPLE = Path(__file__).parent.parent / "data" / "samples" / "healthy" / "gpu.csv"
 NOT_FUNCTIONS = ("Error", "Run", "Recorder", "NotMeasurable")
 """Classes, which people make with a few of many fields, or get."""
 
@@ -25,6 +26,8 @@ def calls(run: gd.Run) -> dict[str, Callable[[Any], object]]:
         "load_run": gd.load_run,
         "load_run telemetry": lambda wrong: gd.load_run(telemetry=wrong),
         "load_run trials": lambda wrong: gd.load_run(trials=wrong),
+        "load_run columns": lambda wrong: gd.load_run("x", columns=wrong),
+        "load_run columns list": lambda wrong: gd.load_run("x", columns=[wrong]),
         "load_run list": lambda wrong: gd.load_run([wrong]),
         "read_telemetry": gd.read_telemetry,
         "read_trials": gd.read_trials,
@@ -47,6 +50,12 @@ def calls(run: gd.Run) -> dict[str, Callable[[Any], object]]:
 
 
 MAY_BE_ABSENT: dict[str, Callable[[gd.Run, Any], object]] = {
+    "load_run study": lambda run, wrong: gd.load_run("x", study=wrong),
+    "load_run name": lambda run, wrong: gd.load_run("x", name=wrong),
+    "load_run timezone": lambda run, wrong: gd.load_run("x", timezone=wrong),
+    "load_run period_s": lambda run, wrong: gd.load_run("x", period_s=wrong),
+    "read_trials study": lambda run, wrong: gd.read_trials("x", study=wrong),
+    "read_telemetry columns": lambda run, wrong: gd.read_telemetry(SAMPLE, columns=wrong),
     "diagnose rules": lambda run, wrong: gd.diagnose(run, rules=wrong),
     "what_if parallel": lambda run, wrong: gd.what_if(run, parallel=wrong),
     "what_if pruner": lambda run, wrong: gd.what_if(run, pruner=wrong),

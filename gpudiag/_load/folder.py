@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpudiag._load.intake import Intake, try_take
+from gpudiag._load.own_outputs import is_own_output
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
@@ -78,12 +79,16 @@ def _nothing(folder: Path, others: list[str], intakes: list[Intake]) -> InputErr
     if intakes:
         return InputError("; ".join(str(intake.record.error) for intake in intakes[:3]))
     held = "its one file is" if len(others) == 1 else f"its {len(others)} files are"
-    what = f"{held} none of these ({_some(others)})" if others else "it is empty"
+    empty = "it holds only what gpudiag left there" if any(folder.iterdir()) else "it is empty"
+    what = f"{held} none of these ({_some(others)})" if others else empty
     return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
 
 
 def walk(folder: Path) -> Iterator[tuple[Source, bool]]:
-    """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them."""
+    """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them.
+
+    Reports and plans that gpudiag left there are passed over.
+    """
     whole = Source.open(folder)
     found = identify(whole)
     if found is not None:
@@ -95,7 +100,7 @@ def walk(folder: Path) -> Iterator[tuple[Source, bool]]:
     while pending:
         here, above = pending.pop(0)
         for path in sorted(here.iterdir()):
-            if path.name.startswith(".") or path.name in ("__pycache__", "node_modules", "report_files"):
+            if path.name.startswith(".") or path.name in ("__pycache__", "node_modules"):
                 continue
             if path.is_symlink() and path.resolve().is_relative_to(folder.resolve()):
                 continue  # such as W&B's latest-run: what it points to is met anyway
@@ -106,6 +111,8 @@ def walk(folder: Path) -> Iterator[tuple[Source, bool]]:
                 raise InputError(f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml.")
             source = Source.open(path)
             found = identify(source)
+            if found is None and is_own_output(source):
+                continue
             reader = found[1] if found is not None and (found[1] is not above or path.is_file()) else None
             if path.is_dir() and (reader is None or reader.descends):
                 pending.append((path, reader or above))

@@ -11,10 +11,13 @@ from typing import Any
 from gpudiag._load.folder import walk
 from gpudiag._load.intake import try_take
 from gpudiag._run.tables import TIME, InputKind, InputRecord, StudyRecord
-from gpudiag.manifest import MANIFEST, read_manifest
+from gpudiag.errors import InputError
+from gpudiag.load import locate
+from gpudiag.manifest import MANIFEST, Manifest, read_manifest
 from gpudiag.plain_data import plain
 from gpudiag.readers._io.problems import Problem
-from gpudiag.readers._io.url import is_url, shown
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.url import is_url, scheme_of, shown, sqlite_path
 from gpudiag.readers.base import ReadOptions
 from gpudiag.timezones import parse_zone
 
@@ -30,7 +33,8 @@ def inspect(
 ) -> Iterator[InputRecord]:
     """One record per input, in order; a folder that is no input itself gives one per file below it.
 
-    A folder's run.toml says how its files are to be read, where the arguments do not.
+    A folder's run.toml says how its files are to be read, where the arguments do not; inputs that it names elsewhere,
+    such as a storage URL, come after those of the folder.
 
     An input that cannot be read gives a record of kind ``unknown`` with ``error`` set. ``progress`` is told each
     path before it is read.
@@ -41,23 +45,37 @@ def inspect(
             progress(shown(path))
             yield try_take(path, given).record
         else:
-            options = given if timezone else _as_its_manifest_says(Path(path), given)
-            for source, _ in walk(Path(path)):
-                if source.path.name != MANIFEST:
-                    progress(str(source.path))
-                    yield try_take(source, options).record
+            folder = Path(path)
+            manifest = read_manifest(folder / MANIFEST) if (folder / MANIFEST).is_file() else Manifest()
+            zone = given.timezone if timezone else parse_zone(manifest.timezone)
+            period = given.period_s or manifest.period_s
+            options = ReadOptions(zone, given.columns or manifest.columns, period, given.study)
+            for one in _inputs_of(folder, manifest):
+                progress(shown(one.path if isinstance(one, Source) else one))
+                yield try_take(one, options).record
 
 
-def _as_its_manifest_says(folder: Path, given: ReadOptions) -> ReadOptions:
-    if not (folder / MANIFEST).is_file():
-        return given
-    manifest = read_manifest(folder / MANIFEST)
-    return ReadOptions(
-        parse_zone(manifest.timezone),
-        given.columns or manifest.columns,
-        given.period_s or manifest.period_s,
-        given.study,
-    )
+def _inputs_of(folder: Path, manifest: Manifest) -> Iterator[Source | str | Path]:
+    """The files of a folder, then what its run.toml names and the folder does not hold."""
+    met = set()
+    for source, _ in walk(folder):
+        met.add(source.path.resolve())
+        if source.path.name != MANIFEST:
+            yield source
+    for name in manifest.inputs:
+        place = locate(name, folder)
+        if _file_of(place) not in met:
+            yield place
+
+
+def _file_of(place: str | Path) -> Path | None:
+    """The file at a path or an SQLite URL; None for what is no file."""
+    if isinstance(place, str) and scheme_of(place) != "sqlite":
+        return None
+    try:
+        return (sqlite_path(place) if isinstance(place, str) else place).resolve()
+    except InputError:  # in memory
+        return None
 
 
 @dataclass(frozen=True)

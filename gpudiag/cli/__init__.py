@@ -15,6 +15,7 @@ from gpudiag import __version__
 from gpudiag.cli._arguments import expand
 from gpudiag.cli._faults import last_resort
 from gpudiag.cli._options import taking_groups
+from gpudiag.cli._stderr import Commands, complain
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
@@ -32,6 +33,7 @@ from gpudiag.errors import GpudiagError
 
 app = typer.Typer(
     name="gpudiag",
+    cls=Commands,
     help="Where did my GPU time go, what is wrong, what should I change, and what will that give me?",
     no_args_is_help=True,
     add_completion=False,
@@ -68,14 +70,14 @@ def main() -> None:
     try:
         app(expand(sys.argv[1:]))
     except GpudiagError as error:
-        sys.stderr.write(f"gpudiag: {error}\n")
+        complain(f"gpudiag: {error}\n")
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"gpudiag: {where}{error.strerror or error}; check the path and the room on the disk.\n")
+        complain(f"gpudiag: {where}{error.strerror or error}; check the path and the room on the disk.\n")
         sys.exit(2)
     except Exception as error:  # whatever nobody thought of: with 1 it would look like --fail-on
         given = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]

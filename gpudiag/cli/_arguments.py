@@ -20,6 +20,8 @@ def folder_name(name: str) -> str:
 
 def check_output(folder: Path) -> None:
     """Raise ConfigError before any work is done if nothing can be written there."""
+    if shown(folder) != str(folder):
+        raise ConfigError(f"{shown(folder)}: is a storage URL, not a folder; choose another -o.")
     there = next(part for part in (folder, *folder.absolute().parents) if part.exists())
     if not there.is_dir():
         raise ConfigError(f"{folder}: cannot be written to, because {there} is not a folder; choose another -o.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
+from gpudiag.cli._stderr import complain
 from gpudiag.faults import ERROR, REPORT, Fault, heard
 
 FAULT = 3
@@ -35,9 +35,9 @@ def telling(*, debug: bool, strict: bool) -> Iterator[list[Fault]]:
 
 def say(fault: Fault, *, debug: bool) -> None:
     """One line on stderr; with ``debug`` the traceback after it."""
-    sys.stderr.write(f"gpudiag: {ERROR}: {fault}\n")
+    complain(f"gpudiag: {ERROR}: {fault}\n")
     if debug:
-        sys.stderr.write(fault.traceback or "".join(f"  {frame}\n" for frame in fault.trace))
+        complain(fault.traceback or "".join(f"  {frame}\n" for frame in fault.trace))
 
 
 def read_faults(entries: Iterable[Mapping[str, Any]]) -> list[Fault]:
@@ -49,9 +49,9 @@ def last_resort(error: BaseException, *, debug: bool) -> int:
     """A sentence on stderr for an exception that nobody expected anywhere; returns the exit code."""
     fault = Fault.of("gpudiag", error)
     if isinstance(error, MemoryError):
-        sys.stderr.write(f"gpudiag: the memory of this machine is full ({fault.place}); give fewer inputs.\n")
+        complain(f"gpudiag: the memory of this machine is full ({fault.place}); give fewer inputs.\n")
     else:
-        sys.stderr.write(f"gpudiag: failed with {fault.type} at {fault.place}. {REPORT}\n")
+        complain(f"gpudiag: failed with {fault.type} at {fault.place}. {REPORT}\n")
     if debug:
-        sys.stderr.write(fault.traceback)
+        complain(fault.traceback)
     return FAULT

@@ -28,6 +28,8 @@ SEED = 7
 MOST_EXACT = 25
 """Pairs up to which ranks are counted out; beyond, the normal approximation is as good."""
 Z = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
+PAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise means of log ratios), paired"
+UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
 SHARES = "Fisher's exact test, score interval (Koopman)"
 
 
@@ -40,6 +42,14 @@ class Ratio:
     high: float = math.nan
     p: float = math.nan
     method: str = ""
+
+    @property
+    def note(self) -> str:
+        """What must be said beside two means: that this is not their ratio."""
+        if self.method not in (PAIRED_MEDIAN, UNPAIRED_MEDIAN):
+            return ""
+        way = "of the items' ratios, averaged in pairs" if self.method == PAIRED_MEDIAN else "of pairwise ratios"
+        return f"There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
 
     @property
     def inverse(self) -> Ratio:
@@ -57,7 +67,9 @@ class Mean:
 
 
 def paired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
-    """Geometric mean of per-item ratios: t on logs; Hodges-Lehmann (signed ranks inverted) where outliers are."""
+    """Ratio of the same items: the geometric mean of their ratios with t on logs; where outliers are, Hodges-Lehmann,
+    the median of pairwise means of log ratios, with the signed ranks inverted.
+    """
     logs = np.log(experiment) - np.log(baseline)
     n = len(logs)
     if n < MIN_UNITS:
@@ -68,12 +80,13 @@ def paired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
         no_ties = n <= MOST_EXACT and bool(np.all(logs != 0)) and len(np.unique(np.abs(logs))) == n
         way = "exact" if no_ties else "approx"
         p = float(stats.wilcoxon(logs, method=way).pvalue) if np.any(logs) else 1.0
-        return _from_sorted(walsh, signed_rank(n), p, "Hodges-Lehmann on log ratios, paired")
+        return _from_sorted(walsh, signed_rank(n), p, PAIRED_MEDIAN)
     return _t_ratio(float(logs.mean()), float(logs.std(ddof=1) / math.sqrt(n)), n - 1, "t on log ratios, paired")
 
 
 def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
-    """Ratio of geometric means: Welch on logs; Hodges-Lehmann with the Mann-Whitney inversion where outliers are.
+    """Ratio of two samples: that of geometric means with Welch on logs; where outliers are, Hodges-Lehmann, the median
+    of pairwise ratios, with the Mann-Whitney inversion.
 
     Values in the order in which they ran: where neighbours are alike the effective number of them is smaller.
     """
@@ -91,7 +104,7 @@ def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
         away = abs(float(stats.mannwhitneyu(b, a).statistic) - half)
         p = float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread))
         place = math.floor(half - 0.5 - Z * spread)
-        return _from_sorted(steps, place, min(p, 1.0), "Hodges-Lehmann on logs, unpaired")
+        return _from_sorted(steps, place, min(p, 1.0), UNPAIRED_MEDIAN)
     return log_ratio(
         Mean(math.exp(float(a.mean())), inflation * float(a.std(ddof=1) / math.sqrt(len(a))), len(a)),
         Mean(math.exp(float(b.mean())), inflation * float(b.std(ddof=1) / math.sqrt(len(b))), len(b)),

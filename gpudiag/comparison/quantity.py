@@ -59,6 +59,7 @@ def make(
     """A quantity of these two values; ``ratio`` where more is known than their quotient."""
     a, b = values
     found = ratio or Ratio(b / a if a and not math.isnan(a) else math.nan)
+    more["note"] = " ".join(filter(None, (found.note, more.get("note", ""))))
     made = Quantity(name, title, unit, kind, a, b, found.ratio, found.low, found.high, found.p, method=found.method)
     return replace(made, **more)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gpudiag.errors import ConfigError, InputError, UnknownInput
+from gpudiag.errors import ConfigError, InputError, UnknownInput, expected
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.shown import Shown
@@ -27,6 +27,13 @@ def no_rows(name: str) -> Callable[[], pd.DataFrame]:
     return make
 
 
+def check_columns(given: object) -> None:
+    """Raise ConfigError for what is no list of names of columns."""
+    for one in given if isinstance(given, list | tuple) else (None,):
+        if not isinstance(one, str):
+            raise expected("columns as a list of names", given if one is None else one)
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """What a reader may need to be told.
@@ -41,7 +48,10 @@ class ReadOptions:
     study: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a period that is none."""
+        """Raise ConfigError for an option of a wrong type, and for a period that is none."""
+        check_columns(self.columns)
+        if not isinstance(self.study, str | None):
+            raise expected("the name of a study", self.study)
         given = self.period_s
         number = isinstance(given, int | float) and not isinstance(given, bool)
         if given is not None and not (number and math.isfinite(given) and given > 0):

@@ -85,6 +85,16 @@ def test_hostile_names_are_text_everywhere(odd: Comparison) -> None:
     assert max(map(len, text(odd.document, width=60).splitlines())) <= 110
 
 
+def test_a_median_of_ratios_is_not_called_that_of_the_means() -> None:
+    slow = np.where(np.arange(len(A)) == 4, 300, 0.7) * A
+    plain, outlier = (compare(batch("a", A, named=False), batch("b", b, named=False)) for b in (0.7 * A, slow))
+    held = next(q for q in outlier.document.quantities if q.name == "duration")
+    assert held.method == "Hodges-Lehmann (median of pairwise ratios), unpaired"
+    for made, told in ((outlier, True), (plain, False)):
+        for said in (made.to_markdown(), made.summary(), text(made.document), made.to_json()):
+            assert ("median of pairwise ratios" in " ".join(said.split())) is told
+
+
 def test_colour_only_where_asked(pair: Comparison) -> None:
     assert "\x1b" in text(pair.document, color=True) and "\x1b" not in text(pair.document)
 

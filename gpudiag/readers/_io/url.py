@@ -85,8 +85,8 @@ def secrets_of(url: str) -> set[str]:
     if show_url(url) == _SECRET_OPTION.sub(rf"\1{HIDDEN}", url):
         secret = ""  # a port, or an @ in the value of an option
     whole = [secret, *(found[0].partition("=")[2] for found in _SECRET_OPTION.finditer(url))]
-    # A password with a bare @ or # is cut there by whoever parses the URL.
-    secrets = [*whole, *(part for one in whole for part in re.split(r"[@/?#]", one) if len(part) > 1)]
+    # A password with a bare @, # or comma is cut there by whoever parses the URL, or takes it for a list.
+    secrets = [*whole, *(part for one in whole for part in re.split(r"[@/?#,]", one) if len(part) > 1)]
     return {written for one in secrets for written in (one, unquote(one), quote(unquote(one), safe=""))} - {""}
 
 

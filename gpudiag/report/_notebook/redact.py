@@ -1,4 +1,4 @@
-"""Passwords of storage URLs, taken out of an executed notebook before anything of it is written."""
+"""Passwords of storage URLs, taken out of an executed notebook before it is written, and of what a terminal says."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-from gpudiag.readers._io.url import HIDDEN, is_url, secrets_of, show_url
+from gpudiag.readers._io.url import HIDDEN, secrets_of, shown
 
 _IN_TEXT = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@|([?&][^=&\s]*(?:pass|pwd|secret)[^=&\s]*=)[^&\s'\"<\\]+", re.I)
+_START = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 LEAST_LETTERS = 4
 """A shorter password is taken out where it stands as in a URL, ``:abc@``: elsewhere its letters mean something else."""
 
 
 def redacted(node: Any, parameters: Any) -> Any:
-    """The notebook (nested dicts and lists of text) without the passwords in the values of its parameters.
+    """Text, or a notebook (nested dicts and lists of text), without the passwords in the values of these parameters.
 
     URLs that come from elsewhere lose what looks like a password.
     """
     swaps: dict[str, str] = {}
     for url in _urls(parameters):
-        swaps |= {said: show_url(url) for said in _spellings(url)}
-        for secret in secrets_of(url):
+        swaps |= {said: shown(url) for said in _spellings(url)}
+        swaps |= {said: shown(Path(url)) for said in _spellings(str(Path(url)))}
+        for secret in secrets_of(_START.sub(r"\1://", url, count=1)):
             around = ("", "") if len(secret) >= LEAST_LETTERS else (":", "@")
             swaps |= {said: HIDDEN.join(around) for said in _spellings(secret.join(around))}
     return _changed(node, swaps)
 
 
 def _urls(values: Any) -> Iterator[str]:
-    """Storage URLs that hold a secret, anywhere in the values."""
+    """Storage URLs that hold a secret, anywhere in the values; with one slash as well."""
     if isinstance(values, str):
-        yield from (part for part in {values, *values.split()} if is_url(part) and show_url(part) != part)
+        rests = [values[found.start() :] for found in _START.finditer(values)]
+        parts = dict.fromkeys((*rests, *(rest.split()[0] for rest in rests)))
+        yield from (part for part in parts if shown(part) != part)
     elif isinstance(values, dict):
         for value in values.values():
             yield from _urls(value)

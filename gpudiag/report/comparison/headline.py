@@ -15,6 +15,8 @@ LEVELS = {
     "higher": "note",
     "lower": "note",
 }
+MEDIAN = "median of pairwise ratios"
+"""What Hodges and Lehmann's estimate is called where there is little room."""
 OUTCOME_LEVELS = {"came true": "clear", "missed": "warning", "cannot tell": "unknown"}
 COUNTED = {"came true": "came true", "missed": "missed", "cannot tell": "cannot be told"}
 NEXT = {
@@ -65,7 +67,13 @@ def both(q: QuantityEntry, between: str) -> str:
 
 def _measure_of(held: QuantityEntry) -> str:
     title = held.title
-    return title if title[:2].isupper() else title[0].lower() + title[1:]
+    measure = title if title[:2].isupper() else title[0].lower() + title[1:]
+    return f"{measure}; ratio: {MEDIAN}" if is_median(held) else measure
+
+
+def is_median(held: QuantityEntry) -> bool:
+    """Whether the ratio is a median of pairwise ratios, not that of the two means beside it."""
+    return held.method.startswith("Hodges-Lehmann")
 
 
 def _what_may_be_said(document: ComparisonDocument) -> str:

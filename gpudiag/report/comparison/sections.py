@@ -25,7 +25,7 @@ from gpudiag.report.comparison.document import (
     QuantityEntry,
     SideEntry,
 )
-from gpudiag.report.comparison.headline import LEVELS, OUTCOME_LEVELS, QUESTIONS, plan_counts
+from gpudiag.report.comparison.headline import LEVELS, MEDIAN, OUTCOME_LEVELS, QUESTIONS, is_median, plan_counts
 from gpudiag.report.format import (
     UNKNOWN,
     duration,
@@ -102,6 +102,8 @@ def quantities(document: ComparisonDocument) -> list[Block]:
         "Ratio: experiment over baseline with its 95 % interval. A verdict counts how many quantities were tested "
         "(Benjamini and Hochberg, 5 %), so an interval beside 1 may still be no evidence."
     )
+    if any(is_median(q) for q in document.quantities):
+        caption += f" Where there are outliers, the ratio is a {MEDIAN}, not that of the two means (listed below)."
     notes = [f"{q.title}: {q.note}" for q in document.quantities if q.note]
     methods = tuple((q.title, q.method, _p(q.p), _p(q.p_adjusted)) for q in document.quantities if q.method)
     blocks: list[Block] = [

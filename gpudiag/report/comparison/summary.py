@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gpudiag.report._render.blocks import MARKS
 from gpudiag.report._render.markdown import inline
 from gpudiag.report.comparison.document import ComparisonDocument, QuantityEntry
-from gpudiag.report.comparison.headline import leader, ordered_reasons, plan_counts
+from gpudiag.report.comparison.headline import MEDIAN, is_median, leader, ordered_reasons, plan_counts
 from gpudiag.report.comparison.sections import said
 from gpudiag.report.format import UNKNOWN, precise, ratio
 
@@ -45,6 +45,8 @@ def summary(document: ComparisonDocument) -> str:
             said(q).words,
         )
         lines.append("| " + " | ".join(inline(cell) for cell in cells) + " |")
+    medians = [_short_title(q) for q in _comment_rows(document) if is_median(q)]
+    lines += ["", f"Ratio as a {MEDIAN}, for there are outliers: {inline('; '.join(medians))}."] if medians else []
     counted = plan_counts(document)
     lines += ["", f"Plan: {counted}."] if counted else []
     return "\n".join(lines) + "\n"

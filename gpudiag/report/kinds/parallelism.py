@@ -76,7 +76,9 @@ def _short(value: float, digits: int, unit: str) -> str:
 
 
 def _now(forecast: Forecast) -> str:
-    text = f"Now: {plural(forecast.now, 'trial')} at once, {between(forecast.rate)} trials/h as measured."
+    span = " over the whole log" if forecast.drift.found else ""
+    text = f"Now: {plural(forecast.now, 'trial')} at once."
+    text += f" While {count(forecast.now)} ran at once, {between(forecast.rate)} trials/h were measured{span}."
     if not math.isnan(forecast.configured) and forecast.configured != forecast.now:
         text += f" Configured are {count(forecast.configured)}."
     if not math.isnan(forecast.remaining_trials):

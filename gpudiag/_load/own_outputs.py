@@ -1,0 +1,32 @@
+"""What gpudiag itself leaves in a folder: reports, plans and lists of known findings, which are no inputs of a run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gpudiag.errors import InputError
+from gpudiag.readers._io.source import Source
+
+DOCUMENT = re.compile(rb'\s*\{\s*"schema":\s*"gpudiag\.')
+PAGE = re.compile(rb'<meta (name="generator" content="gpudiag |content="gpudiag [^"]*" name="generator")')
+NAMES = ("gpudiag.toml", "report.failed.ipynb")
+BESIDE = (".md", ".ipynb")
+"""Files that a page has beside it under its own name, as it has the folder ``NAME_files``."""
+
+
+def is_own_output(source: Source) -> bool:
+    """Whether gpudiag wrote this file or folder, as its content says or that of the page beside it."""
+    path = source.path
+    if path.is_dir():
+        return path.name.endswith("_files") and _is_page(path.with_name(path.name.removesuffix("_files") + ".html"))
+    if path.name in NAMES or DOCUMENT.match(source.head) or PAGE.search(source.head):
+        return True
+    return path.suffix in BESIDE and _is_page(path.with_suffix(".html"))
+
+
+def _is_page(path: Path) -> bool:
+    try:
+        return path.is_file() and PAGE.search(Source.open(path).head) is not None
+    except InputError:
+        return False
