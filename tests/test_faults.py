@@ -29,10 +29,11 @@ from gpudiag.forecast.parallelism import what_if as forecast
 from gpudiag.measures import power
 from gpudiag.plots import PLOTS
 from gpudiag.report._notebook.locate import find_notebook
+from gpudiag.report._render.terminal import render
 from gpudiag.report.github import github_annotations
 from gpudiag.report.junit import junit_xml
 from gpudiag.report.sections import SECTIONS
-from gpudiag.report.text import render
+from gpudiag.report.text import whole
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.verdict import Status
@@ -146,7 +147,7 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
         text = found.save(tmp_path / f"x{suffix}").read_text()
         assert "Planted" in text and "ERROR" in text and "s3cret" not in text, suffix
         assert str(Path(__file__).parent) not in text, suffix
-    for text in (render(found.document), repr(found), found.to_markdown(), found._repr_html_()):
+    for text in (render(whole(found.document)), repr(found), found.to_markdown(), found._repr_html_()):
         assert "ERROR" in text and "s3cret" not in text
     assert not found.fails("note") or found.findings
 

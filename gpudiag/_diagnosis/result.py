@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -234,9 +233,10 @@ class Diagnosis:
         return Verdicts((*self.findings, *others)).to_frame()
 
     def __repr__(self) -> str:
-        from gpudiag.report import text
+        from gpudiag.report._render import terminal
+        from gpudiag.report.text import brief
 
-        return text.brief(self.document, min(shutil.get_terminal_size((88, 24)).columns, 120))
+        return terminal.text(brief(self.document))
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]

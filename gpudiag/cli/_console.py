@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
     from rich.status import Status
+
+    from gpudiag.report._render.blocks import Block
 
 BAR_AFTER_S = 2.0
 
@@ -24,6 +28,15 @@ def console_for(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, no_color=no_color(), highlight=False)
+
+
+def show(blocks: Iterable[Block]) -> None:
+    """Print them: on a terminal as wide as it is and in colours, elsewhere with every column of a table."""
+    from gpudiag.report._render.terminal import render
+
+    console = console_for()
+    color = console.color_system is not None and not no_color()
+    typer.echo(render(blocks, console.width, color=color, whole=not console.is_terminal), color=color or None)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gpudiag.cli._arguments import check_output, existing_run, existing_runs, folder_name
-from gpudiag.cli._console import console_for, no_color, spinner
+from gpudiag.cli._console import console_for, show, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import OnFault, choice
 
@@ -49,15 +49,19 @@ def compare(
     """Compare runs: first whether that may be done, then the numbers with their intervals."""
     from gpudiag.comparison.compare import Comparisons
     from gpudiag.comparison.compare import compare as run_comparison
+    from gpudiag.report.comparison import text
 
     if output is not None:
         check_output(output)
     with telling(debug=fault.debug, strict=fault.strict):
         with spinner(console_for(stderr=True), "reading the runs"):
             held = run_comparison(baseline, experiments[0] if len(experiments) == 1 else experiments, plan=plan)
-        typer.echo(_rendered(held, format_))
+        pairs = list(held) if isinstance(held, Comparisons) else [held]
+        if format_ == "text":
+            show(block for pair in pairs for block in text(pair.document))
+        else:
+            typer.echo(_rendered(held, format_))
         if output is not None:
-            pairs = list(held) if isinstance(held, Comparisons) else [held]
             for place, (pair, folder) in enumerate(zip(pairs, _folders(pairs, output), strict=True)):
                 parameters: dict[str, Any] = {
                     "baseline_path": baseline,
@@ -73,19 +77,11 @@ def compare(
 
 def _rendered(held: Any, format_: str) -> str:
     """The comparison, or all of them, as text of that format."""
-    from gpudiag.comparison.compare import Comparisons
-    from gpudiag.report.comparison import text
-
     if format_ == "json":
         return str(held.to_json()).rstrip("\n")
     if format_ == "md":
         return str(held.to_markdown())
-    if format_ == "summary":
-        return str(held.summary())
-    console = console_for()
-    color = console.is_terminal and not no_color()
-    pairs = list(held) if isinstance(held, Comparisons) else [held]
-    return "\n\n".join(text(pair.document, width=console.width, color=color) for pair in pairs)
+    return str(held.summary())
 
 
 def _folders(pairs: list[Any], output: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpudiag.cli._arguments import check_output
-from gpudiag.cli._console import console_for, no_color, spinner
+from gpudiag.cli._console import console_for, show, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import FailOn, Inputs, Judging, OnFault, ReadingOptions, RunPath, choice
 
@@ -32,6 +32,7 @@ def diagnose(
     """Print what is wrong with a run and what to do about it."""
     from gpudiag.diagnosis import diagnose as run_diagnosis
     from gpudiag.load import load_run
+    from gpudiag.report.text import whole
 
     given = inputs.checked(run, layout)
     if plan_out is not None:
@@ -39,7 +40,10 @@ def diagnose(
     with telling(debug=fault.debug, strict=fault.strict):
         with spinner(console_for(stderr=True), "reading the run"):
             diagnosis = run_diagnosis(load_run(**given), **judging.arguments(run))
-        typer.echo(_rendered(diagnosis, format_, fail_on), nl=False)
+        if format_ == "text":
+            show(whole(diagnosis.document))
+        else:
+            typer.echo(_rendered(diagnosis, format_, fail_on), nl=False)
         if plan_out is not None:
             typer.echo(f"plan: {diagnosis.save_plan(plan_out)}", err=True)
         if diagnosis.fails(fail_on):
@@ -49,7 +53,6 @@ def diagnose(
 def _rendered(diagnosis: Diagnosis, format_: str, fail_on: str) -> str:
     from gpudiag.report.github import github_annotations
     from gpudiag.report.junit import junit_xml
-    from gpudiag.report.text import render
 
     match format_:
         case "json":
@@ -58,7 +61,4 @@ def _rendered(diagnosis: Diagnosis, format_: str, fail_on: str) -> str:
             return diagnosis.to_markdown()
         case "junit":
             return junit_xml(diagnosis.document, fail_on)
-        case "github":
-            return github_annotations(diagnosis.document)
-    console = console_for()
-    return render(diagnosis.document, width=console.width, color=console.is_terminal and not no_color())
+    return github_annotations(diagnosis.document)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gpudiag.cli._console import show
 from gpudiag.cli._options import choice
 
 
@@ -21,4 +22,7 @@ def plans(
     from gpudiag.report.comparison import calibration_text
 
     held = calibration(folder)
-    typer.echo(json.dumps(asdict(held), indent=2) if format_ == "json" else calibration_text(held).rstrip("\n"))
+    if format_ == "json":
+        typer.echo(json.dumps(asdict(held), indent=2))
+    else:
+        show(calibration_text(held))

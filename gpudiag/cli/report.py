@@ -16,7 +16,7 @@ from gpudiag.cli._arguments import (
     folder_name,
     suppression_file,
 )
-from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._console import console_for, show, spinner
 from gpudiag.cli._faults import read_faults, telling
 from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, OnFault, Parameters, ReadingOptions, as_typed
 from gpudiag.errors import ConfigError
@@ -95,7 +95,7 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     if document.is_file():
         made = read_document(document)
         level = made.headline.level
-        typer.echo(headline(made, width=console_for().width))
+        show(headline(made))
     for path in files:
         typer.echo(f"  {path}")
     return level

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpudiag.cli._console import console_for, spinner
+from gpudiag.cli._console import console_for, show, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import Inputs, OnFault, ReadingOptions, RunPath, choice
 
@@ -45,11 +45,9 @@ def whatif(
     elif format_ == "md":
         typer.echo(forecast.to_markdown())
     else:
-        from gpudiag.report._render import plain
         from gpudiag.report._render.shown import blocks_of
 
-        console = console_for()
-        typer.echo(plain.render(blocks_of(forecast), console.width, whole=not console.is_terminal))
+        show(blocks_of(forecast))
 
 
 @contextmanager

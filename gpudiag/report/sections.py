@@ -6,8 +6,9 @@ A section whose data are missing is one line that says what would fill it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from gpudiag.faults import REPORT
+from gpudiag.faults import ERROR, REPORT, Fault, attempt
 from gpudiag.report._render.blocks import (
     NAMES,
     Banner,
@@ -72,22 +73,33 @@ def verdict(document: Document) -> list[Block]:
     if counts.suppressed:
         chips.append(Chip("none", f"{counts.suppressed} suppressed"))
     said = [*zip(QUESTIONS, head.sentences, strict=True)]
-    if limit := bottleneck_sentence(document):
-        said.insert(1, (QUESTION, limit))
+    limit = attempt("sentence on what limited the run", lambda: bottleneck_sentence(document))
+    if limit:
+        said.insert(1, (QUESTION, f"{ERROR}: {limit}" if isinstance(limit, Fault) else limit))
     return [Banner(head.level, head.verdict, tuple(said), tuple(chips))]
 
 
 def findings(document: Document) -> list[Block]:
     """What was found, with evidence and advice, what costs most first."""
-    found = document.findings
-    if not found:
+    if not document.findings:
         return [Note(NO_FINDINGS, "clear" if document.verdicts else "")]
-    shown = {verdict.rule for verdict in found}
-    return [_finding(document, v, found) for v in found if v.caused_by not in shown]
+    return [*cards(document, card)]
 
 
-def _finding(document: Document, verdict: VerdictEntry, found: list[VerdictEntry]) -> FindingBlock:
-    """A card; the findings that are symptoms of it are on it. What its rule says goes after what is recommended."""
+def cards(document: Document, card: Callable[[Document, VerdictEntry], FindingBlock]) -> list[FindingBlock]:
+    """A card for each finding; those that are symptoms of another are on its card."""
+    found = document.findings
+
+    def grown(one: VerdictEntry) -> FindingBlock:
+        symptoms = tuple(grown(other) for other in found if other.caused_by == one.rule)
+        return replace(card(document, one), symptoms=symptoms)
+
+    shown = {one.rule for one in found}
+    return [grown(one) for one in found if one.caused_by not in shown]
+
+
+def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
+    """One finding. What its rule says goes after what is recommended."""
     one = recommended(document, verdict.rule)
     answered = one is not None and one == recommended(document, verdict.caused_by)  # its cause has said it
     own = "" if answered else answer(document, verdict.rule)
@@ -102,7 +114,6 @@ def _finding(document: Document, verdict: VerdictEntry, found: list[VerdictEntry
         advice=f"{own}. {verdict.remedy}".strip() if own else verdict.remedy,
         refuted_by=verdict.refuted_by,
         why=verdict.why,
-        symptoms=tuple(_finding(document, v, found) for v in found if v.caused_by == verdict.rule),
     )
 
 
@@ -124,7 +135,7 @@ def checks(document: Document) -> list[Block]:
 
 
 def _results(verdicts: list[VerdictEntry]) -> TableBlock:
-    rows = tuple((_status(v), TextWithId(v.title, v.rule), _said(v)) for v in verdicts)
+    rows = tuple((status(v), TextWithId(v.title, v.rule), _said(v)) for v in verdicts)
     return TableBlock(("Result", "Fault looked for", "What the data say"), rows)
 
 
@@ -157,7 +168,8 @@ def _said(verdict: VerdictEntry) -> str:
     return verdict.summary or verdict.reason or _passed(verdict)
 
 
-def _status(verdict: VerdictEntry) -> Chip:
+def status(verdict: VerdictEntry) -> Chip:
+    """How the check came out."""
     if verdict.status is Status.SUPPRESSED:
         return Chip("none", "suppressed")
     levels = {Status.CLEAR: "clear", Status.NOT_APPLICABLE: "none", Status.ERROR: "error"}

@@ -18,6 +18,7 @@ from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.runner import run_notebook
+from gpudiag.report._render.terminal import render
 from gpudiag.report.comparison import SECTIONS, summary, text
 from gpudiag.run import Run
 from gpudiag.schemas import schema
@@ -79,10 +80,10 @@ def test_a_summary_fits_a_comment(pair: Comparison, samples: Path) -> None:
 
 
 def test_hostile_names_are_text_everywhere(odd: Comparison) -> None:
-    for told in (text(odd.document), odd.summary(), odd.to_markdown()):
+    for told in (render(text(odd.document)), odd.summary(), odd.to_markdown()):
         assert "\x1b" not in told
     assert "<b>" not in odd.summary() and "<b>" not in odd.show.verdict._repr_html_()
-    assert max(map(len, text(odd.document, width=60).splitlines())) <= 110
+    assert max(map(len, render(text(odd.document), 60).splitlines())) <= 110
 
 
 def test_a_median_of_ratios_is_not_called_that_of_the_means() -> None:
@@ -96,7 +97,7 @@ def test_a_median_of_ratios_is_not_called_that_of_the_means() -> None:
 
 
 def test_colour_only_where_asked(pair: Comparison) -> None:
-    assert "\x1b" in text(pair.document, color=True) and "\x1b" not in text(pair.document)
+    assert "\x1b" in render(text(pair.document), color=True) and "\x1b" not in render(text(pair.document))
 
 
 @pytest.mark.parametrize("name", list(SECTIONS))

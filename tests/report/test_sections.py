@@ -11,13 +11,12 @@ from toyrun import TOY_RULES, toy_run, typed, with_only
 from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.measures.bottleneck import CLASSES as MEASURED
 from gpudiag.plots import PLOTS
-from gpudiag.report import text as report_text
-from gpudiag.report._render import fragments
-from gpudiag.report._render import plain as terminal
+from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render.blocks import Chip, Figure, FindingBlock, Folded, Note, TableBlock
 from gpudiag.report._render.markdown import render
 from gpudiag.report._sections.bottleneck import CLASSES, bottleneck_sentence
 from gpudiag.report.sections import SECTIONS, findings
+from gpudiag.report.text import whole
 from gpudiag.run import Run, RunInfo
 
 
@@ -134,8 +133,8 @@ def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
     assert html.index('id="finding-toy-broken"') < html.index("Explained by it:") < html.index('id="finding-toy-dear"')
     assert html.count("<article") == html.count("</article>") == 2
     assert f"#### ● note: {symptom['title']}" in text and f"### ■ critical: {cause['title']}" in text
-    assert f"  ● {symptom['title']}" in plain
-    assert f"Explained by: {cause['title']}" in report_text.render(typed(document))
+    assert f"\n\n● note: {symptom['title']}" in plain and plain.count(f"Explained by: {cause['title']}") == 1
+    assert f"Explained by: {cause['title']}" in terminal.render(whole(typed(document)))
     document["verdicts"].remove(cause)
     assert [one.id for one in findings(typed(document))] == ["toy-dear"]
 

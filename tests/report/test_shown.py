@@ -10,7 +10,7 @@ import pytest
 from toyrun import toy_run
 
 import gpudiag as gd
-from gpudiag.report._render import plain
+from gpudiag.report._render import terminal
 from gpudiag.report._render.blocks import Heading, Number, TableBlock, Tiles
 from gpudiag.report._render.frames import pairs, table
 from gpudiag.shown import Shown
@@ -67,7 +67,7 @@ def test_a_run_without_anything_shows_itself() -> None:
 
 def test_a_wide_table_names_the_columns_that_did_not_fit() -> None:
     names = tuple(f"column number {n}" for n in range(9))
-    lines = plain.render([TableBlock(names, (tuple(Number(str(n)) for n in range(9)),))], 60).splitlines()
+    lines = terminal.render([TableBlock(names, (tuple(Number(str(n)) for n in range(9)),))], 60).splitlines()
     assert max(map(len, lines)) <= 60
     assert "column number 8" in " ".join(lines)
 
@@ -89,4 +89,4 @@ def test_two_names_that_read_the_same_are_told_apart_by_their_unit() -> None:
 
 
 def test_blocks_as_lines() -> None:
-    assert plain.render([Heading("Title"), Tiles((("mean", "3 s"),))]) == "Title\n  mean  3 s"
+    assert terminal.render([Heading("Title"), Tiles((("mean", "3 s"),))]) == "Title\n  mean  3 s"

@@ -9,19 +9,20 @@ import pytest
 from toyrun import typed
 
 from gpudiag.diagnosis import Diagnosis
-from gpudiag.report import text
+from gpudiag.report._render.terminal import render
+from gpudiag.report.text import whole
 
 
 def test_the_verdict_comes_first_then_why_then_what_next(document: dict[str, Any]) -> None:
-    lines = text.render(typed(document), width=100).splitlines()
+    lines = render(whole(typed(document)), width=100).splitlines()
     assert lines[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
     assert lines[3].startswith("Where the time went: Of 2 GPU-h on 2 GPUs, 49 % ran at 50 % utilization or more")
     assert any(line.startswith("What to do next: Mend it with glue.") for line in lines)
 
 
 def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> None:
-    out = text.render(typed(document), width=100)
-    assert "■ critical: The toy is broken (0.5 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out
+    out = render(whole(typed(document)), width=100)
+    assert "■ critical: The toy is broken (cost 0.5 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out
     assert "Rule toy-broken; limits: max cracks 3" in out
     table = out.partition("fault looked for\n")[2].splitlines()
     assert len(table) == len(document["verdicts"])
@@ -31,28 +32,28 @@ def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> No
 def test_an_open_check_says_what_would_settle_it(document: dict[str, Any]) -> None:
     document["verdicts"][2] |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
     margin = "\n" + " " * 20
-    assert f"? not assessed    1 check{margin}No log. Record one.{margin}The toy is old\n" in text.render(
-        typed(document)
+    assert f"? not assessed    1 check{margin}No log. Record one.{margin}The toy is old\n" in render(
+        whole(typed(document))
     )
 
 
 def test_open_checks_of_one_reason_stand_together(document: dict[str, Any]) -> None:
     for verdict in document["verdicts"][1:]:
         verdict |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
-    out = text.render(typed(document))
-    assert out.count("No log. Record one.") == 1 and "? not assessed    3 checks" in out
+    out = render(whole(typed(document)))
+    assert out.count("No log. Record one.") == 1 and "? not assessed  3 checks" in out
     assert all(verdict["title"] in " ".join(out.split()) for verdict in document["verdicts"])
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 132])
 def test_lines_fit_the_terminal(document: dict[str, Any], width: int) -> None:
     document["verdicts"][0]["summary"] = "many words " * 40
-    assert max(map(len, text.render(typed(document), width=width).splitlines())) <= max(width, 40)
+    assert max(map(len, render(whole(typed(document)), width=width).splitlines())) <= max(width, 40)
 
 
 def test_colours_are_only_added(toy: Diagnosis) -> None:
-    plain = text.render(toy.document, width=80)
-    colored = text.render(toy.document, width=80, color=True)
+    plain = render(whole(toy.document), width=80)
+    colored = render(whole(toy.document), width=80, color=True)
     assert "\x1b" not in plain and "\x1b[1;31m" in colored
     assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
 
@@ -60,4 +61,4 @@ def test_colours_are_only_added(toy: Diagnosis) -> None:
 def test_escape_codes_of_inputs_do_not_reach_the_terminal(document: dict[str, Any]) -> None:
     document["run"]["name"] = "\x1b[2Jgone"
     document["verdicts"][0]["summary"] = "\x1b]0;title\x07"
-    assert "\x1b" not in text.render(typed(document)) and "\x07" not in text.render(typed(document))
+    assert "\x1b" not in render(whole(typed(document))) and "\x07" not in render(whole(typed(document)))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from functools import singledispatch
 from importlib import import_module
 from typing import Any
 
-from gpudiag.report._render import fragments, plain
+from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render import markdown as markdown_lines
 from gpudiag.report._render.blocks import Block
 
-MAX_WIDTH = 120
 KINDS = {
     "gpudiag.run": "contents",
     "gpudiag.readers": "contents",
@@ -61,7 +59,7 @@ def _import_kind(shown: type) -> None:
 
 def text(shown: Any) -> str:
     """As lines that fit the terminal."""
-    return plain.render(blocks_of(shown), min(shutil.get_terminal_size((88, 24)).columns, MAX_WIDTH))
+    return terminal.text(blocks_of(shown))
 
 
 def html(shown: Any) -> str:

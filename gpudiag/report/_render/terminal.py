@@ -1,41 +1,226 @@
-"""What a line in a terminal is made of: wrapped text, and the colour of a level where colour is asked for."""
+"""Blocks for a terminal. Lines, columns and colours are made by rich; text of inputs never is its markup."""
 
 from __future__ import annotations
 
-import textwrap
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
 
-from gpudiag.report._render.blocks import MARKS
-from gpudiag.report.format import safe
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-COLORS = {
-    "critical": "1;31",
-    "warning": "33",
-    "note": "36",
-    "clear": "32",
-    "unknown": "35",
-    "none": "2",
-    "error": "1;31",
+from gpudiag.report._render.blocks import (
+    MARKS,
+    NAMES,
+    Banner,
+    Block,
+    Chip,
+    FindingBlock,
+    Folded,
+    Heading,
+    Masthead,
+    Note,
+    Number,
+    RecommendationBlock,
+    TableBlock,
+    TableCell,
+    TextWithId,
+    Tiles,
+)
+from gpudiag.report.format import label, safe
+
+STYLES = {
+    "critical": "bold red",
+    "warning": "yellow",
+    "note": "cyan",
+    "clear": "green",
+    "unknown": "magenta",
+    "none": "dim",
+    "error": "bold red",
 }
-"""ANSI colours by level; the mark and the word say the same without them."""
+"""How a level looks; its mark and word say the same without colours."""
+ABOVE, BELOW = (Masthead, Heading, FindingBlock), (Banner, FindingBlock)
+"""Blocks with an empty line above them, and with one below."""
+MIN_WIDTH, MAX_WIDTH = 40, 120
+NARROW = 20
+"""A column of words is not made narrower for others to fit."""
+SENTENCE = 40
+"""Cells that are longer go below the first words of their row where they don't fit beside them."""
 
 
-def wrap(text: str, width: int, later: str, first: str = "") -> list[str]:
-    """Lines of at most ``width`` characters without control characters or `code` marks; words stay whole."""
-    return textwrap.wrap(
-        safe(text).replace("`", ""),
-        width,
-        initial_indent=first,
-        subsequent_indent=later,
-        break_long_words=False,
-        break_on_hyphens=False,
+def text(blocks: Iterable[Block]) -> str:
+    """The blocks for this terminal as it is now, in lines that an eye can follow, without colours."""
+    return render(blocks, min(shutil.get_terminal_size((88, 24)).columns, MAX_WIDTH))
+
+
+def render(blocks: Iterable[Block], width: int = 80, *, color: bool = False, whole: bool = False) -> str:
+    """The blocks as lines of at most ``width`` characters, of which only a longer word sticks out.
+
+    Where not all columns of a table fit, the last are named below it; ``whole`` is for a file or a pipe: there a table
+    has all of them, however wide it becomes.
+    """
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=max(width, MIN_WIDTH),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        force_jupyter=False,
+        legacy_windows=False,
     )
+    before: Block | None = None
+    for block in blocks:
+        if before and (isinstance(block, ABOVE) or isinstance(before, BELOW)):
+            console.print()
+        for part in _parts(block, console.width, whole):
+            console.print(part, crop=False)
+        before = block
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def paint(text: str, level: str, color: bool) -> str:
-    """The text in the colour of the level."""
-    return f"\x1b[{COLORS[level]}m{text}\x1b[0m" if color else text
+@dataclass(frozen=True)
+class _Words:
+    """A paragraph with something in front of it and its later lines indented; words stay whole, to be copied."""
+
+    text: Text
+    front: Text
+    later: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        text = self.text.copy()
+        text.overflow = "ignore"
+        for n, line in enumerate(text.wrap(console, options.max_width - self.later)):
+            yield Text(no_wrap=True, overflow="ignore") + (Text(" " * self.later) if n else self.front) + line
 
 
-def marked(level: str, word: str, color: bool) -> str:
-    """Mark and word of a level."""
-    return paint(f"{MARKS[level]} {word}", level, color)
+def _words(said: str, first: int = 0, later: int = 0, style: str = "") -> _Words:
+    return _Words(_text(said, style), Text(" " * first), later)
+
+
+def _text(said: str, style: str = "") -> Text:
+    return Text(safe(said).replace("`", ""), style)
+
+
+def _parts(block: Block, width: int, whole: bool) -> Iterator[RenderableType]:
+    match block:
+        case Masthead(title, facts):
+            yield _words(title)
+            yield _pairs(facts, width)
+        case Banner(level, verdict, sentences):
+            yield _words(verdict, 0, 2, STYLES[level])
+            yield ""
+            yield from (_words(f"{head}: {said}", 0, 2) for head, said in sentences if said)
+        case FindingBlock():
+            yield from _finding(block, width)
+        case RecommendationBlock():
+            yield from (_words(f"{block.title} ({block.mark})"), _words(block.summary))
+            yield from (_Words(Text(safe(row), no_wrap=True), Text("    "), 4) for row in block.code.splitlines())
+            yield _pairs(block.notes, width)
+        case TableBlock(rows=(_, *_)):
+            yield from _table(block, width, whole)
+            yield from [_words(block.caption)] if block.caption else []
+        case Tiles(items):
+            yield _pairs(items, width)
+        case Note(said, "error"):
+            yield _words(f"{MARKS['error']} {NAMES['error']}: {said}", 0, 4, STYLES["error"])
+        case Note(said):
+            yield _words(said)
+        case Heading(said):
+            yield _words(said, style="bold")
+        case Folded(summary, blocks):  # nothing is folded here
+            yield _words(summary)
+            yield from (part for inner in blocks for part in _parts(inner, width, whole))
+
+
+def _finding(finding: FindingBlock, width: int, cause: str = "") -> Iterator[RenderableType]:
+    """A finding, and those that it explains below it."""
+    cost = f" ({finding.cost})" if finding.cost else ""
+    limits = ", ".join(f"{label(name)} {value}" for name, value in finding.limits)
+    below = (
+        f"Explained by: {cause}" if cause else "",
+        f"Do: {finding.advice}" if finding.advice else "",
+        f"Rule {finding.id}" + (f"; limits: {limits}" if limits else ""),
+    )
+    yield _words(f"{MARKS[finding.level]} {NAMES[finding.level]}: {finding.title}{cost}", 0, 4, STYLES[finding.level])
+    yield _words(finding.summary, 4, 4)
+    if finding.facts:
+        yield Padding(_pairs(finding.facts, width - 2), (0, 0, 0, 2))
+    yield from (_words(one, 4, 4) for one in below if one)
+    for symptom in finding.symptoms:
+        yield ""
+        yield from _finding(symptom, width, finding.title)
+
+
+def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> RenderableType:
+    return _grid([[_text(name), _text(value)] for name, value in pairs], width)
+
+
+def _grid(rows: Sequence[Sequence[Text]], width: int) -> RenderableType:
+    """Names in a column of their own, what belongs to them beside it."""
+    grid = Table.grid(padding=(0, 0, 0, 2), pad_edge=True)
+    grid.add_column(max_width=max(width // 3, NARROW) + 2)
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def _table(table: TableBlock, width: int, whole: bool) -> Iterator[RenderableType]:
+    """As many columns as fit. Where sentences don't, they go below the first words of their row."""
+    names, rows = [_text(name) for name in table.columns], [[_cell(cell) for cell in row] for row in table.rows]
+    right = [all(isinstance(cell, Number) for cell in column) for column in zip(*table.rows, strict=True)]
+    wide = [max(cell.cell_len for cell in column) for column in zip(names, *rows, strict=True)]
+    first = next((i for i, cell in enumerate(table.rows[0]) if isinstance(cell, str | TextWithId)), len(names))
+    if len(names) == 2 and not any(right):  # names and what belongs to them
+        yield _grid(rows, width)
+    elif not any(names) or (
+        _taken(wide) > width and max(wide[first + 1 :], default=0) > SENTENCE and not any(right[first:])
+    ):
+        for row in [names[: first + 1], *rows] if any(names) else rows:
+            yield from _entry(row[:first], wide, *row[first:])
+    elif whole:
+        yield _columns(names, rows, right, _taken(wide))
+    else:
+        least = [min(size, NARROW) for size in wide]
+        fit = next(n for n in range(len(names), 0, -1) if n == 1 or _taken(least[:n]) <= width)
+        yield _columns(names[:fit], rows, right)
+        if left_out := table.columns[fit:]:
+            yield _words(f"... and {', '.join(left_out)}", 2, 2)
+
+
+def _columns(names: list[Text], rows: list[list[Text]], right: list[bool], width: int | None = None) -> Table:
+    """Cells under these names, two blanks before each; words too long for a line go on in the next."""
+    shown = Table(box=None, padding=(0, 0, 0, 2), show_header=any(names), header_style="", width=width)
+    for name, number in zip(names, right, strict=False):
+        shown.add_column(name, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*row[: len(names)])
+    return shown
+
+
+def _entry(short: list[Text], wide: list[int], words: Text, *below: Text) -> Iterator[RenderableType]:
+    """A row whose words have sentences below them."""
+    front, indent = Text("  "), _taken(wide[: len(short)]) + 2
+    for cell, size in zip(short, wide, strict=False):
+        cell.pad_right(size - cell.cell_len + 2)
+        front += cell
+    yield _Words(words, front, indent)
+    yield from (_Words(one, Text(" " * indent), indent) for one in below if one)
+
+
+def _taken(widths: Sequence[int]) -> int:
+    """The width of a table of such columns."""
+    return sum(widths) + 2 * len(widths)
+
+
+def _cell(cell: TableCell) -> Text:
+    match cell:
+        case Chip(level):
+            return _text(f"{MARKS[level]} {cell.words}", STYLES[level])
+        case Number(text) | TextWithId(text):
+            return _text(text)
+        case str():
+            return _text(cell)

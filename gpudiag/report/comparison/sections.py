@@ -77,7 +77,7 @@ def verdict(document: ComparisonDocument) -> list[Block]:
 def gate(document: ComparisonDocument) -> list[Block]:
     """The eight checks with their evidence; a failed one of the first four makes the comparison invalid."""
     rows = tuple(
-        (str(place), Chip(GATE_LEVELS[c.status], c.status), c.title, c.evidence)
+        (Number(str(place)), Chip(GATE_LEVELS[c.status], c.status), c.title, c.evidence)
         for place, c in enumerate(document.gate, 1)
     )
     caption = "A fail of check 1, 2, 3 or 4 makes the comparison invalid: then no ratio is a result."
