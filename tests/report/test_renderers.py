@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from gpudiag.report._render import blocks, fragments, markdown
+from gpudiag.report._render import blocks, fragments, markdown, terminal
 from gpudiag.report._render.blocks import (
     MARKS,
     NAMES,
@@ -29,7 +29,7 @@ from gpudiag.report._render.blocks import (
     Tiles,
 )
 
-EVIL = "<script>alert('1')</script> \"a\" | *b* `<i>` \x1b[31m & $x$\n# c"
+EVIL = "[bold]<script>alert('1')</script> \"a\" | *b* `<i>` \x1b[31m & $x$\n# c"
 ONE_OF_EACH: tuple[Block, ...] = (
     Masthead(EVIL, ((EVIL, EVIL),)),
     Banner("critical", EVIL, ((EVIL, EVIL),), (Chip("warning", EVIL),)),
@@ -106,6 +106,33 @@ def test_markdown_keeps_text_as_text(block: Block) -> None:
     assert not re.search(r"(?<!\\)<script", outside_code)
     assert "\x1b" not in text and "\n# c" not in text
     assert not re.search(r"(?<!\\)\$x", outside_code)
+
+
+@pytest.mark.parametrize("block", ONE_OF_EACH, ids=lambda block: type(block).__name__)
+def test_a_terminal_shows_markup_as_text_and_colours_are_only_added(block: Block) -> None:
+    text = terminal.render([block], 400)
+    assert "\x1b" not in text and "`" not in text.replace("```", "")
+    if any(value == EVIL for value in _texts(block)):
+        assert "[bold]<script>alert('1')</script> \"a\" | *b* <i> [31m & $x$ # c" in text
+    assert re.sub("\x1b\\[[0-9;]*m", "", terminal.render([block], 400, color=True)) == text
+
+
+def test_in_a_terminal_commands_and_code_stay_whole_and_sentences_go_below() -> None:
+    command = "--query-gpu=" + ",".join("abcdefghijklmnop")
+    rows = tuple((Chip("clear"), "A title", f"{n} {command} " + "many words " * 9) for n in (1, 2))
+    text = terminal.render([TableBlock(("Result", "What", "Why"), rows)], 40)
+    assert text.startswith(
+        "  Result   What\n  ✓ clear  A title\n           1\n           " + command + "\n           many"
+    )
+    block = RecommendationBlock("id", "A", "safe", "Do it.", f"    run  {command} x", ())
+    assert f"\n        run  {command} x" in terminal.render([block], 40)
+
+
+def test_whole_is_for_a_pipe_where_every_column_is_shown() -> None:
+    table = TableBlock(tuple(f"column number {n}" for n in range(9)), (tuple(Number(str(n)) for n in range(9)),))
+    assert "... and" in terminal.render([table], 80)
+    head, row = terminal.render([table], 80, whole=True).splitlines()
+    assert head.endswith("column number 8") and row.split() == list("012345678")
 
 
 def _texts(thing: Any) -> list[Any]:

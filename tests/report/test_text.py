@@ -32,7 +32,7 @@ def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> No
 def test_an_open_check_says_what_would_settle_it(document: dict[str, Any]) -> None:
     document["verdicts"][2] |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
     margin = "\n" + " " * 20
-    assert f"? not assessed    1 check{margin}No log. Record one.{margin}The toy is old\n" in render(
+    assert f"? not assessed    1 check{margin}No log. Record one.{margin}The toy is old" in render(
         whole(typed(document))
     )
 

@@ -174,11 +174,10 @@ def _table(table: TableBlock, width: int, whole: bool) -> Iterator[RenderableTyp
     right = [all(isinstance(cell, Number) for cell in column) for column in zip(*table.rows, strict=True)]
     wide = [max(cell.cell_len for cell in column) for column in zip(names, *rows, strict=True)]
     first = next((i for i, cell in enumerate(table.rows[0]) if isinstance(cell, str | TextWithId)), len(names))
+    sentences = max(wide[first + 1 :], default=0) > SENTENCE and not any(right[first:])
     if len(names) == 2 and not any(right):  # names and what belongs to them
         yield _grid(rows, width)
-    elif not any(names) or (
-        _taken(wide) > width and max(wide[first + 1 :], default=0) > SENTENCE and not any(right[first:])
-    ):
+    elif not any(names) or (sentences and _taken(wide) > width):
         for row in [names[: first + 1], *rows] if any(names) else rows:
             yield from _entry(row[:first], wide, *row[first:])
     elif whole:
