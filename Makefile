@@ -7,7 +7,9 @@
 # make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
 # make mutants  how many planted faults the tests notice (by hand: an hour)
 
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done 2>/dev/null)
+ifndef PYTHON  # looked for once, not each time it is named
+PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done 2>/dev/null)
+endif
 CASE ?= hpo-aggressive-pruning
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt

@@ -39,33 +39,34 @@ def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_
     return call
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ("report", "no-run"),
-            "no-run: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.",
-        ),
-        (("report", ".", "no-run"), "no-run: no such file or folder"),
-        (("diagnose", "no-run"), "no-run: no such file or folder"),
-        (("export", "no-run"), "no-run: no such file or folder"),
-        (("whatif", "no-run"), "no-run: no such file or folder"),
-        (("lab", "no-run"), "no-run: no such file or folder"),
-        (("compare", ".", "no-run"), "no-run: no such file or folder"),
-        (("report",), "no run given; expected a run folder"),
-    ],
-)
-def test_a_slip_of_the_hand_is_told_before_anything_is_imported(
-    arguments: tuple[str, ...], said: str, tmp_path: Path
-) -> None:
+SLIPS = [
+    (
+        ("report", "no-run"),
+        "no-run: no such file or folder; expected a run folder, a run.toml, a file or a storage URL.",
+    ),
+    (("report", ".", "no-run"), "no-run: no such file or folder"),
+    (("diagnose", "no-run"), "no-run: no such file or folder"),
+    (("export", "no-run"), "no-run: no such file or folder"),
+    (("whatif", "no-run"), "no-run: no such file or folder"),
+    (("lab", "no-run"), "no-run: no such file or folder"),
+    (("compare", ".", "no-run"), "no-run: no such file or folder"),
+    (("report",), "no run given; expected a run folder"),
+]
+
+
+def test_a_slip_of_the_hand_is_told_before_anything_is_imported(tmp_path: Path) -> None:
     code = (
-        "import atexit, sys; from gpudiag.cli import main\n"
-        "atexit.register(lambda: print(sorted({'pandas', 'matplotlib', 'papermill'} & set(sys.modules))))\n"
-        "main()"
+        "import sys; from gpudiag.cli import main\n"
+        f"for command in {[list(arguments) for arguments, _ in SLIPS]!r}:\n"
+        "    sys.argv[:] = ['gpudiag', *command]\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as stop:\n"
+        "        print(stop.code, sorted({'pandas', 'matplotlib', 'papermill'} & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout.strip()) == (2, "[]")
-    assert done.stderr.startswith(f"gpudiag: {said}") and done.stderr.count("\n") == 1
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["2 []"] * len(SLIPS)
+    for (_, said), line in zip(SLIPS, done.stderr.splitlines(), strict=True):
+        assert line.startswith(f"gpudiag: {said}")
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -96,8 +97,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("command", ["diagnose", "report"])
+@pytest.mark.parametrize(
+    ("command", "name"), [*(("diagnose", name) for name in BAD), ("report", "empty.csv"), ("report", "torn.db")]
+)
 def test_a_bad_file_gets_one_sentence_and_exit_2(
     gpudiag, samples: Path, tmp_path: Path, name: str, command: str
 ) -> None:

@@ -7,9 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from gpudiag.cli import main
 
 MODULE = '''
 from gpudiag.measures import measure_memory
@@ -34,13 +37,39 @@ def place(samples: Path, tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def gpudiag_in(place: Path, *arguments: object, importable: bool = True) -> subprocess.CompletedProcess[str]:
-    """As the installed script runs it; ``importable``: the folder of modules is on PYTHONPATH."""
-    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), importable and str(place.parent / "modules")]))
+def gpudiag_in(place: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """As the installed script runs it; the folder of modules is on PYTHONPATH."""
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(place.parent / "modules")]))
     command = [sys.executable, "-P", "-c", PROGRAM, *map(str, arguments)]
     return subprocess.run(
         command, cwd=place, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
     )
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def gpudiag(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """The same in this process; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(place)
+
+    def call(*arguments: object, importable: bool = True) -> tuple[int, str, str]:
+        code = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
+            patch.delitem(sys.modules, "nightly_rules", raising=False)
+            if importable:
+                patch.syspath_prepend(place.parent / "modules")
+            try:
+                main()
+            except SystemExit as stop:
+                code = int(stop.code or 0)
+        sys.modules.pop("nightly_rules", None)
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
 
 
 def judged(text: str) -> dict[str, str]:
@@ -48,23 +77,23 @@ def judged(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("named", ["nightly_rules", "../modules/nightly_rules.py"])
-def test_a_diagnosis_judges_by_it(place: Path, named: str) -> None:
-    done = gpudiag_in(place, "diagnose", "run", "--rules", named, "--format", "json")
-    assert done.returncode == 0, done.stderr
-    assert judged(done.stdout)["nightly-room"] == "FOUND" and len(judged(done.stdout)) > 20
+def test_a_diagnosis_judges_by_it(gpudiag: Call, named: str) -> None:
+    code, out, err = gpudiag("diagnose", "run", "--rules", named, "--format", "json")
+    assert code == 0, err
+    assert judged(out)["nightly-room"] == "FOUND" and len(judged(out)) > 20
 
 
-def test_run_toml_names_it_and_its_limit(place: Path) -> None:
+def test_run_toml_names_it_and_its_limit(gpudiag: Call, place: Path) -> None:
     toml = place / "run" / "run.toml"
     limit = "\n[rules.nightly-room]\nmin_left_mib = 0.5\n"
     toml.write_text('rule_modules = ["nightly_rules"]\n' + toml.read_text() + limit)
-    done = gpudiag_in(place, "diagnose", "run", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    assert judged(done.stdout)["nightly-room"] == "CLEAR"
-    assert "there is no module 'nightly_rules'" in gpudiag_in(place, "diagnose", "run", importable=False).stderr
+    code, out, err = gpudiag("diagnose", "run", "--format", "json")
+    assert code == 0, err
+    assert judged(out)["nightly-room"] == "CLEAR"
+    assert "there is no module 'nightly_rules'" in gpudiag("diagnose", "run", importable=False)[2]
     toml.write_text(toml.read_text().replace('"nightly_rules"', '"./nightly_rules.py"'))
-    refused = gpudiag_in(place, "diagnose", "run")
-    assert refused.returncode == 2 and "expected an import path" in refused.stderr
+    code, _, err = gpudiag("diagnose", "run")
+    assert code == 2 and "expected an import path" in err
 
 
 def test_the_folder_of_the_run_brings_no_code(place: Path) -> None:
@@ -78,12 +107,11 @@ def test_the_folder_of_the_run_brings_no_code(place: Path) -> None:
     assert refused.returncode == 2 and "lies in the folder of the run" in refused.stderr
 
 
-def test_rules_are_listed_and_explained_with_it(place: Path) -> None:
-    listed = gpudiag_in(place, "rules", "list", "--rules", "nightly_rules").stdout
+def test_rules_are_listed_and_explained_with_it(gpudiag: Call) -> None:
+    _, listed, _ = gpudiag("rules", "list", "--rules", "nightly_rules")
     assert "nightly-room" in listed and "gpu-unused" in listed
-    assert "The nightly job needs room." in gpudiag_in(
-        place, "rules", "explain", "nightly-room", "--rules", "../modules/nightly_rules.py"
-    ).stdout  # fmt: skip
+    _, explained, _ = gpudiag("rules", "explain", "nightly-room", "--rules", "../modules/nightly_rules.py")
+    assert "The nightly job needs room." in explained
 
 
 @pytest.mark.slow

@@ -169,6 +169,7 @@ def test_a_wrong_threshold_of_run_toml_names_run_toml() -> None:
 
 
 def test_save(toy: Diagnosis, tmp_path: Path) -> None:
+    toy = toy.showing("timeline")
     for name in ("r.json", "r.md", "r.html"):
         assert toy.save(tmp_path / "deep" / name) == tmp_path / "deep" / name
     assert json.loads((tmp_path / "deep" / "r.json").read_text())["schema"] == "gpudiag.diagnosis/3"

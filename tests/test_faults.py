@@ -143,8 +143,9 @@ def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path)
     metrics = [*gd_export(found, "openmetrics", tmp_path)]
     (metric,) = [one for one in metrics if one.startswith("gpudiag_checks{") and '"ERROR"' in one]
     assert float(metric.rpartition(" ")[2]) == len(OF_POWER)
+    brief = found.showing("verdict,checks,data_quality")  # without figures
     for suffix in (".html", ".md", ".json"):
-        text = found.save(tmp_path / f"x{suffix}").read_text()
+        text = brief.save(tmp_path / f"x{suffix}").read_text()
         assert "Planted" in text and "ERROR" in text and "s3cret" not in text, suffix
         assert str(Path(__file__).parent) not in text, suffix
     for text in (render(whole(found.document)), repr(found), found.to_markdown(), found._repr_html_()):
@@ -159,7 +160,8 @@ def gd_export(found: gd.Diagnosis, to: str, folder: Path) -> list[str]:
 
 
 def test_a_run_is_never_healthy_because_its_checks_failed() -> None:
-    quiet = tuple(rule for rule in RULES if statuses(gd.diagnose(toy_run()))[rule.id] == "CLEAR")
+    whole = statuses(gd.diagnose(toy_run()))
+    quiet = tuple(rule for rule in RULES if whole[rule.id] == "CLEAR")
     head = gd.diagnose(toy_run(), rules=quiet).to_dict()["headline"]
     assert head["level"] in ("clear", "unknown") and "ERROR" not in head["verdict"]
     hit = (replace(quiet[0], judge=broken(quiet[0].judge)), *quiet[1:])
@@ -184,7 +186,7 @@ def test_a_remedy_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) 
 def test_a_plot_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(PLOTS, "utilization", replace(PLOTS["utilization"], paint=broken(PLOTS["utilization"].paint)))
     found = gd.diagnose(toy_run())
-    text = found.save(tmp_path / "x.html").read_text()
+    text = found.showing("utilization,memory").save(tmp_path / "x.html").read_text()
     assert "Figure utilization failed with Planted" in text and 'id="figure-memory"' in text
     assert 'id="figure-utilization"' not in text
     with pytest.raises(Planted):
@@ -334,6 +336,7 @@ def test_what_nobody_thought_of_is_one_sentence_and_not_exit_1(gpudiag: Any, mon
     assert code == 3 and "Traceback" in err
 
 
+@pytest.mark.slow
 def test_a_report_stands_and_says_what_failed(gpudiag: Any, tmp_path: Path) -> None:
     """Planted inside the kernel: a rule, a section and a figure."""
     notebook = nbformat.read(find_notebook("run_report"), as_version=4)

@@ -57,6 +57,10 @@ for command in (
 app.add_typer(rules_app, name="rules")
 app.add_typer(notebooks_app, name="notebooks")
 
+NEEDLESS = ("rfc3987_syntax",)
+"""jsonschema, which nbformat needs, compiles its grammars of international addresses at import, in about a second.
+It does without where the module is not installed; no notebook holds such an address."""
+
 
 @app.callback(invoke_without_command=True)
 def _root(version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
@@ -67,6 +71,8 @@ def _root(version: Annotated[bool, typer.Option("--version", help="print the ver
 
 def main() -> None:
     """Entry point: every deliberate failure is one sentence on stderr and exit 2, any other one sentence and exit 3."""
+    for module in NEEDLESS:
+        sys.modules.setdefault(module, None)  # type: ignore[arg-type]
     try:
         app(expand(sys.argv[1:]))
     except GpudiagError as error:
