@@ -38,3 +38,9 @@ class Statement:
 
 
 NOTHING = Statement()
+
+
+def joined(*parts: Statement, by: str = " ") -> Statement:
+    """All parts that say something as one statement."""
+    named = {f"part{place}": part for place, part in enumerate(part for part in parts if part)}
+    return Statement(by.join(f"{{{name}}}" for name in named), **named)

@@ -22,6 +22,7 @@ import gpudiag as gd
 from gpudiag import advice, faults
 from gpudiag.advice._engine.advise import advise
 from gpudiag.cli import main
+from gpudiag.comparison import compare as comparing
 from gpudiag.comparison import quantities
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Failed, Fault, attempt, heard
@@ -259,6 +260,32 @@ def test_a_check_of_the_gate_that_fails_is_error(monkeypatch: pytest.MonkeyPatch
     jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
     assert [c["check"] for c in document["gate"] if c["status"] == "error"] == ["warm-up"]
     assert "ERROR" in gd.compare(toy_run("a"), toy_run("b")).to_markdown()
+
+
+def test_items_that_cannot_be_matched_are_error_and_give_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rests on which items are the same failed; the checks of each run for itself stand."""
+    monkeypatch.setattr(comparing, "match", broken(comparing.match))
+    pair = gd.compare(toy_run("a"), renamed(toy_run("b"), "b"))
+    document = pair.to_dict()
+    jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
+    failed = [c["check"] for c in document["gate"] if c["status"] == "error"]
+    assert failed == ["same-workload", "not-a-subset", "sample-size", "equal-success"]
+    assert len(document["gate"]) == 8 and document["quantities"] == [] and pair.verdict == "no evidence"
+    assert [one["part"] for one in document["errors"]] == ["comparison's items"]
+    assert "Comparison's items failed with Planted" in pair.to_markdown() and "ERROR" in pair.summary()
+
+
+def test_verdicts_that_fail_leave_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = toy_run("a"), renamed(toy_run("b"), "b"), renamed(toy_run("c"), "c")
+    whole = {q.name: q.ratio for q in gd.compare(a, b).quantities}
+    monkeypatch.setattr(comparing, "judged", broken(comparing.judged))
+    for pair in gd.compare(a, b, c):
+        document = pair.to_dict()
+        jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
+        assert {q.verdict for q in pair.quantities} == {"no evidence"}
+        assert all("Comparison's verdicts failed with Planted" in q["note"] for q in document["quantities"])
+        assert [one["part"] for one in document["errors"]] == ["comparison's verdicts"]
+    assert {q.name: q.ratio for q in gd.compare(a, b).quantities} == pytest.approx(whole, nan_ok=True)
 
 
 def test_strict_raises_and_deliberate_errors_keep_their_meaning(no_power: None) -> None:

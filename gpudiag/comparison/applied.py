@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, worst
+from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, GateFinding, worst
 from gpudiag.comparison.differences import (
     SAME_CLOCK,
     SAME_LIMIT,
@@ -17,11 +17,20 @@ from gpudiag.comparison.differences import (
 )
 from gpudiag.comparison.side import Side
 from gpudiag.plain_data import Scalar
-from gpudiag.report.format import number, quantity
+from gpudiag.statement import Statement, joined
 
-Suspicion = tuple[str, str]
 SERIAL = 1.2
 """Mean number of trials at once up to which a run that asked for two or more ran them one by one (METHODS 4)."""
+DENIED = "{side} asked for {asked}: what was requested is not what ran."
+NOT_SHOWN = (
+    "{side} asked for {asked}, and its artifacts do not show these parameters: nobody can say that they were in effect."
+)
+NO_PARAMETERS = "{side} logs no parameters of its items, so whether they are the same is not known."
+BOARDS = "The GPUs differ ({a}; {b}): a ratio would compare boards, not settings."
+COUNTS = "{a} and {b} GPUs: means are over all GPUs of a run."
+LIMITS = "The power limits differ ({a_w}; {b_w})."
+CLOCKS = "The clock while busy differs ({a_mhz}; {b_mhz}), by the load or by the board."
+NO_EFFECT = "{side} asked for {asked} at once and {ran} ran: the setting had no effect."
 
 
 def parameters_applied(baseline: Side, experiment: Side) -> GateCheck:
@@ -33,10 +42,10 @@ def parameters_applied(baseline: Side, experiment: Side) -> GateCheck:
         *_hardware(baseline, experiment),
         *_parallelism(baseline, experiment),
     ]
-    return worst("parameters-applied", found, "Nothing contradicts that what was asked for is what ran.")
+    return worst("parameters-applied", found, Statement("Nothing contradicts that what was asked for is what ran."))
 
 
-def _requested(side: Side, other: Side) -> list[Suspicion]:
+def _requested(side: Side, other: Side) -> list[GateFinding]:
     """What a run asked for and its own artifacts deny, or do not show."""
     logged = logged_params(side)
     asked = requested_params(side)
@@ -49,84 +58,61 @@ def _requested(side: Side, other: Side) -> list[Suspicion]:
     }
     wrong = [(n, v, changed(logged, n)) for n, v in asked.items() if changed(logged, n) is not None]
     denied = [
-        f"{n} {_say(v)} (logged: {_say(got)})" for n, v, got in wrong if not equal_values(v, got) and not _many(got)
+        Statement("{name} {value} (logged: {got})", name=n, value=_raw(v), got=_raw(got))
+        for n, v, got in wrong
+        if not equal_values(v, got) and not _many(got)
     ]
-    absent = [f"{n} {_say(v)}" for n, v in asked.items() if changed(logged, n) is None]
-    out = []
-    if denied:
-        out.append((FAIL, f"{side.name} asked for {', '.join(denied)}: what was requested is not what ran."))
-    if absent:
-        out.append(
-            (
-                FAIL,
-                f"{side.name} asked for {', '.join(absent)}, and its artifacts do not show these parameters: "
-                "nobody can say that they were in effect.",
-            )
-        )
-    return out
+    absent = [
+        Statement("{name} {value}", name=n, value=_raw(v)) for n, v in asked.items() if changed(logged, n) is None
+    ]
+    lists = ((DENIED, denied), (NOT_SHOWN, absent))
+    return [(FAIL, Statement(why, side=side.name, asked=joined(*each, by=", "))) for why, each in lists if each]
 
 
-def _logged(baseline: Side, experiment: Side) -> list[Suspicion]:
+def _logged(baseline: Side, experiment: Side) -> list[GateFinding]:
     a, b = logged_params(baseline), logged_params(experiment)
     if a and b:
         same = [name for name in a if name in b]
         differ = [name for name in same if a[name] != b[name]]
-        differing = f" ({', '.join(differ[:6])} differ)" if differ else ""
-        return [(PASS, f"Both log parameters{differing}.")]
+        if differ:
+            return [(PASS, Statement("Both log parameters ({names} differ).", names=", ".join(differ[:6])))]
+        return [(PASS, Statement("Both log parameters."))]
     if not a and not b:
-        return [(UNKNOWN, "Neither run logs parameters of its items.")]
+        return [(UNKNOWN, Statement("Neither run logs parameters of its items."))]
     without = experiment if a else baseline
     if requested_params(without):
         return []
-    return [(UNKNOWN, f"{without.name} logs no parameters of its items, so whether they are the same is not known.")]
+    return [(UNKNOWN, Statement(NO_PARAMETERS, side=without.name))]
 
 
-def _hardware(baseline: Side, experiment: Side) -> list[Suspicion]:
+def _hardware(baseline: Side, experiment: Side) -> list[GateFinding]:
     a, b = boards(baseline), boards(experiment)
     if not a or not b:
-        return [(UNKNOWN, "Without GPU telemetry on both sides the hardware is not known.")]
-    out: list[Suspicion] = []
+        return [(UNKNOWN, Statement("Without GPU telemetry on both sides the hardware is not known."))]
+    out: list[GateFinding] = []
     model = a.get("gpu_model"), b.get("gpu_model")
     if all(model) and model[0] != model[1]:
-        out.append((FAIL, f"The GPUs differ ({model[0]}; {model[1]}): a ratio would compare boards, not settings."))
+        out.append((FAIL, Statement(BOARDS, a=model[0], b=model[1])))
     elif not all(model):
-        out.append((UNKNOWN, "The model of the GPUs is not known on both sides."))
+        out.append((UNKNOWN, Statement("The model of the GPUs is not known on both sides.")))
     if a.get("gpus") != b.get("gpus"):
-        out.append((PASS, f"{a.get('gpus', 0)} and {b.get('gpus', 0)} GPUs: means are over all GPUs of a run."))
+        out.append((PASS, Statement(COUNTS, a=a.get("gpus", 0), b=b.get("gpus", 0))))
     if _apart(a, b, "power_limit_w", SAME_LIMIT):
-        out.append(
-            (
-                FAIL,
-                f"The power limits differ ({quantity(a['power_limit_w'], 'W')}; {quantity(b['power_limit_w'], 'W')}).",
-            )
-        )
+        out.append((FAIL, Statement(LIMITS, a_w=a["power_limit_w"], b_w=b["power_limit_w"])))
     if _apart(a, b, "busy_clock_mhz", SAME_CLOCK):
-        out.append(
-            (
-                UNKNOWN,
-                f"The clock while busy differs ({quantity(a['busy_clock_mhz'], 'MHz')}; "
-                f"{quantity(b['busy_clock_mhz'], 'MHz')}), "
-                "by the load or by the board.",
-            )
-        )
+        out.append((UNKNOWN, Statement(CLOCKS, a_mhz=a["busy_clock_mhz"], b_mhz=b["busy_clock_mhz"])))
     driver = a.get("driver"), b.get("driver")
     if all(driver) and driver[0] != driver[1]:
-        out.append((UNKNOWN, f"The drivers differ ({driver[0]}; {driver[1]})."))
+        out.append((UNKNOWN, Statement("The drivers differ ({a}; {b}).", a=driver[0], b=driver[1])))
     return out
 
 
-def _parallelism(baseline: Side, experiment: Side) -> list[Suspicion]:
-    out: list[Suspicion] = []
+def _parallelism(baseline: Side, experiment: Side) -> list[GateFinding]:
+    out: list[GateFinding] = []
     for side in (baseline, experiment):
         asked, found = side.run.info.settings.parallel, side.get("parallelism")
         if asked and asked >= 2 and found is not None and found.n_timed >= 2 * asked and found.effective <= SERIAL:
-            out.append(
-                (
-                    UNKNOWN,
-                    f"{side.name} asked for {asked} at once and {number(found.effective)} ran: the setting had no "
-                    "effect.",
-                )
-            )
+            out.append((UNKNOWN, Statement(NO_EFFECT, side=side.name, asked=asked, ran=float(found.effective))))
     return out
 
 
@@ -139,5 +125,6 @@ def _many(value: object) -> bool:
     return isinstance(value, str) and (", " in value or value == "a range")
 
 
-def _say(value: object) -> str:
+def _raw(value: object) -> str:
+    """A setting as it is written, whatever kind of number it is."""
     return str(value).lower() if isinstance(value, bool) else str(value)

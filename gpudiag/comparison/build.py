@@ -63,7 +63,7 @@ def build(pair: Compared) -> ComparisonDocument:
 
 def _check(one: GateCheck) -> GateCheckEntry:
     fault = one.fault if one.status == FAIL else ""
-    return GateCheckEntry(cast(CheckId, one.check), one.title, cast(CheckStatus, one.status), one.evidence, fault)
+    return GateCheckEntry(cast(CheckId, one.check), one.title, cast(CheckStatus, one.status), str(one.evidence), fault)
 
 
 def _entries(kind: type[T], found: Iterable[object]) -> tuple[T, ...]:

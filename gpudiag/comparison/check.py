@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpudiag.statement import NOTHING, Statement, joined
+
+GateFinding = tuple[str, Statement]
+"""A status and why."""
 PASS, FAIL, UNKNOWN, ERROR = "pass", "fail", "unknown", "error"
 TITLES = {
     "same-unit": "Same unit and definition",
@@ -45,14 +49,14 @@ TELLING = (
 
 @dataclass(frozen=True)
 class GateCheck:
-    """``check`` is the id, ``status`` pass, fail, unknown or error, ``evidence`` the sentences that say why.
+    """``check`` is the id, ``status`` pass, fail, unknown or error, ``evidence`` why.
 
     error: the check itself failed, by a fault of gpudiag.
     """
 
     check: str
     status: str
-    evidence: str
+    evidence: Statement
 
     @property
     def title(self) -> str:
@@ -63,15 +67,15 @@ class GateCheck:
         return FAULTS[self.check]
 
 
-def worst(check: str, findings: Sequence[tuple[str, str]], otherwise: str) -> GateCheck:
-    """One check from several findings (status, sentence): a fail beats unknown, which beats pass."""
+def worst(check: str, findings: Sequence[GateFinding], otherwise: Statement = NOTHING) -> GateCheck:
+    """One check from several findings: a fail beats unknown, which beats pass."""
     for status in (FAIL, UNKNOWN):
         decisive = [text for found, text in findings if found == status]
         if decisive:
             more = [text for found, text in findings if found != status] if status == FAIL else []
-            return GateCheck(check, status, " ".join((*decisive, *more)))
+            return GateCheck(check, status, joined(*decisive, *more))
     passed = [text for _, text in findings]
-    return GateCheck(check, PASS, " ".join(passed) or otherwise)
+    return GateCheck(check, PASS, joined(*passed) or otherwise)
 
 
 def reasons(gate: Iterable[GateCheck]) -> tuple[GateCheck, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from gpudiag.comparison.differences import differences
 from gpudiag.comparison.gate import run_gate
 from gpudiag.comparison.intervals import Ratio
 from gpudiag.comparison.ledger_difference import ledger_difference
-from gpudiag.comparison.match import Match, match
+from gpudiag.comparison.match import Match, match, unmatched
 from gpudiag.comparison.plan_check import check_plan, made_for
 from gpudiag.comparison.quantities import quantities
 from gpudiag.comparison.quantity import HIGHER, SLOWER, Quantity, judged
@@ -36,6 +36,7 @@ from gpudiag.report._notebook import pages
 from gpudiag.report._render.show import Show
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.format import safe
+from gpudiag.statement import Statement, joined
 
 T = TypeVar("T")
 
@@ -240,21 +241,34 @@ def compare(
 
 
 def _pairs(baseline: Side, sides: list[Side], plan: Plan | None) -> tuple[Comparison, ...]:
-    matches = [match(baseline, side) for side in sides]
-    gates, found, failures = [], [], []
-    for side, matched in zip(sides, matches, strict=True):
+    matches, gates, found, failures = [], [], [], []
+    for side in sides:
         with heard() as faults:
-            gates.append(run_gate(baseline, side, matched))
-            found.append(quantities(baseline, side, matched))
+            made = attempt("comparison's items", partial(match, baseline, side))
+            matched = unmatched(baseline, side) if isinstance(made, Fault) else made
+            matches.append(matched)
+            gates.append(run_gate(baseline, side, made))
+            found.append([] if isinstance(made, Fault) else quantities(baseline, side, matched))
         failures.append(faults)
-    verdicts = judged(found, [is_invalid(gate) for gate in gates], matches)
+    with heard() as of_all:
+        verdicts = _judged(found, gates, matches)
     out = []
     for side, matched, gate, numbers, faults in zip(sides, matches, gates, verdicts, failures, strict=True):
         with heard() as more:
             pair = _pair(baseline, side, matched, gate, tuple(numbers), plan)
-        errors = (*baseline.analysis.failed, *side.analysis.failed, *faults, *more)
+        errors = (*baseline.analysis.failed, *side.analysis.failed, *faults, *of_all, *more)
         out.append(replace(pair, errors=tuple(dict.fromkeys(errors))))
     return tuple(out)
+
+
+def _judged(
+    found: list[list[Quantity]], gates: list[tuple[GateCheck, ...]], matches: list[Match]
+) -> list[list[Quantity]]:
+    """Verdicts of all comparisons at once. Where that fails by a fault of gpudiag, each number stands with a note."""
+    made = attempt("comparison's verdicts", lambda: judged(found, [is_invalid(gate) for gate in gates], matches))
+    if not isinstance(made, Fault):
+        return made
+    return [[replace(one, note=joined(one.note, Statement(str(made)))) for one in numbers] for numbers in found]
 
 
 def _pair(

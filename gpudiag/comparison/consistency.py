@@ -16,7 +16,7 @@ from gpudiag.comparison.quantity import SAME_WITHIN
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import time_per_item_s
 from gpudiag.plain_data import Scalar
-from gpudiag.report.format import duration, gain, number, precise, ratio, share, times
+from gpudiag.statement import NOTHING, Statement, joined
 
 REPEATS = (
     "n_estimators",
@@ -40,6 +40,32 @@ IMPOSSIBLE_SHARE = 0.5
 """Time below this part of the work ratio does not fit (METHODS 7, "impossible" rule)."""
 SAME_WORK = 0.2
 """Part by which samples per item may differ and an item is still the same amount of work."""
+SPANS = (
+    "The {n_shared} shared items span {span_s} in {outer} and {inner_s} in {inner}: taken at face value "
+    "{naive:as gain}{work}. That is not impossible, it is not comparable: {n_between} other items ended within that "
+    "span ({failed})."
+)
+WORK = (
+    "By {source} an item is {amount} times the work. Wall time over n is {a_s:as precise} and {b_s:as precise} an "
+    "item, {ratio:as ratio} times the time"
+)
+TOO_FAST = "{text}: less than half of what the work would take. Before it is called impossible: {why}."
+NOT_THE_JOB = (
+    "{gpu} averaged {mean_pct:exact} over the {span_s} of telemetry, but the job of {side} ran for {job_s} of them "
+    "({job_pct:exact}): to come from the job it would have needed {need_pct} utilization. Most of that activity "
+    "belongs to something else."
+)
+_BUSY = (
+    "An item kept GPUs busy for {a_s:as precise} and for {b_s:as precise} ({more:=×}). At constant work, mean "
+    "utilization of {before_pct:exact} would have become {expected_pct:exact}, not {after_pct:exact}: the GPU did "
+)
+MORE_BUSY = _BUSY + "more work for an item, so higher utilization is not the same work done sooner."
+LESS_BUSY = _BUSY + "less work for an item."
+RATES = (
+    "The training log states {rate} times the samples a second ({a} and {b}), yet an item takes {time} times the time, "
+    "where the same data would take {expected} times"
+)
+OTHER_DATA = "{text}: an item is {samples} times the data, or one of the figures is wrong."
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:batch|batches|it|iter|step|steps)(?:es)?/s")
 
 
@@ -49,7 +75,7 @@ class WorkRatio:
 
     low: float
     high: float
-    source: str
+    source: Statement
 
 
 @dataclass(frozen=True)
@@ -58,7 +84,7 @@ class Consistency:
 
     claim: str
     status: str
-    text: str
+    text: Statement
     values: dict[str, float] = field(default_factory=dict)
 
 
@@ -66,7 +92,7 @@ def work_ratio(baseline: Side, experiment: Side) -> WorkRatio | None:
     """From steps reported, else from parameters that count repetitions (and sizes) as logged, else as requested."""
     a, b = steps_per_item(baseline), steps_per_item(experiment)
     if a and b and a > 0:
-        return WorkRatio(b / a, b / a, f"steps of a COMPLETE trial, {number(a)} and {number(b)}")
+        return WorkRatio(b / a, b / a, Statement("steps of a COMPLETE trial, {a} and {b}", a=a, b=b))
     a_params, b_params = (_numbers(side) for side in (baseline, experiment))
     repeats = [name for name in REPEATS if name in a_params and name in b_params]
     sizes = [name for name in SIZES if name in a_params and name in b_params]
@@ -74,8 +100,10 @@ def work_ratio(baseline: Side, experiment: Side) -> WorkRatio | None:
         return None
     low = math.prod(b_params[name] / a_params[name] for name in repeats)
     size = math.prod(b_params[name] / a_params[name] for name in sizes)
-    words = ", ".join(f"{name} {number(a_params[name])} to {number(b_params[name])}" for name in (*repeats, *sizes))
-    return WorkRatio(min(low, low * size), max(low, low * size), words)
+    held = (
+        Statement("{name} {a} to {b}", name=name, a=a_params[name], b=b_params[name]) for name in (*repeats, *sizes)
+    )
+    return WorkRatio(min(low, low * size), max(low, low * size), joined(*held, by=", "))
 
 
 def steps_per_item(side: Side) -> float | None:
@@ -127,15 +155,20 @@ def _span_claim(
         return None
     inner = experiment if part.inner == experiment.name else baseline
     naive = part.span_s / inner.wall_s if inner is experiment else inner.wall_s / part.span_s
-    text = (
-        f"The {part.n_shared} shared items span {duration(part.span_s)} in {part.outer} and {duration(inner.wall_s)} "
-        f"in {part.inner}: taken at face value {gain(naive, None, None)}"
-    )
+    more = NOTHING
     if work is not None and work.low > 1 and naive > 1:
-        text += f" with at least {number(work.low)} times the work"
-    text += (
-        f". That is not impossible, it is not comparable: {part.n_between:,} other items ended within that span "
-        f"({'; '.join(failed)})."
+        more = Statement(" with at least {times} times the work", times=work.low)
+    text = Statement(
+        SPANS,
+        n_shared=part.n_shared,
+        span_s=part.span_s,
+        outer=part.outer,
+        inner_s=inner.wall_s,
+        inner=part.inner,
+        naive=naive,
+        work=more,
+        n_between=part.n_between,
+        failed="; ".join(failed),
     )
     return Consistency("span of the shared items", "inconsistent", text, {"naive_speedup": naive})
 
@@ -146,21 +179,18 @@ def _time_against_work(
     if work is None or not time.ratio > 0 or abs(math.log(work.low * work.high)) < 2 * math.log(1 + SAME_WITHIN):
         return None  # the same work says nothing that the ratio does not say
     upper = time.high if not math.isnan(time.high) else time.ratio
-    amount = number(work.low) + ("" if work.high < 1.05 * work.low else f" to {number(work.high)}")
-    text = (
-        f"By {work.source} an item is {amount} times the work. Wall time over n is {precise(time_a, 's')} and "
-        f"{precise(time_b, 's')} an item, {ratio(time.ratio)} times the time"
-    )
+    amount = Statement("{low}" if work.high < 1.05 * work.low else "{low} to {high}", low=work.low, high=work.high)
+    text = Statement(WORK, source=work.source, amount=amount, a_s=time_a, b_s=time_b, ratio=time.ratio)
     values = {"work_low": work.low, "work_high": work.high, "time_ratio": time.ratio}
     if upper < IMPOSSIBLE_SHARE * work.low:
         why = "; ".join(failed) or "no check failed, so look for a change of code, data or hardware that is not logged"
         return Consistency(
             "time against work",
             "inconsistent",
-            f"{text}: less than half of what the work would take. Before it is called impossible: {why}.",
+            Statement(TOO_FAST, text=text, why=why),
             values,
         )
-    return Consistency("time against work", "consistent", f"{text}: plausible.", values)
+    return Consistency("time against work", "consistent", Statement("{text}: plausible.", text=text), values)
 
 
 def _telemetry_against_job(side: Side) -> Consistency | None:
@@ -173,16 +203,23 @@ def _telemetry_against_job(side: Side) -> Consistency | None:
     return Consistency(
         f"telemetry of {side.name}",
         "inconsistent",
-        f"GPU {gpu} averaged {share(mean, exact=True)} over the {duration(span)} of telemetry, but the job of "
-        f"{side.name} ran for {duration(job)} of them ({share(100 * job / span, exact=True)}): to come from the job "
-        f"it would have needed {share(need)} utilization. Most of that activity belongs to something else.",
+        Statement(
+            NOT_THE_JOB,
+            gpu=gpu,
+            mean_pct=mean,
+            span_s=span,
+            side=side.name,
+            job_s=job,
+            job_pct=100 * job / span,
+            need_pct=need,
+        ),
         {"needed_util_pct": need, "mean_util_pct": mean},
     )
 
 
 def needed_util_pct(side: Side) -> tuple[str, float, float, float] | None:
     """GPU, utilization that the job alone would have needed for its log's mean, that mean, and the log's span in s."""
-    return side.once("needed utilization", lambda: _needed_util_pct(side))
+    return side.memo.once("needed utilization", lambda: _needed_util_pct(side))
 
 
 def _needed_util_pct(side: Side) -> tuple[str, float, float, float] | None:
@@ -207,22 +244,18 @@ def _busy_against_time(baseline: Side, experiment: Side) -> Consistency | None:
     more = b / a
     expected = u_a * t_a / t_b
     values = {"busy_s_baseline": a, "busy_s_experiment": b, "busy_ratio": more, "constant_work_util_pct": expected}
-    text = (
-        f"An item kept GPUs busy for {precise(a, 's')} and for {precise(b, 's')} ({times(more)}). At constant work, "
-        f"mean utilization of {share(u_a, exact=True)} would have become {share(min(expected, 100), exact=True)}, "
-        f"not {share(u_b, exact=True)}"
-    )
     if 0.5 <= more <= 2.0:
         return None
-    amount = "more" if more > 1 else "less"
-    return Consistency(
-        "GPU work per item",
-        "inconsistent",
-        f"{text}: the GPU did {amount} work for an item, so higher utilization is not the same work done sooner."
-        if more > 1
-        else f"{text}: the GPU did {amount} work for an item.",
-        values,
+    text = Statement(
+        MORE_BUSY if more > 1 else LESS_BUSY,
+        a_s=a,
+        b_s=b,
+        more=more,
+        before_pct=u_a,
+        expected_pct=min(expected, 100),
+        after_pct=u_b,
     )
+    return Consistency("GPU work per item", "inconsistent", text, values)
 
 
 def _rate_against_time(baseline: Side, experiment: Side) -> Consistency | None:
@@ -233,16 +266,13 @@ def _rate_against_time(baseline: Side, experiment: Side) -> Consistency | None:
         return None
     rate, samples = b / a, b * t_b / (a * t_a)
     values = {"samples_per_s_ratio": rate, "time_ratio": t_b / t_a, "samples_per_item_ratio": samples}
-    text = (
-        f"The training log states {number(rate)} times the samples a second ({number(a)} and {number(b)}), yet an "
-        f"item takes {number(t_b / t_a)} times the time, where the same data would take {number(1 / rate)} times"
-    )
+    text = Statement(RATES, rate=rate, a=a, b=b, time=t_b / t_a, expected=1 / rate)
     if abs(samples - 1) <= SAME_WORK:
-        return Consistency("samples against time", "consistent", f"{text}: this fits.", values)
+        return Consistency("samples against time", "consistent", Statement("{text}: this fits.", text=text), values)
     return Consistency(
         "samples against time",
         "inconsistent",
-        f"{text}: an item is {number(samples)} times the data, or one of the figures is wrong.",
+        Statement(OTHER_DATA, text=text, samples=samples),
         values,
     )
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 
-from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, worst
+from gpudiag.comparison.check import FAIL, PASS, UNKNOWN, GateCheck, GateFinding, worst
 from gpudiag.comparison.consistency import needed_util_pct
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.side import Side
-from gpudiag.report.format import duration, share
+from gpudiag.statement import Statement
 
 LEAST_COVER_PCT = 90.0
 MOST_OUTSIDE_PCT = 10.0
 """METHODS 7, check 5."""
+COVERS = "Telemetry of {side} covers {cover_pct:exact} of the job ({job_s}); {outside_pct:exact} of it lies outside"
+NOT_OF_THE_JOB = (
+    "{seen}. {gpu} averaged {mean_pct:exact} over all of it, for which the job alone would have needed {needed_pct}: "
+    "it belongs to something else."
+)
 
 
 def telemetry_covers_job(baseline: Side, experiment: Side) -> GateCheck:
@@ -20,40 +25,35 @@ def telemetry_covers_job(baseline: Side, experiment: Side) -> GateCheck:
     found = [finding(side) for side in (baseline, experiment)]
     agree, why = pollers_agree(baseline, experiment)
     if agree is False:
-        found.append((PASS, f"{why} Peaks of different pollers are not comparable; means are."))
-    return worst("telemetry-covers-job", found, "")
+        found.append((PASS, Statement("{why} Peaks of different pollers are not comparable; means are.", why=why)))
+    return worst("telemetry-covers-job", found)
 
 
-def finding(side: Side) -> tuple[str, str]:
-    """How far the telemetry of one run belongs to its job: status and sentence."""
-    return side.once("coverage", lambda: _finding(side))
+def finding(side: Side) -> GateFinding:
+    """How far the telemetry of one run belongs to its job."""
+    return side.memo.once("coverage", lambda: _finding(side))
 
 
-def _finding(side: Side) -> tuple[str, str]:
+def _finding(side: Side) -> GateFinding:
     sampling = side.get("sampling")
     if sampling is None:
-        return UNKNOWN, f"{side.name} has no GPU telemetry."
+        return UNKNOWN, Statement("{side} has no GPU telemetry.", side=side.name)
     if side.run.trials.empty:
-        return UNKNOWN, f"{side.name} has no trials or tasks that its telemetry could cover."
+        return UNKNOWN, Statement("{side} has no trials or tasks that its telemetry could cover.", side=side.name)
     if side.window is None:
-        return UNKNOWN, f"In {side.name} the clocks of telemetry and tasks cannot be joined."
+        return UNKNOWN, Statement("In {side} the clocks of telemetry and tasks cannot be joined.", side=side.name)
     cover, outside = float(sampling.coverage_pct), max(float(sampling.outside_pct), 0.0)
-    job = duration(side.wall_s) if math.isfinite(side.wall_s) else "of unknown length"
-    text = (
-        f"Telemetry of {side.name} covers {share(cover, exact=True)} of the job ({job}); "
-        f"{share(outside, exact=True)} of it lies outside"
-    )
+    job_s = side.wall_s if math.isfinite(side.wall_s) else "of unknown length"
+    seen = Statement(COVERS, side=side.name, cover_pct=cover, job_s=job_s, outside_pct=outside)
     needed = needed_util_pct(side)
     if cover < LEAST_COVER_PCT or math.isnan(cover):
-        return FAIL, f"{text}: its means are those of a part."
+        return FAIL, Statement("{seen}: its means are those of a part.", seen=seen)
     if needed is not None and needed[1] > 100:
-        return FAIL, (
-            f"{text}. GPU {needed[0]} averaged {share(needed[2], exact=True)} over all of it, for which the job "
-            f"alone would have needed {share(needed[1])}: it belongs to something else."
-        )
+        gpu, needed_pct, mean_pct, _ = needed
+        return FAIL, Statement(NOT_OF_THE_JOB, seen=seen, gpu=gpu, mean_pct=mean_pct, needed_pct=needed_pct)
     if outside >= MOST_OUTSIDE_PCT:
-        return FAIL, f"{text}: means of the whole log are not the job's."
-    return PASS, f"{text}."
+        return FAIL, Statement("{seen}: means of the whole log are not the job's.", seen=seen)
+    return PASS, Statement("{seen}.", seen=seen)
 
 
 def usable(side: Side) -> bool:

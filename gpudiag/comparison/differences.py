@@ -13,14 +13,17 @@ import pandas as pd
 from gpudiag.comparison.side import Side
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.plain_data import Scalar, clean
-from gpudiag.report.format import duration
 from gpudiag.schema import IDLE_PCT
+from gpudiag.statement import NOTHING, Statement
 
 PARAMS = "params."
 SAME_PERIOD = 0.1
 """Part by which sampling periods may differ and the pollers still agree."""
 SAME_LIMIT = 0.05
 SAME_CLOCK = 0.1
+PERIODS = "Telemetry was sampled every {a_s} and every {b_s}."
+READERS = "Telemetry was read by different tools ({a}; {b})."
+SAMPLES = "The logs hold {a} and {b} samples of a GPU; the longer one sees more."
 _REQUESTED = re.compile(r"^\s*requested:\s*(.+)$", re.IGNORECASE)
 _ASKED = re.compile(r"^([A-Za-z_][\w.-]*)\s*(?:=|:|\s)\s*(\S+)$")
 _FLAG = re.compile(r"(?:^|\s)--?([A-Za-z_][\w-]*)(?:=|\s+)([^\s-]\S*)|(?:^|\s)([A-Za-z_][\w.]*)=(\S+)")
@@ -100,18 +103,18 @@ def pollers(side: Side) -> Pollers | None:
     }
 
 
-def pollers_agree(baseline: Side, experiment: Side, *, same_length: bool = True) -> tuple[bool | None, str]:
+def pollers_agree(baseline: Side, experiment: Side, *, same_length: bool = True) -> tuple[bool | None, Statement]:
     """Whether peaks may be compared, and why not: same period and reader, like number of samples (METHODS 1, 7)."""
     a, b = pollers(baseline), pollers(experiment)
     if a is None or b is None:
-        return None, "GPU telemetry is missing on one side."
+        return None, Statement("GPU telemetry is missing on one side.")
     if abs(a["period_s"] / b["period_s"] - 1) > SAME_PERIOD:
-        return False, f"Telemetry was sampled every {duration(a['period_s'])} and every {duration(b['period_s'])}."
+        return False, Statement(PERIODS, a_s=a["period_s"], b_s=b["period_s"])
     if a["reader"] != b["reader"] and a["reader"] and b["reader"]:
-        return False, f"Telemetry was read by different tools ({a['reader']}; {b['reader']})."
+        return False, Statement(READERS, a=a["reader"], b=b["reader"])
     if same_length and not 0.8 <= a["samples"] / b["samples"] <= 1.25:
-        return False, f"The logs hold {a['samples']:,} and {b['samples']:,} samples of a GPU; the longer one sees more."
-    return True, ""
+        return False, Statement(SAMPLES, a=a["samples"], b=b["samples"])
+    return True, NOTHING
 
 
 def boards(side: Side) -> dict[str, Scalar]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from gpudiag.comparison.applied import parameters_applied
-from gpudiag.comparison.check import ERROR, FAIL, PASS, UNKNOWN, GateCheck, worst
+from gpudiag.comparison.check import ERROR, FAIL, PASS, TITLES, UNKNOWN, GateCheck, GateFinding, worst
 from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio, steps_per_item
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
@@ -18,186 +19,181 @@ from gpudiag.comparison.intervals import MIN_UNITS
 from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.side import Side
 from gpudiag.faults import Fault, attempt
-from gpudiag.report.format import duration, number, quantity, ratio
+from gpudiag.statement import Statement
 
 SAME_STEPS = 0.1
 """Part by which the steps of a COMPLETE trial may differ and the trial is still the same unit."""
 WARM_RATIO = 1.2
 WARM_P = 0.01
 FIRST_SHARE = 0.1
+NO_UNIT = "A run has no trials or tasks, so there is no unit of work to compare."
+NO_DURATIONS = (
+    "{side} has durations of its items and {other} completion timestamps at most: a duration is not wall time over n."
+)
+WALL_TIME_ONLY = "Neither run has durations of its items; only wall time over n can be compared."
+STEPS = "A COMPLETE trial is {steps_a} steps in {a} and {steps_b} in {b}: compare time per step."
+SAMPLES = "By the training logs an item of {b} is {times} times the samples of one of {a}: it is not the same unit."
+DURATIONS = (
+    "Both have durations of their items; {at_once_a} and {at_once_b} ran at once, which time per item (wall time over "
+    "n) takes into account."
+)
+NO_WORKLOAD = "A run has no trials or tasks; whether the work was the same is not known."
+UNNAMED = "The trials carry neither names nor, in both runs, parameters: whether the work was the same is not known."
+DIRECTIONS = "The studies seek different things: {a} and {b}."
+PARAMETERS = "The searches have different parameters ({apart} in one only)."
+SEARCHES = (
+    "Trials without names, drawn from a search over the same {n} parameters: compared as samples, not item by item."
+)
+ITEMS = "{n_baseline} items there, {n_experiment} here, {n_shared} in both (Jaccard {jaccard:as ratio})"
+SAME_TRIALS = "{n_same} of {n} trials have the same start and end in both: {which}, and there is nothing to compare."
+MOVED = "All shared trials have equal durations and lie {apart_s} apart: the same run, its timestamps moved."
+SUBSET = (
+    "The {n_shared} items of {inner} are among the {n_outer} of {outer}. There they span {span_s}, in which "
+    "{n_between} other items ended and these were at work for only {busy_worker_s}: the span is no duration of these "
+    "items. Throughput of the whole run is used instead."
+)
+UNMIXED = "No other items ended among those of either run, and no trial is in both."
+TOO_FEW = "Too few items to tell the first from the later ones; run the two in turns (A, B, B, A)."
+FIRST = "First items took {a:as ratio} and {b:as ratio} times as long as the later ones"
+ONE_COLD = "{first}: {side} began cold and the other did not. Repeat in turns (A, B, B, A)."
+CACHE = "{first}. What a cache kept from the first run to the second, only turns (A, B, B, A) show."
+SMALL = "{what}: with fewer than {least} a side, numbers are described and not tested."
+UNKNOWN_FAILED = "{failed}; without names nobody knows whether the same ones. Durations are of COMPLETE trials."
+OTHERS_SUCCEEDED = (
+    "{n_a} and {n_b} of the {n} shared items succeeded, {n_both} of them in both: durations are of those."
+)
 
 
-def run_gate(baseline: Side, experiment: Side, matched: Match) -> tuple[GateCheck, ...]:
-    """All eight checks in the order of METHODS 7."""
-    checks: dict[str, Callable[[], GateCheck]] = {
-        "same-unit": lambda: same_unit(baseline, experiment, matched),
-        "same-workload": lambda: same_workload(baseline, experiment, matched),
-        "not-a-subset": lambda: not_a_subset(baseline, experiment, matched),
-        "parameters-applied": lambda: parameters_applied(baseline, experiment),
-        "telemetry-covers-job": lambda: telemetry_covers_job(baseline, experiment),
-        "warm-up": lambda: warm_up(baseline, experiment),
-        "sample-size": lambda: sample_size(baseline, experiment, matched),
-        "equal-success": lambda: equal_success(baseline, experiment, matched),
+def run_gate(baseline: Side, experiment: Side, matched: Match | Fault) -> tuple[GateCheck, ...]:
+    """All eight checks in the order of METHODS 7; where matching the items failed, so did each that rests on it."""
+    both = (baseline, experiment)
+    alone: dict[str, Callable[[], GateCheck]] = {
+        "same-unit": lambda: same_unit(*both),
+        "parameters-applied": lambda: parameters_applied(*both),
+        "telemetry-covers-job": lambda: telemetry_covers_job(*both),
+        "warm-up": lambda: warm_up(*both),
     }
-    made = {name: attempt(f"gate {name}", check) for name, check in checks.items()}
-    return tuple(GateCheck(name, ERROR, str(one)) if isinstance(one, Fault) else one for name, one in made.items())
+    of_items: dict[str, Callable[[Match], GateCheck]] = {
+        "same-workload": lambda found: same_workload(*both, found),
+        "not-a-subset": lambda found: not_a_subset(*both, found),
+        "sample-size": lambda found: sample_size(*both, found),
+        "equal-success": lambda found: equal_success(*both, found),
+    }
+    made: dict[str, GateCheck | Fault] = {name: attempt(f"gate {name}", check) for name, check in alone.items()}
+    for name, check in of_items.items():
+        made[name] = matched if isinstance(matched, Fault) else attempt(f"gate {name}", partial(check, matched))
+    return tuple(_or_error(name, made[name]) for name in TITLES)
 
 
-def same_unit(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
+def _or_error(name: str, made: GateCheck | Fault) -> GateCheck:
+    return GateCheck(name, ERROR, Statement(str(made))) if isinstance(made, Fault) else made
+
+
+def same_unit(baseline: Side, experiment: Side) -> GateCheck:
     """1. Durations against durations, of items that are the same amount of work; parallelism stated on both sides."""
     if baseline.run.trials.empty or experiment.run.trials.empty:
-        return GateCheck("same-unit", UNKNOWN, "A run has no trials or tasks, so there is no unit of work to compare.")
-    found = []
+        return GateCheck("same-unit", UNKNOWN, Statement(NO_UNIT))
+    found: list[GateFinding] = []
     a, b = (bool(side.finished["duration_s"].notna().any()) for side in (baseline, experiment))
     if a != b:
         with_, without = (baseline, experiment) if a else (experiment, baseline)
-        found.append(
-            (
-                FAIL,
-                f"{with_.name} has durations of its items and {without.name} completion timestamps at most: "
-                "a duration is not wall time over n.",
-            )
-        )
+        found.append((FAIL, Statement(NO_DURATIONS, side=with_.name, other=without.name)))
     elif not a:
-        found.append((UNKNOWN, "Neither run has durations of its items; only wall time over n can be compared."))
+        found.append((UNKNOWN, Statement(WALL_TIME_ONLY)))
     steps = steps_per_item(baseline), steps_per_item(experiment)
     if steps[0] and steps[1] and abs(steps[1] / steps[0] - 1) > SAME_STEPS:
-        found.append(
-            (
-                FAIL,
-                f"A COMPLETE trial is {number(steps[0])} steps in {baseline.name} and {number(steps[1])} in "
-                f"{experiment.name}: compare time per step.",
-            )
-        )
+        why = Statement(STEPS, steps_a=steps[0], a=baseline.name, steps_b=steps[1], b=experiment.name)
+        found.append((FAIL, why))
     samples = samples_per_item_ratio(baseline, experiment)
     if samples is not None and abs(samples - 1) > SAME_WORK:
-        found.append(
-            (
-                FAIL,
-                f"By the training logs an item of {experiment.name} is {number(samples)} times the samples of "
-                f"one of {baseline.name}: it is not the same unit.",
-            )
-        )
+        found.append((FAIL, Statement(SAMPLES, a=baseline.name, b=experiment.name, times=samples)))
     if a and b:
-        found.append(
-            (
-                PASS,
-                f"Both have durations of their items; {_parallel(baseline)} and {_parallel(experiment)} ran at "
-                "once, which time per item (wall time over n) takes into account.",
-            )
-        )
-    return worst("same-unit", found, "")
+        at_once = {"at_once_a": _parallel(baseline), "at_once_b": _parallel(experiment)}
+        found.append((PASS, Statement(DURATIONS, **at_once)))
+    return worst("same-unit", found)
 
 
 def same_workload(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """2. The same items by name, or searches over the same parameters."""
     if baseline.run.trials.empty or experiment.run.trials.empty:
-        return GateCheck(
-            "same-workload", UNKNOWN, "A run has no trials or tasks; whether the work was the same is not known."
-        )
+        return GateCheck("same-workload", UNKNOWN, Statement(NO_WORKLOAD))
     if matched.named:
         return _same_items(matched)
     a, b = set(logged_params(baseline)), set(logged_params(experiment))
     directions = [_directions(side) for side in (baseline, experiment)]
     if all(directions) and directions[0] != directions[1]:
-        return GateCheck(
-            "same-workload", FAIL, f"The studies seek different things: {directions[0]} and {directions[1]}."
-        )
+        return GateCheck("same-workload", FAIL, Statement(DIRECTIONS, a=directions[0], b=directions[1]))
     if not a or not b:
-        return GateCheck(
-            "same-workload",
-            UNKNOWN,
-            "The trials carry neither names nor, in both runs, parameters: whether the work was the same is not known.",
-        )
+        return GateCheck("same-workload", UNKNOWN, Statement(UNNAMED))
     if a != b:
         apart = ", ".join(sorted(a ^ b)[:6])
-        return GateCheck("same-workload", FAIL, f"The searches have different parameters ({apart} in one only).")
-    return GateCheck(
-        "same-workload",
-        PASS,
-        f"Trials without names, drawn from a search over the same "
-        f"{len(a)} parameters: compared as samples, not item by item.",
-    )
+        return GateCheck("same-workload", FAIL, Statement(PARAMETERS, apart=apart))
+    return GateCheck("same-workload", PASS, Statement(SEARCHES, n=len(a)))
 
 
 def _same_items(matched: Match) -> GateCheck:
-    counts = (
-        f"{matched.n_baseline:,} items there, {matched.n_experiment:,} here, {matched.n_shared:,} in both "
-        f"(Jaccard {ratio(matched.jaccard)})"
+    counts = Statement(
+        ITEMS,
+        n_baseline=matched.n_baseline,
+        n_experiment=matched.n_experiment,
+        n_shared=matched.n_shared,
+        jaccard=matched.jaccard,
     )
     if matched.same_set:
-        return GateCheck("same-workload", PASS, f"{counts}.")
+        return GateCheck("same-workload", PASS, Statement("{counts}.", counts=counts))
     nested = matched.n_shared >= SAME_SET * min(matched.n_baseline, matched.n_experiment)
     interleaved = matched.subset is not None and matched.subset.n_between > 0
     if matched.n_shared >= MIN_UNITS and not (nested and interleaved):
-        return GateCheck(
-            "same-workload", PASS, f"{counts}: only those in both are compared; totals of the runs are not."
-        )
-    few = "" if matched.n_shared >= MIN_UNITS else f", fewer than {MIN_UNITS} to compare"
-    return GateCheck("same-workload", FAIL, f"The item sets differ: {counts}{few}.")
+        why = Statement("{counts}: only those in both are compared; totals of the runs are not.", counts=counts)
+        return GateCheck("same-workload", PASS, why)
+    if matched.n_shared >= MIN_UNITS:
+        return GateCheck("same-workload", FAIL, Statement("The item sets differ: {counts}.", counts=counts))
+    few = Statement("The item sets differ: {counts}, fewer than {least} to compare.", counts=counts, least=MIN_UNITS)
+    return GateCheck("same-workload", FAIL, few)
 
 
 def not_a_subset(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """3. Neither run's trials are the other's, nor were its items taken out of a run that did other work among them."""
     n = min(len(baseline.items), len(experiment.items))
     if not n:
-        return GateCheck("not-a-subset", UNKNOWN, "A run has no trials or tasks.")
+        return GateCheck("not-a-subset", UNKNOWN, Statement("A run has no trials or tasks."))
     if matched.same_timestamps >= max(2, 0.5 * n):
-        which = (
-            "they are the same run"
-            if len(baseline.items) == len(experiment.items) == matched.same_timestamps
-            else ("one run is a part of the other")
-        )
-        return GateCheck(
-            "not-a-subset",
-            FAIL,
-            f"{matched.same_timestamps:,} of {n:,} trials have the same start and end in "
-            f"both: {which}, and there is nothing to compare.",
-        )
+        same_run = len(baseline.items) == len(experiment.items) == matched.same_timestamps
+        which = "they are the same run" if same_run else "one run is a part of the other"
+        why = Statement(SAME_TRIALS, n_same=matched.same_timestamps, n=n, which=which)
+        return GateCheck("not-a-subset", FAIL, why)
     if not math.isnan(matched.moved_s) and matched.moved_s != 0:
-        return GateCheck(
-            "not-a-subset",
-            FAIL,
-            f"All shared trials have equal durations and lie {duration(abs(matched.moved_s))} apart: "
-            "the same run, its timestamps moved.",
-        )
+        return GateCheck("not-a-subset", FAIL, Statement(MOVED, apart_s=abs(matched.moved_s)))
     part = matched.subset
     if part is not None and part.n_between:
-        return GateCheck(
-            "not-a-subset",
-            FAIL,
-            f"The {part.n_shared:,} items of {part.inner} are among the {part.n_outer:,} of {part.outer}. There they "
-            f"span {duration(part.span_s)}, in which {part.n_between:,} other items ended and these were at work for "
-            f"only {quantity(part.busy_s, 'worker-s')}: the span is no duration of these items. Throughput of the "
-            "whole run is used instead.",
+        why = Statement(
+            SUBSET,
+            n_shared=part.n_shared,
+            inner=part.inner,
+            n_outer=part.n_outer,
+            outer=part.outer,
+            span_s=part.span_s,
+            n_between=part.n_between,
+            busy_worker_s=part.busy_s,
         )
+        return GateCheck("not-a-subset", FAIL, why)
     if not matched.named:
-        return GateCheck("not-a-subset", PASS, "No trial has the same start and end in both runs.")
-    return GateCheck("not-a-subset", PASS, "No other items ended among those of either run, and no trial is in both.")
+        return GateCheck("not-a-subset", PASS, Statement("No trial has the same start and end in both runs."))
+    return GateCheck("not-a-subset", PASS, Statement(UNMIXED))
 
 
 def warm_up(baseline: Side, experiment: Side) -> GateCheck:
     """6. The first items against the later ones of each run: a cold start in one run alone is a difference of order."""
     cold = [_cold_start(side) for side in (baseline, experiment)]
     if None in cold:
-        return GateCheck(
-            "warm-up",
-            UNKNOWN,
-            "Too few items to tell the first from the later ones; run the two in turns (A, B, B, A).",
-        )
+        return GateCheck("warm-up", UNKNOWN, Statement(TOO_FEW))
     ratios = [one for one in cold if one is not None]
-    text = f"First items took {ratio(ratios[0][0])} and {ratio(ratios[1][0])} times as long as the later ones"
+    text = Statement(FIRST, a=ratios[0][0], b=ratios[1][0])
     slow = [one[0] > WARM_RATIO and one[1] < WARM_P for one in ratios]
     if slow[0] != slow[1]:
         which = baseline.name if slow[0] else experiment.name
-        return GateCheck(
-            "warm-up", FAIL, f"{text}: {which} began cold and the other did not. Repeat in turns (A, B, B, A)."
-        )
-    if slow[0]:
-        return GateCheck("warm-up", PASS, f"{text}: both began cold alike.")
-    return GateCheck(
-        "warm-up", PASS, f"{text}. What a cache kept from the first run to the second, only turns (A, B, B, A) show."
-    )
+        return GateCheck("warm-up", FAIL, Statement(ONE_COLD, first=text, side=which))
+    return GateCheck("warm-up", PASS, Statement("{first}: both began cold alike." if slow[0] else CACHE, first=text))
 
 
 def _cold_start(side: Side) -> tuple[float, float] | None:
@@ -215,19 +211,17 @@ def sample_size(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
     """7. At least six units a side for an interval."""
     if matched.named and matched.n_shared and len(matched.both_complete):
         n = len(matched.both_complete)
-        what = f"{n:,} items that succeeded in both"
+        what = Statement("{n} items that succeeded in both", n=n)
         enough = n >= MIN_UNITS
     else:
         counts = [
             int(((s.items["state"] == "COMPLETE") & (s.items["duration_s"] > 0)).sum()) for s in (baseline, experiment)
         ]
-        what = f"{counts[0]:,} and {counts[1]:,} COMPLETE trials with durations"
+        what = Statement("{n_a} and {n_b} COMPLETE trials with durations", n_a=counts[0], n_b=counts[1])
         enough = min(counts) >= MIN_UNITS
     if enough:
-        return GateCheck("sample-size", PASS, f"{what}.")
-    return GateCheck(
-        "sample-size", FAIL, f"{what}: with fewer than {MIN_UNITS} a side, numbers are described and not tested."
-    )
+        return GateCheck("sample-size", PASS, Statement("{what}.", what=what))
+    return GateCheck("sample-size", FAIL, Statement(SMALL, what=what, least=MIN_UNITS))
 
 
 def equal_success(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
@@ -235,34 +229,25 @@ def equal_success(baseline: Side, experiment: Side, matched: Match) -> GateCheck
     if not matched.named:
         failed = [int((side.items["state"] == "FAIL").sum()) for side in (baseline, experiment)]
         if not len(baseline.items) or not len(experiment.items):
-            return GateCheck("equal-success", UNKNOWN, "A run has no trials or tasks.")
-        text = f"{failed[0]:,} and {failed[1]:,} trials failed"
+            return GateCheck("equal-success", UNKNOWN, Statement("A run has no trials or tasks."))
+        text = Statement("{n_a} and {n_b} trials failed", n_a=failed[0], n_b=failed[1])
         if not any(failed):
-            return GateCheck("equal-success", PASS, f"{text}.")
-        return GateCheck(
-            "equal-success",
-            UNKNOWN,
-            f"{text}; without names nobody knows whether the same ones. Durations are of COMPLETE trials.",
-        )
+            return GateCheck("equal-success", PASS, Statement("{failed}.", failed=text))
+        return GateCheck("equal-success", UNKNOWN, Statement(UNKNOWN_FAILED, failed=text))
     rows = matched.pairs
     if rows.empty:
-        return GateCheck("equal-success", UNKNOWN, "No item is in both runs.")
+        return GateCheck("equal-success", UNKNOWN, Statement("No item is in both runs."))
     good_a, good_b = rows["baseline_state"] == "COMPLETE", rows["experiment_state"] == "COMPLETE"
     if (good_a == good_b).all():
-        return GateCheck(
-            "equal-success", PASS, f"The same {int(good_a.sum()):,} of {len(rows):,} shared items succeeded."
-        )
-    return GateCheck(
-        "equal-success",
-        FAIL,
-        f"{int(good_a.sum()):,} and {int(good_b.sum()):,} of the {len(rows):,} shared items "
-        f"succeeded, {int((good_a & good_b).sum()):,} of them in both: durations are of those.",
-    )
+        why = Statement("The same {n_good} of {n} shared items succeeded.", n_good=int(good_a.sum()), n=len(rows))
+        return GateCheck("equal-success", PASS, why)
+    counts = {"n_a": int(good_a.sum()), "n_b": int(good_b.sum()), "n_both": int((good_a & good_b).sum())}
+    return GateCheck("equal-success", FAIL, Statement(OTHERS_SUCCEEDED, **counts, n=len(rows)))
 
 
-def _parallel(side: Side) -> str:
+def _parallel(side: Side) -> float | str:
     found = side.get("parallelism")
-    return number(found.effective) if found is not None else "an unknown number"
+    return float(found.effective) if found is not None else "an unknown number"
 
 
 def _directions(side: Side) -> str:

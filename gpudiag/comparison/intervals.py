@@ -14,6 +14,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from gpudiag.measures._trials.proportions import CONFIDENCE
+from gpudiag.statement import NOTHING, Statement
 
 MIN_UNITS = 6
 """Independent units per side below which a number is described and gets no interval (METHODS 7, check 7)."""
@@ -30,6 +31,7 @@ MOST_EXACT = 25
 Z = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
 PAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise means of log ratios), paired"
 UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
+OUTLIERS = "There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
 SHARES = "Fisher's exact test, score interval (Koopman)"
 
 
@@ -44,12 +46,12 @@ class Ratio:
     method: str = ""
 
     @property
-    def note(self) -> str:
+    def note(self) -> Statement:
         """What must be said beside two means: that this is not their ratio."""
         if self.method not in (PAIRED_MEDIAN, UNPAIRED_MEDIAN):
-            return ""
+            return NOTHING
         way = "of the items' ratios, averaged in pairs" if self.method == PAIRED_MEDIAN else "of pairwise ratios"
-        return f"There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
+        return Statement(OUTLIERS, way=way)
 
     @property
     def inverse(self) -> Ratio:

@@ -93,6 +93,13 @@ def match(baseline: Side, experiment: Side) -> Match:
     )
 
 
+def unmatched(baseline: Side, experiment: Side) -> Match:
+    """Nothing is known of which items are the same: for a match that failed."""
+    columns = ["name", "baseline_s", "experiment_s", "baseline_state", "experiment_state"]
+    n = len(baseline.items), len(experiment.items)
+    return Match(pd.DataFrame(columns=columns), False, *n, float("nan"), 0, float("nan"), None)
+
+
 def _one_each(items: pd.DataFrame) -> pd.DataFrame:
     """One row a name: of several attempts at an item the first that succeeded, else the last."""
     order = items.assign(failed=items["state"] != "COMPLETE", place=np.arange(len(items)))

@@ -24,6 +24,7 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.trials import TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import Scalar
+from gpudiag.statement import NOTHING, Statement
 
 CAME_TRUE, MISSED, CANNOT_TELL = "came true", "missed", "cannot tell"
 UNSEEN = "The experiment does not show this number."
@@ -109,11 +110,13 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
     elif reason == UNSEEN:
         reason = _unseen(one.measure)
     if status != CANNOT_TELL or value is not None:
-        agree, why = pollers_agree(baseline, experiment, same_length=False) if one.measure in _PEAKS else (True, "")
+        agree, why = (
+            pollers_agree(baseline, experiment, same_length=False) if one.measure in _PEAKS else (True, NOTHING)
+        )
         for doubt in (
             undone,
             INVALID if invalid else "",
-            f"{why} Peaks are not comparable." if agree is False else "",
+            str(Statement("{why} Peaks are not comparable.", why=why)) if agree is False else "",
         ):
             if doubt:
                 status, reason = CANNOT_TELL, doubt

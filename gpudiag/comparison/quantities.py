@@ -42,7 +42,13 @@ from gpudiag.comparison.side import Side
 from gpudiag.comparison.throughput import throughput_mean
 from gpudiag.comparison.time_series import mean_over_time, time_series
 from gpudiag.faults import Fault, attempt
-from gpudiag.report.format import duration, number, significance
+from gpudiag.statement import NOTHING, Statement, joined
+
+AT_ONCE = "{a} and {b} ran at once: longer items can still be more an hour."
+EVENTS = "{n_a} in {a_s} and {n_b} in {b_s}, by the logs given."
+SHARES = "{hits_a} of {n_a} and {hits_b} of {n_b}; Fisher's exact {p:as significance}."
+READINGS = Statement("The numbers of readings during the jobs differ.")
+NOT_COMPARABLE = Statement("Their greatest readings are not comparable.")
 
 
 def quantities(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
@@ -77,38 +83,39 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
     paired = matched.named and len(pairs) > 0
     if paired:
         a, b = pairs["baseline_s"].to_numpy(float), pairs["experiment_s"].to_numpy(float)
-        what, ratio = f"{len(a):,} items that succeeded in both", paired_ratio(a, b)
+        what, ratio = Statement("{n} items that succeeded in both", n=len(a)), paired_ratio(a, b)
     else:
         a, b = _complete_s(baseline), _complete_s(experiment)
-        what, ratio = "COMPLETE trials", unpaired_ratio(a, b) if len(a) and len(b) else Ratio(math.nan)
+        what, ratio = Statement("COMPLETE trials"), unpaired_ratio(a, b) if len(a) and len(b) else Ratio(math.nan)
     if not len(a) or not len(b):
         return []
     held: dict[str, Any] = {"n_baseline": len(a), "n_experiment": len(b), "whole": not paired}
     geometric = [float(np.exp(np.log(x).mean())) for x in (a, b)]
-    note = "" if not math.isnan(ratio.low) else "Fewer than 6 a side: described, not tested."
+    few = Statement("Fewer than 6 a side: described, not tested.") if math.isnan(ratio.low) else NOTHING
     parallel = [side.parallel for side in (baseline, experiment)]
-    if all(math.isfinite(p) for p in parallel) and abs(parallel[1] / parallel[0] - 1) > 0.1:
-        note += f" {number(parallel[0])} and {number(parallel[1])} ran at once: longer items can still be more an hour."
+    at_once = Statement(AT_ONCE, a=parallel[0], b=parallel[1])
+    if not all(math.isfinite(p) for p in parallel) or abs(parallel[1] / parallel[0] - 1) <= 0.1:
+        at_once = NOTHING
     arithmetic = mean_ratio(a, b, paired=paired)
     return [
         make(
             "duration",
-            f"Duration of an item, geometric mean of {what}",
+            Statement("Duration of an item, geometric mean of {what}", what=what),
             "s",
             TIME,
             geometric,
             ratio,
-            note=note.strip(),
+            note=joined(few, at_once),
             **held,
         ),
         make(
             "mean_duration",
-            f"Duration of an item, arithmetic mean of {what}",
+            Statement("Duration of an item, arithmetic mean of {what}", what=what),
             "s",
             TIME,
             (float(a.mean()), float(b.mean())),
             arithmetic,
-            note="The mean that total time follows.",
+            note=Statement("The mean that total time follows."),
             **held,
         ),
     ]
@@ -194,7 +201,7 @@ def _outcomes(baseline: Side, experiment: Side, matched: Match) -> list[Quantity
         out.append(_share("failures", "FAIL of finished items", (a.n_fail, a.n_finished), (b.n_fail, b.n_finished)))
         if a.n_events != a.n_fail or b.n_events != b.n_fail:
             events = [(s.n_events, s.n_finished - (s.n_fail - s.n_events)) for s in (a, b)]
-            note = "A streak of short failures on one worker is one event."
+            note = Statement("A streak of short failures on one worker is one event.")
             out.append(replace(_share("failure_events", "Failure events of finished items", *events), note=note))
         out += _log_events(baseline, experiment)
     a, b = (side.get("pruning") for side in (baseline, experiment))
@@ -218,17 +225,17 @@ def _log_events(baseline: Side, experiment: Side) -> list[Quantity]:
     if not sum(n) or not all(hour > 0 for hour in hours):
         return []
     rates = [count / hour for count, hour in zip(n, hours, strict=True)]
-    note = f"{n[0]:,} in {duration(sides[0].wall_s)} and {n[1]:,} in {duration(sides[1].wall_s)}, by the logs given."
+    note = Statement(EVENTS, n_a=n[0], a_s=sides[0].wall_s, n_b=n[1], b_s=sides[1].wall_s)
     return [make("log_events", "Failures told by logs, per hour", "1/h", RATE, rates, rate_ratio(n, hours), note=note)]
 
 
 def _share(name: str, title: str, a: tuple[int, int], b: tuple[int, int]) -> Quantity:
     made = make(name, title, "%", RATE, (100 * a[0] / a[1], 100 * b[0] / b[1]), share_ratio(*a, *b))
-    note = f"{a[0]:,} of {a[1]:,} and {b[0]:,} of {b[1]:,}; Fisher's exact {significance(made.p)}."
+    note = Statement(SHARES, hits_a=a[0], n_a=a[1], hits_b=b[0], n_b=b[1], p=made.p)
     return replace(made, n_baseline=float(a[1]), n_experiment=float(b[1]), note=note)
 
 
-ONE_EACH = "One observation a side: described, not tested."
+ONE_EACH = Statement("One observation a side: described, not tested.")
 MEANS = (
     ("utilization", "Mean GPU utilization during the job", "%", "util_pct"),
     ("power", "Mean power per GPU during the job", "W", "power_w"),
@@ -245,7 +252,7 @@ def _means(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
         ratio = log_ratio(a, b, "means of autocorrelated series, t with effective sample size")
         made = make(name, title, unit, LEVEL, (a.mean, b.mean), ratio, n_baseline=a.n, n_experiment=b.n)
         if math.isnan(ratio.low):
-            made = replace(made, note="Fewer than 10 effective samples on a side: no interval.")
+            made = replace(made, note=Statement("Fewer than 10 effective samples on a side: no interval."))
         out.append(_of_the_job(made, baseline, experiment))
     return out
 
@@ -254,8 +261,8 @@ def _of_the_job(quantity: Quantity, *sides: Side) -> Quantity:
     strange = [side.name for side in sides if not usable(side)]
     if not strange:
         return quantity
-    note = f"Telemetry of {' and of '.join(strange)} does not belong to the job alone."
-    return replace(quantity, verdict=INVALID, note=f"{quantity.note} {note}".strip())
+    note = Statement("Telemetry of {sides} does not belong to the job alone.", sides=" and of ".join(strange))
+    return replace(quantity, verdict=INVALID, note=joined(quantity.note, note))
 
 
 def _peaks(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
@@ -276,9 +283,9 @@ def _peaks(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
         )
         counts = replace(made, n_baseline=float(len(a)), n_experiment=float(len(b)))
         fewer = min(len(a), len(b)) / max(len(a), len(b))
-        reason = why if agree is False else "" if fewer >= 0.8 else "The numbers of readings during the jobs differ."
+        reason = why if agree is False else NOTHING if fewer >= 0.8 else READINGS
         if reason:
-            out.append(replace(counts, verdict=INVALID, note=f"{reason} Their greatest readings are not comparable."))
+            out.append(replace(counts, verdict=INVALID, note=joined(reason, NOT_COMPARABLE)))
         else:
             out.append(_of_the_job(replace(counts, note=ONE_EACH), baseline, experiment))
     return out
@@ -336,7 +343,7 @@ def _search(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     sign = 1.0 if reached[0][1] == "MINIMIZE" else -1.0
     target = max(sign * float(part["best"].iloc[-1]) for part, _ in (reached[0], reached[1]))
     rows = [part[sign * part["best"] <= target + 1e-12].iloc[0] for part, _ in (reached[0], reached[1])]
-    note = f"Until the best value was {number(sign * target)}, which both reached. {ONE_EACH}"
+    note = joined(Statement("Until the best value was {best}, which both reached.", best=sign * target), ONE_EACH)
     out = [
         make(
             "time_to_best",

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpudiag.comparison.intervals import MIN_UNITS, Ratio, adjusted
 from gpudiag.comparison.match import Match
+from gpudiag.statement import NOTHING, Statement, joined
 
 FASTER, SLOWER, HIGHER, LOWER = "faster", "slower", "higher", "lower"
 NO_EVIDENCE, EQUIVALENT, INVALID = "no evidence", "equivalent", "invalid"
@@ -19,6 +20,7 @@ TIME, SPEED, PRICE, LEVEL, RATE, TOTAL, PEAK = "time", "speed", "price", "level"
 DISPLAY_ONLY = (TOTAL, PEAK)
 WORK = (TIME, SPEED, PRICE)
 """Kinds that mean nothing unless both runs did the same work."""
+OTHER_ITEMS = Statement("The runs hold different items.")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Quantity:
     """
 
     name: str
-    title: str
+    title: str | Statement
     unit: str
     kind: str
     baseline: float
@@ -46,7 +48,7 @@ class Quantity:
     n_baseline: float = math.nan
     n_experiment: float = math.nan
     method: str = ""
-    note: str = ""
+    note: Statement = NOTHING
     verdict: str = NO_EVIDENCE
     whole: bool = True
     tested: bool = True
@@ -54,12 +56,18 @@ class Quantity:
 
 
 def make(
-    name: str, title: str, unit: str, kind: str, values: Sequence[float], ratio: Ratio | None = None, **more: Any
+    name: str,
+    title: str | Statement,
+    unit: str,
+    kind: str,
+    values: Sequence[float],
+    ratio: Ratio | None = None,
+    **more: Any,
 ) -> Quantity:
     """A quantity of these two values; ``ratio`` where more is known than their quotient."""
     a, b = values
     found = ratio or Ratio(b / a if a and not math.isnan(a) else math.nan)
-    more["note"] = " ".join(filter(None, (found.note, more.get("note", ""))))
+    more["note"] = joined(found.note, more.get("note", NOTHING))
     made = Quantity(name, title, unit, kind, a, b, found.ratio, found.low, found.high, found.p, method=found.method)
     return replace(made, **more)
 
@@ -82,7 +90,7 @@ def _judge(quantity: Quantity, invalid: bool, matched: Match) -> Quantity:
     verdict = say(quantity)
     partial = quantity.whole and matched.named and not matched.same_set
     if partial and quantity.kind in (*WORK, TOTAL) and not invalid:
-        return replace(quantity, verdict=INVALID, note=f"{quantity.note} The runs hold different items.".strip())
+        return replace(quantity, verdict=INVALID, note=joined(quantity.note, OTHER_ITEMS))
     if invalid and (quantity.kind in WORK or verdict not in (NO_EVIDENCE, EQUIVALENT)):
         return replace(quantity, verdict=INVALID)
     return replace(quantity, verdict=verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import pandas as pd
 
@@ -17,6 +17,7 @@ from gpudiag.measures import MEASURES
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
+from gpudiag.memo import Memo
 from gpudiag.plain_data import Scalar
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.judging import judge_all
@@ -24,8 +25,6 @@ from gpudiag.rules._engine.thresholds import effective_thresholds
 from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
-
-T = TypeVar("T")
 
 LEAST_UNIQUE = 0.8
 """Share of names that must differ for names to tell which item is which."""
@@ -37,13 +36,7 @@ class Side:
 
     analysis: Analysis
     name: str
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def once(self, key: str, make: Callable[[], T]) -> T:
-        """What ``make`` gives, made at the first call for that key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        return cast(T, self.kept[key])
+    memo: Memo = field(default_factory=Memo, init=False, repr=False)
 
     @property
     def run(self) -> Run:

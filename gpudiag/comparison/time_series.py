@@ -15,7 +15,7 @@ from gpudiag.measures.sampling import cells, of_its_gpu
 
 def time_series(side: Side, column: str) -> pd.DataFrame:
     """gpu, time, value, weight_s of one column of telemetry within the job, implausible power left out."""
-    return side.once(f"course of {column}", lambda: _course(side, column))
+    return side.memo.once(f"course of {column}", lambda: _course(side, column))
 
 
 def _course(side: Side, column: str) -> pd.DataFrame:

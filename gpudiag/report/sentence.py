@@ -9,6 +9,7 @@ from typing import Any
 
 from gpudiag.report.format import (
     count,
+    gain,
     gpus,
     listed,
     named,
@@ -26,6 +27,7 @@ EXACT = "exact"
 AS = "as "
 FORMS: dict[str, Callable[[str, Any], str]] = {
     "count": lambda name, value: count(value),
+    "gain": lambda name, value: gain(value, None, None),
     "minute": lambda name, value: f"{value.astimezone(UTC):%Y-%m-%d %H:%M}",
     "points": lambda name, value: points(value),
     "precise": lambda name, value: precise(value, unit_of(name)),

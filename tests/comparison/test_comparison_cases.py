@@ -37,9 +37,9 @@ def test_the_idle_gpu_comparison_is_invalid_and_says_why_in_order(idle: Comparis
     assert idle.verdict == "invalid" and idle.invalid
     assert [check.check for check in idle.reasons][:3] == ["not-a-subset", "parameters-applied", "same-workload"]
     subset, params, items = idle.reasons[:3]
-    assert "span 4 min 20 s, in which 340 other items ended" in subset.evidence
-    assert "num_leaves 255, max_depth 15, n_estimators 1000, gpu_use_dp true" in params.evidence
-    assert "576 items there, 36 here, 36 in both" in items.evidence
+    assert "span 4 min 20 s, in which 340 other items ended" in str(subset.evidence)
+    assert "num_leaves 255, max_depth 15, n_estimators 1000, gpu_use_dp true" in str(params.evidence)
+    assert "576 items there, 36 here, 36 in both" in str(items.evidence)
     assert status(idle)["telemetry-covers-job"] == "fail" and status(idle)["equal-success"] == "fail"
 
 
@@ -76,7 +76,7 @@ def test_the_telemetry_cannot_belong_to_the_job(idle: Comparison) -> None:
 def test_two_failures_of_36_are_no_evidence(idle: Comparison) -> None:
     failures = idle.quantity("failures")
     assert failures.p == pytest.approx(0.31, abs=0.005) and failures.verdict == "no evidence"
-    assert "2 of 36" in failures.note and "17 of 576" in failures.note
+    assert "2 of 36" in str(failures.note) and "17 of 576" in str(failures.note)
 
 
 def test_the_record_with_end_timestamps_alone_is_invalid_for_its_unit_too(samples: Path) -> None:

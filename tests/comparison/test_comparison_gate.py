@@ -28,7 +28,7 @@ def pair(a: Run | None = None, b: Run | None = None, **more: object) -> Comparis
 
 
 def check(found: Comparison, name: str) -> tuple[str, str]:
-    return {c.check: (c.status, c.evidence) for c in found.gate}[name]
+    return {c.check: (c.status, str(c.evidence)) for c in found.gate}[name]
 
 
 def test_two_like_batches_pass() -> None:
@@ -166,7 +166,7 @@ def test_peaks_of_another_period_are_not_compared() -> None:
     slow = with_telemetry(batch("b", B, params=SAME), [40, 60, 50], period_s=15.0)
     found = pair(a, slow)
     assert found.quantity("utilization_peak").verdict == "invalid"
-    assert "every 5 s and every 15 s" in found.quantity("utilization_peak").note
+    assert "every 5 s and every 15 s" in str(found.quantity("utilization_peak").note)
     assert ("recording", "period_s") in {(d.group, d.name) for d in found.differences}
     same = pair(a, with_telemetry(batch("b", B, params=SAME), [40, 60, 50]))
     assert same.quantity("utilization_peak").verdict == "no evidence"
