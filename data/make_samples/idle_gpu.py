@@ -47,8 +47,8 @@ Scripted are the tasks: their order, duration and outcome; time is then stretche
 are exact. "39 and 4 overlapping completions" are completions within 50 ms of the one before. Telemetry follows from
 the tasks and from a foreign load, and readings are moved by whole units onto the stated means and extremes: GPU 0
 baseline/experiment utilization mean 3/0, peak 6/0, memory 189/18, temperature 49/43; GPU 1 20/28, 37/78, 711/519,
-61/56. `experiment/teacher_runs.json` is the experiment's own record (status and final timestamp only) and is not part
-of run.toml, which names tasks.jsonl.
+61/56. `experiment/teacher_runs.json` is the experiment's own record (status and final stamp only) and is not part of
+run.toml, which names tasks.jsonl.
 """
 
 
