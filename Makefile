@@ -1,11 +1,18 @@
-# make report   set up and write the sample report      make test    set up and run the tests
-# make check    formatting, types, architecture         make ci      everything that CI runs
-# make test-slow the slow tests                      make test-oldest, test-newest: both ends of what is supported
-# make samples  rebuild data/samples and the example    make lab     JupyterLab on the notebooks
-# make gallery  every figure from the samples: docs/gallery.md
-# make schemas  regenerate gpudiag/schemas/*.json from the classes of the documents
-# make docs     regenerate docs/*.md from the code       make accuracy, make bench: the tables in benchmarks/
-# make mutants  how many planted faults the tests notice (by hand: an hour)
+# make report    set up and write the sample report
+# make test      set up and run the tests, but for the slow ones
+# make test-slow the slow tests
+# make check     formatting, types, architecture
+# make ci        everything that CI runs
+# make test-oldest, test-newest: the tests on both ends of what is supported
+# make samples   rebuild data/samples and the example report
+# make lab       JupyterLab on the notebooks
+# make docs      regenerate docs/rules.md, docs/remedies.md and the schemas from the code
+# make schemas   regenerate gpudiag/schemas/*.json from the classes of the documents
+# make gallery   every figure from the samples: docs/gallery.md
+# make accuracy  the tables in benchmarks/accuracy.md and rules.md
+# make bench     print timings beside those of peers, as in benchmarks/README.md
+# make mutants   how many planted faults the tests notice (by hand: an hour)
+# make clean     remove environments, builds and caches
 
 ifndef PYTHON  # looked for once, not each time it is named
 PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' && echo $$p && break; done 2>/dev/null)
