@@ -16,6 +16,8 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly
+from gpudiag.measures.base import profile_of
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plain_data import json_text, plain
 from gpudiag.plots import WIDTH_IN, Picture, draw
 from gpudiag.report._notebook import pages
@@ -86,9 +88,9 @@ class Diagnosis:
         return tuple(dict.fromkeys((*measures, *rules, *advice.errors)))
 
     @property
-    def ledger(self) -> Any | None:
+    def ledger(self) -> LedgerProfile | None:
         """The profile of the GPU-time ledger, None where it was not measured."""
-        return self.profiles.get("ledger")
+        return profile_of(self.profiles, LedgerProfile)
 
     @cached_property
     def headline(self) -> str:

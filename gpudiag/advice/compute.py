@@ -116,7 +116,7 @@ def compile_model(now: Situation) -> Proposal | None:
 
 def _growth(now: Situation) -> float:
     """How often the memory of the work fits below the limit, on the GPU that has least room; 1 where unknown."""
-    memory = now.profiles.get("memory")
+    memory = now.profile(MemoryProfile)
     if memory is None:
         return 1.0
     table = memory.per_gpu[memory.per_gpu["max_mib"] > memory.per_gpu["min_mib"]]

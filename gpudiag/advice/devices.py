@@ -7,7 +7,7 @@ from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.sampling import SamplingProfile
-from gpudiag.measures.utilization import GpuUtilization
+from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.schema import IDLE_PCT
 
 UNUSED = ("gpu-unused", "gpu-idle-beside-busy")
@@ -30,7 +30,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
     (gpu_device_id of LightGBM, device of XGBoost) overrides it and counts within what is visible. The gain is at
     most the number of GPUs over those at work, and needs as many trials at once as GPUs.
     """
-    use = now.profiles.get("utilization")
+    use = now.profile(UtilizationProfile)
     if use is None or len(use.per_gpu) < 2:
         return None
     n, idle = len(use.per_gpu), idle_gpus(now)
@@ -72,7 +72,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
 )
 def check_devices(now: Situation) -> Proposal | None:
     """A device list with one entry, a mask of the scheduler or a container are told apart by one line of log."""
-    use = now.profiles.get("utilization")
+    use = now.profile(UtilizationProfile)
     n = len(use.per_gpu) if use is not None else 1
     code = (
         'print("worker", os.getpid(), "sees", os.environ.get("CUDA_VISIBLE_DEVICES"), torch.cuda.device_count())\n'

@@ -10,6 +10,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.loader import LoaderProfile
+from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
 
 WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic")
@@ -213,7 +214,7 @@ def _shown(now: Situation) -> str:
 
 def _steady(now: Situation) -> str:
     """Why late single batches are not what the GPU waits for; empty where they may be."""
-    use = now.profiles.get("utilization")
+    use = now.profile(UtilizationProfile)
     if use is None:
         return ""
     low, high = use.per_gpu.sort_values("mean_pct")[["p5_pct", "p95_pct"]].iloc[-1]

@@ -6,6 +6,7 @@ from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
@@ -33,7 +34,7 @@ def record_run(now: Situation) -> Proposal | None:
     period = now.fact(SamplingProfile.median_period_s)
     code = f"nohup {QUERY.format(period=round(min(period, 5)) if period >= 1 else 1)} 2> gpu.err &"
     coverage = now.fact(SamplingProfile.coverage_pct)
-    sampling = now.profiles.get("sampling")
+    sampling = now.profile(SamplingProfile)
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
         return None  # one timestamp is wrong, or two recordings lie years apart: more recording does not mend it
     if not now.has("sampling-coverage", "sampling-gaps"):
@@ -63,7 +64,7 @@ def record_host(now: Situation) -> Proposal | None:
     A core or a worker near 100 % says the first, none of them near it the second; mean CPU load says nothing. Not
     proposed where a minute of it was recorded beside the work.
     """
-    feed = now.profiles.get("feed")
+    feed = now.profile(FeedProfile)
     if feed is not None and feed.has_cores and (feed.per_gpu["host_s"] >= MIN_HOST_S).any():
         return None
     present = "CPU as a whole" if feed is not None and feed.has_cpu and not feed.has_cores else None

@@ -4,52 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpudiag.comparison.plan_check import CAME_TRUE, CANNOT_TELL, GAIN, MISSED, PREDICTION
 from gpudiag.errors import InputError, InputNotFound
-from gpudiag.measures._trials.proportions import wilson_pct
+from gpudiag.report.comparison.calibration import Calibration, PredictionCounts
 
 PLAN, COMPARISON, COMPARISONS = "gpudiag.plan/1", "gpudiag.comparison/1", "gpudiag.comparisons/1"
 MAX_BYTES = 50_000_000
-
-
-@dataclass(frozen=True)
-class PredictionCounts:
-    """Predictions of one remedy, or of one measure: how they came out, and the share of those known that held."""
-
-    name: str
-    came_true: int
-    missed: int
-    cannot_tell: int
-
-    @property
-    def known(self) -> int:
-        return self.came_true + self.missed
-
-    @property
-    def held_pct(self) -> float:
-        return 100 * self.came_true / self.known if self.known else float("nan")
-
-    @property
-    def held_interval_pct(self) -> tuple[float, float]:
-        """Wilson 95 % of the share that held."""
-        return wilson_pct(self.came_true, self.known)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """``overall`` and the same by remedy and by measure; ``checked`` comparisons with a plan, ``pending`` plans that
-    no comparison refers to by its remedies, as paths.
-    """
-
-    overall: PredictionCounts
-    by_remedy: tuple[PredictionCounts, ...]
-    by_measure: tuple[PredictionCounts, ...]
-    checked: tuple[str, ...]
-    pending: tuple[str, ...]
 
 
 def calibration(folder: str | Path) -> Calibration:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
@@ -37,6 +37,9 @@ from gpudiag.report._render.show import Show
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.format import safe
 from gpudiag.statement import Statement, joined
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 T = TypeVar("T")
 
@@ -153,7 +156,7 @@ class Comparison(Compared):
         except NotMeasurable:
             return None
 
-    def _notebook(self, *, pictures: bool = True) -> Any:
+    def _notebook(self, *, pictures: bool = True) -> NotebookNode:
         """compare_report as if executed: its prose with this comparison's sections, without a kernel."""
         show = self.show if pictures else Show(self.document, lambda name: None, reports.SECTIONS)
         return pages.filled("compare_report", show)

@@ -8,7 +8,7 @@ unit, tables are tidy. :func:`facts` turns the scalars, and the rows of ``per_gp
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpudiag.errors import NotMeasurable
@@ -46,6 +46,15 @@ class Profile(Shown, Declared):
 
         values = ((spec.name, getattr(self, spec.name)) for spec in dataclasses.fields(cast(Any, self)))
         return [(name, value) for name, value in values if isinstance(value, pd.DataFrame)]
+
+
+P = TypeVar("P", bound=Profile)
+
+
+def profile_of(profiles: Mapping[str, Profile], kind: type[P]) -> P | None:
+    """The profile of that kind among those by topic; None where the run does not allow it."""
+    found = profiles.get(kind.topic)
+    return found if isinstance(found, kind) else None
 
 
 class TrialRow(Row):

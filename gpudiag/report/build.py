@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from gpudiag import __version__
 from gpudiag.advice._engine.advise import Advice
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
 from gpudiag.measures._time.window import ABANDONED
-from gpudiag.measures.base import facts
+from gpudiag.measures.base import Profile, facts, profile_of
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plain_data import Scalar, clean, plain
 from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import (
@@ -41,8 +43,6 @@ from gpudiag.rules._engine.verdict import Status, Verdict
 from gpudiag.schema import STATES
 
 if TYPE_CHECKING:
-    from gpudiag.measures.costs import CostsProfile
-    from gpudiag.measures.ledger import LedgerProfile
     from gpudiag.run import Run
 
 PACKAGES = ("numpy", "pandas", "polars", "scipy", "matplotlib", "optuna", "papermill", "nbconvert")
@@ -57,7 +57,7 @@ def build(
     findings: Sequence[Verdict],
     verdicts: Sequence[Verdict],
     rules: Iterable[Rule],
-    profiles: Mapping[str, Any],
+    profiles: Mapping[str, Profile],
     missing: Mapping[str, NotMeasurable],
     advice: Advice,
     preset: str = "",
@@ -87,8 +87,8 @@ def build(
         clock=_clock(run),
         measures={topic: values for topic, values in measured.items() if values is not None},
         not_measured={topic: NotMeasured(gap.reason, gap.remedy) for topic, gap in missing.items()},
-        ledger=part("ledger", lambda: _ledger(profiles.get("ledger")), None),
-        costs=part("costs", lambda: _costs(profiles.get("costs")), None),
+        ledger=part("ledger", lambda: _ledger(profile_of(profiles, LedgerProfile)), None),
+        costs=part("costs", lambda: _costs(profile_of(profiles, CostsProfile)), None),
         preset=preset or None,
         verdicts=tuple(_verdict(v, by_id[v.rule]) for v in (*findings, *others)),
         suppressions=tuple(_suppression(one) for one in suppressions),
@@ -146,7 +146,7 @@ def _clock(run: Run) -> ClockEntry:
     )
 
 
-def _measured(profile: Any) -> dict[str, Measured]:
+def _measured(profile: Profile) -> dict[str, Measured]:
     return {name: Measured(fact["value"], fact["unit"]) for name, fact in facts(profile).items()}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.units import unit_of
@@ -59,7 +58,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
     return json.dumps([_entry(rule) for rule in rules], indent=2, ensure_ascii=False)
 
 
-def _entry(rule: Rule) -> dict[str, Any]:
+def _entry(rule: Rule) -> dict[str, object]:
     return {
         "id": rule.id,
         "title": rule.title,

@@ -92,7 +92,7 @@ def test_a_median_of_ratios_is_not_called_that_of_the_means() -> None:
     held = next(q for q in outlier.document.quantities if q.name == "duration")
     assert held.method == "Hodges-Lehmann (median of pairwise ratios), unpaired"
     for made, told in ((outlier, True), (plain, False)):
-        for said in (made.to_markdown(), made.summary(), text(made.document), made.to_json()):
+        for said in (made.to_markdown(), made.summary(), render(text(made.document)), made.to_json()):
             assert ("median of pairwise ratios" in " ".join(said.split())) is told
 
 

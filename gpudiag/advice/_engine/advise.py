@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag.advice import REMEDIES
 from gpudiag.advice._engine.gains import Combined, GainBounds, combine
@@ -19,6 +19,7 @@ from gpudiag.advice._engine.situation import Situation
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, nearest
 from gpudiag.faults import Fault, attempt
+from gpudiag.measures.base import Profile
 from gpudiag.plain_data import clean
 from gpudiag.report.format import share
 from gpudiag.rules._engine.verdict import Verdict, worst_of
@@ -73,7 +74,10 @@ class Advice(Shown):
 
 
 def advise(
-    analysis: Analysis, profiles: Mapping[str, Any], findings: Iterable[Verdict], remedies: Iterable[Remedy] = REMEDIES
+    analysis: Analysis,
+    profiles: Mapping[str, Profile],
+    findings: Iterable[Verdict],
+    remedies: Iterable[Remedy] = REMEDIES,
 ) -> Advice:
     """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run."""
     findings = tuple(findings)

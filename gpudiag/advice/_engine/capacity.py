@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.forecast.memory.seen import SETTLE_US
 from gpudiag.measures._time.microseconds import microseconds
+from gpudiag.measures.base import Profile, profile_of
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.report.format import memory as memory_of
 
 MIN_LEVEL_S = 600.0
@@ -20,13 +23,13 @@ RESERVE = 0.98
 """Share of the total that trials may use: the driver and fragmentation take the rest (METHODS 6)."""
 
 
-def memory_by_level(profiles: Mapping[str, Any]) -> pd.DataFrame:
+def memory_by_level(profiles: Mapping[str, Profile]) -> pd.DataFrame:
     """Index level (trials at once): max_mib, max_used_pct, time_s: the most memory seen while so many ran.
 
     Empty without memory and trials, and with several GPUs, where the level of one GPU is not known.
     """
     nothing = pd.DataFrame({"max_mib": [], "max_used_pct": [], "time_s": []})
-    memory, parallelism = profiles.get("memory"), profiles.get("parallelism")
+    memory, parallelism = profile_of(profiles, MemoryProfile), profile_of(profiles, ParallelismProfile)
     if memory is None or parallelism is None or len(memory.per_gpu) != 1:
         return nothing
     series = memory.series.dropna(subset=["mem_used_mib"])
@@ -41,7 +44,7 @@ def memory_by_level(profiles: Mapping[str, Any]) -> pd.DataFrame:
     return out[out.index >= 1]
 
 
-def safe_level(profiles: Mapping[str, Any]) -> int | None:
+def safe_level(profiles: Mapping[str, Profile]) -> int | None:
     """The largest number of trials at once at which, as at all lower ones, memory stayed below 90 %; None unknown."""
     levels = memory_by_level(profiles)
     levels = levels[levels["time_s"] >= MIN_LEVEL_S]
@@ -49,9 +52,9 @@ def safe_level(profiles: Mapping[str, Any]) -> int | None:
     return max(good, default=None)
 
 
-def hard_fit(profiles: Mapping[str, Any], k: int) -> tuple[bool | None, str]:
+def hard_fit(profiles: Mapping[str, Profile], k: int) -> tuple[bool | None, str]:
     """Whether the k largest trials fit at once (METHODS 6), and what that rests on; None where nobody can tell."""
-    costs, memory = profiles.get("costs"), profiles.get("memory")
+    costs, memory = profile_of(profiles, CostsProfile), profile_of(profiles, MemoryProfile)
     if costs is None or memory is None or memory.per_gpu["total_mib"].isna().any():
         return None, "Memory of the trials was not recorded."
     peaks = costs.trials["process_mem_mib"].fillna(costs.trials["peak_mem_mib"])
@@ -64,9 +67,9 @@ def hard_fit(profiles: Mapping[str, Any], k: int) -> tuple[bool | None, str]:
     return need <= room, f"The {k} largest trials together need {memory_of(need)} of {memory_of(room)}: they {fits}."
 
 
-def growth_of_memory(profiles: Mapping[str, Any], factor: float) -> float:
+def growth_of_memory(profiles: Mapping[str, Profile], factor: float) -> float:
     """Upper bound of the fullest GPU's use in percent if all memory above its baseline grows by ``factor``."""
-    memory = profiles.get("memory")
+    memory = profile_of(profiles, MemoryProfile)
     if memory is None:
         return math.nan
     row = memory.per_gpu.loc[memory.per_gpu["max_used_pct"].idxmax()] if memory.max_used_pct >= 0 else None

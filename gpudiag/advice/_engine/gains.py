@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpudiag.advice._engine.proposal import Gain
+from gpudiag.measures.base import Profile, profile_of
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
 
 TRIAL_CELLS = ("startup_only", "tail_only", "stalled", "busy_low", "busy")
@@ -57,12 +59,12 @@ class GainBounds:
         return self.coverage_pct >= MIN_COVERAGE_PCT
 
 
-def bounds_of(profiles: Mapping[str, Any]) -> GainBounds:
+def bounds_of(profiles: Mapping[str, Profile]) -> GainBounds:
     """The bounds that the profiles of a run allow."""
     bounds = GainBounds()
-    if (ledger := profiles.get("ledger")) is not None:
+    if (ledger := profile_of(profiles, LedgerProfile)) is not None:
         bounds = _from_ledger(ledger)
-    if (costs := profiles.get("costs")) is not None:
+    if (costs := profile_of(profiles, CostsProfile)) is not None:
         spent = costs.outcomes.set_index("outcome")["gpu_s"]
         bounds = replace(
             bounds,
@@ -75,7 +77,7 @@ def bounds_of(profiles: Mapping[str, Any]) -> GainBounds:
     return bounds
 
 
-def _from_ledger(ledger: Any) -> GainBounds:
+def _from_ledger(ledger: LedgerProfile) -> GainBounds:
     seconds = ledger.cells.groupby("cell", observed=False)["gpu_s"].sum()
     active = ledger.compute.groupby("cell", observed=False)["compute_gpu_s"].sum()
     cells = [name for name in seconds.index if name != "unobserved"]

@@ -7,6 +7,7 @@ from gpudiag.advice._engine.situation import Situation
 from gpudiag.advice.parallelism import START_UP_SHARE_PCT
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
+from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import count, duration, interval, number, share, times
 
 OUT_OF_MEMORY = ("failures-out-of-memory", "failures-device-assert")
@@ -96,7 +97,7 @@ def _clean_run(now: Situation) -> str:
 
 def _outside(now: Situation) -> str:
     """A mean over telemetry that is mostly outside the trials is not theirs (METHODS 7, check 5)."""
-    use = now.profiles.get("utilization")
+    use = now.profile(UtilizationProfile)
     if use is None:
         return ""
     table = use.per_gpu[use.per_gpu["trial_s"] > 0]

@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.proposal import TIERS, Apply, Change, Gain, Prediction, Proposal, Safety, SuccessCheck
 from gpudiag.advice._engine.remedy import Remedy
@@ -147,9 +147,9 @@ def by_safety(given: Iterable[Recommendation]) -> list[Recommendation]:
     return sorted(given, key=lambda one: one.tier)
 
 
-def _option(one: Recommendation) -> dict[str, Any]:
+def _option(one: Recommendation) -> dict[str, object]:
     first, gain = one.changes[0], one.gain
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "id": one.id,
         "title": one.title,
         "tier": one.tier,

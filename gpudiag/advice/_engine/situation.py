@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import FULL_PCT
 from gpudiag.advice._engine.gains import GainBounds, bounds_of
@@ -15,6 +15,8 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.facts import Column, Fact, Numeric
 from gpudiag.manifest import DataLoader, Settings
+from gpudiag.measures.base import P, Profile, profile_of
+from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
@@ -42,12 +44,12 @@ class Situation:
 
     settings: Settings
     dataloader: DataLoader
-    profiles: Mapping[str, Any]
+    profiles: Mapping[str, Profile]
     found: Mapping[str, Verdict]
     analysis: Analysis
 
     @classmethod
-    def of(cls, analysis: Analysis, profiles: Mapping[str, Any], verdicts: Iterable[Verdict]) -> Situation:
+    def of(cls, analysis: Analysis, profiles: Mapping[str, Profile], verdicts: Iterable[Verdict]) -> Situation:
         """The situation after a diagnosis."""
         found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
         info = analysis.run.info
@@ -97,6 +99,10 @@ class Situation:
         """True if one of these rules found something."""
         return any(rule in self.found for rule in rules)
 
+    def profile(self, kind: type[P]) -> P | None:
+        """What was measured of that kind; None where the run does not allow it."""
+        return profile_of(self.profiles, kind)
+
     def fact(self, fact: Numeric) -> float:
         """A number such as ``UtilizationProfile.mean_pct``; NaN unknown, or infinite."""
         profile = self.profiles.get(fact.topic)
@@ -106,7 +112,7 @@ class Situation:
     def least(self, column: Column[float]) -> float:
         """The smallest value of a column of ``per_gpu``; NaN unknown."""
         profile = self.profiles.get(column.row.topic)
-        return math.nan if profile is None else float(profile.per_gpu[column.name].min())
+        return math.nan if profile is None else float(vars(profile)["per_gpu"][column.name].min())
 
     @property
     def worth_filling(self) -> bool:
@@ -116,7 +122,7 @@ class Situation:
     @property
     def at_work(self) -> str:
         """The time that ``bounds.busy_pct`` is of, in words."""
-        ledger = self.profiles.get("ledger")
+        ledger = self.profile(LedgerProfile)
         return "while trials ran" if ledger is not None and ledger.has_trials else "over the whole record"
 
     @property

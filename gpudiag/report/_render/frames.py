@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag.report._render.blocks import Block, Number, TableBlock, TableCell, Tiles
 from gpudiag.report.format import UNKNOWN, label, named, plural, safe
@@ -27,7 +27,7 @@ def table(frame: pd.DataFrame, *, noun: str = "row", max_rows: int = MAX_ROWS, c
     return TableBlock(labels(names), rows, ". ".join(filter(None, (caption, said))))
 
 
-def pairs(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def pairs(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """What is known of these values as (label, value); the unit is in the name."""
     known = {name: value for name, value in values.items() if value is not None and value != ""}
     return tuple(
@@ -51,11 +51,11 @@ def labels(names: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+def _rows(frame: pd.DataFrame) -> list[tuple[object, ...]]:
     return list(frame.itertuples(index=False, name=None))
 
 
-def _cell(name: str, value: Any) -> TableCell:
+def _cell(name: str, value: object) -> TableCell:
     import numpy as np
     import pandas as pd
 

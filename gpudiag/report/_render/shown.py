@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 from importlib import import_module
-from typing import Any
 
 from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render import markdown as markdown_lines
@@ -26,24 +25,24 @@ KINDS = {
 
 
 @singledispatch
-def shown_as(shown: Any) -> Sequence[Block]:
+def shown_as(shown: object) -> Sequence[Block]:
     """What an object shows: files of ``report/kinds`` register a function for each class."""
     raise TypeError(f"nothing is known about how to show a {type(shown).__name__}")
 
 
 @singledispatch
-def sentences_of(shown: Any) -> tuple[str, ...]:
+def sentences_of(shown: object) -> tuple[str, ...]:
     """The sentences that belong to an object, for documents that hold them."""
     raise TypeError(f"nothing is said about a {type(shown).__name__}")
 
 
-def blocks_of(shown: Any) -> Sequence[Block]:
+def blocks_of(shown: object) -> Sequence[Block]:
     """An object as blocks; the kind of its class, or of the nearest of its bases, is imported when it is needed."""
     _import_kind(type(shown))
     return shown_as(shown)
 
 
-def notes_of(shown: Any) -> tuple[str, ...]:
+def notes_of(shown: object) -> tuple[str, ...]:
     """The sentences that belong to an object."""
     _import_kind(type(shown))
     return sentences_of(shown)
@@ -57,16 +56,16 @@ def _import_kind(shown: type) -> None:
                 return
 
 
-def text(shown: Any) -> str:
+def text(shown: object) -> str:
     """As lines that fit the terminal."""
     return terminal.text(blocks_of(shown))
 
 
-def html(shown: Any) -> str:
+def html(shown: object) -> str:
     """As HTML in the theme of a notebook."""
     return fragments.standalone(blocks_of(shown))
 
 
-def markdown(shown: Any) -> str:
+def markdown(shown: object) -> str:
     """As Markdown."""
     return markdown_lines.render(blocks_of(shown))

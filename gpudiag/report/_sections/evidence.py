@@ -38,7 +38,7 @@ def _interval(values: Mapping[str, Any], bounds: tuple[str, str]) -> str:
     return f" ({interval(low, high, unit_of(bounds[0]))})"
 
 
-def _value(name: str, value: Any) -> str:
+def _value(name: str, value: object) -> str:
     """A list up to MAX_ITEMS items, a mapping as 'key: value', anything else with its unit."""
     if isinstance(value, Mapping):
         return _value(name, [f"{key}: {_value(name, item)}" for key, item in value.items()])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.parallelism.what_if import Forecast, what_if
@@ -61,7 +60,7 @@ def pruner(forecast: Forecast) -> list[Block]:
     return [Figure("learning_curves"), *_part(forecast.pruner, dict(forecast.gaps).get("pruner", NOT_ASKED))]
 
 
-def _part(made: Any, reason: str) -> list[Block]:
+def _part(made: object, reason: str) -> list[Block]:
     return list(blocks_of(made)) if made is not None else [Note(reason, "unknown")]
 
 

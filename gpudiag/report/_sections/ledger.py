@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.report._render.blocks import Block, Figure, Heading, Note, Number, TableBlock, TableCell, Tiles
@@ -102,7 +100,7 @@ def costs(document: Document) -> list[Block]:
     return [Heading("What it was spent on"), table, *_startup(document), Figure("progress")]
 
 
-def _text(cell: Any) -> str:
+def _text(cell: TableCell) -> str:
     return cell.text if isinstance(cell, Number) else str(cell)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.redact import redacted
@@ -16,7 +16,7 @@ INJECTED = "injected-parameters"
 """Tag of the cell that papermill would put behind that of the defaults."""
 
 
-def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, Any]) -> tuple[Path, Path, Path]:
+def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, object]) -> tuple[Path, Path, Path]:
     """Write report.html, report.md with its pictures and report.ipynb, whose parameters make the same report again.
 
     All is rendered before the first file is written. Passwords of storage URLs stay out of it.
@@ -38,7 +38,7 @@ def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, A
     return paths
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, Path) else value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import (
     Banner,
     Block,
@@ -191,7 +191,7 @@ def differences(document: ComparisonDocument) -> list[Block]:
     return [TableBlock(("Group", "What", "Baseline", "Experiment"), rows, "A dash: not known in that run.")]
 
 
-def value(value: Any) -> str:
+def value(value: Scalar) -> str:
     if value is None:
         return UNKNOWN
     if isinstance(value, bool):

@@ -1,15 +1,12 @@
-"""What a terminal shows of a comparison, and of the calibration of plans."""
+"""What a terminal shows of a comparison."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from gpudiag.report._render.blocks import Block, Chip, Heading, Masthead, Note, Number, TableBlock, TableCell
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.comparison.headline import OUTCOME_LEVELS, both
 from gpudiag.report.comparison.sections import consistency, differences, gate, ledger, outcome_row, said, verdict
 from gpudiag.report.comparison.summary import short_ratio
-from gpudiag.report.format import interval, plural, share
 
 
 def text(document: ComparisonDocument) -> list[Block]:
@@ -46,24 +43,3 @@ def _plan(document: ComparisonDocument) -> list[Block]:
 
 def _of(cell: TableCell) -> str:
     return cell.text if isinstance(cell, Number) else str(cell)
-
-
-def calibration_text(held: Any) -> list[Block]:
-    """How often predictions held: ``held`` is a Calibration."""
-    counted = f"{plural(len(held.checked), 'comparison')} with a plan; "
-    blocks: list[Block] = [
-        Note(f"{counted}{plural(len(held.pending), 'plan')} not compared yet."),
-        Note(f"Predictions: {_tally(held.overall)}"),
-    ]
-    for title, tallies in (("By remedy", held.by_remedy), ("By measure", held.by_measure)):
-        if tallies:
-            blocks += [Heading(title), TableBlock(("", ""), tuple((tally.name, _tally(tally)) for tally in tallies))]
-    return [*blocks, *([Heading("Not compared yet")] if held.pending else []), *map(Note, held.pending)]
-
-
-def _tally(tally: Any) -> str:
-    counts = f"{tally.came_true} came true, {tally.missed} missed, {tally.cannot_tell} cannot be told"
-    if not tally.known:
-        return f"{counts}."
-    low, high = tally.held_interval_pct
-    return f"{counts}; of those told {share(tally.held_pct)} held (95 %: {interval(low, high, '%')})."

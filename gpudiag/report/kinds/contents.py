@@ -6,8 +6,10 @@ Works on whatever has the tables of :mod:`gpudiag.schema`. Attributes of users a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from datetime import tzinfo
+from typing import TYPE_CHECKING
 
+from gpudiag.readers._io.problems import Problem
 from gpudiag.readers.base import Telemetry, Trials
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.frames import summary
@@ -105,7 +107,7 @@ def _known(name: str, value: float) -> str:
     return named(name, float(value)) if value == value else UNKNOWN
 
 
-def _problems(data: Any) -> list[Block]:
+def _problems(data: Telemetry | Trials) -> list[Block]:
     rows: list[tuple[TableCell, ...]] = [
         (safe(p.kind), Number(number(p.count)), Number(UNKNOWN if p.line is None else str(p.line)), safe(p.example))
         for p in data.problems[:MAX_PROBLEMS]
@@ -117,13 +119,13 @@ def _problems(data: Any) -> list[Block]:
     return found + [Note(safe(note)) for note in data.notes]
 
 
-def _short_problems(problems: Sequence[Any]) -> str:
+def _short_problems(problems: Sequence[Problem]) -> str:
     if not problems:
         return "none"
     return f"{plural(sum(p.count for p in problems), 'case')} of {plural(len(problems), 'kind')}"
 
 
-def _span(columns: Sequence[pd.Series], show_in: Any) -> str:
+def _span(columns: Sequence[pd.Series], show_in: tzinfo) -> str:
     timestamps = [s for column in columns for s in (column.min(), column.max()) if s == s]
     if not timestamps:
         return UNKNOWN
@@ -132,7 +134,7 @@ def _span(columns: Sequence[pd.Series], show_in: Any) -> str:
     return f"{timestamp(first.isoformat(), show_in)} to {timestamp(last.isoformat(), show_in)} ({lasted})"
 
 
-def _gpu_names(run: Any) -> str:
+def _gpu_names(run: Run) -> str:
     if run.gpus.empty:
         return ", ".join(map(str, run.gpu["gpu"].unique())) or "none"
     names = run.gpus["name"] if "name" in run.gpus else run.gpus["gpu"].map(lambda gpu: "")
@@ -145,7 +147,7 @@ def _states(trials: pd.DataFrame) -> str:
     return f"{len(trials):,}: " + ", ".join(f"{int(counts[state])} {state}" for state in STATES if state in counts)
 
 
-def _clock(run: Any) -> str:
+def _clock(run: Run) -> str:
     clock = run.info.clock
     if run.gpu.empty:
         return "one source only"
