@@ -17,6 +17,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.record.host import Host, process_name, sees_other_pids
 from gpudiag.record.readings import Adapter, Device, DriverGone, GpuLost, NoDriver, RecordRow, Values
 from gpudiag.record.sink import CsvSink
+from gpudiag.report.format import duration
 
 REOPEN_S = 10.0
 """How often a driver that is gone is asked whether it is back."""
@@ -168,7 +169,7 @@ class Sampler:
         before, self._ahead_s = self._ahead_s, ahead
         if before is None or abs(ahead - before) <= STEP_S:
             return []
-        return [self._row("event", {"kind": "clock_step", "detail": f"the clock was set by {ahead - before:+.1f} s"})]
+        return [self._row("event", {"kind": "clock_step", "detail": _clock_set(ahead - before)})]
 
     def _gpu_rows(self, adapter: Adapter) -> list[RecordRow]:
         rows: list[RecordRow] = []
@@ -209,6 +210,10 @@ class Sampler:
         self._devices = [replace(d, gpu=self._ids[d.uuid]) for d in found if d.uuid in self._ids]
         self._begin()
         self.mark("driver_back", f"driver {self._driver} answers again for {len(self._devices)} GPUs")
+
+
+def _clock_set(by_s: float) -> str:
+    return f"the clock was set {'ahead' if by_s > 0 else 'back'} by {duration(abs(by_s))}"
 
 
 def chosen(devices: Sequence[Device], wanted: Sequence[str]) -> list[Device]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpudiag.record.readings import RecordRow, Values
+from gpudiag.report.format import duration, memory, quantity, share
 from gpudiag.units import MIB_PER_GIB
 
 LOW_PCT = 30.0
@@ -134,18 +135,18 @@ class LiveStatus:
         """What was seen since the last summary, in one line; the next epoch begins here."""
         with self._lock:
             seen, self._epoch = self._epoch, StatusWindow()
-        parts = [f"{seen.span_s:.1f} s"]
+        parts = [duration(seen.span_s)]
         if seen.util.mean is not None:
             low = 100 * seen.n_low / seen.util.n
-            parts.append(f"GPU mean {seen.util.mean:.0f}% (below {LOW_PCT:.0f}% in {low:.0f}% of samples)")
+            parts.append(f"GPU mean {share(seen.util.mean)} (below {share(LOW_PCT)} in {share(low)} of samples)")
         if seen.memory_mib.n:
-            parts.append(f"VRAM peak {seen.memory_mib.largest / MIB_PER_GIB:.1f}GB")
+            parts.append(f"VRAM peak {memory(seen.memory_mib.largest)}")
         if seen.power_w.mean is not None:
-            parts.append(f"power mean {seen.power_w.mean:.0f}W")
+            parts.append(f"power mean {quantity(seen.power_w.mean, 'W')}")
         if seen.cpu.mean is not None:
-            parts.append(f"CPU mean {seen.cpu.mean:.0f}%")
+            parts.append(f"CPU mean {share(seen.cpu.mean)}")
         if seen.waited_s:
-            parts.append(f"waited {seen.waited_s:.1f} s for data")
+            parts.append(f"waited {duration(seen.waited_s)} for data")
         return " | ".join(parts)
 
     def _warning(self) -> str:
@@ -157,15 +158,15 @@ class LiveStatus:
         if self._warned_s is not None and seen.ended_s - self._warned_s < AGAIN_S:
             return ""
         self._warned_s = seen.ended_s
-        return f"GPU utilization is low: {mean:.0f}% over the last {seen.span_s:.0f} s. {self._advice(seen)}"
+        return f"GPU utilization is low: {share(mean)} over the last {duration(seen.span_s)}. {self._advice(seen)}"
 
     def _advice(self, seen: StatusWindow) -> str:
         waits = 100 * seen.waited_s / seen.span_s
         given = ", ".join(f"{name}={value}" for name, value in self._settings.items())
         present = f" (now {given})" if given else ""
         if seen.waited_s and waits < 10:
-            return f"The loop waits for data only {waits:.0f}% of the time: try a larger batch{present}."
-        advice = f"The loop waits for data {waits:.0f}% of the time: look at" if seen.waited_s else "Look at"
+            return f"The loop waits for data only {share(waits)} of the time: try a larger batch{present}."
+        advice = f"The loop waits for data {share(waits)} of the time: look at" if seen.waited_s else "Look at"
         timing = "" if seen.waited_s else "; time the loader by looping over recorder.timed(loader)"
         return f"{advice} the number of loader workers, the prefetch factor and the batch size{present}{timing}."
 
@@ -179,8 +180,8 @@ def _memory(values: Values, of: str) -> tuple[float | None, float | None]:
     return _number(values, f"{of}_used_mib"), _number(values, f"{of}_total_mib")
 
 
-def _share(memory: tuple[float | None, float | None]) -> float:
-    used, total = memory
+def _share(held: tuple[float | None, float | None]) -> float:
+    used, total = held
     return -1.0 if used is None else used / total if total else 0.0
 
 

@@ -50,7 +50,7 @@ def test_a_training_in_a_with_block(tmp_path: Path) -> None:
         rec.mark("checkpoint", "saved", trial=4)
     assert batches == [0, 1, 2, 3, 4]
     assert rec.status_line().startswith("GPU: 85% | VRAM:12.3/24.0GB(51.2%) | CPU: ")
-    assert summary.startswith("epoch 3: ") and "GPU mean 85%" in summary
+    assert summary.startswith("epoch 3: ") and "GPU mean 85 %" in summary
     out = gd.read_telemetry(path)
     assert len(out.gpu) > 0 and len(out.host) > 0
     told = dict(zip(out.events["kind"], out.events["detail"], strict=True))

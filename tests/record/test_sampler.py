@@ -202,6 +202,8 @@ def test_a_clock_that_is_set_loses_no_row_and_no_order(tmp_path: Path, step_s: f
     assert out.gpu["time"].diff().dropna().dt.total_seconds().round(3).eq(1).all()
     assert out.gpu["time"].iloc[-1].timestamp() == pytest.approx(first + 59 + step_s), "the clock at the end counts"
     assert kinds(out).count("clock_step") == 1 and any("clock of the machine was set" in note for note in out.notes)
+    said = {-3600.0: "back by 1 h", -20.0: "back by 20 s", 7200.0: "ahead by 2 h"}[step_s]
+    assert out.events.loc[out.events["kind"] == "clock_step", "detail"].tolist() == [f"the clock was set {said}"]
 
 
 def test_a_slow_drift_of_the_clock_is_no_step(tmp_path: Path) -> None:

@@ -55,10 +55,10 @@ def test_an_epoch_is_summed_up_and_the_next_begins_anew() -> None:
         it.update(tick(at, {**GPU, "util_pct": util, "power_w": 100.0 * at}, host=HOST))
     it.waited(1.25)
     assert it.epoch_summary() == (
-        "3.0 s | GPU mean 50% (below 30% in 50% of samples) | VRAM peak 12.3GB | power mean 150W | CPU mean 45% | "
+        "3 s | GPU mean 50 % (below 30 % in 50 % of samples) | VRAM peak 12.3 GiB | power mean 150 W | CPU mean 45 % | "
         "waited 1.2 s for data"
     )
-    assert it.epoch_summary() == "0.0 s"
+    assert it.epoch_summary() == "0 s"
 
 
 def run(it: LiveStatus, seconds: float, util: float, *, memory_mib: float = 8000.0, start: float = 0.0) -> None:
@@ -70,8 +70,8 @@ def test_low_utilization_is_told_with_the_present_values() -> None:
     said: list[str] = []
     run(board(said, batch_size=16, num_workers=0), WATCH_S, 11)
     assert said == [
-        "GPU utilization is low: 11% over the last 60 s. Look at the number of loader workers, the prefetch factor and "
-        "the batch size (now batch_size=16, num_workers=0); time the loader by looping over recorder.timed(loader)."
+        "GPU utilization is low: 11 % over the last 1 min. Look at the number of loader workers, the prefetch factor "
+        "and the batch size (now batch_size=16, num_workers=0); time the loader by looping over recorder.timed(loader)."
     ]
 
 
@@ -88,8 +88,8 @@ def test_the_warning_is_not_repeated_too_soon() -> None:
 
 def test_a_loader_that_keeps_the_loop_waiting_is_named() -> None:
     for waited, words in (
-        (40.0, "waits for data 67% of the time: look at"),
-        (2.0, "only 3% of the time: try a larger"),
+        (40.0, "waits for data 67 % of the time: look at"),
+        (2.0, "only 3.3 % of the time: try a larger"),
     ):
         said: list[str] = []
         it = board(said)

@@ -18,8 +18,7 @@ ELSEWHERE = {
     "forecast/memory/constraint.py": "coefficients in generated Python, and bins of a parameter's own values",
     "plots/parallel_coordinates.py": "ticks of a parameter's own values",
     "record/sink.py": "cells of the recorder's CSV",
-    "record/sampler.py": "an event in the recorder's CSV",
-    "record/status.py": "the progress line of a training loop, which has a fixed form",
+    "record/status.py": "the status line beside a progress bar, whose form is documented",
     "readers/_fields/metric_names.py": "the index of a GPU, which came as a float",
     "readers/_shape/long_form.py": "the number of an Xid error, which came as a float",
     "readers/telemetry/prometheus_text.py": "the number of an Xid error, which came as a float",
@@ -56,6 +55,23 @@ def test_only_the_formatter_gives_floats_their_form() -> None:
     stray = {name: specs for name, specs in found.items() if specs and name not in ELSEWHERE}
     assert not stray, f"say these numbers with gpudiag.report.format: {stray}"
     assert {name for name, specs in found.items() if specs} == set(ELSEWHERE), "the list names files that need it not"
+
+
+@pytest.mark.parametrize("room", ["alignment", "measures", "forecast", "comparison"])
+def test_rooms_of_numbers_leave_words_to_the_report(room: str) -> None:
+    """They hold templates with typed values; only text of an input is made safe there. Errors quote what they got."""
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {(n.module, a.name) for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names}
+        taken = {name for module, name in imported if module == "gpudiag.report.format"} - {"safe"}
+        assert not taken, f"{path.name} makes words of numbers by itself with {taken}; give a Statement"
+        errors = {id(inner) for n in ast.walk(tree) if isinstance(n, ast.Raise) for inner in ast.walk(n)}
+        specs = [
+            n for n in ast.walk(tree) if isinstance(n, ast.FormattedValue) and n.format_spec and id(n) not in errors
+        ]
+        said = [ast.unparse(n.format_spec) for n in specs if isinstance(n.format_spec, ast.JoinedStr)]
+        counts = [text for text in said if re.fullmatch(r"f?['\"][,+]?[gd]?['\"]", text)]
+        assert not counts, f"{path.name} writes numbers by itself: {counts}"
 
 
 @pytest.mark.parametrize(

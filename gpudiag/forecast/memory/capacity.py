@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from gpudiag.errors import ConfigError, expected
+from gpudiag.errors import ConfigError, expected, in_words
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.memory.constraint import Constraint, combinations, constraint
 from gpudiag.forecast.memory.crashes import MIN_SEEN, Crashes, find_crashes
@@ -44,7 +44,7 @@ MOST_NET = "as most trials per day end well even with crashes at the upper end o
 NOT_ONE = "not even the largest trial is sure to fit by itself, and what a crash costs is not known (give restart_min)"
 NO_CRASH_COST = "what fits into memory is not known, nor what a crash costs (give restart_min)"
 NO_RATES = "what fits into memory is not known, nor how many trials end per day by number at once"
-WITHIN = "the risk of an overflow in the study, if its trials are like those seen, stays at"
+WITHIN = "as the risk of an overflow in the study, if its trials are like those seen, stays at {risk} % or below"
 NO_ROOM = "Memory in use without any trial is not known."
 ENDS = ("", "_low", "_high")
 MEMORY_COLUMNS = (
@@ -104,7 +104,7 @@ class MemoryCapacity(Shown):
         """Chance in percent that k trials at once on one GPU exceed its memory: an upper estimate; or why unknown."""
         row = self.table[self.table["k"] == k]
         if not self.reason and row.empty:
-            return Estimate.unknown("%", f"{k} at once was not looked at; give it in levels.")
+            return Estimate.unknown("%", in_words("{k} at once was not looked at; give it in levels.", {"k": k}))
         if self.reason:
             return Estimate.unknown("%", self.reason)
         value, low, high = (float(row[name].iloc[0]) for name in ("p_overflow_pct", "p_low_pct", "p_high_pct"))
@@ -380,7 +380,7 @@ def _recommend(
     if risk_pct is not None:
         within = table.loc[table["study_risk_pct"] <= risk_pct, "k"]
         if len(within):
-            return float(within.max()), f"as {WITHIN} {risk_pct:g} % or below"
+            return float(within.max()), in_words(WITHIN, {"risk": risk_pct})
         return NAN, "no number of trials at once stays within the risk asked for"
     known = {k: net for k, net in nets.items() if not np.isnan(net.value)}
     if hard_fit >= 1:

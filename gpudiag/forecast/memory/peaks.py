@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from gpudiag.errors import in_words
 from gpudiag.forecast.memory.features import parameters
 from gpudiag.forecast.memory.joint import N_DRAWS, SIGMA95, Joint, solve
 from gpudiag.forecast.memory.signal import Growth, Memory, Segments, drops, idle_level, measured_growth, segments
@@ -19,7 +20,6 @@ from gpudiag.measures._time.window import ABANDONED, TimedTrials, places_by_gpu,
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.attribution import measure_attribution
-from gpudiag.report.format import share
 from gpudiag.run import Run
 
 Array = np.ndarray
@@ -46,6 +46,14 @@ _TO_MIB = {"bytes": 2.0**-20, "mib": 1.0, "mb": 1.0, "gib": 1024.0, "gb": 1024.0
 NO_MEMORY = (
     "No memory in use of a GPU was recorded beside the trials: sample memory.used with nvidia-smi, or run gpudiag "
     "record --processes."
+)
+NOT_THE_TRIALS = (
+    "Memory in use does not follow the trials: what ends of trials freed is off by {error_pct} on average when it is "
+    "left out and predicted from the rest. Something else took memory, or the clocks differ; record memory by process."
+)
+TOO_FEW_SEPARATE = (
+    "The memory of only {n_separate} of {n} trials could be told apart, too few to speak for the others: most ended "
+    "before their memory had settled, or between two readings."
 )
 OTHER_CLOCK = (
     "Memory in use was recorded, but on a clock that could not be brought to the trials' own, so that no reading "
@@ -207,17 +215,10 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
 def _doubt(peaks: Peaks) -> str:
     """Why memory in use does not follow the trials, so that no peak may be read off it; '' where it does."""
     if peaks.error_pct > MOST_ERROR_PCT:
-        return (
-            "Memory in use does not follow the trials: what ends of trials freed is off by "
-            f"{share(peaks.error_pct)} on average when it is left out and predicted from the rest. Something else "
-            "took memory, or the clocks differ; record memory by process."
-        )
+        return in_words(NOT_THE_TRIALS, {"error_pct": peaks.error_pct})
     separated = int(peaks.trials["method"].isin(["end", "sum"]).sum())
     if separated < MIN_SEPARATED_SHARE * len(peaks.trials):
-        return (
-            f"The memory of only {separated} of {len(peaks.trials)} trials could be told apart, too few to speak for "
-            "the others: most ended before their memory had settled, or between two readings."
-        )
+        return in_words(TOO_FEW_SEPARATE, {"n_separate": separated, "n": len(peaks.trials)})
     return ""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpudiag.errors import in_words
 from gpudiag.forecast.document import BacktestEntry
 from gpudiag.forecast.estimate import NAN, Estimate
 from gpudiag.forecast.parallelism.model import ThroughputModel, part
@@ -15,13 +16,20 @@ from gpudiag.forecast.parallelism.spread import INSIDE, NOMINAL, spread
 from gpudiag.forecast.parallelism.throughput_bounds import shares_within
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.plain_data import clean
-from gpudiag.report.format import points
 
 MIN_HALF = 10
 """Fewer trials in a half test nothing (a default without a published source)."""
 CLOSE_PCT = 10.0
 """A prediction this near is good enough however narrow its interval; the interval is widened to hold the truth."""
 LEAST_SHARE = 0.02
+TOO_SHORT = (
+    "Nothing could be tested: with {n_first} and {n_second} trials in the halves of the log, at least {n_needed} each "
+    "are needed."
+)
+MISSES = (
+    "Fitted on the first half of the log, the model misses the second half by {error_pct:as points}: what trials will "
+    "do next does not follow from what they did."
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,8 @@ def backtest(log: ObservedLog, low: float = 0.0, tick: Callable[[], None] = lamb
     ended = round(float(share.sum()))
     nothing = Backtest(False, False, Estimate.unknown("trials/h", ""), NAN, NAN, len(model.trials), ended, INSIDE, "")
     if min(len(model.trials), ended) < MIN_HALF:
-        short = f"with {len(model.trials)} and {ended} trials in the halves of the log, at least {MIN_HALF} each"
-        return replace(nothing, reason=f"Nothing could be tested: {short} are needed.")
+        numbers = {"n_first": len(model.trials), "n_second": ended, "n_needed": MIN_HALF}
+        return replace(nothing, reason=in_words(TOO_SHORT, numbers))
     first, last = (log.first_us + x * log.span_s * SECOND_US for x in (middle, 1.0))
     seconds = log.handover.worker_s(first, last)
     seconds[0] = 0.0
@@ -80,10 +88,7 @@ def backtest(log: ObservedLog, low: float = 0.0, tick: Callable[[], None] = lamb
     error = 100.0 * (predicted.value / measured - 1.0)
     passed = bool(predicted.low <= measured <= predicted.high or abs(error) <= CLOSE_PCT)
     widening = max(INSIDE, float(abs(measured - predicted.value) / half)) if half > 0 else INSIDE
-    reason = "" if passed else (
-        f"Fitted on the first half of the log, the model misses the second half by {points(error)}: what trials will "
-        "do next does not follow from what they did."
-    )  # fmt: skip
+    reason = "" if passed else in_words(MISSES, {"error_pct": error})
     return Backtest(True, passed, predicted, measured, error, len(model.trials), ended, widening, reason)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from gpudiag import __version__
-from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.errors import ConfigError, NotMeasurable, in_words
 from gpudiag.faults import ERROR, Fault, Passing, asked, attempt
 from gpudiag.forecast.document import SCHEMA, AssignmentEntry, ForecastDocument, NowEntry
 from gpudiag.forecast.estimate import NAN, Estimate
@@ -30,7 +30,6 @@ from gpudiag.load import RunLike, as_run
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
 from gpudiag.plain_data import clean, json_text, plain
-from gpudiag.report.format import plural
 from gpudiag.run import Run
 from gpudiag.shown import Shown
 
@@ -42,7 +41,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_WORKERS = 64
-TOO_MANY = f"Memory is looked at for up to {MOST_AT_ONCE} trials at once on a GPU; not known is whether these fit"
+TOO_MANY = (
+    "Memory is looked at for up to {most} trials at once on a GPU; not known is whether these fit: {beyond} over "
+    "{n_gpus:GPU}."
+)
 RESTART_MIN = 10.0
 NO_TARGET = "Nobody stated how many trials the study shall have: give n_trials under [run] in run.toml."
 NONE_LEFT = "As many trials have finished as the study shall have."
@@ -191,7 +193,8 @@ def _made(run: Run, numbers: list[int] | None, pruner: Any, restart_min: float |
     gpus = max(1, len(log.gpus) if log else len(run.gpus))
     capacity = _attempt("memory", gaps, lambda: _capacity(run, _per_gpu(wanted, gpus), restart_min, progress))
     if capacity is not None and (beyond := [k for k in wanted if -(-k // gpus) > MOST_AT_ONCE]):
-        gaps["memory"] = f"{TOO_MANY}: {', '.join(map(str, beyond))} over {plural(gpus, 'GPU')}."
+        numbers_beyond = ", ".join(map(str, beyond))
+        gaps["memory"] = in_words(TOO_MANY, {"most": MOST_AT_ONCE, "beyond": numbers_beyond, "n_gpus": gpus})
     overflow = _overflow(capacity, gpus, gaps.get("memory", ""))
     pause_min = RESTART_MIN if restart_min is None else restart_min
     remaining = _remaining(run, pause_min)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.cost_bounds import Fates, longest, seconds
 from gpudiag.forecast.pruning.document import ReplayLevel
@@ -20,7 +20,6 @@ from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.measures.costs import measure_costs
 from gpudiag.memo import memoized
-from gpudiag.report.format import share
 from gpudiag.run import Run
 
 IDENTIFIED_PCT = 90.0
@@ -33,6 +32,10 @@ RATE_SLACK_PCT = 3.0
 """Points by which the bounds on the pruning rate are widened where the order of reports is uncertain (measured)."""
 BACKTEST_PCT = 90.0
 RATIO_PRUNERS = ("median", "percentile")
+BEYOND = "{beyond_pct} of the trials would have run beyond what was recorded, so that only bounds are known."
+OTHER_PRUNER = (
+    "The stated pruner repeats only {n_repeated} of {n_prunes} prunes of its own log, so that only bounds are given."
+)
 NO_GPU = "Which GPU the trials used, and how long, is not known, so that only worker time can be given."
 
 
@@ -147,14 +150,9 @@ def _level(
     """'exact', 'value' or 'bounds', and why not more."""
     failed = [t for t in tests if t.prunes and 100 * t.repeated < BACKTEST_PCT * t.prunes]
     if identified_pct < IDENTIFIED_PCT:
-        beyond = f"{share(100 - identified_pct)} of the trials would have run beyond what was recorded"
-        return "bounds", f"{beyond}, so that only bounds are known."
+        return "bounds", in_words(BEYOND, {"beyond_pct": 100 - identified_pct})
     if failed:
-        part = f"{failed[0].repeated} of {failed[0].prunes}"
-        return (
-            "bounds",
-            f"The stated pruner repeats only {part} prunes of its own log, so that only bounds are given.",
-        )
+        return "bounds", in_words(OTHER_PRUNER, {"n_repeated": failed[0].repeated, "n_prunes": failed[0].prunes})
     return ("value" if cut_off or uncertain else "exact"), ""
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpudiag.statement import NOTHING, Statement
+
 _SUFFIXES = "bcdefghijklmnopqrstuvwxyz"
 _VENDORS = frozenset(["nvidia", "geforce", "tesla", "quadro", "amd", "radeon", "instinct", "graphics", "gpu"])
 
@@ -21,12 +23,16 @@ class GpuIdentity:
     driver: str = ""
 
 
-def _never(_one: int, _other: int) -> str:
-    return ""
+TWO_GPUS = "Two different GPUs have index {index}; the one seen later is called {label}."
+TWO_GPUS_AS = "Two different GPUs have index {index} ({why}); the one seen later is called {label}."
+
+
+def _never(_one: int, _other: int) -> Statement:
+    return NOTHING
 
 
 def resolve(
-    identities: Sequence[GpuIdentity], apart: Callable[[int, int], str] = _never
+    identities: Sequence[GpuIdentity], apart: Callable[[int, int], Statement] = _never
 ) -> tuple[list[str], list[str]]:
     """The id of the GPU behind each identity, and a note for each id that had to be made up.
 
@@ -35,11 +41,11 @@ def resolve(
 
     Args:
         identities: what each log says of each of its GPUs.
-        apart: why two of them (by position) of one index are different GPUs all the same; empty if nothing says so.
+        apart: why two of them (by position) of one index are different GPUs all the same; NOTHING if nothing says so.
     """
     gpus: list[dict[str, set[str]]] = []
     owner: list[int] = [-1] * len(identities)
-    why: dict[int, str] = {}
+    why: dict[int, Statement] = {}
     # Those that say more come first, so that a bare index joins the GPU that has it.
     for at in sorted(range(len(identities)), key=lambda k: (not identities[k].uuid, not identities[k].bus_id, k)):
         reasons = _reasons(at, identities, owner, apart)
@@ -79,10 +85,10 @@ def _model(name: str) -> frozenset[str]:
 
 
 def _reasons(
-    at: int, identities: Sequence[GpuIdentity], owner: Sequence[int], apart: Callable[[int, int], str]
-) -> dict[int, str]:
+    at: int, identities: Sequence[GpuIdentity], owner: Sequence[int], apart: Callable[[int, int], Statement]
+) -> dict[int, Statement]:
     """For each GPU met so far that cannot be this identity's by its index alone, why."""
-    found: dict[int, str] = {}
+    found: dict[int, Statement] = {}
     for other, gpu in enumerate(owner):
         if gpu >= 0 and gpu not in found and identities[other].index == identities[at].index != "":
             reason = apart(other, at)
@@ -106,7 +112,7 @@ def _owner(identity: GpuIdentity, gpus: list[dict[str, set[str]]], apart: Contai
 
 
 def _labels(
-    identities: Sequence[GpuIdentity], owner: Sequence[int], count: int, why: Mapping[int, str]
+    identities: Sequence[GpuIdentity], owner: Sequence[int], count: int, why: Mapping[int, Statement]
 ) -> tuple[list[str], list[str]]:
     """An id for each GPU: the index it is first seen with, else the lowest free number."""
     wanted = [""] * count
@@ -120,8 +126,8 @@ def _labels(
         label = wanted[gpu] or next(str(n) for n in range(count + len(taken) + 1) if str(n) not in taken)
         if label in taken:
             index, label = label, next(label + letter for letter in _SUFFIXES if label + letter not in taken)
-            reason = f" ({why[gpu]})" if gpu in why else ""
-            notes.append(f"Two different GPUs have index {index}{reason}; the one seen later is called {label}.")
+            note = Statement(TWO_GPUS_AS if gpu in why else TWO_GPUS, index=index, label=label, why=why.get(gpu))
+            notes.append(str(note))
         taken.add(label)
         labels[gpu] = label
     return labels, notes

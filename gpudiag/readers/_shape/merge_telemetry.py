@@ -14,6 +14,7 @@ from gpudiag.readers._shape.identity import GpuIdentity, resolve, same_model
 from gpudiag.readers._shape.tidy import DUPLICATE, tidy
 from gpudiag.readers.base import Telemetry
 from gpudiag.schema import TABLES
+from gpudiag.statement import NOTHING, Statement
 
 _OTHER_SIZE = 1.15
 """Memory totals this far apart are of two boards: less may be MB for MiB, or what the driver reserves."""
@@ -22,6 +23,8 @@ _LEAST_CONFLICTS = 3
 """A log cut within a row or an instant differs in the sample at the cut, which says nothing."""
 _TOLERANCE = {"util_pct": 1.0, "mem_used_mib": 2.0}
 """Differences up to these are rounding."""
+DIFFERENT_SAMPLES = "two logs differ in {n_different} of the {n_shared} samples that both took at the same instant"
+TWICE = "{twice:sample stands|samples stand} in more than one log; each was counted once."
 
 
 def merge(parts: Sequence[Telemetry]) -> Telemetry:
@@ -43,8 +46,7 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
     }
     twice = sum(problem.count for problem in log.all if problem.kind == DUPLICATE)
     if twice:
-        what = "1 sample stands" if twice == 1 else f"{twice} samples stand"
-        notes.append(f"{what} in more than one log; each was counted once.")
+        notes.append(str(Statement(TWICE, twice=twice)))
     clocks = {part.clock for part in parts}
     known = _stacked(parts, "gpus", names)
     return Telemetry(
@@ -62,9 +64,9 @@ def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], lis
     identities = [[_face(row) for row in part.gpus.to_dict("records")] for part in parts]
     owned = [(part, identity) for part, own in zip(parts, identities, strict=True) for identity in own]
 
-    def apart(one: int, other: int) -> str:
+    def apart(one: int, other: int) -> Statement:
         (first, identity), (second, another) = owned[one], owned[other]
-        return "" if first is second else _difference(first, identity, second, another)
+        return NOTHING if first is second else _difference(first, identity, second, another)
 
     ids, notes = resolve([identity for _, identity in owned], apart)
     left = iter(ids)
@@ -76,17 +78,18 @@ def _face(row: Mapping[str, object]) -> GpuIdentity:
     return GpuIdentity(index=str(row["gpu"]), **known)
 
 
-def _difference(first: Telemetry, identity: GpuIdentity, second: Telemetry, another: GpuIdentity) -> str:
-    """Why two logs' GPUs of one index are two; empty if nothing says so."""
+def _difference(first: Telemetry, identity: GpuIdentity, second: Telemetry, another: GpuIdentity) -> Statement:
+    """Why two logs' GPUs of one index are two; NOTHING if nothing says so."""
     if not same_model(identity.name, another.name):
-        return f"{identity.name} and {another.name}"
+        return Statement("{one} and {other}", one=identity.name, other=another.name)
     sizes = sorted((_size_mib(first, identity), _size_mib(second, another)))
     if sizes[1] > _OTHER_SIZE * sizes[0] > 0:
-        return f"of {sizes[0]:.0f} and {sizes[1]:.0f} MiB"
+        small, large = (f"{size:.0f}" for size in sizes)
+        return Statement("of {small} and {large} MiB", small=small, large=large)
     shared, differ = _conflicts(_samples(first, identity), _samples(second, another))
     if differ >= _LEAST_CONFLICTS and differ > _CONFLICT_SHARE * shared:
-        return f"two logs differ in {differ} of the {shared} samples that both took at the same instant"
-    return ""
+        return Statement(DIFFERENT_SAMPLES, n_different=differ, n_shared=shared)
+    return NOTHING
 
 
 def _size_mib(part: Telemetry, identity: GpuIdentity) -> float:

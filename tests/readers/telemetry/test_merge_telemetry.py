@@ -85,7 +85,10 @@ def test_two_machines_of_other_boards_stay_two_gpus() -> None:
 def test_boards_of_other_sizes_are_two_gpus(totals: tuple[float, float], gpus: list[str]) -> None:
     parts = [part([k], values={"mem_total_mib": [total]}) for k, total in enumerate(totals)]
     parts = [replace(one, gpus=one.gpus.assign(mem_total_mib=total)) for one, total in zip(parts, totals, strict=True)]
-    assert merge(parts).gpus["gpu"].tolist() == gpus
+    merged = merge(parts)
+    assert merged.gpus["gpu"].tolist() == gpus
+    told = "Two different GPUs have index 0 (of 24564 and 40960 MiB); the one seen later is called 0b."
+    assert (told in merged.notes) == (len(gpus) == 2)
 
 
 def test_logs_that_differ_at_the_same_instants_are_of_two_gpus() -> None:
