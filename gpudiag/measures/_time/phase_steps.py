@@ -1,0 +1,101 @@
+"""The time of one GPU in steps within which nothing changes: no trial comes or goes, busy stays busy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.measures._time.timeline import RESPONSE_US, Intervals, Samples
+from gpudiag.measures._time.timestamps import SECOND_US
+from gpudiag.schema import IDLE_PCT
+
+RISE_PCT = 12.0
+"""A rise of the utilization over two samples that its noise (METHODS 1: 2 to 4 points) does not explain."""
+STEPS_A_TRIAL = 25
+MOST_STEPS = 120_000
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps from the first start to the last end: shapes (n,), or (lanes, n) for what is of the trial in a lane.
+
+    ``trial``: its position in the intervals, -1 where the lane is empty; ``age_s`` and ``left_s``: seconds since its
+    start and until its end at the left border. ``rise``: the utilization goes up there.
+    """
+
+    start_us: np.ndarray
+    length_s: np.ndarray
+    active: np.ndarray
+    seen: np.ndarray
+    rise: np.ndarray
+    trial: np.ndarray
+    age_s: np.ndarray
+    left_s: np.ndarray
+
+    @property
+    def lanes(self) -> int:
+        """The most trials at once."""
+        return len(self.trial)
+
+    def part(self, low: int, high: int) -> Steps:
+        """The steps from one to before another."""
+        return Steps(*(getattr(self, name)[..., low:high] for name in self.__dataclass_fields__))
+
+
+def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
+    """The steps of a GPU; none where it has no samples or no trials."""
+    real = np.flatnonzero(intervals.end_us > intervals.start_us)
+    order = real[np.lexsort((intervals.end_us[real], intervals.start_us[real]))]
+    start, end = intervals.start_us[order], intervals.end_us[order]
+    if not len(start) or not len(samples.time_us):
+        return Steps(*(np.zeros((0,) * (1 + (i > 4))) for i in range(8)))
+    active, rise = samples.value > IDLE_PCT, _rises(samples.value)
+    borders = _borders(samples, active, rise, start, end)
+    begins, length = borders[:-1], np.diff(borders) / SECOND_US
+    at = np.searchsorted(samples.start_us, begins, "right") - 1
+    covered = (at >= 0) & (begins < samples.end_us[at])
+    seen = covered & ~_of_other_trials(samples.time_us[at], begins, start, end)
+    lane = fifo_workers(start, end)
+    trial = np.full((int(lane.max()) + 1, len(begins)), -1)
+    for i in range(len(trial)):
+        own = np.flatnonzero(lane == i)
+        place = np.searchsorted(start[own], begins, "right") - 1
+        held = (place >= 0) & (begins < end[own][place])
+        trial[i, held] = own[place[held]]
+    age, left = (begins - start[trial]) / SECOND_US, (end[trial] - begins) / SECOND_US
+    named = np.where(trial >= 0, order[trial], -1)
+    return Steps(begins, length, active[at] & covered, seen, rise[at] & seen, named, age, left)
+
+
+def _of_other_trials(sampled: np.ndarray, begins: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Where a trial came or went between the step and the sample that stands for it, or up to a second before that:
+    utilization.gpu looks back so far (nvml.h), so that it may show another set of trials than the step has."""
+    marks = np.sort(np.concatenate([start, end + RESPONSE_US]))
+    passed = np.searchsorted(marks, sampled, "right") != np.searchsorted(marks, begins, "right")
+    ended = np.sort(end)
+    lately = np.searchsorted(ended, sampled, "right") != np.searchsorted(ended, sampled - RESPONSE_US, "right")
+    return passed | lately
+
+
+def _rises(value: np.ndarray) -> np.ndarray:
+    """Samples at which the utilization begins to rise by that much, within this sample or the next."""
+    up = np.zeros(len(value), bool)
+    up[1:-1] = (value[1:-1] - value[:-2] >= RISE_PCT / 3) & (np.maximum(value[1:-1], value[2:]) - value[:-2] >= RISE_PCT)
+    return up
+
+
+def _borders(
+    samples: Samples, active: np.ndarray, rise: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> np.ndarray:
+    """Borders of the steps, in order and without repetition."""
+    first, last = int(start.min()), int(end.max())
+    longest = max(float(np.median(end - start)) / STEPS_A_TRIAL, (last - first) / MOST_STEPS, 1.0)
+    changes = np.flatnonzero((active[1:] != active[:-1]) | rise[1:] | rise[:-1]) + 1
+    gaps = samples.end_us[:-1][samples.end_us[:-1] < samples.start_us[1:]]
+    behind = samples.start_us[1:][samples.end_us[:-1] < samples.start_us[1:]]
+    cuts = [samples.start_us[changes]] if len(changes) <= MOST_STEPS else []
+    even = np.arange(first, last, max(int(longest), 1))
+    marks = np.concatenate([*cuts, gaps, behind, samples.start_us[:1], samples.end_us[-1:], start, end, even])
+    return np.unique(marks[(marks >= first) & (marks <= last)])

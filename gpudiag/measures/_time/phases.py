@@ -1,0 +1,261 @@
+"""In which phase each trial on a shared GPU is: start-up, work or done, from the activity of the GPU alone.
+
+Where trials share a GPU its activity may be anybody's. What tells them apart is that start-ups of one search resemble
+each other: the time from start to first work is log-normal with a width that is learned, work ends shortly before the
+trial does, and work that begins beside other work raises the utilization. A hidden Markov model over the phases of all
+trials at once gives the chance that an idle GPU waits for start-ups, and when each trial began to work. Its scale is
+learned by expectation maximisation from several beginnings, of which the likeliest is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from gpudiag.measures._time.phase_chain import Chances, Posterior, Stretches, smooth
+from gpudiag.measures._time.phase_steps import Steps
+
+MOST_LANES = 5
+"""More trials at once than this are not told apart: the work grows by 3 with each."""
+BEGINNINGS_S = (12.0, 50.0, 200.0)
+"""Typical start-ups from which the search for the likeliest begins."""
+ROUNDS = 6
+MORE = 5
+LEARNED_FROM = 12
+"""Stretches from which the scale is learned; more of them hardly change it."""
+STRETCH = 300
+BROAD, BROAD_S, BROAD_WIDTH = 0.1, 60.0, 1.5
+"""Share of start-ups and tails that resemble no other, and how long these take."""
+NARROWEST, WIDEST = 0.08, 1.0
+TAIL_S, LONGEST_TAIL_S = 5.0, 30.0
+FEWEST = 5.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What is learned, an entry a beginning: median start-up (s) and its width, mean tail (s), stalls begun and ended
+    per second, and how often a trial that begins to work raises the utilization."""
+
+    startup_s: np.ndarray
+    width: np.ndarray
+    tail_s: np.ndarray
+    stall: np.ndarray
+    resume: np.ndarray
+    rises: np.ndarray
+
+    def one(self, place: int) -> Scale:
+        """One of the beginnings."""
+        return Scale(*(getattr(self, name)[[place]] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Phases:
+    """One GPU: steps of time with the chance that all trials start up, and that all are done, and by trial its
+    start-up (s; NaN where it never worked) between ``low_s`` and ``high_s`` (90 %)."""
+
+    start_us: np.ndarray
+    all_start: np.ndarray
+    all_done: np.ndarray
+    startup_s: np.ndarray
+    low_s: np.ndarray
+    high_s: np.ndarray
+
+
+def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
+    """The phases on each GPU; None where no two trials share it, or more than five."""
+    shared = [i for i, steps in enumerate(gpus) if 2 <= steps.lanes <= MOST_LANES and steps.active.any()]
+    out: list[Phases | None] = [None] * len(gpus)
+    if not shared:
+        return out
+    windows = [(i, *window) for i in shared for window in _windows(gpus[i])]
+    some = windows[:: -(-len(windows) // LEARNED_FROM)]
+    base = _rise_rate([gpus[i] for i in shared])
+    scale = _learn(gpus, some, base)
+    for i in shared:
+        out[i] = _phases(gpus[i], [w[1:] for w in windows if w[0] == i], scale, base)
+    return out
+
+
+def _windows(steps: Steps) -> list[tuple[int, int, int, int]]:
+    """First and last step of each stretch with its margins, and of its core: margins are as long as most trials."""
+    n = len(steps.start_us)
+    margin = int(np.quantile(np.bincount(steps.trial[0][steps.trial[0] >= 0])[1:], 0.9)) if n > 2 * STRETCH else 0
+    borders = np.linspace(0, n, max(1, round(n / max(STRETCH, 2 * margin))) + 1).astype(int)
+    return [
+        (max(0, low - margin), min(n, high + margin), low, high)
+        for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
+    ]
+
+
+def _rise_rate(gpus: Sequence[Steps]) -> float:
+    """Share of the time in which the utilization rises."""
+    rises = sum(float(s.length_s[s.rise & s.seen].sum()) for s in gpus)
+    return float(np.clip(rises / max(sum(float(s.length_s[s.seen].sum()) for s in gpus), 1.0), 0.01, 0.99))
+
+
+def _learn(gpus: Sequence[Steps], windows: list[tuple[int, int, int, int, int]], base: float) -> Scale:
+    """The likeliest scale, by expectation maximisation from each beginning."""
+    count, n = len(BEGINNINGS_S), len(windows)
+    seen, facts = _stacked([gpus[w[0]].part(w[1], w[2]) for w in windows] * count)
+    group = np.repeat(np.arange(count), n)
+    scale = Scale(
+        np.array(BEGINNINGS_S), np.full(count, 0.5), np.full(count, TAIL_S), np.full(count, 1 / 2000),
+        np.full(count, 1 / 30), np.full(count, max(0.5, base)),
+    )  # fmt: skip
+    for _ in range(ROUNDS):
+        chances = _chances(seen, facts, scale, group, base)
+        found = smooth(seen, chances)
+        fit = np.bincount(group, found.fit)
+        scale = _updated(seen, facts, found, scale, group, base)
+    best = int(np.argmax(fit))
+    seen, facts = _stacked([gpus[w[0]].part(w[1], w[2]) for w in windows])
+    scale, group = scale.one(best), np.zeros(n, int)
+    for _ in range(MORE):
+        found = smooth(seen, _chances(seen, facts, scale, group, base))
+        scale = _updated(seen, facts, found, scale, group, base)
+    import os
+    if os.environ.get("SHOW"): print({k: np.round(getattr(scale,k),4).tolist() for k in scale.__dataclass_fields__}, np.round(fit,1), np.round(found.fit.sum(),1), "base", round(base,3))
+    return scale
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """Seconds since the trial's start and until its end, at both borders of each step and lane; and rises."""
+
+    age: tuple[np.ndarray, np.ndarray]
+    left: tuple[np.ndarray, np.ndarray]
+    rise: np.ndarray
+
+
+def _stacked(parts: Sequence[Steps]) -> tuple[Stretches, _Facts]:
+    """Parts of timelines side by side, the shorter ones filled up with time without trials and samples."""
+    lanes, steps = max(p.lanes for p in parts), max(len(p.start_us) for p in parts)
+
+    def wide(name: str, fill: float, *, of_lanes: bool) -> np.ndarray:
+        first = np.asarray(getattr(parts[0], name))
+        shape = (lanes, len(parts), steps) if of_lanes else (len(parts), steps)
+        out = np.full(shape, fill, first.dtype)
+        for i, part in enumerate(parts):
+            value = getattr(part, name)
+            if of_lanes:
+                out[: value.shape[0], i, : value.shape[1]] = value
+            else:
+                out[i, : len(value)] = value
+        return out
+
+    length = wide("length_s", 0.0, of_lanes=False)
+    age, left = wide("age_s", 0.0, of_lanes=True), wide("left_s", 0.0, of_lanes=True)
+    trial = wide("trial", -1, of_lanes=True)
+    running = trial >= 0
+    begins = running.copy()
+    begins[:, :, 1:] &= trial[:, :, 1:] != trial[:, :, :-1]
+    begins[:, :, 0] &= age[:, :, 0] <= 0
+    seen = Stretches(
+        length, wide("active", 0, of_lanes=False), wide("seen", 0, of_lanes=False), running, begins
+    )
+    return seen, _Facts((age, age + length), (left, left - length), wide("rise", 0, of_lanes=False))
+
+
+def _chances(seen: Stretches, facts: _Facts, scale: Scale, group: np.ndarray, base: float) -> Chances:
+    """The chances of each step under a scale."""
+    startup, width = scale.startup_s[group][:, None], scale.width[group][:, None]
+    before, after = (_longer(age, startup, width) for age in facts.age)
+    begin = np.where(seen.running, 1 - after / before, 0.0)
+    rises = scale.rises[group][:, None]
+    weight = np.where(facts.rise, rises / base, (1 - rises) / (1 - base))
+    begin = begin * weight / (begin * weight + 1 - begin)
+    tail = scale.tail_s[group][:, None]
+    soon, sooner = (_within(left, tail) for left in facts.left)
+    end = np.where(seen.running, 1 - sooner / soon, 0.0)
+    stall = 1 - np.exp(-scale.stall[group][:, None] * seen.length_s)
+    resume = 1 - np.exp(-scale.resume[group][:, None] * seen.length_s)
+    return Chances(begin.clip(0, 1), end.clip(0, 1), stall, resume, 1 - before[:, :, 0])
+
+
+def _longer(age_s: np.ndarray, startup_s: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Chance of a start-up longer than this."""
+    age = np.log(np.maximum(age_s, 1e-3))
+    usual = ndtr((np.log(startup_s) - age) / width)
+    return (1 - BROAD) * usual + BROAD * ndtr((np.log(BROAD_S) - age) / BROAD_WIDTH) + 1e-9
+
+
+def _within(left_s: np.ndarray, tail_s: np.ndarray) -> np.ndarray:
+    """Chance of a tail that fits into what is left."""
+    left = np.maximum(left_s, 1e-3)
+    usual = 1 - np.exp(-left / tail_s)
+    return (1 - BROAD) * usual + BROAD * ndtr((np.log(left) - np.log(BROAD_S)) / BROAD_WIDTH) + 1e-9
+
+
+def _updated(
+    seen: Stretches, facts: _Facts, found: Posterior, scale: Scale, group: np.ndarray, base: float
+) -> Scale:
+    """The scale under which what was found is likeliest, a little held back by what is usual."""
+    count = len(scale.startup_s)
+
+    def per_group(values: np.ndarray) -> np.ndarray:
+        return np.bincount(group, values.reshape(-1, *values.shape[-2:]).sum(axis=(0, 2)), count)
+
+    begun, over = _passed(found.start, seen), _passed(found.start + found.work, seen)
+    begun = np.where(seen.begins, np.where(seen.running, 1 - found.start, 0), begun)
+    age = np.log(np.maximum((facts.age[0] + facts.age[1]) / 2, 0.5))
+    n = per_group(begun)
+    usual = begun * _resemblance(age, scale.startup_s[group][:, None], scale.width[group][:, None])
+    weight = np.maximum(per_group(usual), 1e-9)
+    mean = per_group(usual * age) / weight
+    spread = np.sqrt(per_group(usual * (age - mean[group][:, None]) ** 2) / weight)
+    enough = n >= FEWEST
+    tail = (per_group(over * np.maximum(facts.left[0], 0)) + FEWEST * TAIL_S) / (per_group(over) + FEWEST)
+    held = found.stalled * seen.length_s
+    entered = np.maximum(np.diff(found.stalled, axis=1, prepend=0.0), 0.0)
+    working = (found.work.max(axis=0) - found.stalled).clip(0) * seen.length_s
+    entries, exposed, stalled_s = per_group(entered), per_group(working), per_group(held)
+    rises = (per_group(begun * facts.rise) + 0.5) / (n + 1)
+    return replace(
+        scale,
+        startup_s=np.where(enough, np.exp(mean), scale.startup_s),
+        width=np.where(enough, spread.clip(NARROWEST, WIDEST), scale.width),
+        tail_s=tail.clip(1.0, LONGEST_TAIL_S),
+        stall=(entries + 0.1) / (exposed + 200.0),
+        resume=(entries + 0.2) / (stalled_s + 6.0),
+        rises=np.where(enough, np.maximum(rises, base), scale.rises),
+    )
+
+
+def _resemblance(age: np.ndarray, startup_s: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Chance that a start-up of this logarithm of seconds is one of the usual ones."""
+    usual = (1 - BROAD) / width * np.exp(-(((age - np.log(startup_s)) / width) ** 2) / 2)
+    return usual / (usual + BROAD / BROAD_WIDTH * np.exp(-(((age - np.log(BROAD_S)) / BROAD_WIDTH) ** 2) / 2))
+
+
+def _passed(still: np.ndarray, seen: Stretches) -> np.ndarray:
+    """Chance that a trial leaves its phases within each step; ``still``: chance that it is in them at the end of it."""
+    before = np.concatenate([still[:, :, :1], still[:, :, :-1]], axis=2)
+    before = np.where(seen.begins, 1.0, before)
+    return np.where(seen.running, np.maximum(before - still, 0.0), 0.0)
+
+
+def _phases(steps: Steps, windows: list[tuple[int, int, int, int]], scale: Scale, base: float) -> Phases:
+    """Chances of the steps, and when each trial began to work."""
+    seen, facts = _stacked([steps.part(low, high) for low, high, _, _ in windows])
+    found = smooth(seen, _chances(seen, facts, scale, np.zeros(len(windows), int), base))
+    n, lanes = len(steps.start_us), steps.lanes
+    all_start, all_done, start = np.zeros(n), np.zeros(n), np.zeros((lanes, n))
+    for i, (low, _, first, last) in enumerate(windows):
+        core = slice(first - low, last - low)
+        all_start[first:last], all_done[first:last] = found.all_start[i, core], found.all_done[i, core]
+        start[:, first:last] = found.start[:lanes, i, core]
+    took = [_quantile(steps, start, share) for share in (0.5, 0.95, 0.05)]
+    return Phases(steps.start_us, all_start, all_done, *took)
+
+
+def _quantile(steps: Steps, start: np.ndarray, share: float) -> np.ndarray:
+    """By trial the seconds after which the chance that it still starts up is at most ``share``; NaN if never."""
+    out = np.full(int(steps.trial.max(initial=-1)) + 1, np.nan)
+    for lane in range(steps.lanes):
+        passed = np.flatnonzero((start[lane] <= share) & (steps.trial[lane] >= 0))
+        trials, first = np.unique(steps.trial[lane][passed], return_index=True)
+        out[trials] = steps.age_s[lane][passed[first]]
+    return out
