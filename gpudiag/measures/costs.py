@@ -16,7 +16,7 @@ from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
 from gpudiag.measures._time.window import ABANDONED, TimedTrials, samples_by_gpu
-from gpudiag.measures._trials.startup import startups
+from gpudiag.measures._trials.startup import Startups, startups
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -49,7 +49,7 @@ class TrialCost(TrialRow):
     process_busy_gpu_s: Column[float] = column("SM time of its own process")
     energy_kwh: Column[float] = column("its energy")
     startup_s: Column[float] = column("its start-up")
-    startup_method: Column[str] = column("'solo', 'memory' or ''")
+    startup_method: Column[str] = column("'solo', 'activity' or ''")
 
 
 class TrialParameters(TrialRow, families=("params.",)):
@@ -115,7 +115,9 @@ class CostsProfile(Profile, topic="costs"):
     currency: Fact[str] = fact("of the stated price")
     parallel: Fact[float] = fact("trials on a GPU at once while there is any", label="trials at once")
     n_startups: Fact[int] = fact("start-ups seen", label="start-ups seen")
-    startup_median_s: Fact[float] = fact("their median", label="median start-up")
+    startup_median_s: Fact[float] = fact(
+        "the median of all trials; NaN where fewer than five were seen", label="median start-up"
+    )
     startup_share_pct: Fact[float] = fact("F: share of worker time spent in start-up", label="start-up, of worker time")
     startup_law_pct: Fact[float] = fact("F^k", label="the same if starts were independent (F^k)")
     startup_only_pct: Fact[float] = fact(
@@ -141,13 +143,12 @@ def measure_costs(run: Run) -> CostsProfile:
     curves = energy_curves(run)
     kwh = {gpu: _kwh(time, curves, gpu) for gpu in time.timelines}
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
-    trials = _trials(run, time, shares)
+    begun = startups(time)
+    trials = _trials(run, time, shares, begun)
     outcomes = _outcomes(run, time, kwh, shares)
     worker_time = _worker_time(time.trials)
-    startups_s = trials["startup_s"].dropna()
-    median_s = float(startups_s.median()) if len(startups_s) else float("nan")
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
-    spent = np.minimum(trials["startup_s"].fillna(median_s), trials["duration_s"])
+    spent = np.minimum(trials["startup_s"].fillna(begun.median_s), trials["duration_s"])
     worker_s = float(trials["duration_s"].sum())
     share = float(spent.sum(skipna=False) / worker_s) if worker_s else float("nan")
     parallel = _parallel(time)
@@ -168,7 +169,7 @@ def measure_costs(run: Run) -> CostsProfile:
         currency=run.info.settings.currency if run.info.settings.price_per_gpu_h is not None else "",
         parallel=parallel,
         n_startups=int(trials["startup_s"].notna().sum()),
-        startup_median_s=median_s,
+        startup_median_s=begun.median_s,
         startup_share_pct=100 * share,
         startup_law_pct=100 * share**parallel,
         startup_only_pct=100 * waited_s / with_trial_s if with_trial_s else float("nan"),
@@ -184,16 +185,15 @@ def _kwh(time: GpuTime, curves: dict[str, EnergyCurve], gpu: str) -> np.ndarray 
     return curves[gpu].between(timeline.start_us, timeline.end_us) if gpu in curves else None
 
 
-def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame], begun: Startups) -> pd.DataFrame:
     """One row a timed trial, in the order of ``run.trials``."""
     out = time.trials.rows[["study", "trial", "outcome"]].reset_index(drop=True)
-    seen = _Traces(len(out))
+    peak, freed = np.full(len(out), np.nan), np.full(len(out), np.nan)
     memory = samples_by_gpu(run, "mem_used_mib")
     for gpu, places in time.places.items():
         intervals, of_gpu = time.intervals(gpu), memory.get(gpu, Samples.none())
-        begun = startups(time.samples.get(gpu, Samples.none()), of_gpu, intervals)
-        seen.add(places, peak_while(of_gpu, intervals), begun.seconds, begun.method)
-        seen.freed[places] = np.fmax(seen.freed[places], freed_mib(of_gpu, intervals))
+        peak[places] = np.fmax(peak[places], peak_while(of_gpu, intervals))
+        freed[places] = np.fmax(freed[places], freed_mib(of_gpu, intervals))
     parts = [part.set_axis(time.places[gpu]) for gpu, part in by_gpu.items()] or [pd.DataFrame(columns=list(COLUMNS))]
     shares = pd.concat(parts).groupby(level=0).sum(min_count=1).reindex(out.index).astype(float)
     if time.where is not None:
@@ -209,33 +209,18 @@ def _trials(run: Run, time: GpuTime, by_gpu: dict[str, pd.DataFrame]) -> pd.Data
     out["mean_util_pct"] = (
         100 * shares["alone_util_s"] / shares["alone_seen_s"].where(shares["alone_seen_s"] > 0)
     ).where(alone)
-    out["peak_mem_mib"] = pd.Series(seen.peak).where(alone)
+    out["peak_mem_mib"] = pd.Series(peak).where(alone)
     one_gpu = ~out["gpu"].fillna(",").str.contains(",") if "gpu" in out else False
-    out["freed_mib"] = pd.Series(seen.freed).where(one_gpu)
+    out["freed_mib"] = pd.Series(freed).where(one_gpu)
     out["process_mem_mib"], out["process_busy_gpu_s"] = own_process(run, time.trials)
     out["energy_kwh"] = shares["energy_kwh"]
-    out["startup_s"], out["startup_method"] = seen.startup, seen.method
+    out["startup_s"], out["startup_method"] = begun.seconds, begun.method
     return out
 
 
 def _parameters(run: Run, timed: TimedTrials) -> pd.DataFrame:
     names = [name for name in run.trials.columns if str(name).startswith("params.")]
     return run.trials.iloc[timed.rows.index][["study", "trial", *names]].reset_index(drop=True)
-
-
-class _Traces:
-    """Peak and fall of memory and start-up by trial; of several GPUs, the greatest and the first start-up."""
-
-    def __init__(self, n: int) -> None:
-        self.peak = np.full(n, np.nan)
-        self.freed = np.full(n, np.nan)
-        self.startup = np.full(n, np.nan)
-        self.method = np.full(n, "", dtype=object)
-
-    def add(self, places: np.ndarray, peak: np.ndarray, startup: np.ndarray, method: np.ndarray) -> None:
-        self.peak[places] = np.fmax(self.peak[places], peak)
-        sooner = ~(self.startup[places] <= startup) & ~np.isnan(startup)
-        self.startup[places[sooner]], self.method[places[sooner]] = startup[sooner], method[sooner]
 
 
 def _outcomes(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 ORDER = ("failed", "critical", "warning", "unknown", "note", "clear")
-WITHOUT_WORK = ("idle_no_trial", "startup_only", "tail_only", "stalled")
+WITHOUT_WORK = ("idle_no_trial", "startup_only", "tail_only", "waiting", "stalled")
 """Cells of the ledger in which a GPU was there and did next to nothing for its trials."""
 COLUMNS = ("Run", "Verdict", "GPU time", "Without work", "Top finding")
 

@@ -12,8 +12,8 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
 
-TRIAL_CELLS = ("startup_only", "tail_only", "stalled", "busy_low", "busy")
-IDLE_CELLS = ("startup_only", "tail_only", "stalled")
+TRIAL_CELLS = ("startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy")
+IDLE_CELLS = ("startup_only", "tail_only", "waiting", "stalled")
 LOST = {"failures": "FAIL", "abandoned": "ABANDONED"}
 
 

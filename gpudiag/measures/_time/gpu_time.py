@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.bins import bin_cuts
+from gpudiag.measures._time.phase_steps import cut_steps
+from gpudiag.measures._time.phases import Phases, find_phases
 from gpudiag.measures._time.span import clipped, limits_us
 from gpudiag.measures._time.timeline import Intervals, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures._time.window import (
@@ -27,7 +29,8 @@ class GpuTime:
     """``timelines`` by GPU; ``places``: positions in ``trials`` of those on each GPU; ``where`` is None without trials.
 
     ``joined`` is False where there are no timed trials, or where their clock cannot be joined with the
-    telemetry's: then the windows are the telemetry's and no trial is on any GPU.
+    telemetry's: then the windows are the telemetry's and no trial is on any GPU. ``phases``: of the GPUs that trials
+    share, where they can be told apart.
     """
 
     samples: dict[str, Samples]
@@ -38,6 +41,7 @@ class GpuTime:
     timelines: dict[str, Timeline]
     cuts_us: np.ndarray
     joined: bool
+    phases: dict[str, Phases]
 
     def intervals(self, gpu: str) -> Intervals:
         """Starts and ends of the trials on one GPU."""
@@ -56,8 +60,19 @@ def gpu_time(run: Run) -> GpuTime:
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
     places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
-    made = GpuTime(samples, trials, where, places, windows, {}, cuts, joined)
+    made = GpuTime(samples, trials, where, places, windows, {}, cuts, joined, {})
+    made.phases.update(_phases(made))
     for gpu in (places or samples) if windows else ():
         own = samples.get(gpu, Samples.none())
-        made.timelines[gpu] = draw_timeline(own, made.intervals(gpu), windows, has_trials=joined, cuts_us=cuts)
+        made.timelines[gpu] = draw_timeline(
+            own, made.intervals(gpu), windows, has_trials=joined, cuts_us=cuts, phases=made.phases.get(gpu)
+        )
     return made
+
+
+def _phases(time: GpuTime) -> dict[str, Phases]:
+    """The phases on each GPU that trials share; none where nobody knows on which GPU trials ran."""
+    known = time.where is not None and time.where.n_attributed == time.where.n_trials
+    gpus = [gpu for gpu, places in time.places.items() if len(places) and known and gpu in time.samples]
+    found = find_phases([cut_steps(time.samples[gpu], time.intervals(gpu)) for gpu in gpus])
+    return {gpu: phases for gpu, phases in zip(gpus, found, strict=True) if phases is not None}

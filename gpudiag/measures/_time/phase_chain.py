@@ -30,7 +30,8 @@ class Stretches:
 @dataclass(frozen=True)
 class Chances:
     """What moves a step on: chances (lanes, n_stretches, n_steps) that a start-up ends, and that work ends for good,
-    and chances (n_stretches, n_steps) that work begins to stall, and goes on."""
+    and chances (n_stretches, n_steps) that work begins to stall, and goes on.
+    """
 
     begin_work: np.ndarray
     end_work: np.ndarray
@@ -82,8 +83,8 @@ class _States:
 
     def lane(self, array: np.ndarray, lane: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The parts in which the lane's trial is in each phase."""
-        before = (slice(None),) * (lane + 1)
-        return array[(*before, START)], array[(*before, WORK)], array[(*before, DONE)]
+        parts = np.moveaxis(array, lane + 1, 0)
+        return parts[START], parts[WORK], parts[DONE]
 
     def column(self, values: np.ndarray) -> np.ndarray:
         """Values of the stretches, to be multiplied with a lane's part."""
@@ -99,9 +100,8 @@ def _emissions(states: _States, seen: Stretches) -> tuple[np.ndarray, np.ndarray
 
 
 def _of_step(states: _States, seen: Stretches, emit: tuple[np.ndarray, np.ndarray], j: int) -> np.ndarray:
-    mark = (slice(None), *(None,) * (states.lanes + 1))
-    held = np.where(seen.active[:, j][mark], emit[0], emit[1])
-    return held if seen.seen[:, j].all() else np.where(seen.seen[:, j][mark], held, 1.0)
+    held = np.where(states.column(seen.active[:, j])[..., None], emit[0], emit[1])
+    return held if seen.seen[:, j].all() else np.where(states.column(seen.seen[:, j])[..., None], held, 1.0)
 
 
 def _forward(
@@ -114,7 +114,7 @@ def _forward(
     """Chance of each state given the samples up to each step (n_steps first), and what each step was scaled by."""
     steps = seen.active.shape[1]
     now = np.zeros(states.shape)
-    now[(slice(None), *(DONE,) * states.lanes, 0)] = 1.0
+    now.reshape(states.n, -1, 2)[:, -1, 0] = 1.0  # every lane empty, nothing stalled
     out, scale = np.empty((steps, *states.shape), np.float32), np.empty((steps, states.n))
     for j in range(steps):
         for lane in range(states.lanes):

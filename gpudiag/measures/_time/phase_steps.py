@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import RESPONSE_US, Intervals, Samples
-from gpudiag.measures._time.timestamps import SECOND_US
 from gpudiag.schema import IDLE_PCT
 
 RISE_PCT = 12.0
@@ -71,7 +71,8 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
 
 def _of_other_trials(sampled: np.ndarray, begins: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Where a trial came or went between the step and the sample that stands for it, or up to a second before that:
-    utilization.gpu looks back so far (nvml.h), so that it may show another set of trials than the step has."""
+    utilization.gpu looks back so far (nvml.h), so that it may show another set of trials than the step has.
+    """
     marks = np.sort(np.concatenate([start, end + RESPONSE_US]))
     passed = np.searchsorted(marks, sampled, "right") != np.searchsorted(marks, begins, "right")
     ended = np.sort(end)
@@ -82,13 +83,13 @@ def _of_other_trials(sampled: np.ndarray, begins: np.ndarray, start: np.ndarray,
 def _rises(value: np.ndarray) -> np.ndarray:
     """Samples at which the utilization begins to rise by that much, within this sample or the next."""
     up = np.zeros(len(value), bool)
-    up[1:-1] = (value[1:-1] - value[:-2] >= RISE_PCT / 3) & (np.maximum(value[1:-1], value[2:]) - value[:-2] >= RISE_PCT)
+    up[1:-1] = (value[1:-1] - value[:-2] >= RISE_PCT / 3) & (
+        np.maximum(value[1:-1], value[2:]) - value[:-2] >= RISE_PCT
+    )
     return up
 
 
-def _borders(
-    samples: Samples, active: np.ndarray, rise: np.ndarray, start: np.ndarray, end: np.ndarray
-) -> np.ndarray:
+def _borders(samples: Samples, active: np.ndarray, rise: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Borders of the steps, in order and without repetition."""
     first, last = int(start.min()), int(end.max())
     longest = max(float(np.median(end - start)) / STEPS_A_TRIAL, (last - first) / MOST_STEPS, 1.0)

@@ -32,12 +32,14 @@ BROAD, BROAD_S, BROAD_WIDTH = 0.1, 60.0, 1.5
 NARROWEST, WIDEST = 0.08, 1.0
 TAIL_S, LONGEST_TAIL_S = 5.0, 30.0
 FEWEST = 5.0
+KNOWN_WITHIN, KNOWN_WITHIN_S = 0.2, 4.0
 
 
 @dataclass(frozen=True)
 class Scale:
     """What is learned, an entry a beginning: median start-up (s) and its width, mean tail (s), stalls begun and ended
-    per second, and how often a trial that begins to work raises the utilization."""
+    per second, and how often a trial that begins to work raises the utilization.
+    """
 
     startup_s: np.ndarray
     width: np.ndarray
@@ -53,15 +55,21 @@ class Scale:
 
 @dataclass(frozen=True)
 class Phases:
-    """One GPU: steps of time with the chance that all trials start up, and that all are done, and by trial its
-    start-up (s; NaN where it never worked) between ``low_s`` and ``high_s`` (90 %)."""
+    """One GPU: steps of time with the chance that all trials start up, and that all are done; by trial its start-up
+    (s), NaN where it is not known within a fifth (90 % interval) or never ended; and the median that is learned from
+    all GPUs together.
+    """
 
     start_us: np.ndarray
     all_start: np.ndarray
     all_done: np.ndarray
     startup_s: np.ndarray
-    low_s: np.ndarray
-    high_s: np.ndarray
+    median_s: float
+
+    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Chance at each time that all trials start up, and that all are done."""
+        at = np.searchsorted(self.start_us, when_us, "right") - 1
+        return self.all_start[at], self.all_done[at]
 
 
 def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
@@ -116,8 +124,6 @@ def _learn(gpus: Sequence[Steps], windows: list[tuple[int, int, int, int, int]],
     for _ in range(MORE):
         found = smooth(seen, _chances(seen, facts, scale, group, base))
         scale = _updated(seen, facts, found, scale, group, base)
-    import os
-    if os.environ.get("SHOW"): print({k: np.round(getattr(scale,k),4).tolist() for k in scale.__dataclass_fields__}, np.round(fit,1), np.round(found.fit.sum(),1), "base", round(base,3))
     return scale
 
 
@@ -153,9 +159,7 @@ def _stacked(parts: Sequence[Steps]) -> tuple[Stretches, _Facts]:
     begins = running.copy()
     begins[:, :, 1:] &= trial[:, :, 1:] != trial[:, :, :-1]
     begins[:, :, 0] &= age[:, :, 0] <= 0
-    seen = Stretches(
-        length, wide("active", 0, of_lanes=False), wide("seen", 0, of_lanes=False), running, begins
-    )
+    seen = Stretches(length, wide("active", 0, of_lanes=False), wide("seen", 0, of_lanes=False), running, begins)
     return seen, _Facts((age, age + length), (left, left - length), wide("rise", 0, of_lanes=False))
 
 
@@ -189,9 +193,7 @@ def _within(left_s: np.ndarray, tail_s: np.ndarray) -> np.ndarray:
     return (1 - BROAD) * usual + BROAD * ndtr((np.log(left) - np.log(BROAD_S)) / BROAD_WIDTH) + 1e-9
 
 
-def _updated(
-    seen: Stretches, facts: _Facts, found: Posterior, scale: Scale, group: np.ndarray, base: float
-) -> Scale:
+def _updated(seen: Stretches, facts: _Facts, found: Posterior, scale: Scale, group: np.ndarray, base: float) -> Scale:
     """The scale under which what was found is likeliest, a little held back by what is usual."""
     count = len(scale.startup_s)
 
@@ -247,8 +249,9 @@ def _phases(steps: Steps, windows: list[tuple[int, int, int, int]], scale: Scale
         core = slice(first - low, last - low)
         all_start[first:last], all_done[first:last] = found.all_start[i, core], found.all_done[i, core]
         start[:, first:last] = found.start[:lanes, i, core]
-    took = [_quantile(steps, start, share) for share in (0.5, 0.95, 0.05)]
-    return Phases(steps.start_us, all_start, all_done, *took)
+    low_s, took_s, high_s = (_quantile(steps, start, share) for share in (0.95, 0.5, 0.05))
+    sure = high_s - low_s <= np.maximum(KNOWN_WITHIN * took_s, KNOWN_WITHIN_S)
+    return Phases(steps.start_us, all_start, all_done, np.where(sure, took_s, np.nan), float(scale.startup_s[0]))
 
 
 def _quantile(steps: Steps, start: np.ndarray, share: float) -> np.ndarray:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
-CELLS = ("unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "stalled", "busy_low", "busy")
+CELLS = (
+    "unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy"
+)  # fmt: skip
 """The cells of the ledger, in the order in which the first that applies wins."""
-UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL, STALLED, BUSY_LOW, BUSY = range(len(CELLS))
+UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL, WAITING, STALLED, BUSY_LOW, BUSY = range(len(CELLS))
+LIKELY = 0.9
+"""Chance from which on one explanation of an idle GPU stands alone."""
 RESPONSE_US = SECOND_US
 """utilization.gpu looks back up to a second (nvml.h): in the first second after a trial it still shows the trial."""
 
@@ -65,10 +70,26 @@ class Timeline:
         return np.bincount(self.cell, length_us if weight is None else length_us * weight, len(CELLS)) / SECOND_US
 
 
+class Chances(Protocol):
+    """What is known of the phases of trials that share a GPU."""
+
+    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Chance at each time that all trials start up, and that all are past their last activity."""
+
+
 def draw_timeline(
-    samples: Samples, intervals: Intervals, windows: Sequence[Window], *, has_trials: bool, cuts_us: np.ndarray
+    samples: Samples,
+    intervals: Intervals,
+    windows: Sequence[Window],
+    *,
+    has_trials: bool,
+    cuts_us: np.ndarray,
+    phases: Chances | None = None,
 ) -> Timeline:
     """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
+
+    What an idle GPU waits for is read off its activity where one trial ran at a time, and else off ``phases``; where
+    these leave two answers likely, or are not known, it is in the cell ``waiting``.
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy.
@@ -82,9 +103,8 @@ def draw_timeline(
     idle = util <= IDLE_PCT
     cell[util < BUSY_PCT] = BUSY_LOW
     cell[idle] = STALLED
-    waiting = np.flatnonzero(idle & (running > 0))
-    cell[waiting[_all_ending(samples, intervals, start[waiting])]] = TAIL
-    cell[waiting[_all_starting(samples, intervals, start[waiting])]] = STARTUP
+    waits = np.flatnonzero(idle & (running > 0))
+    cell[waits] = _waits_for(samples, intervals, start[waits], phases, alone=bool((running <= 1).all()))
     if has_trials:
         free = np.flatnonzero(running == 0)
         own = _within_pause(samples, intervals, start[free], at[free], util[free])
@@ -93,6 +113,21 @@ def draw_timeline(
         cell[idle] = NO_TRIAL
     cell[np.isnan(util)] = UNOBSERVED
     return Timeline(start, end, cell, util, running)
+
+
+def _waits_for(
+    samples: Samples, intervals: Intervals, when: np.ndarray, phases: Chances | None, *, alone: bool
+) -> np.ndarray:
+    """The cell of each time at which a GPU with trials is idle."""
+    if phases is not None:
+        start, done = phases.chances(when)
+        likeliest = np.stack([start, done, 1 - start - done])
+        cell = np.array([STARTUP, TAIL, STALLED])[likeliest.argmax(axis=0)]
+        return np.where(likeliest.max(axis=0) >= LIKELY, cell, WAITING)
+    cell = np.full(len(when), STALLED if alone else WAITING)
+    cell[_all_ending(samples, intervals, when)] = TAIL
+    cell[_all_starting(samples, intervals, when)] = STARTUP
+    return cell
 
 
 def _pieces(

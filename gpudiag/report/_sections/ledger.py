@@ -12,6 +12,7 @@ CELLS = {
     "busy": ("busy", "50 % utilization or more"),
     "busy_low": ("busy, low", "utilization between 10 and 50 %"),
     "stalled": ("stalled", "idle inside a trial: input, validation on the CPU, a lock"),
+    "waiting": ("start-up or stall", "idle inside a trial; the data fit both"),
     "startup_only": ("start-up only", "every trial was still before its first work on the GPU"),
     "tail_only": ("tail only", "every trial was past its last work on the GPU"),
     "idle_no_trial": ("idle, no trial", "nothing was running"),
