@@ -115,7 +115,7 @@ def _forward(
     steps = seen.active.shape[1]
     now = np.zeros(states.shape)
     now.reshape(states.n, -1, 2)[:, -1, 0] = 1.0  # every lane empty, nothing stalled
-    out, scale = np.empty((steps, *states.shape), np.float32), np.empty((steps, states.n))
+    out, scale = np.empty((steps, *states.shape)), np.empty((steps, states.n))
     for j in range(steps):
         for lane in range(states.lanes):
             start, work, done = states.lane(now, lane)
@@ -189,7 +189,8 @@ def _backward(
             start[lane, :, j] = parts[START].reshape(n, -1).sum(axis=1) * runs[lane]
             work[lane, :, j] = parts[WORK].reshape(n, -1).sum(axis=1) * runs[lane]
         stalled[:, j] = held[:, states.working, 1].sum(axis=1)
-        ahead = ahead * _of_step(states, seen, emit, j) / states.column(scale[j])[..., None]
+        ahead = ahead * _of_step(states, seen, emit, j)
+        ahead /= states.column(ahead.reshape(n, -1).max(axis=1))[..., None]  # only its proportions matter
         stall, resume = states.column(chances.stall[:, j]), states.column(chances.resume[:, j])
         change = ahead[..., 1] - ahead[..., 0]
         ahead[..., 0] += change * stall

@@ -27,6 +27,8 @@ MORE = 5
 LEARNED_FROM = 12
 """Stretches from which the scale is learned; more of them hardly change it."""
 STRETCH = 300
+AT_ONCE = 48
+"""Stretches that are followed side by side: more need more memory and are hardly faster."""
 BROAD, BROAD_S, BROAD_WIDTH = 0.1, 60.0, 1.5
 """Share of start-ups and tails that resemble no other, and how long these take."""
 NARROWEST, WIDEST = 0.08, 1.0
@@ -241,14 +243,16 @@ def _passed(still: np.ndarray, seen: Stretches) -> np.ndarray:
 
 def _phases(steps: Steps, windows: list[tuple[int, int, int, int]], scale: Scale, base: float) -> Phases:
     """Chances of the steps, and when each trial began to work."""
-    seen, facts = _stacked([steps.part(low, high) for low, high, _, _ in windows])
-    found = smooth(seen, _chances(seen, facts, scale, np.zeros(len(windows), int), base))
     n, lanes = len(steps.start_us), steps.lanes
     all_start, all_done, start = np.zeros(n), np.zeros(n), np.zeros((lanes, n))
-    for i, (low, _, first, last) in enumerate(windows):
-        core = slice(first - low, last - low)
-        all_start[first:last], all_done[first:last] = found.all_start[i, core], found.all_done[i, core]
-        start[:, first:last] = found.start[:lanes, i, core]
+    for begin in range(0, len(windows), AT_ONCE):
+        some = windows[begin : begin + AT_ONCE]
+        seen, facts = _stacked([steps.part(low, high) for low, high, _, _ in some])
+        found = smooth(seen, _chances(seen, facts, scale, np.zeros(len(some), int), base))
+        for i, (low, _, first, last) in enumerate(some):
+            core = slice(first - low, last - low)
+            all_start[first:last], all_done[first:last] = found.all_start[i, core], found.all_done[i, core]
+            start[:, first:last] = found.start[:lanes, i, core]
     low_s, took_s, high_s = (_quantile(steps, start, share) for share in (0.95, 0.5, 0.05))
     sure = high_s - low_s <= np.maximum(KNOWN_WITHIN * took_s, KNOWN_WITHIN_S)
     return Phases(steps.start_us, all_start, all_done, np.where(sure, took_s, np.nan), float(scale.startup_s[0]))
