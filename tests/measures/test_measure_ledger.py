@@ -23,6 +23,9 @@ NAN = float("nan")
 SOME = settings(max_examples=12, deadline=None)
 
 
+IN_TRIALS = ["startup_only", "tail_only", "waiting", "stalled"]
+
+
 def seconds(profile: LedgerProfile) -> pd.DataFrame:
     """gpu by cell."""
     return profile.cells.pivot(index="gpu", columns="cell", values="gpu_s").rename_axis(None, axis=1)[list(CELLS)]
@@ -69,10 +72,15 @@ def test_a_gap_moves_seconds_to_unobserved_only(made: tuple[int, Pool], seed: in
     assert (change["unobserved"] >= -1e-6).all()
     assert change.sum(axis=1).to_numpy() == pytest.approx(0, abs=1e-6)
     border = 3 * made[1].period_s + 3
-    lasting = change.drop(columns=["unobserved", "startup_only", "tail_only", "stalled"])
+    lasting = change.drop(columns=["unobserved", *IN_TRIALS])
     assert (lasting <= border).all(axis=None)
     # What a stall is may hang on activity that is no longer seen; all idle time in trials together may not grow.
-    assert (change[["startup_only", "tail_only", "stalled"]].sum(axis=1) <= border).all()
+    assert (change[IN_TRIALS].sum(axis=1) <= border).all()
+
+
+def _waits_together(by_cell: pd.DataFrame) -> pd.DataFrame:
+    """Idle time in trials as one: what it is, is learned from all trials of a run."""
+    return by_cell.drop(columns=IN_TRIALS).assign(waits=by_cell[IN_TRIALS].sum(axis=1))
 
 
 @SOME
@@ -90,9 +98,10 @@ def test_runs_of_disjoint_time_add_up(made: tuple[int, Pool]) -> None:
         gpus=one.gpus,
         trials=pd.concat([one.trials, later.trials], ignore_index=True),
     )
-    apart = seconds(measure_ledger(one)) + seconds(measure_ledger(later))
+    apart = _waits_together(seconds(measure_ledger(one)) + seconds(measure_ledger(later)))
     # Where both are joined, the edge samples of each have a neighbour three days away instead of none.
-    pd.testing.assert_frame_equal(seconds(measure_ledger(both)), apart, atol=2 * made[1].period_s + 3, rtol=0)
+    joined = _waits_together(seconds(measure_ledger(both)))
+    pd.testing.assert_frame_equal(joined, apart, atol=2 * made[1].period_s + 3, rtol=0)
     assert len(measure_ledger(both).windows) == 2
 
 
@@ -105,7 +114,8 @@ def test_a_small_ledger_by_hand() -> None:
     p = measure_ledger(run(gpu=pd.concat([busy, idle]), gpus=gpus(gpu=["0", "1"]), trials=table))
     ours = seconds(p).T
     assert ours["0"].to_dict() == {
-        "unobserved": 0, "idle_no_trial": 0, "foreign": 0, "startup_only": 15, "tail_only": 15, "stalled": 0,
+        "unobserved": 0, "idle_no_trial": 0, "foreign": 0, "startup_only": 15, "tail_only": 15,
+        "waiting": 0, "stalled": 0,
         "busy_low": 20, "busy": 20,
     }  # fmt: skip
     assert ours["1"]["idle_no_trial"] == 70 and ours["1"].sum() == 70

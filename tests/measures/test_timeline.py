@@ -26,7 +26,7 @@ def intervals(spans: list[tuple[int, int]]) -> Intervals:
 
 
 def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
-    """METHODS 3, for one instant in microseconds that is no border."""
+    """METHODS 3, for one instant in microseconds that is no border; of trials that share the GPU nothing is known."""
     held = [j for j in range(len(shown.time_us)) if shown.start_us[j] <= when < shown.end_us[j]]
     if not held:
         return "unobserved"
@@ -50,7 +50,10 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
     active = timestamps[util > 10]
     if all(not any(when < t < e for t in active) for _, e in here):
         return "tail_only"
-    return "stalled"
+    shared = any(s < t < e for i, (s, e) in enumerate(spans) for t, u in spans[:i] + spans[i + 1 :] if t < u) or any(
+        one == other and one[0] < one[1] for i, one in enumerate(spans) for other in spans[:i]
+    )
+    return "waiting" if shared else "stalled"
 
 
 @st.composite
@@ -93,8 +96,31 @@ def test_one_trial_from_start_to_end() -> None:
     seconds = dict(zip(CELLS, made.seconds().tolist(), strict=True))
     assert seconds == {
         "unobserved": 0, "idle_no_trial": 1 + 3.5 + 1.5, "foreign": 2, "startup_only": 2.5, "tail_only": 2.5,
-        "stalled": 2, "busy_low": 2, "busy": 2,
+        "waiting": 0, "stalled": 2, "busy_low": 2, "busy": 2,
     }  # fmt: skip
+
+
+class Told:
+    """Chances that are the same at all times."""
+
+    def __init__(self, start: float, done: float) -> None:
+        self.start, self.done = start, done
+
+    def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(when_us), self.start), np.full(len(when_us), self.done)
+
+
+@pytest.mark.parametrize(
+    ("start", "done", "cell"),
+    [(0.95, 0.0, "startup_only"), (0.0, 0.9, "tail_only"), (0.05, 0.04, "stalled"), (0.8, 0.1, "waiting"),
+     (0.0, 0.5, "waiting")],
+)  # fmt: skip
+def test_phases_of_trials_that_share_a_gpu_name_the_idle_time(start: float, done: float, cell: str) -> None:
+    shown = samples(list(range(0, 20)), [90.0, 90.0, *[0.0] * 16, 90.0, 90.0])
+    made = draw_timeline(
+        shown, intervals([(0, 19), (1, 18)]), [(0, 19 * US)], has_trials=True, cuts_us=NOTHING, phases=Told(start, done)
+    )
+    assert dict(zip(CELLS, made.seconds().tolist(), strict=True))[cell] == 16
 
 
 def test_activity_seen_from_within_a_trial_is_no_foreign_load() -> None:
@@ -115,7 +141,7 @@ def test_without_trials_there_is_only_idle_busy_and_unobserved() -> None:
 
 def test_a_gpu_without_samples_is_unobserved() -> None:
     made = draw_timeline(Samples.none(), intervals([(1, 5)]), [(0, 9 * US)], has_trials=True, cuts_us=NOTHING)
-    assert made.seconds().tolist() == [9, 0, 0, 0, 0, 0, 0, 0] and made.running.tolist() == [0, 1, 0]
+    assert made.seconds().tolist() == [9, 0, 0, 0, 0, 0, 0, 0, 0] and made.running.tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(("since_s", "first_s"), [(0, 3), (3, 3), (4, 7), (8, None)])

@@ -33,6 +33,7 @@ BROAD, BROAD_S, BROAD_WIDTH = 0.1, 60.0, 1.5
 """Share of start-ups and tails that resemble no other, and how long these take."""
 NARROWEST, WIDEST = 0.08, 1.0
 TAIL_S, LONGEST_TAIL_S = 5.0, 30.0
+FEWEST_TRIALS = 10
 FEWEST = 5.0
 KNOWN_WITHIN, KNOWN_WITHIN_S = 0.2, 4.0
 
@@ -78,7 +79,7 @@ def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
     """The phases on each GPU; None where no two trials share it, or more than five."""
     shared = [i for i, steps in enumerate(gpus) if 2 <= steps.lanes <= MOST_LANES and steps.active.any()]
     out: list[Phases | None] = [None] * len(gpus)
-    if not shared:
+    if sum(int(gpus[i].trial.max()) + 1 for i in shared) < FEWEST_TRIALS:
         return out
     windows = [(i, *window) for i in shared for window in _windows(gpus[i])]
     some = windows[:: -(-len(windows) // LEARNED_FROM)]
