@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from poolrun import CELLS, Pool, make
+from poolrun import CELLS as TRUE_CELLS
+from poolrun import Pool, make
 from smallruns import at, gpu, gpus, run, trials
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.ledger_frames import MAX_SPANS, spans
-from gpudiag.measures._time.timeline import Timeline
+from gpudiag.measures._time.timeline import CELLS, Timeline
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.run import Run
 from gpudiag.simulation import Foreign, Gpu, simulate
@@ -203,7 +204,7 @@ def test_many_spans_are_rastered() -> None:
 def error_pct(what: Run, truth: pd.DataFrame) -> pd.Series:
     """Difference of each cell's share from the truth, in points of all GPU time."""
     found = seconds(measure_ledger(what)).sum()
-    return 100 * (found / found.sum() - truth[list(CELLS)].sum() / truth.to_numpy().sum())
+    return 100 * (found / found.sum() - truth[list(TRUE_CELLS)].sum() / truth.to_numpy().sum())
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,9 +52,7 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
     active = timestamps[util > 10]
     if all(not any(when < t < e for t in active) for _, e in here):
         return "tail_only"
-    shared = any(s < t < e for i, (s, e) in enumerate(spans) for t, u in spans[:i] + spans[i + 1 :] if t < u) or any(
-        one == other and one[0] < one[1] for i, one in enumerate(spans) for other in spans[:i]
-    )
+    shared = any(max(s, t) < min(e, u) for (s, e), (t, u) in combinations(spans, 2))
     return "waiting" if shared else "stalled"
 
 

@@ -13,7 +13,7 @@ from gpudiag.schema import IDLE_PCT
 
 RISE_PCT = 12.0
 """A rise of the utilization over two samples that its noise (METHODS 1: 2 to 4 points) does not explain."""
-STEPS_A_TRIAL = 25
+STEPS_A_TRIAL = 20
 MOST_STEPS = 120_000
 
 
@@ -73,7 +73,7 @@ def _of_other_trials(sampled: np.ndarray, begins: np.ndarray, start: np.ndarray,
     """Where a trial came or went between the step and the sample that stands for it, or up to a second before that:
     utilization.gpu looks back so far (nvml.h), so that it may show another set of trials than the step has.
     """
-    marks = np.sort(np.concatenate([start, end + RESPONSE_US]))
+    marks = np.sort(np.concatenate([start, end]))
     passed = np.searchsorted(marks, sampled, "right") != np.searchsorted(marks, begins, "right")
     ended = np.sort(end)
     lately = np.searchsorted(ended, sampled, "right") != np.searchsorted(ended, sampled - RESPONSE_US, "right")

@@ -18,13 +18,13 @@ from scipy.special import ndtr
 from gpudiag.measures._time.phase_chain import Chances, Posterior, Stretches, smooth
 from gpudiag.measures._time.phase_steps import Steps
 
-MOST_LANES = 5
+MOST_LANES = 4
 """More trials at once than this are not told apart: the work grows by 3 with each."""
 BEGINNINGS_S = (12.0, 50.0, 200.0)
 """Typical start-ups from which the search for the likeliest begins."""
-ROUNDS = 6
-MORE = 5
-LEARNED_FROM = 12
+ROUNDS = 4
+MORE = 3
+LEARNED_FROM = 8
 """Stretches from which the scale is learned; more of them hardly change it."""
 STRETCH = 300
 AT_ONCE = 48
@@ -76,7 +76,7 @@ class Phases:
 
 
 def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
-    """The phases on each GPU; None where no two trials share it, or more than five."""
+    """The phases on each GPU; None where no two trials share it, or more than four."""
     shared = [i for i, steps in enumerate(gpus) if 2 <= steps.lanes <= MOST_LANES and steps.active.any()]
     out: list[Phases | None] = [None] * len(gpus)
     if sum(int(gpus[i].trial.max()) + 1 for i in shared) < FEWEST_TRIALS:

@@ -1,0 +1,142 @@
+"""Phases of trials that share a GPU: against every path counted one by one, and against simulated searches."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpudiag.measures._time.phase_chain import DONE, ODD, START, WORK, Chances, Stretches, smooth
+from gpudiag.measures._time.phase_steps import cut_steps
+from gpudiag.measures._time.phases import find_phases
+from gpudiag.measures._time.timeline import Intervals, Samples
+from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.ledger import measure_ledger
+from gpudiag.simulation import simulate
+
+LANES, STEPS = 2, 5
+US = 1_000_000
+
+
+def drawn(seed: int) -> tuple[Stretches, Chances]:
+    """One stretch of five steps in which trials come and go."""
+    rng = np.random.default_rng(seed)
+    running = rng.random((LANES, 1, STEPS)) < 0.8
+    begins = running & (rng.random((LANES, 1, STEPS)) < 0.3)
+    begins[:, :, 1:] |= running[:, :, 1:] & ~running[:, :, :-1]
+    seen = Stretches(np.ones((1, STEPS)), rng.random((1, STEPS)) < 0.5, rng.random((1, STEPS)) < 0.8, running, begins)
+
+    def chance(*shape: int) -> np.ndarray:
+        return rng.uniform(0.05, 0.6, shape)
+
+    of_lanes = [np.where(running, chance(LANES, 1, STEPS), 0.0) for _ in range(2)]
+    return seen, Chances(*of_lanes, chance(1, STEPS), chance(1, STEPS), chance(LANES, 1))
+
+
+def moved(before: int | None, after: int, begin: float, end: float) -> float:
+    """Chance of a phase after another within a step in which a trial runs."""
+    table = {
+        (START, START): 1 - begin, (START, WORK): begin,
+        (WORK, WORK): 1 - end, (WORK, DONE): end, (DONE, DONE): 1.0,
+    }  # fmt: skip
+    return table.get((before, after), 0.0)
+
+
+def of_lane(seen: Stretches, chances: Chances, lane: int, path: tuple[int, ...]) -> float:
+    """Chance of the phases of one lane; an empty lane is in the phase DONE."""
+    total, before = 1.0, DONE
+    for j, phase in enumerate(path):
+        begin, end = chances.begin_work[lane, 0, j], chances.end_work[lane, 0, j]
+        if not seen.running[lane, 0, j]:
+            total *= phase == DONE
+        elif seen.begins[lane, 0, j]:
+            total *= moved(START, phase, begin, end)
+        elif j == 0:
+            at_work = chances.begun[lane, 0]
+            total *= (1 - at_work) * moved(START, phase, begin, end) + at_work * moved(WORK, phase, begin, end)
+        else:
+            total *= moved(before, phase, begin, end)
+        before = phase
+    return total
+
+
+def of_samples(seen: Stretches, chances: Chances, phases: np.ndarray, stalls: tuple[int, ...]) -> float:
+    """Chance of a path of stalls, and of the samples."""
+    total, before = 1.0, 0
+    for j, stalled in enumerate(stalls):
+        stall, resume = chances.stall[0, j], chances.resume[0, j]
+        total *= {(0, 0): 1 - stall, (0, 1): stall, (1, 0): resume, (1, 1): 1 - resume}[before, stalled]
+        before = stalled
+        working = (phases[:, j] == WORK).any()
+        if seen.seen[0, j] and seen.active[0, j]:
+            total *= 1.0 if working and not stalled else ODD
+        elif seen.seen[0, j]:
+            total *= ODD / 10 if working and not stalled else 1.0
+    return total
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_chances_are_those_of_all_paths_counted_one_by_one(seed: int) -> None:
+    seen, chances = drawn(seed)
+    total, start, all_start, stalled = 0.0, np.zeros((LANES, STEPS)), np.zeros(STEPS), np.zeros(STEPS)
+    lanes = [
+        [(np.array(p), c) for p in product(range(3), repeat=STEPS) if (c := of_lane(seen, chances, lane, p)) > 0]
+        for lane in range(LANES)
+    ]
+    runs = seen.running[:, 0]
+    for (one, chance_one), (two, chance_two) in product(*lanes):
+        phases = np.stack([one, two])
+        for stalls in product((0, 1), repeat=STEPS):
+            chance = chance_one * chance_two * of_samples(seen, chances, phases, stalls)
+            total += chance
+            start += chance * (runs & (phases == START))
+            all_start += chance * (runs.any(axis=0) & (~runs | (phases == START)).all(axis=0))
+            stalled += chance * np.array(stalls) * (phases == WORK).any(axis=0)
+    found = smooth(seen, chances)
+    assert found.start[:, 0] == pytest.approx(start / total, abs=1e-9)
+    assert found.all_start[0] == pytest.approx(all_start / total, abs=1e-9)
+    assert found.stalled[0] == pytest.approx(stalled / total, abs=1e-9)
+    assert found.fit[0] == pytest.approx(np.log(total))
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_start_ups_of_trials_that_share_a_gpu_are_no_stalls(workers: int) -> None:
+    """Start-ups of 80 to 120 s in trials of about three minutes, which the GPU spends idle in good part."""
+    made = simulate(
+        seed=101 + workers, workers=workers, n_trials=60, epochs=6, startup_s=(80.0, 120.0), epoch_s=(8.0, 14.0),
+        gpu_share_pct=(30.0, 60.0), period_s=2.0,
+    )  # fmt: skip
+    truth = made.truth.ledger.groupby("cell")["gpu_s"].sum()
+    found = measure_ledger(made.run).cells.groupby("cell", observed=False)["gpu_s"].sum()
+    assert truth["startup_only"] > 0.1 * truth.sum()
+    for cell in ("startup_only", "stalled"):
+        assert found[cell] == pytest.approx(truth[cell], abs=0.02 * truth.sum()), cell
+    median_s = made.truth.trials["startup_s"].median()
+    assert measure_costs(made.run).startup_median_s == pytest.approx(median_s, rel=0.1)
+
+
+def test_few_trials_or_many_at_once_teach_nothing() -> None:
+    time = np.arange(0, 600, 5, dtype=np.int64) * US
+    value = np.where(np.arange(len(time)) % 10 < 5, 0.0, 80.0)
+    samples = Samples(time, time, time + 5 * US, value)
+    few = Intervals(np.array([0, 50, 200]) * US, np.array([190, 400, 500]) * US)
+    crowd = Intervals(np.arange(12) * 20 * US, (np.arange(12) * 20 + 150) * US)
+    assert find_phases([cut_steps(samples, few)]) == [None]
+    assert find_phases([cut_steps(samples, crowd)]) == [None]
+
+
+def test_steps_hold_one_set_of_trials_and_one_kind_of_sample() -> None:
+    time = np.arange(0, 100, 10, dtype=np.int64) * US
+    samples = Samples(time, time - 5 * US, time + 5 * US, np.array([0, 0, 80, 80, 0, 0, 80, 0, 0, 0.0]))
+    made = cut_steps(samples, Intervals(np.array([3, 20]) * US, np.array([62, 90]) * US))
+    assert made.start_us[0] == 3 * US and (made.start_us[-1] / US + made.length_s[-1]) == 90
+    middle = made.start_us / US + made.length_s / 2
+    assert ((made.trial >= 0).sum(axis=0) == 1 + ((middle > 20) & (middle < 62))).all()
+    expected = samples.value[np.clip(((middle + 5) // 10).astype(int), 0, 9)] > 10
+    assert (made.active == expected).all()
+    # The sample at 60 s was taken while both ran, the piece from 62 s on has one: it says nothing of that piece.
+    assert not made.seen[(middle > 62) & (middle < 65)].any() and made.seen[(middle > 75) & (middle < 85)].all()
