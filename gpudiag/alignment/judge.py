@@ -24,11 +24,10 @@ MIN_COVERAGE = 1 / 3
 """All quarters of an hour are searched only where telemetry covers a third of the study (METHODS 2)."""
 MIN_OBSERVED_S = 600.0
 """Even likely offsets need ten minutes of telemetry (METHODS 2)."""
-MIN_SKEW_S = 30.0
-CLEAR_WITH_SKEW = 0.5
-"""Without any skew the best fit lies within 30 s of the quarter (standard deviation 6 s, for trials that start up
-at different speeds). More is a skew of the clocks beside their zones, and rarer than a wrong offset: it must
-be clearer, and it must exceed two sampling periods to be shifted."""
+FAR_S = 30.0
+CLEAR_FROM_FAR = 0.5
+"""The best fit lies within 30 s of the quarter (standard deviation 6 s) unless start-ups are long or the clocks differ
+by seconds as well. The two look alike, so that only whole quarters are ever applied, and such a fit must be clearer."""
 
 BEST_FIT = (
     "{signals} fit the trials best at {best_s:as shift} (correlation {fit:as ratio}; next best {rival_s:as shift} with "
@@ -95,17 +94,17 @@ def judge(scan: Scan, prior_s: Iterable[float], observed: ObservedTime) -> Judge
             0.0, "undetermined", Statement("Several offsets fit alike. {evidence}", evidence=evidence), candidates
         )
     place = scan.near(quarters[at], TOLERANCE_S)[1]
-    skew = place - float(quarters[at])
     others = np.abs(scan.offset_s - place) > LOBE_S
-    clear = _clear(float(scan.fit[others].max() / fits[at]), fits[rival] / fits[at], skew, observed)
-    shift = skew if clear and abs(skew) > max(MIN_SKEW_S, 2 * observed.period_s) else 0.0
-    return Judgement(float(quarters[at]) + shift, "strong" if clear else "weak", evidence, candidates)
+    clear = _clear(
+        float(scan.fit[others].max() / fits[at]), fits[rival] / fits[at], place - float(quarters[at]), observed
+    )
+    return Judgement(float(quarters[at]), "strong" if clear else "weak", evidence, candidates)
 
 
-def _clear(any_rival: float, quarter_rival: float, skew_s: float, observed: ObservedTime) -> bool:
+def _clear(any_rival: float, quarter_rival: float, away_s: float, observed: ObservedTime) -> bool:
     """True if the rivals, as shares of the best fit, leave no doubt."""
     if observed.covered_s < MIN_OBSERVED_S:
         return False
-    if abs(skew_s) > MIN_SKEW_S:
-        return any_rival <= CLEAR_WITH_SKEW
+    if abs(away_s) > FAR_S:
+        return any_rival <= CLEAR_FROM_FAR
     return any_rival <= CLEAR_OF_ALL or (observed.allows_all and quarter_rival <= CLEAR_OF_QUARTERS)
