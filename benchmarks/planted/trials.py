@@ -88,8 +88,8 @@ def abandoned(*, n: int = 1) -> Run:
     bigger=({"startup_s": 40.0}, {"startup_s": 70.0}),
 )
 def startup(*, startup_s: float = 30.0, waits: bool = True) -> Run:
-    """Trials of 100 s that begin to compute after ``startup_s``; alone, or beside one that keeps the GPU busy."""
-    n = 12
+    """Trials of 100 s that begin to compute after ``startup_s``; alone, or beside one that uses half of the GPU."""
+    n = 12 if waits else 40
     seconds = 140.0 * n
     at = ticks(seconds, 1.0)
     phase = at % 140.0
@@ -100,7 +100,7 @@ def startup(*, startup_s: float = 30.0, waits: bool = True) -> Run:
     if waits:
         return run(log(at, util_pct=np.where(working, 95.0, 0.0), mem_used_mib=used), trials=trials(rows, gpu="0"))
     return run(
-        log(at, util_pct=95.0, mem_used_mib=used + 4000.0),
+        log(at, util_pct=np.where(working, 95.0, 50.0), mem_used_mib=used + 4000.0),
         trials=trials([("COMPLETE", 0.0, seconds), *rows], gpu="0"),
     )
 

@@ -49,7 +49,7 @@ class TrialCost(TrialRow):
     process_busy_gpu_s: Column[float] = column("SM time of its own process")
     energy_kwh: Column[float] = column("its energy")
     startup_s: Column[float] = column("its start-up")
-    startup_method: Column[str] = column("'solo', 'activity' or ''")
+    startup_method: Column[str] = column("'solo', 'activity', 'memory' or ''")
 
 
 class TrialParameters(TrialRow, families=("params.",)):
@@ -143,7 +143,7 @@ def measure_costs(run: Run) -> CostsProfile:
     curves = energy_curves(run)
     kwh = {gpu: _kwh(time, curves, gpu) for gpu in time.timelines}
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
-    begun = startups(time)
+    begun = startups(time, samples_by_gpu(run, "mem_used_mib"))
     trials = _trials(run, time, shares, begun)
     outcomes = _outcomes(run, time, kwh, shares)
     worker_time = _worker_time(time.trials)

@@ -33,13 +33,15 @@ def drawn(seed: int) -> tuple[Stretches, Chances]:
         return rng.uniform(0.05, 0.6, shape)
 
     of_lanes = [np.where(running, chance(LANES, 1, STEPS), 0.0) for _ in range(2)]
-    return seen, Chances(*of_lanes, chance(1, STEPS), chance(1, STEPS), chance(LANES, 1))
+    return seen, Chances(
+        *of_lanes, chance(1, STEPS), chance(1, STEPS), chance(LANES, 1), rng.uniform(0.5, 9, (1, STEPS))
+    )
 
 
-def moved(before: int | None, after: int, begin: float, end: float) -> float:
-    """Chance of a phase after another within a step in which a trial runs."""
+def moved(before: int, after: int, begin: float, end: float, lift: float) -> float:
+    """Chance of a phase after another within a step in which a trial runs, times what else was seen."""
     table = {
-        (START, START): 1 - begin, (START, WORK): begin,
+        (START, START): 1 - begin, (START, WORK): begin * lift,
         (WORK, WORK): 1 - end, (WORK, DONE): end, (DONE, DONE): 1.0,
     }  # fmt: skip
     return table.get((before, after), 0.0)
@@ -49,16 +51,16 @@ def of_lane(seen: Stretches, chances: Chances, lane: int, path: tuple[int, ...])
     """Chance of the phases of one lane; an empty lane is in the phase DONE."""
     total, before = 1.0, DONE
     for j, phase in enumerate(path):
-        begin, end = chances.begin_work[lane, 0, j], chances.end_work[lane, 0, j]
+        of_step = chances.begin_work[lane, 0, j], chances.end_work[lane, 0, j], chances.lift[0, j]
         if not seen.running[lane, 0, j]:
             total *= phase == DONE
         elif seen.begins[lane, 0, j]:
-            total *= moved(START, phase, begin, end)
+            total *= moved(START, phase, *of_step)
         elif j == 0:
             at_work = chances.begun[lane, 0]
-            total *= (1 - at_work) * moved(START, phase, begin, end) + at_work * moved(WORK, phase, begin, end)
+            total *= (1 - at_work) * moved(START, phase, *of_step) + at_work * moved(WORK, phase, *of_step)
         else:
-            total *= moved(before, phase, begin, end)
+            total *= moved(before, phase, *of_step)
         before = phase
     return total
 

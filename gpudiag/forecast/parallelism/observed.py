@@ -15,6 +15,7 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
+from gpudiag.measures._time.window import samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
 from gpudiag.memo import memoized
@@ -125,7 +126,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
     used = {gpu: places for gpu, places in time.places.items() if len(places) and len(time.samples[gpu].time_us) > 1}
     trials = time.trials
     n = len(trials.start_us)
-    typical, own, how = _startups(time, used)
+    typical, own, how = _startups(run, time, used)
     length_us = trials.end_us - trials.start_us
     startup_us = np.minimum(np.where(np.isnan(own), typical, own) * SECOND_US, length_us).astype(np.int64)
     trains_us = trials.start_us + startup_us
@@ -166,11 +167,11 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
     )
 
 
-def _startups(time: GpuTime, used: dict[str, np.ndarray]) -> tuple[float, np.ndarray, str]:
+def _startups(run: Run, time: GpuTime, used: dict[str, np.ndarray]) -> tuple[float, np.ndarray, str]:
     """The typical start-up in seconds, that of each timed trial (NaN unseen), and how they are known."""
-    begun = startups(time)
+    begun = startups(time, samples_by_gpu(run, "mem_used_mib"))
     own = begun.seconds
-    if (~np.isnan(own)).sum() >= MIN_SEEN:
+    if (~np.isnan(own)).sum() >= MIN_SEEN and not np.isnan(begun.median_s):
         return begun.median_s, own, "seen"
     return fit_startup([(time.samples[gpu], time.intervals(gpu)) for gpu in used]), own, "fitted"
 

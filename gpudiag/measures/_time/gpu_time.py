@@ -10,7 +10,7 @@ from gpudiag.measures._time.bins import bin_cuts
 from gpudiag.measures._time.phase_steps import cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
 from gpudiag.measures._time.span import clipped, limits_us
-from gpudiag.measures._time.timeline import WAITING, Intervals, Samples, Timeline, Window, draw_timeline
+from gpudiag.measures._time.timeline import Intervals, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures._time.window import (
     TimedTrials,
     places_by_gpu,
@@ -22,9 +22,6 @@ from gpudiag.measures._time.window import (
 from gpudiag.measures.attribution import AttributionProfile, measure_attribution
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-
-UNCLEAR_SHARE = 0.005
-"""Idle time in trials below this share of a GPU's window is not worth telling apart."""
 
 
 @dataclass(frozen=True)
@@ -64,37 +61,23 @@ def gpu_time(run: Run) -> GpuTime:
     places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
     made = GpuTime(samples, trials, where, places, windows, {}, cuts, joined, {})
-    for gpu in (places or samples) if windows else ():
-        _draw(made, gpu)
     made.phases.update(_phases(made))
-    for gpu in made.phases:
-        _draw(made, gpu)
+    for gpu in (places or samples) if windows else ():
+        made.timelines[gpu] = draw_timeline(
+            samples.get(gpu, Samples.none()),
+            made.intervals(gpu),
+            windows,
+            has_trials=joined,
+            cuts_us=cuts,
+            phases=made.phases.get(gpu),
+        )
     return made
 
 
-def _draw(made: GpuTime, gpu: str) -> None:
-    """The timeline of one GPU, by what is known of the phases of its trials."""
-    made.timelines[gpu] = draw_timeline(
-        made.samples.get(gpu, Samples.none()),
-        made.intervals(gpu),
-        made.windows,
-        has_trials=made.joined,
-        cuts_us=made.cuts_us,
-        phases=made.phases.get(gpu),
-    )
-
-
 def _phases(made: GpuTime) -> dict[str, Phases]:
-    """The phases on each GPU that trials share and that waits for something unknown; none where nobody knows on which
-    GPU trials ran.
-    """
+    """The phases on each GPU that trials share; none where nobody knows on which GPU trials ran."""
     if made.where is None or made.where.n_attributed < made.where.n_trials:
         return {}
-    unclear = [gpu for gpu, timeline in made.timelines.items() if _unclear(timeline)]
-    found = find_phases([cut_steps(made.samples[gpu], made.intervals(gpu)) for gpu in unclear])
-    return {gpu: phases for gpu, phases in zip(unclear, found, strict=True) if phases is not None}
-
-
-def _unclear(timeline: Timeline) -> bool:
-    seconds = timeline.seconds()
-    return bool(seconds[WAITING] > UNCLEAR_SHARE * seconds.sum())
+    gpus = [gpu for gpu, places in made.places.items() if len(places) and gpu in made.samples]
+    found = find_phases([cut_steps(made.samples[gpu], made.intervals(gpu)) for gpu in gpus])
+    return {gpu: phases for gpu, phases in zip(gpus, found, strict=True) if phases is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Chances:
     resume: np.ndarray
     begun: np.ndarray
     """Chance (lanes, n_stretches) that the trial that is cut by the left border is at work there."""
+    lift: np.ndarray
+    """How much likelier what else was seen in a step (n_stretches, n_steps) is if a trial begins to work in it."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,14 @@ class _States:
         self.wide = (n, *(1,) * lanes)
         phases = np.indices((3,) * lanes)
         self.working = (phases == WORK).any(axis=0)
+        self.places: list[list[Any]] = [
+            [(slice(None),) * (lane + 1) + (phase,) for phase in (START, WORK, DONE)] for lane in range(lanes)
+        ]
 
     def lane(self, array: np.ndarray, lane: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The parts in which the lane's trial is in each phase."""
-        parts = np.moveaxis(array, lane + 1, 0)
-        return parts[START], parts[WORK], parts[DONE]
+        start, work, done = self.places[lane]
+        return array[start], array[work], array[done]
 
     def column(self, values: np.ndarray) -> np.ndarray:
         """Values of the stretches, to be multiplied with a lane's part."""
@@ -117,6 +123,7 @@ def _forward(
     now.reshape(states.n, -1, 2)[:, -1, 0] = 1.0  # every lane empty, nothing stalled
     out, scale = np.empty((steps, *states.shape)), np.empty((steps, states.n))
     for j in range(steps):
+        lift = states.column(chances.lift[:, j])
         for lane in range(states.lanes):
             start, work, done = states.lane(now, lane)
             if j == 0:
@@ -134,7 +141,7 @@ def _forward(
             begun = start * states.column(chances.begin_work[lane, :, j])
             over = work * states.column(chances.end_work[lane, :, j])
             start -= begun
-            work += begun - over
+            work += begun * lift - over
             done += over
         stall, resume = states.column(chances.stall[:, j]), states.column(chances.resume[:, j])
         moved = now[..., 0] * stall - now[..., 1] * resume
@@ -195,9 +202,10 @@ def _backward(
         change = ahead[..., 1] - ahead[..., 0]
         ahead[..., 0] += change * stall
         ahead[..., 1] -= change * resume
+        lift = states.column(chances.lift[:, j])
         for lane in range(lanes - 1, -1, -1):
             first, middle, last = states.lane(ahead, lane)
-            first += (middle - first) * states.column(chances.begin_work[lane, :, j])
+            first += (middle * lift - first) * states.column(chances.begin_work[lane, :, j])
             middle += (last - middle) * states.column(chances.end_work[lane, :, j])
             for mask, source in ((ends[lane, :, j], last), (seen.begins[lane, :, j] & (j > 0), first)):
                 if mask.any():

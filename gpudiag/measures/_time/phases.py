@@ -18,13 +18,13 @@ from scipy.special import ndtr
 from gpudiag.measures._time.phase_chain import Chances, Posterior, Stretches, smooth
 from gpudiag.measures._time.phase_steps import Steps
 
-MOST_LANES = 4
+MOST_LANES = 5
 """More trials at once than this are not told apart: the work grows by 3 with each."""
 BEGINNINGS_S = (12.0, 50.0, 200.0)
 """Typical start-ups from which the search for the likeliest begins."""
-ROUNDS = 4
+ROUNDS = 3
 MORE = 3
-LEARNED_FROM = 8
+LEARNED_FROM = 5
 """Stretches from which the scale is learned; more of them hardly change it."""
 STRETCH = 300
 AT_ONCE = 48
@@ -76,7 +76,7 @@ class Phases:
 
 
 def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
-    """The phases on each GPU; None where no two trials share it, or more than four."""
+    """The phases on each GPU; None where no two trials share it, or more than five."""
     shared = [i for i, steps in enumerate(gpus) if 2 <= steps.lanes <= MOST_LANES and steps.active.any()]
     out: list[Phases | None] = [None] * len(gpus)
     if sum(int(gpus[i].trial.max()) + 1 for i in shared) < FEWEST_TRIALS:
@@ -93,7 +93,8 @@ def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
 def _windows(steps: Steps) -> list[tuple[int, int, int, int]]:
     """First and last step of each stretch with its margins, and of its core: margins are as long as most trials."""
     n = len(steps.start_us)
-    margin = int(np.quantile(np.bincount(steps.trial[0][steps.trial[0] >= 0])[1:], 0.9)) if n > 2 * STRETCH else 0
+    held = np.bincount(steps.trial[steps.trial >= 0])
+    margin = min(int(np.quantile(held[held > 0], 0.9)), STRETCH) if n > 2 * STRETCH else 0
     borders = np.linspace(0, n, max(1, round(n / max(STRETCH, 2 * margin))) + 1).astype(int)
     return [
         (max(0, low - margin), min(n, high + margin), low, high)
@@ -172,14 +173,13 @@ def _chances(seen: Stretches, facts: _Facts, scale: Scale, group: np.ndarray, ba
     before, after = (_longer(age, startup, width) for age in facts.age)
     begin = np.where(seen.running, 1 - after / before, 0.0)
     rises = scale.rises[group][:, None]
-    weight = np.where(facts.rise, rises / base, (1 - rises) / (1 - base))
-    begin = begin * weight / (begin * weight + 1 - begin)
+    lift = np.where(facts.rise, rises / base, (1 - rises) / (1 - base))
     tail = scale.tail_s[group][:, None]
     soon, sooner = (_within(left, tail) for left in facts.left)
     end = np.where(seen.running, 1 - sooner / soon, 0.0)
     stall = 1 - np.exp(-scale.stall[group][:, None] * seen.length_s)
     resume = 1 - np.exp(-scale.resume[group][:, None] * seen.length_s)
-    return Chances(begin.clip(0, 1), end.clip(0, 1), stall, resume, 1 - before[:, :, 0])
+    return Chances(begin.clip(0, 1), end.clip(0, 1), stall, resume, 1 - before[:, :, 0], lift)
 
 
 def _longer(age_s: np.ndarray, startup_s: np.ndarray, width: np.ndarray) -> np.ndarray:

@@ -8,18 +8,26 @@ import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime
-from gpudiag.measures._time.microseconds import NEVER, SECOND_US
+from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples, first_activity
 
+LOADED_MIB = 700.0
+"""More than a CUDA context (300-600 MiB, METHODS 6): a model is being loaded."""
+MIN_RISE_MIB = 1000.0
+QUIET_US = 20 * SECOND_US
+SETTLED_US = 60 * SECOND_US
+LONGEST_US = 1200 * SECOND_US
+MAX_RAMPS = 2000
 FEWEST = 5
 """Start-ups that must be seen for a typical one to be said of all."""
 NEARLY_ALL = 0.8
+AGREE = 0.2
 
 
 @dataclass(frozen=True)
 class Startups:
-    """Seconds of start-up by timed trial (NaN where it cannot be seen), which way (``solo``, ``activity`` or empty),
-    and the median of all trials, NaN where too few were seen.
+    """Seconds of start-up by timed trial (NaN where it cannot be seen), which way (``solo``, ``activity``, ``memory``
+    or empty), and the median of all trials, NaN where too few were seen.
     """
 
     seconds: np.ndarray
@@ -27,22 +35,31 @@ class Startups:
     median_s: float
 
 
-def startups(time: GpuTime) -> Startups:
+def startups(time: GpuTime, memory: dict[str, Samples]) -> Startups:
     """By first activity where a trial had its GPU to itself, else by the phases of those that share it.
 
     The trials whose start-up is seen may not be like the others: where these are less than 80 % of all, the median is
-    that of the distribution that the phases were learned with, which is of all trials. Of several GPUs the first
-    start-up counts.
+    that of the distribution that the phases were learned with, which is of all trials. A rise of memory shows a
+    start-up only where loading ends it, and a framework may load or reserve early: the rises are believed where their
+    median agrees within a fifth with the learned one, and then show more trials. Of several GPUs the first counts.
     """
     seconds, method = np.full(len(time.trials.start_us), np.nan), np.full(len(time.trials.start_us), "", dtype=object)
+    ramps = np.full(len(seconds), np.nan)
     for gpu, places in time.places.items():
         phases = time.phases.get(gpu)
         own = solo_startups(time.samples.get(gpu, Samples.none()), time.intervals(gpu))
         took, how = (own, "solo") if phases is None else (phases.startup_s, "activity")
         sooner = ~(seconds[places] <= took) & ~np.isnan(took)
         seconds[places[sooner]], method[places[sooner]] = took[sooner], how
-    seen = ~np.isnan(seconds)
+        if phases is not None and gpu in memory:
+            ramps[places] = np.fmin(ramps[places], ramp_startups(memory[gpu], time.intervals(gpu)))
     learned = next((phases.median_s for phases in time.phases.values()), float("nan"))
+    shown = ramps[~np.isnan(ramps)]
+    if len(shown) >= FEWEST and abs(float(np.median(shown)) - learned) <= AGREE * learned:
+        more = np.isnan(seconds) & ~np.isnan(ramps)
+        seconds[more], method[more] = ramps[more], "memory"
+        learned = float(np.median(shown))
+    seen = ~np.isnan(seconds)
     whole = seen.sum() >= NEARLY_ALL * len(seen) or np.isnan(learned)
     typical = float(np.median(seconds[seen])) if whole and seen.any() else learned
     return Startups(seconds, method, typical if seen.sum() >= min(FEWEST, len(seen)) else float("nan"))
@@ -65,3 +82,33 @@ def solo_startups(samples: Samples, intervals: Intervals) -> np.ndarray:
     half = float(np.median(np.diff(samples.time_us))) / 2
     took = np.where(shown, first, intervals.start_us) - intervals.start_us - half
     return np.where(shown, np.maximum(took, 0) / SECOND_US, np.nan)
+
+
+def ramp_startups(memory: Samples, intervals: Intervals) -> np.ndarray:
+    """Start to a memory of 700 MiB more, for trials that no other trial's start or end may disturb.
+
+    The device's memory rises by the CUDA context early in the start-up, then by model and batch when training
+    begins. The rise must reach 1000 MiB. No other trial may have started in the 60 s before, or start or end until
+    20 s after the rise passed 700 MiB, or it could be that trial's. NaN elsewhere.
+    """
+    out = np.full(len(intervals.start_us), np.nan)
+    if len(memory.time_us) < 2:
+        return out
+    marks = np.sort(np.concatenate([intervals.start_us, intervals.end_us]))
+    following = np.append(marks, NEVER)[np.searchsorted(marks, intervals.start_us, "right")]
+    until = np.minimum(np.minimum(following, intervals.end_us), intervals.start_us + LONGEST_US)
+    low = np.searchsorted(memory.time_us, intervals.start_us)
+    high = np.searchsorted(memory.time_us, until)
+    half = float(np.median(np.diff(memory.time_us))) / 2
+    starts = np.sort(intervals.start_us)
+    earlier = np.append(LONG_AGO, starts)[np.searchsorted(starts, intervals.start_us)]
+    settled = intervals.start_us - np.maximum(earlier, intervals.start_us - SETTLED_US) >= SETTLED_US
+    candidates = np.flatnonzero(settled & (high - low >= 2) & (until - intervals.start_us > QUIET_US))
+    for i in candidates[:: max(1, -(-len(candidates) // MAX_RAMPS))].tolist():
+        used = memory.value[low[i] : high[i]]
+        rise = used - np.minimum.accumulate(used)
+        loaded = int(np.argmax(rise >= LOADED_MIB))
+        passed = int(memory.time_us[low[i] + loaded])
+        if rise.max() >= MIN_RISE_MIB and passed + QUIET_US <= until[i]:
+            out[i] = max(passed - intervals.start_us[i] - half, 0) / SECOND_US
+    return out

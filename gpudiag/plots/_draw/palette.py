@@ -37,7 +37,7 @@ CELL_COLORS: dict[str, str] = {
     "busy": "#0072b2",
     "busy_low": "#56b4e9",
     "stalled": "#d55e00",
-    "waiting": "#cc79a7",
+    "waiting": "#ffe9a8",
     "startup_only": "#f0e442",
     "tail_only": "#e69f00",
     "foreign": "#882255",
