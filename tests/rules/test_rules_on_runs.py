@@ -65,9 +65,10 @@ def judged(run: Run) -> dict[str, Verdict]:
 ABSENT = {
     *("cpu-bound-input", "io-wait", "launch-bound", "loader-slow", "loader-workers-cores", "gpu-hardware-errors"),
     *("thermal-throttling", "power-throttling", "clocks-low", "power-fault-throttling"),
-    *("trial-duration-drift", "memory-residual", "pruned-too-early", "input-unread"),
+    *("trial-duration-drift", "memory-residual", "pruned-too-early", "input-unread", "startup-dominated"),
 }
-"""What the healthy run has no data for: host, logs, clocks, time after the last trial, curves that differ."""
+"""What the healthy run has no data for: host, logs, clocks, time after the last trial, curves that differ, and start-ups
+that show on a GPU which is never idle."""
 
 
 def test_healthy_has_no_finding_above_info() -> None:

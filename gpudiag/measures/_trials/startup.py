@@ -40,8 +40,9 @@ def startups(time: GpuTime, memory: dict[str, Samples]) -> Startups:
 
     The trials whose start-up is seen may not be like the others: where these are less than 80 % of all, the median is
     that of the distribution that the phases were learned with, which is of all trials. A rise of memory shows a
-    start-up only where loading ends it, and a framework may load or reserve early: the rises are believed where their
-    median agrees within a fifth with the learned one, and then show more trials. Of several GPUs the first counts.
+    start-up only where loading ends it, and a framework may load or reserve early: where activity shows fewer than
+    five, the rises are believed if their median agrees within a fifth with the learned one. Of several GPUs the first
+    counts.
     """
     seconds, method = np.full(len(time.trials.start_us), np.nan), np.full(len(time.trials.start_us), "", dtype=object)
     ramps = np.full(len(seconds), np.nan)
@@ -55,7 +56,8 @@ def startups(time: GpuTime, memory: dict[str, Samples]) -> Startups:
             ramps[places] = np.fmin(ramps[places], ramp_startups(memory[gpu], time.intervals(gpu)))
     learned = next((phases.median_s for phases in time.phases.values()), float("nan"))
     shown = ramps[~np.isnan(ramps)]
-    if len(shown) >= FEWEST and abs(float(np.median(shown)) - learned) <= AGREE * learned:
+    few = np.isfinite(seconds).sum() < FEWEST <= len(shown)
+    if few and abs(float(np.median(shown)) - learned) <= AGREE * learned:
         more = np.isnan(seconds) & ~np.isnan(ramps)
         seconds[more], method[more] = ramps[more], "memory"
         learned = float(np.median(shown))
