@@ -216,7 +216,7 @@ def test_a_misspelt_handle_is_seen(tmp_path: Path, file: str, good: str, bad: st
 
 
 SNIPPET = """
-from gpudiag.advice._engine.proposal import (Check)
+from gpudiag.advice._engine.proposal import (SuccessCheck)
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.pruning import PruningProfile
@@ -233,7 +233,7 @@ def bad(now: Situation) -> None:
     now.fact("trials.fail_high_pct")
     now.fact(PruningProfile.pruner)
     now.fact(TrialState.median_s)
-    Check("trials.fail_pct", "<", 1.0, "%")
+    SuccessCheck("trials.fail_pct", "<", 1.0, "%")
     TrialsProfile(n=1)
 """
 EXPECTED = [
@@ -245,7 +245,7 @@ EXPECTED = [
     'error: Argument 1 to "fact" of "Situation" has incompatible type "str"',
     'error: Argument 1 to "fact" of "Situation" has incompatible type "Fact[str]"',
     'error: Argument 1 to "fact" of "Situation" has incompatible type "Column[float]"',
-    'error: Argument 1 to "Check" has incompatible type "str"; expected "Key"',
+    'error: Argument 1 to "SuccessCheck" has incompatible type "str"; expected "Key"',
     "error: Missing positional arguments",
 ]
 

@@ -67,8 +67,8 @@ ABSENT = {
     *("thermal-throttling", "power-throttling", "clocks-low", "power-fault-throttling"),
     *("trial-duration-drift", "memory-residual", "pruned-too-early", "input-unread", "startup-dominated"),
 }
-"""What the healthy run has no data for: host, logs, clocks, time after the last trial, curves that differ, and start-ups
-that show on a GPU which is never idle."""
+"""What the healthy run has no data for: host, logs, clocks, time after the last trial, curves that differ,
+and start-ups that show on a GPU which is never idle."""
 
 
 def test_healthy_has_no_finding_above_info() -> None:

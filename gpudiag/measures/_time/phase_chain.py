@@ -186,8 +186,7 @@ def _backward(
     start, work = np.zeros((lanes, n, steps)), np.zeros((lanes, n, steps))
     ahead = np.ones(states.shape)
     for j in range(steps - 1, -1, -1):
-        held = forward[j] * ahead
-        held /= states.column(held.reshape(n, -1).sum(axis=1))[..., None]
+        held, ahead = _normed(states, forward[j], ahead)
         runs = seen.running[:, :, j]
         all_start[:, j] = _all_in(states, held, START, runs)
         all_done[:, j] = _all_in(states, held, DONE, runs)
@@ -197,7 +196,6 @@ def _backward(
             work[lane, :, j] = parts[WORK].reshape(n, -1).sum(axis=1) * runs[lane]
         stalled[:, j] = held[:, states.working, 1].sum(axis=1)
         ahead = ahead * _of_step(states, seen, emit, j)
-        ahead /= states.column(ahead.reshape(n, -1).max(axis=1))[..., None]  # only its proportions matter
         stall, resume = states.column(chances.stall[:, j]), states.column(chances.resume[:, j])
         change = ahead[..., 1] - ahead[..., 0]
         ahead[..., 0] += change * stall
@@ -215,6 +213,17 @@ def _backward(
                             part *= kept
                             part += put
     return Posterior(all_start, all_done, start, work, stalled, np.log(scale).sum(axis=0))
+
+
+def _normed(states: _States, forward: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The chances of the states, which add up to 1, and ``ahead`` in proportion to them.
+
+    States that cannot be (a trial in an empty lane) may fit what follows far better: they are bounded, not followed.
+    """
+    held = forward * ahead
+    total = states.column(held.reshape(states.n, -1).sum(axis=1))[..., None]
+    total = np.where(total > 0, total, 1.0)
+    return held / total, np.minimum(ahead / total, 1e100)
 
 
 def _all_in(states: _States, held: np.ndarray, phase: int, runs: np.ndarray) -> np.ndarray:
