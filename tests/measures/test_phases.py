@@ -121,6 +121,21 @@ def test_start_ups_of_trials_that_share_a_gpu_are_no_stalls(workers: int) -> Non
     assert measure_costs(made.run).startup_median_s == pytest.approx(median_s, rel=0.1)
 
 
+@pytest.mark.parametrize(("stalls", "known"), [(False, True), (True, False)])
+def test_start_ups_are_withheld_where_work_stalls_often(stalls: bool, known: bool) -> None:
+    """Two workers, trials of 200 s with start-ups of 40 s; stalls of 20 s every minute also end in a rise."""
+    start = np.sort(np.concatenate([np.arange(20) * 203, 77 + np.arange(20) * 209])) * US
+    time = np.arange(0, 4200, 2, dtype=np.int64) * US
+    at_work = (start[:, None] + 40 * US <= time) & (time < start[:, None] + 196 * US)
+    value = np.minimum(45.0 * at_work.sum(axis=0), 100.0)
+    value[(time // US % 60 < 20) & stalls] = 0.0
+    (found,) = find_phases([cut_steps(Samples(time, time - US, time + US, value), Intervals(start, start + 200 * US))])
+    assert found is not None and np.isfinite(found.median_s) == known
+    assert known == (np.isfinite(found.startup_s).sum() >= 20)
+    if known:
+        assert found.median_s == pytest.approx(40, abs=2)
+
+
 def test_few_trials_or_many_at_once_teach_nothing() -> None:
     time = np.arange(0, 600, 5, dtype=np.int64) * US
     value = np.where(np.arange(len(time)) % 10 < 5, 0.0, 80.0)

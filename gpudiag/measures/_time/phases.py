@@ -36,6 +36,8 @@ TAIL_S, LONGEST_TAIL_S = 5.0, 30.0
 FEWEST_TRIALS = 10
 FEWEST = 5.0
 KNOWN_WITHIN, KNOWN_WITHIN_S = 0.2, 4.0
+MOST_STALLED = 0.1
+"""Where work stalls for more of its time than this, the rise after a stall looks like the end of a start-up."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ class Scale:
 @dataclass(frozen=True)
 class Phases:
     """One GPU: steps of time with the chance that all trials start up, and that all are done; by trial its start-up
-    (s), NaN where it is not known within a fifth (90 % interval) or never ended; and the median that is learned from
-    all GPUs together.
+    (s), NaN where it is not known within a fifth (90 % interval), never ended, or work stalls often; and the median
+    that is learned from all GPUs together, NaN where work stalls often.
     """
 
     start_us: np.ndarray
@@ -255,8 +257,10 @@ def _phases(steps: Steps, windows: list[tuple[int, int, int, int]], scale: Scale
             all_start[first:last], all_done[first:last] = found.all_start[i, core], found.all_done[i, core]
             start[:, first:last] = found.start[:lanes, i, core]
     low_s, took_s, high_s = (_quantile(steps, start, share) for share in (0.95, 0.5, 0.05))
-    sure = high_s - low_s <= np.maximum(KNOWN_WITHIN * took_s, KNOWN_WITHIN_S)
-    return Phases(steps.start_us, all_start, all_done, np.where(sure, took_s, np.nan), float(scale.startup_s[0]))
+    often = scale.stall[0] > MOST_STALLED * (scale.stall[0] + scale.resume[0])
+    sure = (high_s - low_s <= np.maximum(KNOWN_WITHIN * took_s, KNOWN_WITHIN_S)) & ~often
+    median_s = float("nan") if often else float(scale.startup_s[0])
+    return Phases(steps.start_us, all_start, all_done, np.where(sure, took_s, np.nan), median_s)
 
 
 def _quantile(steps: Steps, start: np.ndarray, share: float) -> np.ndarray:
