@@ -212,16 +212,7 @@ class Diagnosis:
 
         Raises ConfigError for any other suffix.
         """
-        path = Path(path)
-        if path.suffix == ".json":
-            pages.write(path, self.to_json())
-        elif path.suffix == ".html":
-            pages.write(path, pages.html_page(self._notebook()))
-        elif path.suffix == ".md":
-            pages.write_markdown(path, self._notebook())
-        else:
-            raise ConfigError(f"{path}: cannot tell the format; expected a name that ends in .html, .md or .json.")
-        return path
+        return pages.save(Path(path), self._notebook, self.to_json)
 
     def _repr_html_(self) -> str:
         return "\n".join(getattr(self.show, name)._repr_html_() for name in ("masthead", "verdict", "findings"))

@@ -143,7 +143,7 @@ def measure_costs(run: Run) -> CostsProfile:
     curves = energy_curves(run)
     kwh = {gpu: _kwh(time, curves, gpu) for gpu in time.timelines}
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
-    begun = startups(time, samples_by_gpu(run, "mem_used_mib"))
+    begun = startups(run)
     trials = _trials(run, time, shares, begun)
     outcomes = _outcomes(run, time, kwh, shares)
     worker_time = _worker_time(time.trials)

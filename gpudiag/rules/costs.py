@@ -58,7 +58,7 @@ def startup_dominated(
     if costs.n_startups < MIN_SEEN:
         raise NotMeasurable(
             "Start-ups were seen in {n_startups:trial}; {n_needed} are needed.",
-            "Log when training begins, or record memory.used every 5 s or faster.",
+            "Log when training begins, or record utilization.gpu every 5 s or faster.",
             n_startups=costs.n_startups,
             n_needed=MIN_SEEN,
         )

@@ -15,7 +15,6 @@ from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
-from gpudiag.measures._time.window import samples_by_gpu
 from gpudiag.measures._trials.startup import startups
 from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
 from gpudiag.memo import memoized
@@ -169,7 +168,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
 
 def _startups(run: Run, time: GpuTime, used: dict[str, np.ndarray]) -> tuple[float, np.ndarray, str]:
     """The typical start-up in seconds, that of each timed trial (NaN unseen), and how they are known."""
-    begun = startups(time, samples_by_gpu(run, "mem_used_mib"))
+    begun = startups(run)
     own = begun.seconds
     if (~np.isnan(own)).sum() >= MIN_SEEN and not np.isnan(begun.median_s):
         return begun.median_s, own, "seen"

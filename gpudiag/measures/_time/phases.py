@@ -41,7 +41,7 @@ MOST_STALLED = 0.1
 
 
 @dataclass(frozen=True)
-class Scale:
+class PhaseScale:
     """What is learned, an entry a beginning: median start-up (s) and its width, mean tail (s), stalls begun and ended
     per second, and how often a trial that begins to work raises the utilization.
     """
@@ -53,9 +53,9 @@ class Scale:
     resume: np.ndarray
     rises: np.ndarray
 
-    def one(self, place: int) -> Scale:
+    def one(self, place: int) -> PhaseScale:
         """One of the beginnings."""
-        return Scale(*(getattr(self, name)[[place]] for name in self.__dataclass_fields__))
+        return PhaseScale(*(getattr(self, name)[[place]] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -110,39 +110,42 @@ def _rise_rate(gpus: Sequence[Steps]) -> float:
     return float(np.clip(rises / max(sum(float(s.length_s[s.seen].sum()) for s in gpus), 1.0), 0.01, 0.99))
 
 
-def _learn(gpus: Sequence[Steps], windows: list[tuple[int, int, int, int, int]], base: float) -> Scale:
+def _learn(gpus: Sequence[Steps], windows: list[tuple[int, int, int, int, int]], base: float) -> PhaseScale:
     """The likeliest scale, by expectation maximisation from each beginning."""
     count, n = len(BEGINNINGS_S), len(windows)
-    seen, facts = _stacked([gpus[w[0]].part(w[1], w[2]) for w in windows] * count)
+    seen, ages = _stacked([gpus[w[0]].part(w[1], w[2]) for w in windows] * count)
     group = np.repeat(np.arange(count), n)
-    scale = Scale(
+    scale = PhaseScale(
         np.array(BEGINNINGS_S), np.full(count, 0.5), np.full(count, TAIL_S), np.full(count, 1 / 2000),
         np.full(count, 1 / 30), np.full(count, max(0.5, base)),
     )  # fmt: skip
     for _ in range(ROUNDS):
-        chances = _chances(seen, facts, scale, group, base)
-        found = smooth(seen, chances)
-        fit = np.bincount(group, found.fit)
-        scale = _updated(seen, facts, found, scale, group, base)
-    best = int(np.argmax(fit))
-    seen, facts = _stacked([gpus[w[0]].part(w[1], w[2]) for w in windows])
-    scale, group = scale.one(best), np.zeros(n, int)
+        scale, fit = _better(seen, ages, scale, group, base)
+    scale = scale.one(int(np.argmax(fit)))
+    seen, ages = _stacked([gpus[w[0]].part(w[1], w[2]) for w in windows])
     for _ in range(MORE):
-        found = smooth(seen, _chances(seen, facts, scale, group, base))
-        scale = _updated(seen, facts, found, scale, group, base)
+        scale, _ = _better(seen, ages, scale, np.zeros(n, int), base)
     return scale
 
 
+def _better(
+    seen: Stretches, ages: _Ages, scale: PhaseScale, group: np.ndarray, base: float
+) -> tuple[PhaseScale, np.ndarray]:
+    """The scale after one more round, and how well each beginning fitted before it."""
+    found = smooth(seen, _chances(seen, ages, scale, group, base))
+    return _updated(seen, ages, found, scale, group, base), np.bincount(group, found.fit)
+
+
 @dataclass(frozen=True)
-class _Facts:
+class _Ages:
     """Seconds since the trial's start and until its end, at both borders of each step and lane; and rises."""
 
-    age: tuple[np.ndarray, np.ndarray]
-    left: tuple[np.ndarray, np.ndarray]
+    since_s: tuple[np.ndarray, np.ndarray]
+    left_s: tuple[np.ndarray, np.ndarray]
     rise: np.ndarray
 
 
-def _stacked(parts: Sequence[Steps]) -> tuple[Stretches, _Facts]:
+def _stacked(parts: Sequence[Steps]) -> tuple[Stretches, _Ages]:
     """Parts of timelines side by side, the shorter ones filled up with time without trials and samples."""
     lanes, steps = max(p.lanes for p in parts), max(len(p.start_us) for p in parts)
 
@@ -166,18 +169,18 @@ def _stacked(parts: Sequence[Steps]) -> tuple[Stretches, _Facts]:
     begins[:, :, 1:] &= trial[:, :, 1:] != trial[:, :, :-1]
     begins[:, :, 0] &= age[:, :, 0] <= 0
     seen = Stretches(length, wide("active", 0, of_lanes=False), wide("seen", 0, of_lanes=False), running, begins)
-    return seen, _Facts((age, age + length), (left, left - length), wide("rise", 0, of_lanes=False))
+    return seen, _Ages((age, age + length), (left, left - length), wide("rise", 0, of_lanes=False))
 
 
-def _chances(seen: Stretches, facts: _Facts, scale: Scale, group: np.ndarray, base: float) -> Chances:
+def _chances(seen: Stretches, ages: _Ages, scale: PhaseScale, group: np.ndarray, base: float) -> Chances:
     """The chances of each step under a scale."""
     startup, width = scale.startup_s[group][:, None], scale.width[group][:, None]
-    before, after = (_longer(age, startup, width) for age in facts.age)
+    before, after = (_longer(age, startup, width) for age in ages.since_s)
     begin = np.where(seen.running, 1 - after / before, 0.0)
     rises = scale.rises[group][:, None]
-    lift = np.where(facts.rise, rises / base, (1 - rises) / (1 - base))
+    lift = np.where(ages.rise, rises / base, (1 - rises) / (1 - base))
     tail = scale.tail_s[group][:, None]
-    soon, sooner = (_within(left, tail) for left in facts.left)
+    soon, sooner = (_within(left, tail) for left in ages.left_s)
     end = np.where(seen.running, 1 - sooner / soon, 0.0)
     stall = 1 - np.exp(-scale.stall[group][:, None] * seen.length_s)
     resume = 1 - np.exp(-scale.resume[group][:, None] * seen.length_s)
@@ -198,7 +201,9 @@ def _within(left_s: np.ndarray, tail_s: np.ndarray) -> np.ndarray:
     return (1 - BROAD) * usual + BROAD * ndtr((np.log(left) - np.log(BROAD_S)) / BROAD_WIDTH) + 1e-9
 
 
-def _updated(seen: Stretches, facts: _Facts, found: Posterior, scale: Scale, group: np.ndarray, base: float) -> Scale:
+def _updated(
+    seen: Stretches, ages: _Ages, found: Posterior, scale: PhaseScale, group: np.ndarray, base: float
+) -> PhaseScale:
     """The scale under which what was found is likeliest, a little held back by what is usual."""
     count = len(scale.startup_s)
 
@@ -207,19 +212,19 @@ def _updated(seen: Stretches, facts: _Facts, found: Posterior, scale: Scale, gro
 
     begun, over = _passed(found.start, seen), _passed(found.start + found.work, seen)
     begun = np.where(seen.begins, np.where(seen.running, 1 - found.start, 0), begun)
-    age = np.log(np.maximum((facts.age[0] + facts.age[1]) / 2, 0.5))
+    age = np.log(np.maximum((ages.since_s[0] + ages.since_s[1]) / 2, 0.5))
     n = per_group(begun)
     usual = begun * _resemblance(age, scale.startup_s[group][:, None], scale.width[group][:, None])
     weight = np.maximum(per_group(usual), 1e-9)
     mean = per_group(usual * age) / weight
     spread = np.sqrt(per_group(usual * (age - mean[group][:, None]) ** 2) / weight)
     enough = n >= FEWEST
-    tail = (per_group(over * np.maximum(facts.left[0], 0)) + FEWEST * TAIL_S) / (per_group(over) + FEWEST)
+    tail = (per_group(over * np.maximum(ages.left_s[0], 0)) + FEWEST * TAIL_S) / (per_group(over) + FEWEST)
     held = found.stalled * seen.length_s
     entered = np.maximum(np.diff(found.stalled, axis=1, prepend=0.0), 0.0)
     working = (found.work.max(axis=0) - found.stalled).clip(0) * seen.length_s
     entries, exposed, stalled_s = per_group(entered), per_group(working), per_group(held)
-    rises = (per_group(begun * facts.rise) + 0.5) / (n + 1)
+    rises = (per_group(begun * ages.rise) + 0.5) / (n + 1)
     return replace(
         scale,
         startup_s=np.where(enough, np.exp(mean), scale.startup_s),
@@ -244,14 +249,14 @@ def _passed(still: np.ndarray, seen: Stretches) -> np.ndarray:
     return np.where(seen.running, np.maximum(before - still, 0.0), 0.0)
 
 
-def _phases(steps: Steps, windows: list[tuple[int, int, int, int]], scale: Scale, base: float) -> Phases:
+def _phases(steps: Steps, windows: list[tuple[int, int, int, int]], scale: PhaseScale, base: float) -> Phases:
     """Chances of the steps, and when each trial began to work."""
     n, lanes = len(steps.start_us), steps.lanes
     all_start, all_done, start = np.zeros(n), np.zeros(n), np.zeros((lanes, n))
     for begin in range(0, len(windows), AT_ONCE):
         some = windows[begin : begin + AT_ONCE]
-        seen, facts = _stacked([steps.part(low, high) for low, high, _, _ in some])
-        found = smooth(seen, _chances(seen, facts, scale, np.zeros(len(some), int), base))
+        seen, ages = _stacked([steps.part(low, high) for low, high, _, _ in some])
+        found = smooth(seen, _chances(seen, ages, scale, np.zeros(len(some), int), base))
         for i, (low, _, first, last) in enumerate(some):
             core = slice(first - low, last - low)
             all_start[first:last], all_done[first:last] = found.all_start[i, core], found.all_done[i, core]

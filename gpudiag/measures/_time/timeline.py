@@ -70,7 +70,7 @@ class Timeline:
         return np.bincount(self.cell, length_us if weight is None else length_us * weight, len(CELLS)) / SECOND_US
 
 
-class Chances(Protocol):
+class KnownPhases(Protocol):
     """What is known of the phases of trials that share a GPU."""
 
     def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +84,7 @@ def draw_timeline(
     *,
     has_trials: bool,
     cuts_us: np.ndarray,
-    phases: Chances | None = None,
+    phases: KnownPhases | None = None,
 ) -> Timeline:
     """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
 
@@ -116,7 +116,7 @@ def draw_timeline(
 
 
 def _waits_for(
-    samples: Samples, intervals: Intervals, when: np.ndarray, phases: Chances | None, *, alone: bool
+    samples: Samples, intervals: Intervals, when: np.ndarray, phases: KnownPhases | None, *, alone: bool
 ) -> np.ndarray:
     """The cell of each time at which a GPU with trials is idle."""
     if phases is not None:

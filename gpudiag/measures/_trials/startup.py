@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
-from gpudiag.measures._time.gpu_time import GpuTime
+from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples, first_activity
+from gpudiag.measures._time.window import samples_by_gpu
+from gpudiag.memo import memoized
+from gpudiag.run import Run
 
 LOADED_MIB = 700.0
 """More than a CUDA context (300-600 MiB, METHODS 6): a model is being loaded."""
@@ -35,7 +38,8 @@ class Startups:
     median_s: float
 
 
-def startups(time: GpuTime, memory: dict[str, Samples]) -> Startups:
+@memoized
+def startups(run: Run) -> Startups:
     """By first activity where a trial had its GPU to itself, else by the phases of those that share it.
 
     The trials whose start-up is seen may not be like the others: where these are less than 80 % of all, the median is
@@ -44,27 +48,35 @@ def startups(time: GpuTime, memory: dict[str, Samples]) -> Startups:
     five, the rises are believed if their median agrees within a fifth with the learned one. Of several GPUs the first
     counts.
     """
+    time = gpu_time(run)
     seconds, method = np.full(len(time.trials.start_us), np.nan), np.full(len(time.trials.start_us), "", dtype=object)
-    ramps = np.full(len(seconds), np.nan)
     for gpu, places in time.places.items():
         phases = time.phases.get(gpu)
         own = solo_startups(time.samples.get(gpu, Samples.none()), time.intervals(gpu))
         took, how = (own, "solo") if phases is None else (phases.startup_s, "activity")
         sooner = ~(seconds[places] <= took) & ~np.isnan(took)
         seconds[places[sooner]], method[places[sooner]] = took[sooner], how
-        if phases is not None and gpu in memory:
-            ramps[places] = np.fmin(ramps[places], ramp_startups(memory[gpu], time.intervals(gpu)))
     learned = next((phases.median_s for phases in time.phases.values()), float("nan"))
-    shown = ramps[~np.isnan(ramps)]
-    few = np.isfinite(seconds).sum() < FEWEST <= len(shown)
-    if few and abs(float(np.median(shown)) - learned) <= AGREE * learned:
-        more = np.isnan(seconds) & ~np.isnan(ramps)
-        seconds[more], method[more] = ramps[more], "memory"
-        learned = float(np.median(shown))
+    if np.isfinite(seconds).sum() < FEWEST and time.phases:
+        ramps = _ramps(run, time)
+        shown = ramps[~np.isnan(ramps)]
+        if len(shown) >= FEWEST and abs(float(np.median(shown)) - learned) <= AGREE * learned:
+            more = np.isnan(seconds) & ~np.isnan(ramps)
+            seconds[more], method[more] = ramps[more], "memory"
+            learned = float(np.median(shown))
     seen = ~np.isnan(seconds)
     whole = seen.sum() >= NEARLY_ALL * len(seen) or np.isnan(learned)
     typical = float(np.median(seconds[seen])) if whole and seen.any() else learned
     return Startups(seconds, method, typical if seen.sum() >= min(FEWEST, len(seen)) else float("nan"))
+
+
+def _ramps(run: Run, time: GpuTime) -> np.ndarray:
+    """What the memory of shared GPUs shows of each timed trial's start-up (s), of several GPUs the first."""
+    memory, out = samples_by_gpu(run, "mem_used_mib"), np.full(len(time.trials.start_us), np.nan)
+    for gpu in time.phases:
+        places = time.places[gpu]
+        out[places] = np.fmin(out[places], ramp_startups(memory[gpu], time.intervals(gpu)))
+    return out
 
 
 def solo_startups(samples: Samples, intervals: Intervals) -> np.ndarray:

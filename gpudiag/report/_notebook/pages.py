@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpudiag.errors import ConfigError
 from gpudiag.report._notebook.locate import find_notebook
 
 if TYPE_CHECKING:
@@ -135,6 +136,22 @@ def _parts(notebook: NotebookNode) -> list[str | tuple[dict[str, str], dict[str,
             else:
                 parts.append((data, output.get("metadata", {})))
     return parts
+
+
+def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], str]) -> Path:
+    """Write a report in the format that the name tells: .html, .md (pictures beside it) or .json; only that is made.
+
+    Raises ConfigError for any other suffix.
+    """
+    if path.suffix == ".json":
+        write(path, json())
+    elif path.suffix == ".html":
+        write(path, html_page(notebook()))
+    elif path.suffix == ".md":
+        write_markdown(path, notebook())
+    else:
+        raise ConfigError(f"{path}: cannot tell the format; expected a name that ends in .html, .md or .json.")
+    return path
 
 
 def write_markdown(path: Path, notebook: NotebookNode) -> None:
