@@ -74,9 +74,12 @@ test-newest:
 
 accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_ledger.py
+	@$(BIN)/python benchmarks/accuracy_killed.py
 	@$(BIN)/python benchmarks/accuracy_parallelism.py
+	@$(BIN)/python benchmarks/accuracy_gains.py
 	@$(BIN)/python benchmarks/accuracy_memory.py
 	@$(BIN)/python benchmarks/accuracy_replay.py
+	@$(BIN)/python benchmarks/accuracy_replay_hours.py
 	@$(BIN)/python benchmarks/accuracy_comparison.py
 	@$(BIN)/python benchmarks/rules.py
 

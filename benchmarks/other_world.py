@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 import gpudiag as gd
+from gpudiag.forecast.pruning.pruner import build_pruner
+from gpudiag.measures._trials.pruner_spec import parse_pruner
 from gpudiag.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,29 +25,161 @@ FIRST_SEED = 7_000_000
 
 
 def drawn_run(seed: int) -> tuple[Run, dict[str, Any], int] | None:
-    """A run, its truth and how many trials it ran at once; None where the generator is not there."""
-    if not WORLD.is_file():
-        return None
+    """A run of one GPU, its truth and how many trials it ran at once; None where the generator is not there."""
+    rng = np.random.default_rng([11, seed])
+    begin_s, steps = float(rng.uniform(10, 200)), int(rng.integers(4, 20))
+    low, k = float(rng.uniform(0.25, 0.6)), int(rng.integers(1, 5))
+    made = _made(
+        seed,
+        k=k,
+        n_trials=int(rng.integers(40, 90)),
+        period=float(rng.choice([1.0, 2.0, 5.0])),
+        startup=(begin_s, begin_s * float(rng.uniform(1.1, 1.6))),
+        steps=(steps, 2 * steps),
+        step_s=(5, 12),
+        u=(low, low + 0.3),
+        memload=str(rng.choice(["late", "early", "prealloc", "ramp"])),
+        declare="gpu",
+    )
+    return None if made is None else (*made, k)
+
+
+def clock_run(seed: int) -> tuple[Run, float] | None:
+    """A run whose clocks agree, or (every other one) differ by whole quarters of an hour; and that offset."""
+    rng = np.random.default_rng([15, seed])
+    begin_s, steps, low = float(rng.uniform(5, 200)), int(rng.integers(4, 20)), float(rng.uniform(0.25, 0.7))
+    offset_s = 900.0 * int(rng.integers(-56, 49)) * (seed % 2)
+    made = _made(
+        2_000_000 + seed,
+        k=int(rng.integers(1, 9)),
+        gpus=int(rng.choice([1, 1, 2])),
+        n_trials=int(rng.integers(20, 120)),
+        period=float(rng.choice([1.0, 2.0, 5.0, 15.0, 30.0, 60.0])),
+        startup=(begin_s, begin_s * float(rng.uniform(1.1, 1.6))),
+        steps=(steps, 2 * steps),
+        step_s=(4, 12),
+        u=(low, low + 0.3),
+        memload=str(rng.choice(["late", "early", "prealloc", "ramp"])),
+        gap_share=float(rng.choice([0.0, 0.0, 0.15])),
+        offset_s=offset_s,
+    )
+    return None if made is None else (made[0], -offset_s)
+
+
+def killed_run(seed: int) -> tuple[Run, dict[str, Any]] | None:
+    """A run of which workers are killed now and then and go on 5 s later; a third of the runs declare no GPU."""
+    rng = np.random.default_rng([13, seed])
+    begin_s, steps, low = float(rng.uniform(8, 90)), int(rng.integers(4, 20)), float(rng.uniform(0.25, 0.6))
+    return _made(
+        1_000_000 + seed,
+        k=int(rng.integers(1, 5)),
+        gpus=int(rng.choice([1, 1, 2, 4])),
+        n_trials=int(rng.integers(30, 120)),
+        period=float(rng.choice([1.0, 2.0, 5.0, 10.0, 15.0])),
+        startup=(begin_s, begin_s * 1.4),
+        steps=(steps, 2 * steps),
+        step_s=(4, 12),
+        u=(low, low + 0.3),
+        memload=str(rng.choice(["late", "early", "prealloc", "ramp"])),
+        declare=str(rng.choice(["gpu", "gpu", ""])) or None,
+        orphan_p=float(rng.choice([0.03, 0.08, 0.15])),
+        heavy_tail=bool(rng.random() < 0.3),
+        long_gap_p=float(rng.choice([0.0, 0.0, 0.08])),
+    )
+
+
+def pair_of_searches(seed: int, ratio: float) -> tuple[Run, Run] | None:
+    """Two searches whose start-ups and steps take ``ratio`` times as long in the second; trials draw 6 to 14 steps.
+
+    Half of the pairs prune (MedianPruner), in half of them neighbors take alike long (an AR(1) correlation of 0.6).
+    """
+    import optuna
+
+    rng = np.random.default_rng([19, seed])
+    choice: dict[str, Any] = {
+        "k": int(rng.integers(1, 4)),
+        "n_trials": int(rng.choice([16, 30, 50])),
+        "period": 10.0,
+        "startup": (20.0, 40.0),
+        "steps": (6, 14),
+        "step_s": (8.0, 14.0),
+        "fail_p": float(rng.choice([0.0, 0.04])),
+        "auto": float(rng.choice([0.0, 0.6])),
+    }
+    prunes = bool(rng.random() < 0.5)
+    made = []
+    for side, factor in enumerate((1.0, ratio)):
+        pruner = optuna.pruners.MedianPruner() if prunes else None
+        slow = {"slow_factor": factor, "startup_slow": factor}
+        made.append(_made(2_000_000 + 2 * seed + side, pruner=pruner, **choice, **slow))
+    return None if made[0] is None or made[1] is None else (made[0][0], made[1][0])
+
+
+def gain_run(seed: int) -> tuple[Run, dict[str, Any]] | None:
+    """A run of one GPU, and how it was made, for ``rerun_rate`` with another number of trials at once."""
+    rng = np.random.default_rng([23, seed])
+    begin_s, steps, low = float(rng.uniform(8, 120)), int(rng.integers(4, 25)), float(rng.uniform(0.2, 0.7))
+    config: dict[str, Any] = {
+        "k": int(rng.integers(1, 4)),
+        "n_trials": int(rng.integers(30, 110)),
+        "period": float(rng.choice([1.0, 2.0, 5.0])),
+        "startup": (begin_s, begin_s * float(rng.uniform(1.1, 1.6))),
+        "steps": (steps, 2 * steps),
+        "step_s": (5, 12),
+        "u": (low, min(low + float(rng.choice([0.05, 0.2, 0.4])), 0.95)),
+        "interf": float(rng.choice([0.0, 0.03, 0.08])),
+        "law": str(rng.choice(["sat", "independent"])),
+        "gap": (0.2, float(rng.choice([1.5, 15.0]))),
+        "memload": str(rng.choice(["late", "early", "prealloc", "ramp"])),
+        "mem_total": 81559,
+        "declare": "gpu",
+    }
+    made = _made(2_000_000 + seed, **config)
+    return None if made is None else (made[0], config | {"seed": FIRST_SEED + 2_000_000 + seed})
+
+
+def rerun_rate(config: dict[str, Any], **changed: Any) -> float:
+    """Trials per hour of a run made again with something changed."""
+    truth: dict[str, Any] = _world().run("", write=False, hours=999, **config | changed)
+    return float(truth["rate_h"])
+
+
+def _world() -> Any:
     spec = importlib.util.spec_from_file_location("world_b", WORLD)
     assert spec is not None and spec.loader is not None
     world = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(world)
-    rng = np.random.default_rng([11, seed])
-    begin_s, steps = float(rng.uniform(10, 200)), int(rng.integers(4, 20))
-    low, k = float(rng.uniform(0.25, 0.6)), int(rng.integers(1, 5))
+    return world
+
+
+def _made(seed: int, **config: Any) -> tuple[Run, dict[str, Any]] | None:
+    """A run that lasts until its trials have ended, and its truth."""
+    if not WORLD.is_file():
+        return None
+    world = _world()
     with tempfile.TemporaryDirectory() as folder:
-        truth = world.run(
-            folder,
-            seed=FIRST_SEED + seed,
-            k=k,
-            n_trials=int(rng.integers(40, 90)),
-            hours=999,
-            period=float(rng.choice([1.0, 2.0, 5.0])),
-            startup=(begin_s, begin_s * float(rng.uniform(1.1, 1.6))),
-            steps=(steps, 2 * steps),
-            step_s=(5, 12),
-            u=(low, low + 0.3),
-            memload=str(rng.choice(["late", "early", "prealloc", "ramp"])),
-            declare="gpu",
-        )
-        return gd.load_run(folder), truth, k
+        truth = world.run(folder, seed=FIRST_SEED + seed, hours=999, **config)
+        return gd.load_run(folder), truth
+
+
+def pruned_pair(seed: int, logger: str, candidate: str) -> tuple[Run, dict[str, Any], dict[str, Any]] | None:
+    """A run of one GPU under one pruner, its truth, and the truth of the same trials under another.
+
+    Pruners are written as in run.toml; trials have 20 steps, or from 10 to 20.
+    """
+    rng = np.random.default_rng([41, seed])
+    begin_s, low = float(rng.uniform(5, 60)), float(rng.uniform(0.25, 0.6))
+    config: dict[str, Any] = {
+        "k": int(rng.integers(1, 4)),
+        "n_trials": int(rng.integers(50, 110)),
+        "period": float(rng.choice([1.0, 2.0, 5.0, 10.0])),
+        "startup": (begin_s, begin_s * float(rng.uniform(1.2, 4.0))),
+        "step_s": ((5, 12), (8, 20))[int(rng.integers(2))],
+        "u": (low, low + 0.3),
+        "fail_p": float(rng.choice([0.0, 0.04])),
+        "declare": str(rng.choice(["gpu", ""])) or None,
+        **({"max_steps": 20} if rng.random() < 0.6 else {"steps": (10, 20)}),
+    }
+    log = _made(3_000_000 + seed, pruner=build_pruner(parse_pruner(logger)), **config)
+    other = _made(3_000_000 + seed, pruner=build_pruner(parse_pruner(candidate)), **config)
+    return None if log is None or other is None else (*log, other[1])

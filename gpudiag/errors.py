@@ -16,9 +16,10 @@ The command line prints it and exits with 2.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+
+from gpudiag.values import Value, Values
 
 
 class GpudiagError(Exception):
@@ -62,7 +63,7 @@ class NotMeasurable(GpudiagError):
     ``NotMeasurable("Only {observed_s} were observed.", "Record for longer.", observed_s=42.0)``.
     """
 
-    def __init__(self, reason: str, remedy: str = "", /, **values: Any) -> None:
+    def __init__(self, reason: str, remedy: str = "", /, **values: Value) -> None:
         super().__init__(reason, remedy)
         self.values = values
 
@@ -84,7 +85,7 @@ class ReportError(GpudiagError, RuntimeError):
     """A notebook cell failed while a report was made."""
 
 
-def in_words(template: str, values: Mapping[str, Any]) -> str:
+def in_words(template: str, values: Values) -> str:
     """A template with its values as people read them; without values the text itself.
 
     Words are made far above this layer, which therefore asks for them by name.

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar
 
 from gpudiag.errors import GpudiagError, NotMeasurable
 from gpudiag.plain_data import LEFT_OUT
@@ -39,6 +39,15 @@ _LIBRARIES = sorted(
     {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")},
     key=lambda path: -len(path.parts),
 )
+
+
+class FaultEntry(TypedDict):
+    """A fault as documents and notebooks hold it."""
+
+    part: str
+    type: str
+    place: str
+    trace: list[str]
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ class Fault:
     def __str__(self) -> str:
         return f"{self.reason} {REPORT}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> FaultEntry:
         """For JSON: part, type, place and trace."""
         return {"part": self.part, "type": self.type, "place": self.place, "trace": list(self.trace)}
 

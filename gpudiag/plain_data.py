@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpudiag.statement import Statement
 
+T = TypeVar("T")
+
 Scalar = bool | int | float | str | None
+if TYPE_CHECKING:
+    import numpy as np
+
+    Json = Scalar | Sequence["Json"] | Mapping[str, "Json"]
+else:
+    Json = Any  # schemas are derived from annotations, and say "any" there instead of the recursion
+JsonObject = dict[str, Json]
+"""What a JSON document is in Python."""
 
 LEFT_OUT = {"exclude": True}
 """Metadata of a field that stays out of JSON, and of its schema."""
-NAN_IS_NULL: dict[str, Any] = {"json_schema_extra": {"type": ["number", "null"]}}
+NAN_IS_NULL: JsonObject = {"json_schema_extra": {"type": ["number", "null"]}}
 """Metadata of a number that is NaN where it is unknown: null in JSON."""
 
 
-def meaning(text: str) -> dict[str, Any]:
+def meaning(text: str) -> JsonObject:
     """Metadata of a field that says what it means, for the schema."""
     return {"description": text}
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Json:
     """Dataclasses, containers and scalars of any library as JSON's own; fields keep their order, unknown is None, and
     a statement is its words.
     """
@@ -41,9 +51,19 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if getattr(value, "ndim", None):  # an array or a column
-        return plain(value.tolist())
-    value = clean(value)
-    return value.isoformat() if isinstance(value, date) else value
+        return plain(cast("np.ndarray", value).tolist())
+    made = clean(value)
+    return made.isoformat() if isinstance(made, date) else made
+
+
+def plain_object(value: object) -> JsonObject:
+    """The same of a dataclass or a mapping, which becomes a JSON object."""
+    return cast(JsonObject, plain(value))
+
+
+def entry_of(kind: Callable[..., T], row: Mapping[Hashable, object]) -> T:
+    """A dataclass of a document, of the cells of a row by the names of its fields."""
+    return kind(**plain_object(row))
 
 
 def clean(value: Any) -> Any:
@@ -64,6 +84,6 @@ def clean(value: Any) -> Any:
     return value
 
 
-def json_text(document: Any) -> str:
+def json_text(document: object) -> str:
     """A document as text. A NaN in it would be a bug and raises ValueError."""
     return json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -193,12 +193,13 @@ EVENTS = TableSpec(
         ColumnSpec(
             "kind",
             "text",
-            "oom, device_assert, illegal_access, nccl, xid, gpu_lost, killed, restart, ...",
+            "oom, device_assert, illegal_access, nccl, xid, gpu_lost, killed, restart, worker, ...",
             required=True,
         ),
         ColumnSpec("detail", "text", "the line that says so", required=True),
         ColumnSpec("gpu", "text", "GPU concerned"),
         ColumnSpec("trial", "int", "trial concerned"),
+        ColumnSpec("worker", "text", "worker that took the trial, as the line names it"),
         ColumnSpec("path", "text", "file it was found in"),
         ColumnSpec("line", "int", "line number in that file"),
     ),
@@ -215,6 +216,7 @@ STUDIES = TableSpec(
         ),
         ColumnSpec("source", "text", "input it came from"),
         ColumnSpec("clock", "text", "how its timestamps are meant: utc, local, unknown"),
+        ColumnSpec("space", "text", "JSON: low, high and log, or choices, by parameter, as its distributions declare"),
     ),
 )
 

@@ -10,11 +10,10 @@ alone, which is asked when somebody reads the sentence. A value may be a stateme
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from gpudiag.errors import in_words
+from gpudiag.values import Value, Values
 
 
 @dataclass(frozen=True, init=False)
@@ -24,9 +23,9 @@ class Statement:
     """
 
     template: str
-    values: Mapping[str, Any] = field(hash=False)
+    values: Values = field(hash=False)
 
-    def __init__(self, template: str = "", /, **values: Any) -> None:
+    def __init__(self, template: str = "", /, **values: Value) -> None:
         object.__setattr__(self, "template", template)
         object.__setattr__(self, "values", values)
 

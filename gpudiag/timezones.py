@@ -70,27 +70,40 @@ def localize(naive: pd.Series, zone: tzinfo) -> Localized:
     """
     import pandas as pd
 
-    timestamps = naive.to_numpy("datetime64[us]")
-    first, hard = _on_quiet_days(timestamps, zone)
-    second = first
-    doubtful = nonexistent = 0
-    if hard.any():
-        import numpy as np
-
-        second = first.copy()
-        near = pd.Series(timestamps[hard])
-        for reading, earlier in ((first, True), (second, False)):
-            reading[hard] = _utc(near, zone, earlier=earlier).to_numpy("datetime64[us]")
-        # A timestamp that does not exist comes back changed.
-        echoed = pd.Series(first[hard]).dt.tz_localize("UTC").dt.tz_convert(zone).dt.tz_localize(None)
-        nonexistent = int((near.notna() & (echoed != near)).sum())
-        # Both readings agree except inside a fold.
-        ambiguous = first != second
-        ambiguous &= ~np.isnat(timestamps)
-        if ambiguous.any():
-            first, doubtful = _resolve_fold(first, second, ambiguous)
+    first, second, nonexistent = readings(naive, zone)
+    ambiguous = _apart(first, second)
+    doubtful = 0
+    if ambiguous.any():
+        first, doubtful = _resolve_fold(first, second, ambiguous)
     time = pd.Series(first, index=naive.index, copy=False).dt.tz_localize("UTC").astype("datetime64[us, UTC]")
     return Localized(time, doubtful, nonexistent)
+
+
+def readings(naive: pd.Series, zone: tzinfo) -> tuple[np.ndarray, np.ndarray, int]:
+    """UTC of zone-less timestamps at the first and at the second pass through an hour that autumn repeats.
+
+    Elsewhere both are one. The number is of those in an hour that spring skips, which are shifted forward.
+    """
+    import pandas as pd
+
+    timestamps = naive.to_numpy("datetime64[us]")
+    first, hard = _on_quiet_days(timestamps, zone)
+    if not hard.any():
+        return first, first, 0
+    second = first.copy()
+    near = pd.Series(timestamps[hard])
+    for reading, earlier in ((first, True), (second, False)):
+        reading[hard] = _utc(near, zone, earlier=earlier).to_numpy("datetime64[us]")
+    # A timestamp that does not exist comes back changed.
+    echoed = pd.Series(first[hard]).dt.tz_localize("UTC").dt.tz_convert(zone).dt.tz_localize(None)
+    return first, second, int((near.notna() & (echoed != near)).sum())
+
+
+def _apart(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """True where the two readings differ, which they do only inside a fold."""
+    import numpy as np
+
+    return (first != second) & ~np.isnat(first)
 
 
 def transitions(zone: tzinfo, start: datetime, end: datetime) -> list[tuple[datetime, timedelta]]:

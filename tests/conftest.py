@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +24,31 @@ ROOT = Path(__file__).resolve().parent.parent
 def _strict() -> Iterator[None]:
     """A fault of gpudiag, or a table that is not as declared, fails the test; tests of ERROR take strict(False)."""
     with faults.strict():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _phases_once() -> Iterator[None]:
+    """The phases of equal timelines are worked out once a session: hundreds of tests look at the same few runs.
+
+    They are handed out unwritable, so that no test can change them for another. tests/measures/test_phases.py asks
+    for them directly, and gets them made.
+    """
+    from gpudiag.measures._time import gpu_time
+
+    find, kept = gpu_time.find_phases, {}
+
+    def found(gpus: list[object]) -> list[object]:
+        key = hashlib.sha256(pickle.dumps(gpus)).digest()
+        if key not in kept:
+            kept[key] = find(gpus)  # type: ignore[arg-type]
+            for phases in filter(None, kept[key]):
+                for array in (phases.start_us, phases.all_start, phases.all_done, phases.startup_s):
+                    array.setflags(write=False)
+        return list(kept[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu_time, "find_phases", found)
         yield
 
 

@@ -251,14 +251,14 @@ def test_the_scan_is_the_correlation_written_out() -> None:
         assert scan.fit[at] == pytest.approx(max(found), abs=1e-9)
 
 
-def flat_scan(**peaks: float) -> Scan:
-    """A scan that is 0.1 everywhere but at some offsets in hours (h8 is +8, m5 is -5)."""
+def flat_scan(n_edges: int = 100, **peaks: float) -> Scan:
+    """A scan that is 0.1 everywhere but at some offsets in hours (h8 is +8, m5 is -5); every edge is seen."""
     offset = np.arange(-51300.0, 51301.0, 10.0)
     fit = np.full(len(offset), 0.1)
     for name, value in peaks.items():
         hour = int(name[1:]) * (1 if name[0] == "h" else -1)
         fit[offset == hour * HOUR] = value
-    return Scan(offset, fit, ("memory",), 10.0)
+    return Scan(offset, fit, ("memory",), 10.0, np.ones(12_000, bool), -60_000.0, np.linspace(0, 900, n_edges))
 
 
 WELL = ObservedTime(3000, 3600, 5)
@@ -272,6 +272,49 @@ def test_confidence_follows_the_margin() -> None:
     assert (alike.confidence, alike.offset_s) == ("undetermined", 0)
     assert "Several offsets fit alike" in str(alike.evidence)
     assert judge(flat_scan(h8=0.5), {0}, ObservedTime(500, 600, 5)).confidence == "weak"
+
+
+def test_what_chance_gives_is_no_offset() -> None:
+    """0.5 over 10 edges has a t of 1.6, over 20 of 2.4, over 40 of 3.6, over 60 of 4.4."""
+    found = [judge(flat_scan(n, h8=0.5), {0}, WELL).confidence for n in (10, 20, 40, 60)]
+    assert found == ["undetermined"] * 3 + ["strong"]
+    likely = [judge(flat_scan(n, h8=0.5), {0, 8 * HOUR}, WELL).confidence for n in (10, 20, 30)]
+    assert likely == ["undetermined"] * 2 + ["strong"]
+    assert "no more than chance" in str(judge(flat_scan(10, h8=0.5), {0}, WELL).evidence)
+
+
+def test_edges_count_where_telemetry_is() -> None:
+    scan = replace(flat_scan(), seen=np.arange(10) >= 5, begin_s=0.0, edge_s=np.array([5.0, 45.0, 55.0, 95.0, 105.0]))
+    assert [scan.n_edges(offset) for offset in (0.0, 10.0, -50.0, 1000.0)] == [2, 2, 1, 0]
+    sparse = replace(scan, seen=np.arange(30) % 6 == 0, edge_s=np.array([5.0, 45.0, 100.0, 239.0, 251.0, 280.0]))
+    assert sparse.n_edges(0.0) == 4  # of samples a minute apart the last is at 240 s
+    assert replace(sparse, edge_s=np.linspace(0, 200, 50)).n_edges(0.0) == 5  # as many as there are samples
+    gap = replace(sparse, seen=np.isin(np.arange(60), [0, 6, 12, 50, 56]), edge_s=np.array([65.0, 300.0, 550.0]))
+    assert gap.n_edges(0.0) == 2
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_load_of_its_own_moves_no_clock(seed: int) -> None:
+    """Noise that has nothing to do with the trials: white, drifting, spikes."""
+    rng = np.random.default_rng(seed)
+    start = np.sort(rng.uniform(0, 6000, int(rng.integers(10, 80))))
+    time = np.arange(-600.0, 6600, float(rng.choice([2, 5, 10])))
+    noise = (
+        rng.uniform(60, 99, len(time)),
+        80 + np.cumsum(rng.normal(0, 1, len(time))) % 19,
+        np.where(rng.random(len(time)) < 0.02, 5.0, 95.0),
+    )[seed % 3]
+    run, _ = make(1)
+
+    def at(seconds: np.ndarray) -> pd.Series:
+        return run.trials["start"].iloc[0] + pd.Series(pd.to_timedelta((seconds * 1e6).astype(np.int64), unit="us"))
+
+    gpu = pd.DataFrame({"gpu": "0", "time": at(time), "util_pct": noise})
+    trials = run.trials.iloc[[0] * len(start)].reset_index(drop=True)
+    trials["trial"], trials["start"] = np.arange(len(start)), at(start)
+    trials["end"] = at(start + rng.uniform(20, 120, len(start)))
+    found = establish_clock(replace(run, trials=trials, gpu=gpu))
+    assert found.applied_s == 0 and found.confidence != "strong"
 
 
 def test_likely_offsets_are_all_that_little_telemetry_allows() -> None:

@@ -15,7 +15,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    ("errors", "faults", "facts", "schema", "units", "interpreter", "statement", "plain_data"),
+    ("values", "errors", "faults", "facts", "schema", "units", "interpreter", "statement", "plain_data"),
     ("shown", "report/format", "report/sentence"),
     ("timezones", "hardware", "manifest"),
     ("readers",),

@@ -194,7 +194,7 @@ def test_inspect_says_how_each_input_was_read(gpudiag, tmp_path: Path) -> None:
 
 
 def test_diagnose_formats_and_fail_on(gpudiag, samples: Path) -> None:
-    code, out, err = gpudiag("diagnose", samples / "hpo-aggressive-pruning", "--format", "json")
+    code, out, err = gpudiag("diagnose", samples / "tiny-batch-laptop", "--format", "json")
     assert code == 0 and err == ""
     assert json.loads(out)["schema"] == "gpudiag.diagnosis/3"
     code, out, _ = gpudiag("diagnose", samples / "idle-second-gpu" / "baseline", "--fail-on", "critical")

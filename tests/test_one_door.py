@@ -15,7 +15,7 @@ from gpudiag.cli import main
 from gpudiag.errors import ConfigError, InputError, InputNotFound
 from gpudiag.schema import TABLES
 
-SAMPLE = "hpo-aggressive-pruning"
+SAMPLE = "healthy"
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_folder_its_files_and_keywords_are_one_run(files: Path) -> None:
         gd.Run.from_files(["gpu.csv"], "optuna.db", timezone="UTC"),
     ):
         same(run, folder)
-        assert run.info.clock == folder.info.clock and len(run.gpu) and len(run.trials) == 200
+        assert run.info.clock == folder.info.clock and len(run.gpu) and len(run.trials) == 24
 
 
 def test_what_each_is_called(files: Path) -> None:
@@ -59,13 +59,13 @@ def test_what_each_is_called(files: Path) -> None:
 def test_objects(files: Path) -> None:
     import optuna
 
-    study = optuna.load_study(study_name="hpo", storage=f"sqlite:///{files / 'optuna.db'}")
+    study = optuna.load_study(study_name=SAMPLE, storage=f"sqlite:///{files / 'optuna.db'}")
     whole = gd.load_run(["gpu.csv", "optuna.db"], timezone="UTC")
-    assert gd.load_run(study).info.name == "hpo" and len(gd.load_run(study).trials) == 200
+    assert gd.load_run(study).info.name == SAMPLE and len(gd.load_run(study).trials) == 24
     both = gd.load_run(["gpu.csv", study], timezone="UTC")
-    assert both.info.name == "gpu" and len(both.trials) == 200 and len(both.gpu) == len(whole.gpu)
+    assert both.info.name == "gpu" and len(both.trials) == 24 and len(both.gpu) == len(whole.gpu)
     frozen = gd.load_run(study.get_trials())
-    assert len(frozen.trials) == 200
+    assert len(frozen.trials) == 24
 
     samples = gd.load_run(whole.gpu.sample(frac=1, random_state=0))
     same(samples, whole, ("gpu",))
@@ -131,7 +131,7 @@ def test_commands_take_files_and_urls_as_one_run(
 ) -> None:
     code, out = run_cli(monkeypatch, capsys, "diagnose", *given, "--format", "json", "--timezone", "UTC")
     made = json.loads(out)
-    assert code == 0 and made["run"]["name"] == "search" and made["run"]["n_trials"] == 200
+    assert code == 0 and made["run"]["name"] == "search" and made["run"]["n_trials"] == 24
     assert sorted(Path(one["path"]).name for one in made["inputs"]) == ["gpu.csv", "optuna.db"]
     code, out = run_cli(monkeypatch, capsys, "export", *given, "--to", "csv", "-o", "out")
     assert code == 0 and (files / "out" / "trials.csv").is_file()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from sampleruns import sample
 from toyrun import START, toy_run
 
 import gpudiag as gd
@@ -35,7 +36,7 @@ def test_a_moment_without_a_zone_is_in_the_zone_of_the_run() -> None:
 
 
 def test_ledgers_of_two_halves_add_up_to_the_ledger_of_the_whole() -> None:
-    run = gd.load_run(SAMPLES / "hpo-aggressive-pruning")
+    run = sample("hpo-aggressive-pruning")
     middle = "2025-10-24 18:31:07"
     whole, first, second = map(measure_ledger, (run, run.between(None, middle), run.between(middle, None)))
     both = first.totals.set_index("cell")["gpu_s"] + second.totals.set_index("cell")["gpu_s"]
@@ -45,7 +46,7 @@ def test_ledgers_of_two_halves_add_up_to_the_ledger_of_the_whole() -> None:
 
 
 def test_time_measures_count_only_what_lies_within() -> None:
-    part = gd.load_run(SAMPLES / "hpo-aggressive-pruning").between("2025-10-24 18:00", "2025-10-24 19:00")
+    part = sample("hpo-aggressive-pruning").between("2025-10-24 18:00", "2025-10-24 19:00")
     assert measure_ledger(part).total_gpu_s == pytest.approx(3600, abs=1e-6)
     assert measure_parallelism(part).window_s == pytest.approx(3600, abs=1e-6)
     assert measure_sampling(part).coverage_pct > 99.5

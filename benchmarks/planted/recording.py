@@ -63,11 +63,11 @@ def coverage(*, seen: float = 0.5, seconds: float = 1000.0) -> Run:
 
 @fault(
     "sampling-gaps",
-    edges={"max_gap_pct": Edge({"gap_s": 50.0}, {"gap_s": 55.0})},
+    edges={"max_gap_pct": Edge({"gap_s": 65.0}, {"gap_s": 70.0})},
     bigger=({"gap_s": 200.0}, {"gap_s": 600.0}, {"gap_s": 600.0, "failed": 1}),
 )
 def gap(*, gap_s: float = 100.0, failed: int = 0) -> Run:
-    """1000 s of telemetry with a gap, from timestamp to timestamp; a trial that failed in it."""
+    """1000 s of telemetry with a gap, from timestamp to timestamp, 15 s of it seen; a trial that failed in it."""
     at = ticks(1000.0)
     kept = at[(at <= 302.5) | (at >= 302.5 + gap_s)]
     told = {"trials": trials([("COMPLETE", 0.0, 1000.0), ("FAIL", 0.0, 310.0)])} if failed else {}

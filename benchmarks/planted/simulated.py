@@ -171,6 +171,7 @@ SIMULATED: dict[str, Respec] = {
     "pruned-too-early": lambda spec: {
         "pruner": "median(n_startup_trials=30,n_warmup_steps=0)", "crossing": 1.0, "n_trials": 100,
     },
+    "idle-without-trial": lambda spec: {"workers": 2, "gap_s": (200.0, 300.0), "n_trials": 24},
     "idle-before-work": lambda spec: {"lead_s": 2000.0},
     "idle-after-work": lambda spec: {"lag_s": 900.0},
     "loader-workers-cores": lambda spec: {"settings": spec.settings.model_copy(update={"cpu_cores": 256})},

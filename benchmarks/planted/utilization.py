@@ -96,6 +96,37 @@ def foreign(*, pause_s: float = 600.0, load_s: float = 90.0) -> Run:
     return run(log(at, util_pct=util), trials=trials(rows, gpu="0"))
 
 
+@fault(
+    "idle-without-trial",
+    edges={
+        "max_no_trial_pct": Edge({"trial_s": 4500.0, "pause_s": 995.0}, {"trial_s": 4500.0, "pause_s": 1005.0}),
+        "min_no_trial_s": Edge({"pause_s": 595.0}, {"pause_s": 600.0}),
+    },
+    bigger=({"pause_s": 3600.0}, {"pause_s": 36000.0}),
+)
+def night(*, trial_s: float = 600.0, pause_s: float = 1200.0) -> Run:
+    """Nothing runs between two trials."""
+    at = ticks(2 * trial_s + pause_s)
+    util = np.where((at > trial_s) & (at < trial_s + pause_s), 0.0, 95.0)
+    rows = [("COMPLETE", 0.0, trial_s), ("COMPLETE", trial_s + pause_s, 2 * trial_s + pause_s)]
+    return run(log(at, util_pct=util), trials=trials(rows, gpu="0"))
+
+
+@fault(
+    "work-outside-trials",
+    edges={
+        "min_of_work_pct": Edge({"load_s": 65.0}, {"load_s": 70.0}),
+        "min_outside_s": Edge({"load_s": 55.0, "trial_s": 300.0}, {"load_s": 60.0, "trial_s": 300.0}),
+    },
+    bigger=({"load_s": 150.0}, {"load_s": 500.0}),
+)
+def outside(*, load_s: float = 120.0, trial_s: float = 600.0) -> Run:
+    """Another job after the only trial."""
+    at = ticks(trial_s + 900.0)
+    util = np.where(at < trial_s + load_s, 60.0, 0.0)
+    return run(log(at, util_pct=util), trials=trials([("COMPLETE", 0.0, trial_s)], gpu="0"))
+
+
 def _tasks(n: int, seconds: float) -> list[tuple[str, float, float]]:
     """``n`` tasks one after the other."""
     return [("COMPLETE", i * seconds / n, (i + 1) * seconds / n) for i in range(n)]

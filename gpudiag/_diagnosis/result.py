@@ -18,7 +18,7 @@ from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly
 from gpudiag.measures.base import profile_of
 from gpudiag.measures.ledger import LedgerProfile
-from gpudiag.plain_data import json_text, plain
+from gpudiag.plain_data import JsonObject, json_text, plain_object
 from gpudiag.plots import WIDTH_IN, Picture, draw
 from gpudiag.report._notebook import pages
 from gpudiag.report._render.show import Show
@@ -194,10 +194,9 @@ class Diagnosis:
         """The figure of that name with its text alternative and caption. Raises NotMeasurable, or KeyError."""
         return draw(name, self.profiles, timezone=self.run.info.timezone, width_in=width_in)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The JSON document, schema ``gpudiag.diagnosis/3``."""
-        made: dict[str, Any] = plain(self.document)
-        return made
+        return plain_object(self.document)
 
     def to_json(self) -> str:
         """The document as JSON text."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
 
 from gpudiag._load.folder import walk
 from gpudiag._load.intake import try_take
@@ -14,7 +13,7 @@ from gpudiag._run.tables import TIME, InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
 from gpudiag.load import locate
 from gpudiag.manifest import MANIFEST, Manifest, read_manifest
-from gpudiag.plain_data import plain
+from gpudiag.plain_data import JsonObject, plain_object
 from gpudiag.readers._io.problems import Problem
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url, scheme_of, shown, sqlite_path
@@ -100,7 +99,6 @@ class Inspected:
     error: str | None
 
 
-def to_json(record: InputRecord) -> dict[str, Any]:
+def to_json(record: InputRecord) -> JsonObject:
     """One entry of the list that `gpudiag inspect --format json` prints (schema gpudiag.inspect/1)."""
-    entry: dict[str, Any] = plain(Inspected(*(getattr(record, one.name) for one in fields(Inspected))))
-    return entry
+    return plain_object(Inspected(*(getattr(record, one.name) for one in fields(Inspected))))

@@ -129,6 +129,8 @@ def trials_where(run: R, test: Callable[[pd.DataFrame], Any] | None, equal: dict
         keep &= mask.fillna(False).astype(bool)
     trials = run.trials[keep]
     chosen = {"trials": trials.reset_index(drop=True), "reports": _of_trials(run.reports, trials)}
+    if len(trials) < len(run.trials):  # what was chosen is not drawn from all that the study declares
+        chosen["studies"] = run.studies.drop(columns="space", errors="ignore")
     note = (
         f"Selected: {len(trials)} of {len(run.trials)} trials. GPU time of the others counts as time without a trial."
     )

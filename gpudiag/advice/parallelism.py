@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from gpudiag.advice._engine.gains import fill_gain
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.forecast.parallelism.process_loss import MOST_LOSS, slowed
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
@@ -18,13 +20,17 @@ from gpudiag.measures.trials import TrialsProfile
 from gpudiag.report.format import number, plural, share
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
+STARVED = ("cpu-bound-input", "io-wait", "loader-slow")
+"""One trial alone that waits for its input is helped there first: a second one would wait beside it."""
 START_UP_SHARE_PCT = 10.0
+MIN_TRIALS = 5
+"""One trial at a time is a search, not a training, from so many on; a forecast needs them too."""
 CONFIGURED, EFFECTIVE = ParallelismProfile.configured, ParallelismProfile.effective
 
 
 @remedy(
     title="Run one more trial at once",
-    answers=("startup-dominated",),
+    answers=("startup-dominated", "gpu-low-utilization"),
     tier=3,
     effort="minutes",
     apply="next study",
@@ -37,12 +43,15 @@ CONFIGURED, EFFECTIVE = ParallelismProfile.configured, ParallelismProfile.effect
 def more_workers(now: Situation) -> Proposal | None:
     """Throughput is sub-linear in trials at once on one GPU (METHODS 0): at most (k+1)/k, and at most 1/u.
 
-    Memory must hold the k+1 largest trials at once; where that is not shown, it is to be verified first.
+    It may also fall: each further process costs the others up to 8 % of their speed. Memory must hold the k+1 largest
+    trials at once; where that is not shown, or the number of CPU cores is unknown, it is to be verified first.
     """
-    k, cores = now.settings.parallel, now.settings.cpu_cores
-    if k is None or k < 2 or cores is None or now.has(*TOO_FULL, "gpu-idle-beside-busy", "gpu-unused"):
+    k, cores = now.parallel, now.settings.cpu_cores
+    if k is None or now.has(*TOO_FULL, "gpu-idle-beside-busy", "gpu-unused"):
         return None
-    if (now.dataloader.num_workers or 1) * (k + 1) > cores:
+    if k < 2 and (not now.fact(ParallelismProfile.n_timed) >= MIN_TRIALS or now.has(*STARVED)):
+        return None
+    if cores is not None and (now.dataloader.num_workers or 1) * (k + 1) > cores:
         return None
     fits, shown = _fit(now, k + 1)
     gain, basis = _forecast_gain(now, k)
@@ -50,6 +59,8 @@ def more_workers(now: Situation) -> Proposal | None:
         return None
     high = gain.high if gain else math.nan
     doubts = "" if fits else shown
+    if cores is None:
+        doubts += " The number of CPU cores is not stated: see whether they keep up."
     if now.has("parallelism-above-configured"):
         doubts += " More trials ran at once than were configured: find out how many workers there really are."
     return Proposal(
@@ -80,7 +91,7 @@ def more_workers(now: Situation) -> Proposal | None:
     rollback="Start the worker again.",
 )
 def fewer_workers(now: Situation) -> Proposal | None:
-    """Proposes the largest number at which memory was never above 90 % in this run.
+    """Proposes the largest number at which memory was never above 90 % in this run; nothing where it ended with so few.
 
     Throughput falls by less than in proportion (METHODS 0: 4 to 2 costs 34-39 %, not 50 %), and the time of failed
     trials comes back: between k'/k and 1/(1 - share of failed trials).
@@ -88,6 +99,7 @@ def fewer_workers(now: Situation) -> Proposal | None:
     levels = memory_by_level(now.profiles)
     levels = levels[levels["time_s"] >= MIN_LEVEL_S]
     present, k = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
+    present = min(present, now.workers_at_last or present)
     if k is None or k >= present:
         return None
     most = float(levels.at[k, "max_used_pct"])
@@ -225,7 +237,7 @@ def _net_rates(now: Situation, present: int, k: int) -> str:
     names = ["net_day_low", "net_day_high"]
     if not {present, k} <= set(table.index) or not set(names) <= set(table.columns):
         return ""
-    (a, b), (c, d) = ((float(table.at[n, name]) for name in names) for n in (present, k))
+    (a, b), (c, d) = ([float(table.at[n, name]) for name in names] for n in (present, k))
     if not (a <= b and c <= d):
         return ""
     return f" With crashes counted, {number(c)} to {number(d)} trials a day against {number(a)} to {number(b)}."
@@ -250,11 +262,15 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
 
 def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:
     """The gain of one more at once and what it rests on: the forecast from this log within the bounds, else these."""
-    bound = fill_gain(now.bounds, (k + 1) / k)
+    bound, most = fill_gain(now.bounds, (k + 1) / k), (k + 1) / k
+    if bound is None:
+        return None, ""
     found = now.forecast(k + 1)
-    if bound is None or found is None or not found.gain.low <= found.gain.high:
-        return bound, "Trials do not slow each other down and the CPU keeps up; else less, down to nothing."
-    high = min(found.gain.high, bound.high)
+    if found is None or not found.gain.low <= found.gain.high:
+        cost = share(100 * MOST_LOSS)
+        least = replace(bound, low=min(slowed(k, k + 1), bound.high))
+        return least, f"The CPU keeps up. At worst nothing is idle at the right time and one more costs all {cost}."
+    high = min(found.gain.high, most)
     how = "bounds alone, for the model failed its back-test or lacks data" if found.bounds_only else "a re-simulation"
     return Gain(min(found.gain.low, high), high), f"Forecast from this log, by {how}; the CPU keeps up."
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 from gpudiag.advice._engine.gains import NOTHING, saved_gain
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.report.format import duration, quantity
 
 FAILURES = ("failure-rate-high", "failures-out-of-memory", "failures-device-assert", "failures-bimodal")
+FIRST_S = 60.0
+"""A checkpoint that comes later saves nothing of a trial that fails before."""
+WORTH = 0.05
 ABANDONED_RULES = ("trials-abandoned", "parallelism-above-configured")
 
 
@@ -53,7 +59,12 @@ def heartbeat(now: Situation) -> Proposal | None:
     rollback="Remove the handler.",
 )
 def log_failures(now: Situation) -> Proposal | None:
-    """Kinds of failure have different cures; 97 % memory beside a device-side assert proves nothing (METHODS 0)."""
+    """Kinds of failure have different cures; 97 % memory beside a device-side assert proves nothing (METHODS 0).
+
+    Not proposed where the kind of every failure is known.
+    """
+    if now.fact(FailuresProfile.n_told) >= now.fact(FailuresProfile.n_fail):
+        return None
     code = (
         "except Exception as error:\n"
         '    trial.set_user_attr("failure", f"{type(error).__name__}: {error}"[:200])\n    raise'
@@ -74,10 +85,17 @@ def log_failures(now: Situation) -> Proposal | None:
     rollback="Stop writing them.",
 )
 def checkpoint(now: Situation) -> Proposal | None:
-    """Only worth it where trials fail late: the time of the failed trials is all that can come back."""
+    """Only worth it where trials fail late: the time of the failed trials is all that can come back.
+
+    Not proposed where half of the failures come in the first minute, or together take less than 5 % of the trial time
+    (a default without a published source): it takes hours to write.
+    """
     usual, failed = now.usual_duration(), now.fact(TrialState.median_s.at("FAIL"))
     total = now.fact(TrialState.total_worker_s.at("FAIL"))
-    if usual is None or not failed >= now.fact(usual) / 2:
+    if usual is None or not failed >= max(now.fact(usual) / 2, FIRST_S):
+        return None
+    lost = (now.bounds.lost_gpu_h or {}).get("failures", math.nan)
+    if lost < WORTH * now.bounds.trial_gpu_h:
         return None
     code = (
         'torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, path + ".tmp")\n'

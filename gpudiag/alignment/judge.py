@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -28,6 +29,11 @@ FAR_S = 30.0
 CLEAR_FROM_FAR = 0.5
 """The best fit lies within 30 s of the quarter (standard deviation 6 s) unless start-ups are long or the clocks differ
 by seconds as well. The two look alike, so that only whole quarters are ever applied, and such a fit must be clearer."""
+BEYOND_CHANCE = 4.0
+LIKELY_BEYOND_CHANCE = 2.5
+"""The statistic r / sqrt((1 - r^2) / (n - 2)) of the correlation r, n the starts and ends that fall into the telemetry.
+Over all offsets the best of it is above 4 in 11 of 2,100 runs of noise (white, drifting, spikes, waves), and in none of
+them are the rivals clear. An offset that a zone suggests is one of few and needs less. Below it none is told."""
 
 BEST_FIT = (
     "{signals} fit the trials best at {best_s:as shift} (correlation {fit:as ratio}; next best {rival_s:as shift} with "
@@ -36,6 +42,7 @@ BEST_FIT = (
 BEST_FITS = BEST_FIT.replace(" fit ", " fits ")
 """Of one signal."""
 TOO_LITTLE = "{evidence} That is less than a third, too little to trust an offset that no time zone suggests."
+CHANCE = "{evidence} That is no more than chance gives with so few trials, or with a load of its own."
 
 
 @dataclass(frozen=True)
@@ -93,12 +100,22 @@ def judge(scan: Scan, prior_s: Iterable[float], observed: ObservedTime) -> Judge
         return Judgement(
             0.0, "undetermined", Statement("Several offsets fit alike. {evidence}", evidence=evidence), candidates
         )
+    n_edges = scan.n_edges(float(quarters[at]))
+    if _statistic(float(fits[at]), n_edges) < (LIKELY_BEYOND_CHANCE if likely[at] else BEYOND_CHANCE):
+        return Judgement(0.0, "undetermined", Statement(CHANCE, evidence=evidence), candidates)
     place = scan.near(quarters[at], TOLERANCE_S)[1]
     others = np.abs(scan.offset_s - place) > LOBE_S
     clear = _clear(
         float(scan.fit[others].max() / fits[at]), fits[rival] / fits[at], place - float(quarters[at]), observed
     )
     return Judgement(float(quarters[at]), "strong" if clear else "weak", evidence, candidates)
+
+
+def _statistic(fit: float, n: int) -> float:
+    """Student's t of a correlation over n values."""
+    if n <= 2:
+        return 0.0
+    return fit / math.sqrt((1 - fit**2) / (n - 2)) if fit < 1 else math.inf
 
 
 def _clear(any_rival: float, quarter_rival: float, away_s: float, observed: ObservedTime) -> bool:

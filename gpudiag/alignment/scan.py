@@ -21,12 +21,32 @@ correlation is damped: a single edge that happens to fit is no evidence."""
 
 @dataclass(frozen=True)
 class Scan:
-    """``fit[i]``: mean correlation over ``signals`` at ``offset_s[i]`` (trials + offset = telemetry), increasing."""
+    """``fit[i]``: mean correlation over ``signals`` at ``offset_s[i]`` (trials + offset = telemetry), increasing.
+
+    ``seen``: in which bins of ``step_s`` from ``begin_s`` on a signal is known; ``edge_s``: starts and ends of trials.
+    """
 
     offset_s: np.ndarray
     fit: np.ndarray
     signals: tuple[str, ...]
     step_s: float
+    seen: np.ndarray
+    begin_s: float
+    edge_s: np.ndarray
+
+    def n_edges(self, offset_s: float) -> int:
+        """How many starts and ends of trials fall where telemetry is, at this offset; no more than it has values.
+
+        A bin between two that are seen counts as seen where these are no further apart than three times as usual.
+        """
+        seen = np.flatnonzero(self.seen)
+        if len(seen) < 2:
+            return 0
+        at = np.floor((self.edge_s + offset_s - self.begin_s) / self.step_s).astype(np.int64)
+        after = np.searchsorted(seen, at).clip(1, len(seen) - 1)
+        near = seen[after] - seen[after - 1] <= 3 * np.median(np.diff(seen))
+        inside = (at >= seen[0]) & (at <= seen[-1]) & near
+        return min(int(inside.sum()), len(seen))
 
     def near(self, offset_s: float, within_s: float) -> tuple[float, float]:
         """The best fit within ``within_s`` of an offset, and where it lies."""
@@ -56,7 +76,10 @@ def scan_offsets(signals: list[Signal], grid: Grid, start_s: np.ndarray, end_s: 
                     (spectrum * masks[row], square * masks[row], spectrum * changes[row])]  # fmt: skip
             best[row] = np.maximum(best[row], _correlation(signal, *sums))
     offsets = grid.step_s * (lags - np.arange(2 * lags + 1))
-    return Scan(offsets[::-1], best.mean(axis=0)[::-1], tuple(s.name for s in signals), grid.step_s)
+    seen = np.any([signal.seen for signal in signals], axis=0)
+    names = tuple(signal.name for signal in signals)
+    edge_s = np.concatenate([start_s, end_s])
+    return Scan(offsets[::-1], best.mean(axis=0)[::-1], names, grid.step_s, seen, grid.start_s, edge_s)
 
 
 def running(start_s: np.ndarray, end_s: np.ndarray, borders: np.ndarray) -> np.ndarray:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import typer
 
@@ -38,11 +37,6 @@ def say(fault: Fault, *, debug: bool) -> None:
     complain(f"gpudiag: {ERROR}: {fault}\n")
     if debug:
         complain(fault.traceback or "".join(f"  {frame}\n" for frame in fault.trace))
-
-
-def read_faults(entries: Iterable[Mapping[str, Any]]) -> list[Fault]:
-    """Faults as documents and notebooks hold them."""
-    return [Fault(one["part"], one["type"], one["place"], tuple(one["trace"])) for one in entries]
 
 
 def last_resort(error: BaseException, *, debug: bool) -> int:

@@ -18,7 +18,7 @@ def complain(text: str) -> None:
 
 
 def _hidden(text: str) -> str:
-    return str(redacted(text, sys.argv[1:]))
+    return redacted(text, sys.argv[1:])
 
 
 class Commands(TyperGroup):

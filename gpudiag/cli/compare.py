@@ -49,6 +49,7 @@ def compare(
     """Compare runs: first whether that may be done, then the numbers with their intervals."""
     from gpudiag.comparison.compare import Comparisons
     from gpudiag.comparison.compare import compare as run_comparison
+    from gpudiag.report._notebook.parameters import Given
     from gpudiag.report.comparison import text
 
     if output is not None:
@@ -63,7 +64,7 @@ def compare(
             typer.echo(_rendered(held, format_))
         if output is not None:
             for place, (pair, folder) in enumerate(zip(pairs, _folders(pairs, output), strict=True)):
-                parameters: dict[str, Any] = {
+                parameters: dict[str, Given] = {
                     "baseline_path": baseline,
                     "experiment_path": experiments[place],
                     "plan_path": plan or "",

@@ -17,7 +17,7 @@ from gpudiag.cli._arguments import (
     suppression_file,
 )
 from gpudiag.cli._console import console_for, show, spinner
-from gpudiag.cli._faults import read_faults, telling
+from gpudiag.cli._faults import telling
 from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, OnFault, Parameters, ReadingOptions, as_typed
 from gpudiag.errors import ConfigError
 
@@ -49,7 +49,7 @@ def report(
     parameters = assignments(parameter or [])
     check_given(runs, inputs.any, *(parameters.get(name) for name in INPUTS))
     from gpudiag._load.sources import as_runs, is_whole
-    from gpudiag.report._notebook.runner import errors_of
+    from gpudiag.report._notebook.told_faults import errors_of
     from gpudiag.report.batch import left_out, plan_jobs
 
     with telling(debug=fault.debug, strict=fault.strict) as faults:
@@ -65,14 +65,14 @@ def report(
             options += [f"--parameter={name}={value}" for name, value in parameters.items()]
             level = _report_many(planned, output or Path("reports"), options, jobs)
             for job in planned:
-                held = read_faults(errors_of((output or Path("reports")) / job.folder))
+                held = errors_of((output or Path("reports")) / job.folder)
                 faults += [replace(one, part=f"{job.folder}: {one.part}") for one in held]
         else:
             run = [str(planned[0].run)] if planned else runs or []
             given = _parameters(notebook, run, inputs, layout, judging, parameters)
             folder = output or Path("reports") / _name(given)
             level = _report_one(folder, notebook, given)
-            faults += read_faults(errors_of(folder))
+            faults += errors_of(folder)
         if level == "failed":
             raise typer.Exit(2)
         if fail_on != "never" and level in LEVELS[: LEVELS.index(fail_on) + 1]:
@@ -81,7 +81,9 @@ def report(
 
 def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     """Make one report; returns the level of its verdict."""
-    from gpudiag.report._notebook.runner import DOCUMENT, check_parameters, find_notebook, run_notebook
+    from gpudiag.report._notebook.locate import find_notebook
+    from gpudiag.report._notebook.parameters import check_parameters
+    from gpudiag.report._notebook.runner import DOCUMENT, run_notebook
     from gpudiag.report.document import read_document
     from gpudiag.report.text import headline
 
@@ -105,7 +107,8 @@ def _parameters(
     notebook: str, run: list[str], inputs: Inputs, layout: ReadingOptions, judging: Judging, typed: dict[str, str]
 ) -> dict[str, Any]:
     """All that was given as parameters of the notebook: options, then those of -p, then the inputs."""
-    from gpudiag.report._notebook.runner import find_notebook, has_parameter
+    from gpudiag.report._notebook.locate import find_notebook
+    from gpudiag.report._notebook.parameters import has_parameter
 
     path = find_notebook(notebook)
     known = suppression_file(judging.suppress, run)
@@ -119,7 +122,7 @@ def _parameters(
 def _input_parameters(inputs: dict[str, Any], notebook: Path) -> dict[str, Any]:
     """The inputs as parameters of the notebook: one without ``run_path`` gets those files of the run that it names."""
     from gpudiag.report._notebook.copies import inputs_by_kind
-    from gpudiag.report._notebook.runner import has_parameter
+    from gpudiag.report._notebook.parameters import has_parameter
 
     source = inputs.pop("source")
     if not source:

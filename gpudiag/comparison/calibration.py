@@ -2,85 +2,79 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from gpudiag.comparison.plan_check import CAME_TRUE, CANNOT_TELL, GAIN, MISSED, PREDICTION
+from gpudiag.comparison.written import WrittenComparison, WrittenPlan, read_written
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.report.comparison.calibration import Calibration, PredictionCounts
+from gpudiag.report.comparison.document import PlanOutcomeEntry
 
-PLAN, COMPARISON, COMPARISONS = "gpudiag.plan/1", "gpudiag.comparison/1", "gpudiag.comparisons/1"
 MAX_BYTES = 50_000_000
 
 
 def calibration(folder: str | Path) -> Calibration:
     """Gather every comparison with a plan below a folder (as ``gpudiag compare --plan ... -o DIR`` writes them).
 
-    The same comparison written twice counts once. Raises InputNotFound, or InputError where there is no plan at all.
+    The same comparison written twice counts once; a file that is not of the form that it names is passed over and told.
+    Raises InputNotFound, or InputError where there is no plan at all.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputNotFound(f"{folder}: no such folder; expected one with plans and comparisons in it.")
-    plans, comparisons = _documents(folder)
-    rows: dict[str, list[Mapping[str, Any]]] = {}
-    checked = []
+    plans, comparisons, unread = _documents(folder)
+    rows: dict[str, list[PlanOutcomeEntry]] = {}
     seen = set()
     for path, document in comparisons:
-        entries = document.get("plan") or []
-        key = json.dumps([document.get("baseline"), document.get("experiment"), entries], sort_keys=True)
-        if entries and key not in seen:
-            seen.add(key)
-            checked.append(path)
-            rows[path] = [entry for entry in entries if entry.get("kind") in (PREDICTION, GAIN)]
-    if not plans and not checked:
+        if document.plan and document.key not in seen:
+            seen.add(document.key)
+            rows[path] = [entry for entry in document.plan if entry.kind in (PREDICTION, GAIN)]
+    if not plans and not rows:
         raise InputError(
             f"{folder}: holds no plan and no comparison with a plan; write them with diagnosis.save_plan() and "
-            "gpudiag compare A B --plan plan.json -o DIR."
+            "gpudiag compare A B --plan plan.json -o DIR." + "".join(f" {reason}" for reason in unread[:1])
         )
     entries = [entry for part in rows.values() for entry in part]
-    answered = {_key(document.get("plan_of") or {}) for path, document in comparisons if path in rows}
-    pending = tuple(path for path, document in plans if _key(document) not in answered)
-    return Calibration(_tally("all", entries), _by(entries, "remedy"), _by(entries, "measure"), tuple(checked), pending)
+    answered = {document.plan_key for path, document in comparisons if path in rows}
+    pending = tuple(path for path, document in plans if document.key not in answered)
+    by_remedy, by_measure = _by(entries, lambda entry: entry.remedy), _by(entries, lambda entry: entry.measure)
+    return Calibration(_tally("all", entries), by_remedy, by_measure, tuple(rows), pending, tuple(unread))
 
 
-def _documents(folder: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, dict[str, Any]]]]:
-    """Plans and single comparisons below the folder, by path; other JSON is passed over."""
-    plans, comparisons = [], []
+def _documents(
+    folder: Path,
+) -> tuple[list[tuple[str, WrittenPlan]], list[tuple[str, WrittenComparison]], list[str]]:
+    """Plans and single comparisons below the folder, by path, and why some could not be read. Other JSON is passed
+    over.
+    """
+    plans, comparisons, unread = [], [], []
     for path in sorted(folder.rglob("*.json")):
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
             continue
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            continue
         name = str(path.relative_to(folder))
-        schema = document.get("schema") if isinstance(document, dict) else None
-        if schema == PLAN:
-            plans.append((name, document))
-        elif schema == COMPARISON:
-            comparisons.append((name, document))
-        elif schema == COMPARISONS:
-            comparisons += [(f"{name}#{i + 1}", one) for i, one in enumerate(document.get("comparisons") or [])]
-    return plans, comparisons
+        try:
+            read = read_written(path)
+        except InputError as error:
+            unread.append(str(error))
+            continue
+        if isinstance(read, WrittenPlan):
+            plans.append((name, read))
+        elif isinstance(read, WrittenComparison):
+            comparisons.append((name, read))
+        elif read is not None:
+            comparisons += [(f"{name}#{i + 1}", one) for i, one in enumerate(read.comparisons)]
+    return plans, comparisons, unread
 
 
-def _key(plan: Mapping[str, Any]) -> str:
-    """What tells one plan from another: its run, the contents of its inputs and its remedies."""
-    inputs = sorted(str(one.get("sha256")) for one in plan.get("inputs") or [])
-    remedies = [one if isinstance(one, str) else str(one.get("id")) for one in plan.get("remedies") or []]
-    return json.dumps([plan.get("run"), inputs, remedies])
-
-
-def _by(entries: Iterable[Mapping[str, Any]], name: str) -> tuple[PredictionCounts, ...]:
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+def _by(entries: Iterable[PlanOutcomeEntry], name: Callable[[PlanOutcomeEntry], str]) -> tuple[PredictionCounts, ...]:
+    groups: dict[str, list[PlanOutcomeEntry]] = {}
     for entry in entries:
-        groups.setdefault(str(entry.get(name)), []).append(entry)
+        groups.setdefault(name(entry), []).append(entry)
     tallies = [_tally(key, part) for key, part in groups.items()]
     return tuple(sorted(tallies, key=lambda tally: (-tally.known, tally.name)))
 
 
-def _tally(name: str, entries: Iterable[Mapping[str, Any]]) -> PredictionCounts:
-    statuses = [entry.get("status") for entry in entries]
+def _tally(name: str, entries: Iterable[PlanOutcomeEntry]) -> PredictionCounts:
+    statuses: list[str] = [entry.status for entry in entries]
     return PredictionCounts(name, statuses.count(CAME_TRUE), statuses.count(MISSED), statuses.count(CANNOT_TELL))

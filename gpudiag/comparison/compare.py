@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast, overload
 
 import pandas as pd
 
@@ -28,11 +28,13 @@ from gpudiag.comparison.time_series import time_series
 from gpudiag.errors import ConfigError, NotMeasurable, expected
 from gpudiag.faults import Fault, attempt, heard
 from gpudiag.load import RunLike
-from gpudiag.plain_data import json_text, plain
+from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.plain_data import JsonObject, json_text, plain_object
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.comparison import COMPARISON_PLOTS
 from gpudiag.report import comparison as reports
 from gpudiag.report._notebook import pages
+from gpudiag.report._notebook.parameters import Given
 from gpudiag.report._render.show import Show
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.format import safe
@@ -43,6 +45,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+
+class Frames(TypedDict):
+    """What the figures of a comparison are drawn from, by the names of their parameters; pairs and lists are baseline
+    first.
+    """
+
+    names: tuple[str, str]
+    pairs: pd.DataFrame | None
+    durations: list[pd.DataFrame]
+    ledger: pd.DataFrame | None
+    same_size: bool
+    time_series: list[pd.DataFrame]
+    parallelism: list[ParallelismProfile | None]
+
+
 WORSE = {"failures": HIGHER, "failure_events": HIGHER}
 
 
@@ -50,10 +67,9 @@ class Comparison(Compared):
     """What may be said of an experiment against its baseline, and every way to show it."""
 
     @property
-    def headline(self) -> dict[str, Any]:
+    def headline(self) -> JsonObject:
         """``level``, one line, and three sentences: what may be said, what differs, what to do next."""
-        made: dict[str, Any] = plain(self.document.headline)
-        return made
+        return plain_object(self.document.headline)
 
     def quantity(self, name: str) -> Quantity:
         """The quantity of that name. Raises KeyError where the runs do not allow it."""
@@ -76,10 +92,9 @@ class Comparison(Compared):
         """A figure with its text alternative and caption. Raises NotMeasurable, or KeyError."""
         return COMPARISON_PLOTS[name].picture(name, self._frames, timezone=self.baseline.run.info.timezone)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The JSON document, schema ``gpudiag.comparison/1``."""
-        made: dict[str, Any] = plain(self.document)
-        return made
+        return plain_object(self.document)
 
     def to_json(self) -> str:
         """The document as JSON text."""
@@ -100,7 +115,7 @@ class Comparison(Compared):
         """
         return pages.save(Path(path), self._notebook, self.to_json)
 
-    def save_report(self, folder: str | Path, parameters: Mapping[str, Any]) -> tuple[Path, ...]:
+    def save_report(self, folder: str | Path, parameters: Mapping[str, Given]) -> tuple[Path, ...]:
         """Write report.html, report.md with its pictures, report.ipynb and comparison.json, and return their paths.
 
         Nothing is compared again: all say what this comparison says, also where it is one of several that share one
@@ -124,7 +139,7 @@ class Comparison(Compared):
         return build(self)
 
     @cached_property
-    def _frames(self) -> dict[str, Any]:
+    def _frames(self) -> Frames:
         """What the figures are drawn from, by the names of their parameters."""
         pairs = self.matched.both_complete if self.matched.named else pd.DataFrame()
         named = (safe(self.baseline.name), safe(self.experiment.name))
@@ -165,14 +180,18 @@ class Comparisons(Sequence[Comparison]):
     def __iter__(self) -> Iterator[Comparison]:
         return iter(self.pairs)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Comparison: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Comparison, ...]: ...
+    def __getitem__(self, index: int | slice) -> Comparison | tuple[Comparison, ...]:
         return self.pairs[index]
 
     def fails(self, level: str) -> bool:
         """True if any of the experiments is a regression."""
         return any(pair.fails(level) for pair in self.pairs)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Schema ``gpudiag.comparisons/1``: ``comparisons`` holds a document of each pair."""
         return {"schema": SCHEMA_SEVERAL, "comparisons": [pair.to_dict() for pair in self.pairs]}
 
@@ -219,9 +238,8 @@ def compare(
     Raises:
         InputError: a path holds no run, a run holds neither trials nor telemetry, or the plan cannot be read.
     """
-    many = isinstance(experiment, Sequence) and not isinstance(experiment, str)
-    first_given: Any = experiment
-    given = [*(first_given if many else (first_given,)), *others]
+    several = isinstance(experiment, Sequence) and not isinstance(experiment, str)
+    given = [*cast("Sequence[RunLike]", experiment if several else (experiment,)), *others]
     first = as_side(baseline, "baseline")
     sides = [as_side(one, "experiment") for one in given]
     if not sides:
@@ -231,7 +249,7 @@ def compare(
     if not isinstance(made, Plan | None):
         raise expected("a plan or the path of its plan.json", plan)
     pairs = _pairs(first, sides, made)
-    return Comparisons(pairs) if many or others else pairs[0]
+    return Comparisons(pairs) if several or others else pairs[0]
 
 
 def _pairs(baseline: Side, sides: list[Side], plan: Plan | None) -> tuple[Comparison, ...]:

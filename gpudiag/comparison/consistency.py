@@ -14,6 +14,7 @@ from gpudiag.comparison.intervals import Ratio
 from gpudiag.comparison.match import Match
 from gpudiag.comparison.quantity import SAME_WITHIN
 from gpudiag.comparison.side import Side
+from gpudiag.comparison.steps import steps_per_item
 from gpudiag.comparison.throughput import time_per_item_s
 from gpudiag.plain_data import Scalar
 from gpudiag.statement import NOTHING, Statement, joined
@@ -104,17 +105,6 @@ def work_ratio(baseline: Side, experiment: Side) -> WorkRatio | None:
         Statement("{name} {a} to {b}", name=name, a=a_params[name], b=b_params[name]) for name in (*repeats, *sizes)
     )
     return WorkRatio(min(low, low * size), max(low, low * size), joined(*held, by=", "))
-
-
-def steps_per_item(side: Side) -> float | None:
-    """Mean number of steps reported by COMPLETE trials; None without reports."""
-    reports, trials = side.run.reports, side.run.trials
-    if reports.empty or trials.empty:
-        return None
-    done = trials.loc[trials["state"] == "COMPLETE", ["study", "trial"]]
-    count = reports.groupby(["study", "trial"])["step"].nunique().rename("n").reset_index()
-    found = done.merge(count, on=["study", "trial"])["n"]
-    return float(found.mean()) if len(found) else None
 
 
 def samples_per_s(side: Side) -> float | None:

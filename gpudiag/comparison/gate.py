@@ -12,17 +12,17 @@ from scipy import stats
 
 from gpudiag.comparison.applied import parameters_applied
 from gpudiag.comparison.check import ERROR, FAIL, PASS, TITLES, UNKNOWN, GateCheck, GateFinding, worst
-from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio, steps_per_item
+from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
 from gpudiag.comparison.intervals import MIN_UNITS
 from gpudiag.comparison.match import SAME_SET, Match
+from gpudiag.comparison.same_search import same_search
 from gpudiag.comparison.side import Side
+from gpudiag.comparison.steps import SAME_STEPS, SURE, chance_of_steps, steps_of_items
 from gpudiag.faults import Fault, attempt
 from gpudiag.statement import Statement
 
-SAME_STEPS = 0.1
-"""Part by which the steps of a COMPLETE trial may differ and the trial is still the same unit."""
 WARM_RATIO = 1.2
 WARM_P = 0.01
 FIRST_SHARE = 0.1
@@ -32,6 +32,10 @@ NO_DURATIONS = (
 )
 WALL_TIME_ONLY = "Neither run has durations of its items; only wall time over n can be compared."
 STEPS = "A COMPLETE trial is {steps_a} steps in {a} and {steps_b} in {b}: compare time per step."
+STEPS_BY_CHANCE = (
+    "A COMPLETE trial is {steps_a} steps in {a} and {steps_b} in {b}, which differ no more than trials of one run do."
+)
+STEPS_OF_FEW = "A COMPLETE trial is {steps_a} steps in {a} and {steps_b} in {b}: too few trials to tell why."
 SAMPLES = "By the training logs an item of {b} is {times} times the samples of one of {a}: it is not the same unit."
 DURATIONS = (
     "Both have durations of their items; {at_once_a} and {at_once_b} ran at once, which time per item (wall time over "
@@ -100,10 +104,7 @@ def same_unit(baseline: Side, experiment: Side) -> GateCheck:
         found.append((FAIL, Statement(NO_DURATIONS, side=with_.name, other=without.name)))
     elif not a:
         found.append((UNKNOWN, Statement(WALL_TIME_ONLY)))
-    steps = steps_per_item(baseline), steps_per_item(experiment)
-    if steps[0] and steps[1] and abs(steps[1] / steps[0] - 1) > SAME_STEPS:
-        why = Statement(STEPS, steps_a=steps[0], a=baseline.name, steps_b=steps[1], b=experiment.name)
-        found.append((FAIL, why))
+    found += _same_steps(baseline, experiment)
     samples = samples_per_item_ratio(baseline, experiment)
     if samples is not None and abs(samples - 1) > SAME_WORK:
         found.append((FAIL, Statement(SAMPLES, a=baseline.name, b=experiment.name, times=samples)))
@@ -113,8 +114,25 @@ def same_unit(baseline: Side, experiment: Side) -> GateCheck:
     return worst("same-unit", found)
 
 
+def _same_steps(baseline: Side, experiment: Side) -> list[GateFinding]:
+    """Whether COMPLETE trials have the same number of steps, but for what chance gives."""
+    a, b = (steps_of_items(side) for side in (baseline, experiment))
+    if not len(a) or not len(b) or abs(b.mean() / a.mean() - 1) <= SAME_STEPS:
+        return []
+    steps: dict[str, float | str] = {
+        "steps_a": float(a.mean()),
+        "a": baseline.name,
+        "steps_b": float(b.mean()),
+        "b": experiment.name,
+    }
+    p = chance_of_steps(a, b)
+    if p < SURE:
+        return [(FAIL, Statement(STEPS, **steps))]
+    return [(PASS, Statement(STEPS_BY_CHANCE if p >= SURE else STEPS_OF_FEW, **steps))]
+
+
 def same_workload(baseline: Side, experiment: Side, matched: Match) -> GateCheck:
-    """2. The same items by name, or searches over the same parameters."""
+    """2. The same items by name, or searches of the same space, data and budget."""
     if baseline.run.trials.empty or experiment.run.trials.empty:
         return GateCheck("same-workload", UNKNOWN, Statement(NO_WORKLOAD))
     if matched.named:
@@ -128,7 +146,8 @@ def same_workload(baseline: Side, experiment: Side, matched: Match) -> GateCheck
     if a != b:
         apart = ", ".join(sorted(a ^ b)[:6])
         return GateCheck("same-workload", FAIL, Statement(PARAMETERS, apart=apart))
-    return GateCheck("same-workload", PASS, Statement(SEARCHES, n=len(a)))
+    found = same_search(baseline, experiment)
+    return worst("same-workload", found if FAIL in dict(found) else [(PASS, Statement(SEARCHES, n=len(a))), *found])
 
 
 def _same_items(matched: Match) -> GateCheck:

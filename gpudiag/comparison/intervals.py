@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
+from gpudiag.comparison.autocorrelation import Dependence, dependence, neighbor_correlation, surely_alike
 from gpudiag.measures._trials.proportions import CONFIDENCE
 from gpudiag.statement import NOTHING, Statement
 
@@ -32,18 +33,25 @@ Z = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
 PAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise means of log ratios), paired"
 UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
 OUTLIERS = "There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
+ALIKE = "ratio of geometric means; neighbors too alike to test"
+"""Of values of which fewer than six are independent."""
 SHARES = "Fisher's exact test, score interval (Koopman)"
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Experiment over baseline: estimate, 95 % interval, two-sided p of a ratio of 1; NaN where not estimated."""
+    """Experiment over baseline: estimate, 95 % interval, two-sided p of a ratio of 1; NaN where not estimated.
+
+    ``log_se``: standard error of the logarithm, with ``freedom`` degrees of freedom.
+    """
 
     ratio: float
     low: float = math.nan
     high: float = math.nan
     p: float = math.nan
     method: str = ""
+    log_se: float = math.nan
+    freedom: float = math.nan
 
     @property
     def note(self) -> Statement:
@@ -56,7 +64,7 @@ class Ratio:
     @property
     def inverse(self) -> Ratio:
         """Baseline over experiment."""
-        return Ratio(1 / self.ratio, 1 / self.high, 1 / self.low, self.p, self.method)
+        return Ratio(1 / self.ratio, 1 / self.high, 1 / self.low, self.p, self.method, self.log_se, self.freedom)
 
 
 @dataclass(frozen=True)
@@ -71,26 +79,45 @@ class Mean:
 def paired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     """Ratio of the same items: the geometric mean of their ratios with t on logs; where outliers are, Hodges-Lehmann,
     the median of pairwise means of log ratios, with the signed ranks inverted.
+
+    Items in the order in which they ran: ratios that surely drift are worth fewer items, as in :func:`unpaired_ratio`.
     """
     logs = np.log(experiment) - np.log(baseline)
     n = len(logs)
     if n < MIN_UNITS:
         return Ratio(math.exp(float(logs.mean())), method="geometric mean of ratios") if n else Ratio(math.nan)
+    (series,) = _tame(logs)
+    alike = neighbor_correlation(series)
+    worth = dependence(series, alike) if surely_alike(alike, n) else Dependence(n, 1.0)
+    if worth.size < MIN_UNITS:
+        return Ratio(math.exp(float(logs.mean())), method=ALIKE)
     if has_outliers(logs) and n * (n + 1) // 2 <= MAX_PAIRS:
-        i, j = np.triu_indices(n)
-        walsh = np.sort((logs[i] + logs[j]) / 2)
-        no_ties = n <= MOST_EXACT and bool(np.all(logs != 0)) and len(np.unique(np.abs(logs))) == n
-        way = "exact" if no_ties else "approx"
-        p = float(stats.wilcoxon(logs, method=way).pvalue) if np.any(logs) else 1.0
-        return _from_sorted(walsh, signed_rank(n), p, PAIRED_MEDIAN)
-    return _t_ratio(float(logs.mean()), float(logs.std(ddof=1) / math.sqrt(n)), n - 1, "t on log ratios, paired")
+        return _by_signed_ranks(logs, worth.inflation)
+    error = float(logs.std(ddof=1)) * math.sqrt(worth.inflation / n)
+    return _t_ratio(float(logs.mean()), error, worth.size - 1, "t on log ratios, paired")
+
+
+def _by_signed_ranks(logs: np.ndarray, inflation: float) -> Ratio:
+    """Hodges and Lehmann's ratio; ranks are counted, and with alike neighbors their variance is ``inflation`` times."""
+    n = len(logs)
+    i, j = np.triu_indices(n)
+    walsh = np.sort((logs[i] + logs[j]) / 2)
+    if inflation > 1:
+        spread = math.sqrt(inflation * n * (n + 1) * (2 * n + 1) / 24)
+        away = abs(float(stats.rankdata(np.abs(logs))[logs > 0].sum()) - n * (n + 1) / 4)
+        p = min(float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread)), 1.0)
+        return _from_sorted(walsh, math.floor(n * (n + 1) / 4 - 0.5 - Z * spread), p, PAIRED_MEDIAN)
+    no_ties = n <= MOST_EXACT and bool(np.all(logs != 0)) and len(np.unique(np.abs(logs))) == n
+    p = float(stats.wilcoxon(logs, method="exact" if no_ties else "approx").pvalue) if np.any(logs) else 1.0
+    return _from_sorted(walsh, signed_rank(n), p, PAIRED_MEDIAN)
 
 
 def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     """Ratio of two samples: that of geometric means with Welch on logs; where outliers are, Hodges-Lehmann, the median
     of pairwise ratios, with the Mann-Whitney inversion.
 
-    Values in the order in which they ran: where neighbours are alike the effective number of them is smaller.
+    Values in the order in which they ran: where neighbours are alike there are fewer independent ones, and no interval
+    where that leaves fewer than six.
     """
     a, b = np.log(baseline), np.log(experiment)
     if not len(a) or not len(b):
@@ -98,20 +125,27 @@ def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     estimate = float(b.mean() - a.mean())
     if min(len(a), len(b)) < MIN_UNITS:
         return Ratio(math.exp(estimate), method="ratio of geometric means")
-    inflation = math.sqrt(max(_inflation(a), _inflation(b)))
+    series = _tame(a, b)
+    alike = neighbor_correlation(*series)
+    worth = [dependence(values, alike) for values in series]
+    if min(one.size for one in worth) < MIN_UNITS and surely_alike(alike, len(a), len(b)):
+        return Ratio(math.exp(estimate), method=ALIKE)
     if (has_outliers(a) or has_outliers(b)) and len(a) * len(b) <= MAX_PAIRS:
         steps = np.sort((b[:, None] - a[None, :]).ravel())
-        spread = inflation * math.sqrt(len(a) * len(b) * (len(a) + len(b) + 1) / 12)
+        inflation = max(one.inflation for one in worth)
+        spread = math.sqrt(inflation * len(a) * len(b) * (len(a) + len(b) + 1) / 12)
         half = len(a) * len(b) / 2
         away = abs(float(stats.mannwhitneyu(b, a).statistic) - half)
         p = float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread))
         place = math.floor(half - 0.5 - Z * spread)
         return _from_sorted(steps, place, min(p, 1.0), UNPAIRED_MEDIAN)
-    return log_ratio(
-        Mean(math.exp(float(a.mean())), inflation * float(a.std(ddof=1) / math.sqrt(len(a))), len(a)),
-        Mean(math.exp(float(b.mean())), inflation * float(b.std(ddof=1) / math.sqrt(len(b))), len(b)),
-        "Welch on logs, unpaired",
-    )
+    return log_ratio(_log_mean(a, worth[0]), _log_mean(b, worth[1]), "Welch on logs, unpaired")
+
+
+def _log_mean(logs: np.ndarray, worth: Dependence) -> Mean:
+    """Geometric mean of values by their logarithms, as sure as the independent values that they are worth."""
+    error = float(logs.std(ddof=1)) * math.sqrt(worth.inflation / len(logs))
+    return Mean(math.exp(float(logs.mean())), error, worth.size)
 
 
 def log_ratio(baseline: Mean, experiment: Mean, method: str) -> Ratio:
@@ -140,38 +174,18 @@ def mean_ratio(baseline: np.ndarray, experiment: np.ndarray, *, paired: bool) ->
     drawn = np.log(experiment[second].mean(axis=1) / baseline[first].mean(axis=1))
     se = float(drawn.std(ddof=1))
     if not paired:
-        se *= math.sqrt(max(_inflation(np.log(baseline)), _inflation(np.log(experiment))))
+        a, b = np.log(baseline), np.log(experiment)
+        se *= math.sqrt(max(dependence(x, neighbor_correlation(a, b)).inflation for x in (a, b)))
     freedom = min(len(baseline), len(experiment)) - 1
     return _t_ratio(math.log(ratio), se, freedom, "bootstrap of the ratio of arithmetic means")
 
 
-def effective_size(values: np.ndarray) -> float:
-    """N / (1 + 2 x sum of autocorrelations), summed over Geyer's initial positive pairs; n for constant values.
-
-    C. J. Geyer, Statistical Science 7 (1992) 473. The pairs are also made to fall (his monotone sequence).
-    """
-    n = len(values)
-    centred = values - values.mean() if n else values
-    if n < 4 or not centred @ centred > 0:
-        return float(n)
-    size = 1 << (2 * n - 1).bit_length()
-    spectrum = np.fft.rfft(centred, size)
-    rho = np.fft.irfft(spectrum * spectrum.conj(), size)[:n]
-    rho = rho / rho[0]
-    even = rho[: 2 * (n // 2)]
-    pairs = even[0::2] + even[1::2]
-    negative = np.flatnonzero(pairs <= 0)
-    kept = np.minimum.accumulate(pairs[: negative[0] if len(negative) else len(pairs)])
-    time = max(2 * float(kept.sum()) - 1, 1.0)
-    return n / time
-
-
 def series_mean(values: np.ndarray, mean: float) -> Mean:
     """``mean`` of a time series with the error that its effective sample size leaves; none below 10."""
-    ess = effective_size(values)
-    if ess < MIN_ESS or not mean > 0:
-        return Mean(mean, n=ess)
-    return Mean(mean, float(values.std(ddof=1) / math.sqrt(ess) / mean), ess)
+    found = dependence(values, neighbor_correlation(values))
+    if found.size < MIN_ESS or not mean > 0:
+        return Mean(mean, n=found.size)
+    return Mean(mean, float(values.std(ddof=1)) * math.sqrt(found.inflation / len(values)) / mean, found.size)
 
 
 def share_ratio(hits_a: int, n_a: int, hits_b: int, n_b: int) -> Ratio:
@@ -241,18 +255,18 @@ def has_outliers(logs: np.ndarray) -> bool:
     return bool(mad > 0 and away.max() > OUTLIER_MADS * mad)
 
 
-def _inflation(values: np.ndarray) -> float:
-    """How much larger the variance of the mean is than that of independent values; 1 below 20 values."""
-    return len(values) / effective_size(values) if len(values) >= 20 else 1.0
+def _tame(*logs: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The series themselves, or their ranks where outliers would hide how alike neighbors are."""
+    return tuple(stats.rankdata(one) for one in logs) if any(map(has_outliers, logs)) else logs
 
 
 def _t_ratio(estimate: float, se: float, freedom: float, method: str) -> Ratio:
     if se == 0:
         exact = math.exp(estimate)
-        return Ratio(exact, exact, exact, 1.0 if estimate == 0 else 0.0, method)
+        return Ratio(exact, exact, exact, 1.0 if estimate == 0 else 0.0, method, 0.0, freedom)
     half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
     p = float(2 * stats.t.sf(abs(estimate) / se, freedom))
-    return Ratio(math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), p, method)
+    return Ratio(math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), p, method, se, freedom)
 
 
 def signed_rank(n: int) -> int:
@@ -272,5 +286,6 @@ def signed_rank(n: int) -> int:
 
 def _from_sorted(steps: np.ndarray, place: int, p: float, method: str) -> Ratio:
     """Median of sorted differences, and those at ``place`` from either end: what the test cannot tell from it."""
-    low, high = steps[max(place, 0)], steps[len(steps) - 1 - max(place, 0)]
-    return Ratio(math.exp(float(np.median(steps))), math.exp(float(low)), math.exp(float(high)), p, method)
+    low, high = float(steps[max(place, 0)]), float(steps[len(steps) - 1 - max(place, 0)])
+    se = (high - low) / (2 * Z)
+    return Ratio(math.exp(float(np.median(steps))), math.exp(low), math.exp(high), p, method, se, math.inf)

@@ -140,8 +140,7 @@ def _prediction(remedy: str, one: Prediction, baseline: Side, experiment: Side, 
 
 def _check(remedy: str, check: SuccessCheck, experiment: Side, doubt: str) -> Outcome:
     """A criterion on a number of the experiment alone; ``doubt`` says why nothing may be laid to the remedy, or ''."""
-    topic = check.measure.partition(".")[0]
-    held = holds(check, {topic: experiment.facts(topic)})
+    held = holds(check, experiment.value(check.measure))
     value, interval = _measured(check.measure, experiment)
     if held is None:
         status, reason = CANNOT_TELL, _unseen(check.measure)
@@ -202,19 +201,14 @@ def _gain(plan: Plan, found: Sequence[Quantity], invalid: bool) -> list[Outcome]
 
 def _measured(measure: Key, side: Side) -> tuple[float | None, tuple[float, float] | None]:
     """The number of that name in the measures of a run, and its 95 % interval where there is one."""
-    topic, _, name = measure.partition(".")
-    held = side.facts(topic)
-    value = held.get(name, {}).get("value")
+    value = side.value(measure)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None, None
-    return float(value), _interval(measure, float(value), side, held)
+    return float(value), _interval(measure, float(value), side)
 
 
-def _interval(
-    measure: Key, value: float, side: Side, held: Mapping[str, Mapping[str, Scalar]]
-) -> tuple[float, float] | None:
-    name = measure.partition(".")[2]
-    low, high = (held.get(name.replace("_pct", f"_{end}_pct"), {}).get("value") for end in ("low", "high"))
+def _interval(measure: Key, value: float, side: Side) -> tuple[float, float] | None:
+    low, high = (side.value(measure.replace("_pct", f"_{end}_pct")) for end in ("low", "high"))
     if isinstance(low, float) and isinstance(high, float):
         return low, high
     if measure in _COURSES:

@@ -6,15 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gpudiag.comparison.consistency import steps_per_item
 from gpudiag.comparison.coverage import usable
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.intervals import (
+    ALIKE,
     Mean,
     Ratio,
     log_ratio,
@@ -39,6 +38,7 @@ from gpudiag.comparison.quantity import (
     make,
 )
 from gpudiag.comparison.side import Side
+from gpudiag.comparison.steps import steps_per_item
 from gpudiag.comparison.throughput import throughput_mean
 from gpudiag.comparison.time_series import mean_over_time, time_series
 from gpudiag.faults import Fault, attempt
@@ -47,6 +47,11 @@ from gpudiag.statement import NOTHING, Statement, joined
 AT_ONCE = "{a} and {b} ran at once: longer items can still be more an hour."
 EVENTS = "{n_a} in {a_s} and {n_b} in {b_s}, by the logs given."
 SHARES = "{hits_a} of {n_a} and {hits_b} of {n_b}; Fisher's exact {p:as significance}."
+FEW = Statement("Fewer than 6 a side: described, not tested.")
+NEIGHBORS = Statement(
+    "Items that ran one after the other are so alike that they are worth fewer than 6 independent ones a side: "
+    "described, not tested. Run the two in turns (A, B, A, B)."
+)
 READINGS = Statement("The numbers of readings during the jobs differ.")
 NOT_COMPARABLE = Statement("Their greatest readings are not comparable.")
 
@@ -89,16 +94,16 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
         what, ratio = Statement("COMPLETE trials"), unpaired_ratio(a, b) if len(a) and len(b) else Ratio(math.nan)
     if not len(a) or not len(b):
         return []
-    held: dict[str, Any] = {"n_baseline": len(a), "n_experiment": len(b), "whole": not paired}
+    item = partial(make, n_baseline=len(a), n_experiment=len(b), whole=not paired)
     geometric = [float(np.exp(np.log(x).mean())) for x in (a, b)]
-    few = Statement("Fewer than 6 a side: described, not tested.") if math.isnan(ratio.low) else NOTHING
+    few = NOTHING if not math.isnan(ratio.low) else NEIGHBORS if ratio.method == ALIKE else FEW
     parallel = [side.parallel for side in (baseline, experiment)]
     at_once = Statement(AT_ONCE, a=parallel[0], b=parallel[1])
     if not all(math.isfinite(p) for p in parallel) or abs(parallel[1] / parallel[0] - 1) <= 0.1:
         at_once = NOTHING
     arithmetic = mean_ratio(a, b, paired=paired)
     return [
-        make(
+        item(
             "duration",
             Statement("Duration of an item, geometric mean of {what}", what=what),
             "s",
@@ -106,9 +111,8 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
             geometric,
             ratio,
             note=joined(few, at_once),
-            **held,
         ),
-        make(
+        item(
             "mean_duration",
             Statement("Duration of an item, arithmetic mean of {what}", what=what),
             "s",
@@ -116,7 +120,6 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
             (float(a.mean()), float(b.mean())),
             arithmetic,
             note=Statement("The mean that total time follows."),
-            **held,
         ),
     ]
 
@@ -129,8 +132,8 @@ def _per_step(baseline: Side, experiment: Side, matched: Match) -> list[Quantity
         return []
     values = [float(np.exp(np.log(x).mean())) for x in (a, b)]
     title = "Time per reported step of COMPLETE trials, geometric mean"
-    counts = {"n_baseline": float(len(a)), "n_experiment": float(len(b))}
-    return [make("step_time", title, "s", TIME, values, unpaired_ratio(a, b), **counts)]
+    ratio = unpaired_ratio(a, b)
+    return [make("step_time", title, "s", TIME, values, ratio, n_baseline=float(len(a)), n_experiment=float(len(b)))]
 
 
 def _step_s(side: Side) -> np.ndarray:
@@ -147,11 +150,11 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
     a, b = throughput_mean(baseline), throughput_mean(experiment)
     out = []
     if a.mean > 0 and b.mean > 0:
-        counts = {"n_baseline": float(len(baseline.finished)), "n_experiment": float(len(experiment.finished))}
+        counted = partial(make, n_baseline=float(len(baseline.finished)), n_experiment=float(len(experiment.finished)))
         ratio = log_ratio(a, b, "wall time over finished items, error from cycles")
         out = [
-            make("time_per_item", "Wall time per finished item", "s", TIME, (a.mean, b.mean), ratio, **counts),
-            make(
+            counted("time_per_item", "Wall time per finished item", "s", TIME, (a.mean, b.mean), ratio),
+            counted(
                 "throughput",
                 "Finished items per hour",
                 "1/h",
@@ -160,7 +163,6 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
                 ratio.inverse,
                 tested=False,
                 follows="time_per_item",
-                **counts,
             ),
         ]
     a, b = throughput_mean(baseline, "COMPLETE"), throughput_mean(experiment, "COMPLETE")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpudiag.comparison.intervals import MIN_UNITS, Ratio, adjusted
 from gpudiag.comparison.match import Match
+from gpudiag.comparison.power import ALPHA, detectable, level_left
 from gpudiag.statement import NOTHING, Statement, joined
 
 FASTER, SLOWER, HIGHER, LOWER = "faster", "slower", "higher", "lower"
 NO_EVIDENCE, EQUIVALENT, INVALID = "no evidence", "equivalent", "invalid"
 SAME_WITHIN = 0.05
 """Equivalent: the whole interval of the ratio lies within +-5 % (METHODS 7)."""
-ALPHA = 0.05
 TIME, SPEED, PRICE, LEVEL, RATE, TOTAL, PEAK = "time", "speed", "price", "level", "rate", "total", "peak"
 DISPLAY_ONLY = (TOTAL, PEAK)
 WORK = (TIME, SPEED, PRICE)
@@ -32,6 +31,8 @@ class Quantity:
     ``kind``: time and speed are called faster or slower; price, level and rate higher or lower; a total or a peak is
     one observation a side and is described. ``whole``: it is about the whole run, not about the items in both.
     ``follows``: the quantity whose number this is as well, and whose test counts for both; '' for its own.
+    ``detectable``: the ratio above 1 that 4 of 5 pairs of this size would show as different (its inverse as well);
+    ``log_se`` and ``freedom``: the standard error of the ratio's logarithm and its degrees of freedom.
     """
 
     name: str
@@ -53,6 +54,9 @@ class Quantity:
     whole: bool = True
     tested: bool = True
     follows: str = ""
+    detectable: float = math.nan
+    log_se: float = math.nan
+    freedom: float = math.nan
 
 
 def make(
@@ -62,25 +66,64 @@ def make(
     kind: str,
     values: Sequence[float],
     ratio: Ratio | None = None,
-    **more: Any,
+    *,
+    note: Statement = NOTHING,
+    n_baseline: float = math.nan,
+    n_experiment: float = math.nan,
+    whole: bool = True,
+    tested: bool = True,
+    follows: str = "",
 ) -> Quantity:
     """A quantity of these two values; ``ratio`` where more is known than their quotient."""
     a, b = values
     found = ratio or Ratio(b / a if a and not math.isnan(a) else math.nan)
-    more["note"] = joined(found.note, more.get("note", NOTHING))
-    made = Quantity(name, title, unit, kind, a, b, found.ratio, found.low, found.high, found.p, method=found.method)
-    return replace(made, **more)
+    return Quantity(
+        name,
+        title,
+        unit,
+        kind,
+        a,
+        b,
+        found.ratio,
+        found.low,
+        found.high,
+        found.p,
+        n_baseline=n_baseline,
+        n_experiment=n_experiment,
+        method=found.method,
+        note=joined(found.note, note),
+        whole=whole,
+        tested=tested,
+        follows=follows,
+        log_se=found.log_se,
+        freedom=found.freedom,
+    )
 
 
 def judged(found: list[list[Quantity]], invalid: list[bool], matches: list[Match]) -> list[list[Quantity]]:
     """Verdicts of all comparisons at once: of so many tests Benjamini and Hochberg's 5 % may be chance."""
-    p = iter(adjusted([quantity.p if quantity.tested else math.nan for part in found for quantity in part]))
+    alone = [quantity.p if quantity.tested else math.nan for part in found for quantity in part]
+    p = iter(adjusted(alone))
     out = []
-    for part, bad, matched in zip(found, invalid, matches, strict=True):
+    for part, bad, matched in zip(_with_power(found, alone), invalid, matches, strict=True):
         tested = [replace(quantity, p_adjusted=next(p)) for quantity in part]
         by_name = {quantity.name: quantity.p_adjusted for quantity in tested}
         shared = [replace(q, p_adjusted=by_name.get(q.follows or q.name, math.nan)) for q in tested]
         out.append([_judge(quantity, bad, matched) for quantity in shared])
+    return out
+
+
+def _with_power(found: list[list[Quantity]], p: list[float]) -> list[list[Quantity]]:
+    """What each quantity could show among the p-values of all, of which its own (or the one it follows) is left out."""
+    place, out = 0, []
+    for part in found:
+        at = {quantity.name: place + i for i, quantity in enumerate(part)}
+        own = [at.get(quantity.follows or quantity.name, place + i) for i, quantity in enumerate(part)]
+        levels = {i: level_left(p[:i] + p[i + 1 :]) for i in set(own)}
+        out.append(
+            [replace(q, detectable=detectable(q.log_se, q.freedom, levels[i])) for q, i in zip(part, own, strict=True)]
+        )
+        place += len(part)
     return out
 
 

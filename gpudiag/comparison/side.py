@@ -46,23 +46,23 @@ class Side:
         """The profile of a topic, None where the run lacks the data."""
         return self.analysis.get(_measure(topic))
 
-    def facts(self, topic: str) -> Mapping[str, Mapping[str, Scalar]]:
-        """The measures of a topic as the document of a diagnosis holds them; empty where not measured.
+    def value(self, fact: str) -> Scalar:
+        """The value of a fact by its key, as the document of a diagnosis holds it; None where it is not known.
 
-        ``findings``: of each rule 1 where it finds its fault in this run, 0 where it is clear, else unknown.
+        Of ``findings.<rule>`` 1 where the rule finds its fault in this run, 0 where it is clear, else None.
         """
+        topic, _, name = fact.partition(".")
         if topic == FINDINGS:
-            return self._findings
-        if topic not in _topics():
-            return {}
-        profile = self.get(topic)
-        return facts(profile) if profile is not None else {}
+            return self._findings.get(name)
+        profile = self.get(topic) if topic in _topics() else None
+        held = facts(profile).get(name) if profile is not None else None
+        return held["value"] if held is not None else None
 
     @cached_property
-    def _findings(self) -> Mapping[str, Mapping[str, Scalar]]:
+    def _findings(self) -> Mapping[str, int | None]:
         verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES))
         values = {Status.FOUND: 1, Status.CLEAR: 0}
-        return {v.rule: {"value": values.get(v.status), "unit": "1"} for v in verdicts}
+        return {verdict.rule: values.get(verdict.status) for verdict in verdicts}
 
     @cached_property
     def items(self) -> pd.DataFrame:

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from gpudiag.comparison.intervals import MIN_UNITS, Mean, effective_size
+from gpudiag.comparison.autocorrelation import dependence, neighbor_correlation, surely_alike
+from gpudiag.comparison.intervals import MIN_UNITS, Mean
 from gpudiag.comparison.side import Side
-from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 
 
@@ -40,13 +41,16 @@ def throughput_mean(side: Side, state: str = "") -> Mean:
     if not cycle.mean() > 0:
         return Mean(mean, n=n)
     residual = cycle / cycle.mean() - counts / counts.mean()
-    size = effective_size(residual) if len(residual) >= 20 else float(len(residual))
-    return Mean(mean, float(residual.std(ddof=1)) / math.sqrt(size), size)
+    alike = neighbor_correlation(residual)
+    worth = dependence(residual, alike)
+    if worth.size < MIN_UNITS and surely_alike(alike, len(residual)):
+        return Mean(mean, n=worth.size)
+    return Mean(mean, float(residual.std(ddof=1)) * math.sqrt(worth.inflation / len(residual)), worth.size)
 
 
 def _cycles(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Microseconds from each start to the next start on its worker, for the last of a worker to its own end."""
-    worker = fifo_workers(start, end)
+    worker = assign_workers(start, end)
     order = np.lexsort((start, worker))
     out = (end - start).astype(float)
     same = worker[order][1:] == worker[order][:-1]

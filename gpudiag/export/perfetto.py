@@ -8,7 +8,7 @@ Times are microseconds since the first timestamp, which ``otherData.start`` give
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from gpudiag.measures._time.decimate import decimate
 from gpudiag.measures._time.microseconds import microseconds
-from gpudiag.plain_data import clean
+from gpudiag.plain_data import JsonObject, clean
 from gpudiag.report._notebook import pages
 from gpudiag.report.format import safe
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
     from gpudiag.run import Run
 
-TraceEvent = dict[str, Any]
+TraceEvent = JsonObject
 
 TRIALS, FINDINGS, FIRST_GPU = 1001, 1002, 1010
 """Process ids. Lanes count from 1: one that had the id of its process would be shown as its main thread."""
@@ -46,7 +46,7 @@ def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
     return [path]
 
 
-def trace(diagnosis: Diagnosis) -> dict[str, Any]:
+def trace(diagnosis: Diagnosis) -> JsonObject:
     """The trace as JSON's own types."""
     run = diagnosis.run
     zero = _first_timestamp(run)
@@ -78,7 +78,7 @@ def _trials(diagnosis: Diagnosis, zero: int) -> Iterator[TraceEvent]:
         }  # fmt: skip
 
 
-def _arguments(run: Run) -> dict[tuple[str, int], dict[str, Any]]:
+def _arguments(run: Run) -> dict[tuple[str, int], JsonObject]:
     """Parameters and values by study and trial; attributes only where run.toml's show_attrs names them."""
     shown = {f"user_attrs.{name.removeprefix('user_attrs.')}" for name in run.info.show_attrs}
     columns = [c for c in map(str, run.trials) if c.startswith(("params.", "value")) or c in shown]
@@ -87,7 +87,7 @@ def _arguments(run: Run) -> dict[tuple[str, int], dict[str, Any]]:
     return {(study, trial): _plain(dict(zip(names, values, strict=True))) for study, trial, *values in rows}
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def _plain(values: Mapping[str, object]) -> JsonObject:
     """What is known, as numbers or harmless text."""
     known = {name: value for name, raw in values.items() if (value := clean(raw)) is not None}
     return {name: value if isinstance(value, int | float) else safe(value) for name, value in known.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.document import MemoryEntry
@@ -15,13 +15,13 @@ from gpudiag.forecast.parallelism.assignment import Policy
 from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.drift import Drift
 from gpudiag.forecast.pruning.document import PrunerEntry
-from gpudiag.plain_data import meaning
+from gpudiag.plain_data import JsonObject, meaning
 
 SCHEMA: Literal["gpudiag.forecast/2"] = "gpudiag.forecast/2"
 
-COUNT: dict[str, Any] = {"ge": 0}
+COUNT: JsonObject = {"ge": 0}
 
-AT_LEAST_ONE: dict[str, Any] = {"ge": 1}
+AT_LEAST_ONE: JsonObject = {"ge": 1}
 
 
 @dataclass(frozen=True)

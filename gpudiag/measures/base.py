@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import INDEX, Column, Declared, Row, column
-from gpudiag.plain_data import plain
+from gpudiag.plain_data import Scalar, plain
 from gpudiag.shown import Shown
 from gpudiag.statement import Statement
 from gpudiag.units import unit_of
@@ -67,14 +67,21 @@ class TrialRow(Row):
 Measure = Callable[["Run"], Any]
 
 
-def facts(profile: Any) -> dict[str, dict[str, Any]]:
+class FactValue(TypedDict):
+    """A number of a profile, text or yes and no, as JSON holds it."""
+
+    value: Scalar
+    unit: str
+
+
+def facts(profile: Declared) -> dict[str, FactValue]:
     """Scalars of a profile as ``{name: {value, unit}}``; rows of ``per_gpu`` as ``gpu.<gpu>.<column>``,
     of ``by_state`` as ``state.<state>.<column>``.
 
     Unknown (NaN) becomes None.
     """
-    out: dict[str, dict[str, Any]] = {}
-    for spec in dataclasses.fields(profile):
+    out: dict[str, FactValue] = {}
+    for spec in dataclasses.fields(cast(Any, profile)):
         value = getattr(profile, spec.name)
         if isinstance(value, bool | int | float | str | Statement) or value is None:
             out[spec.name] = _fact(spec.name, value)
@@ -88,9 +95,9 @@ def facts(profile: Any) -> dict[str, dict[str, Any]]:
     return out
 
 
-def _fact(name: str, value: Any) -> dict[str, Any]:
+def _fact(name: str, value: object) -> FactValue:
     """A value and its unit: '' for text and yes or no, 'UTC' for a timestamp."""
-    shown = plain(value)
+    shown = cast(Scalar, plain(value))
     unit = "" if isinstance(shown, bool | str) else unit_of(name)
     return {"value": shown, "unit": "UTC" if hasattr(value, "tzinfo") else unit}
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.worker_names import worker_names
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.energy import EnergyCurve, energy_curves
 from gpudiag.measures._gpu.footprint import freed_mib
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share_error_pct, trial_shares
-from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
-from gpudiag.measures._time.window import ABANDONED, TimedTrials, samples_by_gpu
+from gpudiag.measures._time.window import ABANDONED, TimedTrials
+from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.startup import Startups, startups
+from gpudiag.measures._trials.workers import workers_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -88,7 +91,7 @@ class OutcomeCost(Row):
 
 
 class SearchProgress(TrialRow):
-    """An improvement of the best value."""
+    """An improvement of the best value; trials that broke a constraint bring none."""
 
     at: Column[pd.Timestamp] = column("end of the trial")
     gpu_h: Column[float] = column("GPU-hours of all trials ended by then")
@@ -146,7 +149,7 @@ def measure_costs(run: Run) -> CostsProfile:
     begun = startups(run)
     trials = _trials(run, time, shares, begun)
     outcomes = _outcomes(run, time, kwh, shares)
-    worker_time = _worker_time(time.trials)
+    worker_time = _worker_time(time.trials, worker_names(run))
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
     spent = np.minimum(trials["startup_s"].fillna(begun.median_s), trials["duration_s"])
     worker_s = float(trials["duration_s"].sum())
@@ -255,11 +258,11 @@ def _outcomes(
     return frame.rename_axis("outcome").reset_index()
 
 
-def _worker_time(trials: TimedTrials) -> pd.DataFrame:
+def _worker_time(trials: TimedTrials, names: pd.Series) -> pd.DataFrame:
     """Worker seconds by outcome, and between the trials of a worker."""
     order = np.lexsort((trials.end_us, trials.start_us))
     start, end = trials.start_us[order], trials.end_us[order]
-    worker = fifo_workers(start, end)
+    worker = workers_of(start, end, names.to_numpy(object)[trials.rows.index][order])
     seconds = pd.Series((trials.end_us - trials.start_us) / SECOND_US).groupby(trials.rows["outcome"].to_numpy())
     frame = pd.DataFrame({"n_trials": seconds.size(), "worker_s": seconds.sum()}).reindex(list(OUTCOMES), fill_value=0)
     by_worker = np.lexsort((end, start, worker))
@@ -284,15 +287,18 @@ def _parallel(time: GpuTime) -> float:
 
 
 def _progress(run: Run, trials: pd.DataFrame, timed: TimedTrials) -> pd.DataFrame:
-    """Each COMPLETE trial that was the best of its study so far, with the GPU-hours of all trials ended by then."""
+    """Each COMPLETE trial that was the best feasible one of its study so far, with the GPU-hours of all trials ended by
+    then.
+    """
     frame = trials[["study", "trial", "outcome", "gpu_s"]].assign(at=timed.end_us)
     value = run.trials["value"] if "value" in run.trials else pd.Series(np.nan, run.trials.index)
     frame["value"] = value.iloc[timed.rows.index].to_numpy(float)
+    frame["counts"] = (frame["outcome"] == "COMPLETE") & ~infeasible(run.trials)[timed.rows.index]
     directions = run.studies.drop_duplicates("study").set_index("study")["directions"].reindex(frame["study"])
     sign = np.where(directions == "MINIMIZE", 1.0, np.where(directions == "MAXIMIZE", -1.0, np.nan))
     frame = frame.assign(score=sign * frame["value"]).sort_values(["at", "study", "trial"], kind="stable")
     frame["gpu_h"] = frame.groupby("study")["gpu_s"].cumsum() / 3600
-    done = frame[(frame["outcome"] == "COMPLETE") & np.isfinite(frame["score"])]
+    done = frame[frame["counts"] & np.isfinite(frame["score"])]
     best = done.groupby("study")["score"].cummin()
     better = done[best < best.groupby(done["study"]).shift(fill_value=np.inf)]
     out = better[["study", "trial", "gpu_h"]].assign(at=utc(better["at"].to_numpy()).to_numpy(), best=better["value"])

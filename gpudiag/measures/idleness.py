@@ -13,7 +13,7 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.work import stretches
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
-from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
+from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
@@ -45,6 +45,7 @@ class IdlenessProfile(Profile, topic="idleness"):
     """Time before the first and after the last activity, and memory held idle."""
 
     per_gpu: Rows = table_of(GpuIdleness)
+    has_trials: Fact[bool] = fact("trials on the telemetry's clock tell when the job ran")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 
 
@@ -61,7 +62,8 @@ def measure_idleness(run: Run) -> IdlenessProfile:
         used = part["mem_used_mib"].to_numpy(float) if has_memory else np.full(len(part), math.nan)
         rows[gpu] = _one_gpu(part, used, max(HELD_MIB, HELD_PCT / 100 * np.nan_to_num(totals.get(gpu, 0.0))))
     coverage = coverage_pct(samples, expected_window(run, samples))
-    return IdlenessProfile(pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu"), min(coverage.values()))
+    per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
+    return IdlenessProfile(per_gpu, trials_window(run) is not None, min(coverage.values()))
 
 
 def _one_gpu(part: pd.DataFrame, used: np.ndarray, held_mib: float) -> dict[str, float]:

@@ -109,7 +109,10 @@ class LedgerProfile(Profile, topic="ledger"):
     coverage_pct: Fact[float] = fact("its share")
     mean_util_pct: Fact[float] = fact("mean utilization of the observed time")
     outside_gpu_s: Fact[float] = fact("telemetry outside the window")
-    outside_busy_gpu_s: Fact[float] = fact("its part above 10 %")
+    outside_busy_gpu_s: Fact[float] = fact("its part above 10 %", label="busy outside the trials")
+    outside_of_work_pct: Fact[float] = fact(
+        "that part of all time above 10 %; NaN without any", label="outside the trials, of all work"
+    )
     foreign_of_no_trial_pct: Fact[float] = fact(
         "share of foreign load in the time without a trial", label="part of that time"
     )
@@ -160,6 +163,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
         mean_util_pct=100 * float(compute["compute_gpu_s"].sum()) / observed if observed else float("nan"),
         outside_gpu_s=float(per_gpu["outside_s"].sum()),
         outside_busy_gpu_s=float(per_gpu["outside_busy_s"].sum()),
+        outside_of_work_pct=_outside_of_work_pct(per_gpu, cells),
         foreign_of_no_trial_pct=100 * float(seconds["foreign"]) / no_trial
         if time.joined and no_trial
         else float("nan"),
@@ -185,6 +189,12 @@ def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.Da
         }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return frame.set_axis(frame.index.astype(text_dtype()))
+
+
+def _outside_of_work_pct(per_gpu: pd.DataFrame, cells: pd.DataFrame) -> float:
+    outside = float(per_gpu["outside_busy_s"].sum())
+    work = outside + float(cells.loc[cells["cell"].isin(["foreign", "busy_low", "busy"]), "gpu_s"].sum())
+    return 100 * outside / work if work else float("nan")
 
 
 def _outside(samples: Samples, windows: list[Window]) -> tuple[float, float]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from gpudiag._run.worker_names import worker_names
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.concurrency import count_at, fifo_workers
+from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
+from gpudiag.measures._trials.effective_bounds import effective_bounds
+from gpudiag.measures._trials.workers import workers_of, workers_over_time
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 
@@ -42,8 +45,15 @@ class PlacedTrial(TrialRow):
     state: Column[str] = column("state")
     start: Column[pd.Timestamp] = column("start")
     end: Column[pd.Timestamp] = column("end, inferred for open ones")
-    worker: Column[int] = column("worker from 0, by first-in first-out colouring")
+    worker: Column[int] = column("worker from 0, by name where all have one, else by who was free")
     open: Column[bool] = column("its end is inferred")
+
+
+class WorkerCount(Row):
+    """A stretch with so many workers; each is there from its first trial's start to its last one's end."""
+
+    from_s: Column[float] = column("since the first start")
+    n_workers: Column[int] = column("workers")
 
 
 class TrialGap(Row):
@@ -61,19 +71,20 @@ class TrialGap(Row):
 
 class ParallelismProfile(Profile, topic="parallelism"):
     """How many trials ran at once. What compares with ``configured`` is NaN (``serialised`` False) where it is unknown.
-    Numbers at once are integrals over time with at least one trial, open trials counted to their inferred end.
+    Numbers at once are integrals over time with at least one trial; open trials count to where they most likely ended.
     """
 
     concurrency: Rows = table_of(Concurrency)
     levels: Rows = table_of(ConcurrencyLevel)
     placed: Rows = table_of(PlacedTrial)
+    workers: Rows = table_of(WorkerCount)
     gaps: Rows = table_of(TrialGap)
     open_trials: Rows = table_of(OpenTrial)
     configured: Fact[float] = fact("trials at once that were asked for", label="configured")
     effective_closed: Fact[float] = fact("trials at once without open ones")
     effective: Fact[float] = fact("trials at once", label="at once, effectively")
-    effective_low: Fact[float] = fact("with open trials to their last evidence", label="at once, at least")
-    effective_high: Fact[float] = fact("with open trials to the horizon", label="at once, at most")
+    effective_low: Fact[float] = fact("at least, wherever the open trials ended", label="at once, at least")
+    effective_high: Fact[float] = fact("at most, wherever the open trials ended", label="at once, at most")
     effective_window: Fact[float] = fact("over the whole window, times without a trial too")
     peak_closed: Fact[int] = fact("most at once, ended trials only", label="at the peak, ended trials only")
     peak: Fact[int] = fact("most at once", label="at the peak")
@@ -109,7 +120,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
             RECORD_TIMESTAMPS,
         )
     opens = find_open_trials(run)
-    placed = _placed(closed, opens)
+    placed = _placed(run, closed, opens)
     gaps = _gaps(placed)
     limits = limits_us(run)
     start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
@@ -121,8 +132,8 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
     window_s = (times[-1] - times[0]) / SECOND_US
     configured = float(run.info.settings.parallel or "nan")
     effective = effective_parallelism(start, end)
-    low_end = np.concatenate([end[is_closed], microseconds(opens["last_evidence"]).clip(*limits)])
-    low_start = np.concatenate([start[is_closed], microseconds(opens["start"]).clip(*limits)])
+    first, least, most = (microseconds(opens[name]).clip(*limits) for name in ("start", "last_evidence", "horizon"))
+    low, high = effective_bounds(start[is_closed], end[is_closed], first, least, most)
     known = not np.isnan(configured)
     busy_s = float(held_s[n_all >= 1].sum())
     peak = int(n_all.max())
@@ -130,13 +141,14 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         concurrency=pd.DataFrame({"time": utc(times), "n_closed": n_closed, "n_all": n_all}),
         levels=_levels(n_all, held_s),
         placed=placed,
+        workers=_workers(start, end, placed["worker"].to_numpy()),
         gaps=gaps,
         open_trials=opens,
         configured=configured,
         effective_closed=effective_parallelism(start[is_closed], end[is_closed]),
         effective=effective,
-        effective_low=effective_parallelism(low_start, low_end),
-        effective_high=effective,
+        effective_low=min(low, effective),
+        effective_high=max(high, effective),
         effective_window=float(n_all @ held_s / window_s) if window_s else float("nan"),
         peak_closed=int(n_closed.max()),
         peak=peak,
@@ -166,14 +178,22 @@ def effective_parallelism(start_us: np.ndarray, end_us: np.ndarray) -> float:
     return float((end_us - start_us).sum() / busy) if busy else float("nan")
 
 
-def _placed(closed: pd.DataFrame, opens: pd.DataFrame) -> pd.DataFrame:
+def _placed(run: Run, closed: pd.DataFrame, opens: pd.DataFrame) -> pd.DataFrame:
     """Every timed trial in order of its start, with its worker."""
     columns = ["study", "trial", "state", "start", "end"]
-    inferred = opens.rename(columns={"horizon": "end"})[columns]
+    inferred = opens[columns]
     both = pd.concat([closed[columns].assign(open=False), inferred.assign(open=True)], ignore_index=True)
     both = both.sort_values(["start", "end", "study", "trial"], kind="stable", ignore_index=True)
-    both.insert(5, "worker", fifo_workers(microseconds(both["start"]), microseconds(both["end"])))
+    names = run.trials[["study", "trial"]].assign(name=worker_names(run))
+    name = both[["study", "trial"]].merge(names, how="left", on=["study", "trial"])["name"].to_numpy(object)
+    both.insert(5, "worker", workers_of(microseconds(both["start"]), microseconds(both["end"]), name))
     return both
+
+
+def _workers(start: np.ndarray, end: np.ndarray, worker: np.ndarray) -> pd.DataFrame:
+    times, number = workers_over_time(start, end, worker)
+    steps = pd.Index([str(step) for step in range(len(times))], name="step", dtype=object)
+    return pd.DataFrame({"from_s": (times - start.min()) / SECOND_US, "n_workers": number}, index=steps)
 
 
 def _gaps(placed: pd.DataFrame) -> pd.DataFrame:

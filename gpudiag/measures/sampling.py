@@ -55,7 +55,9 @@ class SamplingGap(Row):
     end: Column[pd.Timestamp] = column("first timestamp after")
     gap_s: Column[float] = column("length")
     trials_ended: Column[int] = column("trials that ended FAIL within it")
-    share_pct: Column[float] = column("share of the GPU's span")
+    share_pct: Column[float] = column(
+        "share of the GPU's span that it leaves unobserved: the samples at its ends stand for part of it"
+    )
 
 
 class SamplingProfile(Profile, topic="sampling"):
@@ -292,7 +294,7 @@ def _one_gpu(part: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
     at = np.flatnonzero(step > _cap_us(period))
     gap_s = step[at] / SECOND_US
     gaps = pd.DataFrame({"start": utc(time[at]), "end": utc(time[at + 1]), "gap_s": gap_s})
-    gaps["share_pct"] = 100 * gap_s / span_s if span_s else gap_s
+    gaps["share_pct"] = 100 * (step[at] - _cap_us(period)) / SECOND_US / span_s if span_s else gap_s
     figures: dict[str, object] = {
         "n_samples": len(part),
         "start": part["time"].iloc[0],

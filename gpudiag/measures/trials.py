@@ -10,6 +10,8 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import trial_intervals
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
+from gpudiag.measures._trials.constraints import infeasible
+from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
@@ -43,11 +45,21 @@ class TrialDuration(TrialRow):
 
 
 class BestTrial(TrialRow):
-    """A single-objective study with a known direction: the best of its COMPLETE trials, the first of equals."""
+    """A single-objective study with a known direction: the best of its COMPLETE trials that broke no constraint, the
+    first of equals.
+    """
 
     value: Column[float] = column("its value")
     at: Column[pd.Timestamp] = column("its end")
     after_s: Column[float] = column("time since the study's first start")
+
+
+class ParetoTrial(TrialRow, families=("value_",)):
+    """A trial on the Pareto front of a study with several objectives (``value_<i>``): COMPLETE, no constraint broken,
+    and no other such trial is as good in all of them and better in one.
+    """
+
+    at: Column[pd.Timestamp] = column("its end")
 
 
 class TrialsProfile(Profile, topic="trials"):
@@ -56,11 +68,15 @@ class TrialsProfile(Profile, topic="trials"):
     by_state: Rows = table_of(TrialState)
     durations: Rows = table_of(TrialDuration)
     best: Rows = table_of(BestTrial)
+    pareto: Rows = table_of(ParetoTrial)
     open_trials: Rows = table_of(OpenTrial)
     n: Fact[int] = fact("trials")
     n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
     n_fail: Fact[int] = fact("FAIL", label="failed trials")
     n_running: Fact[int] = fact("RUNNING", label="RUNNING")
+    n_infeasible: Fact[int] = fact(
+        "COMPLETE trials with a constraint above 0, which are never the best", label="trials that broke a constraint"
+    )
     n_reversed: Fact[int] = fact("trials that end before they start, a clock fault")
     fail_pct: Fact[float] = fact("FAIL of the finished trials", label="failed")
     fail_low_pct: Fact[float] = fact("lower end of its Wilson 95 % interval", label="failed, at least")
@@ -87,15 +103,18 @@ def measure_trials(run: Run) -> TrialsProfile:
     failed = _failed_in_order(intervals)
     fail_streak = _longest(failed)
     opens = find_open_trials(run)
+    results = _results(run, intervals)
     return TrialsProfile(
         by_state=by_state,
         durations=intervals[intervals["duration_s"].notna()].drop(columns="known").reset_index(drop=True),
-        best=_best(run, intervals),
+        best=_best(run, results[~results["infeasible"]], intervals.groupby("study")["start"].min()),
+        pareto=_pareto(run, results[~results["infeasible"]]),
         open_trials=opens,
         n=len(intervals),
         n_finished=n_finished,
         n_fail=n_fail,
         n_running=int(counts["RUNNING"]),
+        n_infeasible=int(results["infeasible"].sum()),
         n_reversed=int((intervals["end"] < intervals["start"]).sum()),
         fail_pct=100 * n_fail / n_finished if n_finished else math.nan,
         fail_low_pct=fail_low,
@@ -136,20 +155,47 @@ def _longest(flags: np.ndarray) -> int:
     return int(np.bincount(np.cumsum(~flags)[flags]).max()) if flags.any() else 0
 
 
-def _best(run: Run, intervals: pd.DataFrame) -> pd.DataFrame:
-    """The best finite value of each single-objective study. A PRUNED trial's value is a report, no result."""
-    directions = run.studies.drop_duplicates("study").set_index("study")["directions"]
-    values = intervals.assign(value=run.trials["value"].to_numpy() if "value" in run.trials else math.nan)
-    first = values.groupby("study")["start"].min()
+def _results(run: Run, intervals: pd.DataFrame) -> pd.DataFrame:
+    """COMPLETE trials with their objectives, ``infeasible`` and end. A PRUNED trial's value is a report, no result."""
+    objectives = [name for name in run.trials if str(name) == "value" or str(name).startswith("value_")]
+    values = run.trials[objectives].astype(float).reset_index(drop=True)
+    rows = pd.concat([intervals[["study", "trial", "state", "end"]], values], axis=1)
+    rows["infeasible"] = infeasible(run.trials)
+    return rows[rows["state"] == "COMPLETE"].rename(columns={"end": "at"})
+
+
+def _best(run: Run, feasible: pd.DataFrame, first: pd.Series) -> pd.DataFrame:
+    """The best finite value of each single-objective study; ``first`` is the first start of each."""
+    directions = _directions(run)
     rows = []
-    usable = values[(values["state"] == "COMPLETE") & np.isfinite(values["value"].astype(float))]
+    usable = feasible[np.isfinite(feasible["value"])] if "value" in feasible else feasible[:0]
     for study, group in usable.sort_values("trial").groupby("study"):
         direction = directions.get(study, "")
         if direction not in ("MINIMIZE", "MAXIMIZE"):
             continue
         at = group["value"].idxmin() if direction == "MINIMIZE" else group["value"].idxmax()
-        rows.append((study, group.at[at, "trial"], group.at[at, "value"], group.at[at, "end"], first[study]))
+        rows.append((study, group.at[at, "trial"], group.at[at, "value"], group.at[at, "at"], first[study]))
     best = pd.DataFrame(rows, columns=["study", "trial", "value", "at", "after_s"])
-    best["at"] = best["at"].astype(intervals["end"].dtype)
-    best["after_s"] = (best["at"] - best["after_s"].astype(intervals["end"].dtype)).dt.total_seconds()
+    best["at"] = best["at"].astype(feasible["at"].dtype)
+    best["after_s"] = (best["at"] - best["after_s"].astype(feasible["at"].dtype)).dt.total_seconds()
     return best
+
+
+def _pareto(run: Run, feasible: pd.DataFrame) -> pd.DataFrame:
+    """The Pareto front of each study with several objectives of known direction."""
+    directions = _directions(run)
+    names = [name for name in feasible if str(name).startswith("value_")]
+    parts = [feasible[:0]]
+    for study, group in feasible.groupby("study"):
+        ways = str(directions.get(study, "")).split(",")
+        own = [f"value_{i}" for i in range(len(ways))]
+        if len(ways) < 2 or not set(ways) <= {"MINIMIZE", "MAXIMIZE"} or not set(own) <= set(names):
+            continue
+        known = group.dropna(subset=own).sort_values("trial")
+        losses = known[own].to_numpy() * [1.0 if way == "MINIMIZE" else -1.0 for way in ways]
+        parts.append(known[pareto_front(losses)])
+    return pd.concat(parts)[["study", "trial", *names, "at"]].reset_index(drop=True)
+
+
+def _directions(run: Run) -> pd.Series:
+    return run.studies.drop_duplicates("study").set_index("study")["directions"]

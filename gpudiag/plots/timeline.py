@@ -188,6 +188,6 @@ def alt_timeline(
 TIMELINE = Plot(
     plot_timeline,
     alt_timeline,
-    "Each bar is a trial on the worker that it held; hatched green bars have no recorded end and reach to the "
-    "latest instant that they can have run. Blank stretches of the curves were not observed.",
+    "Each bar is a trial on the worker that it held; hatched green bars have no recorded end and reach to "
+    "where they most likely ended. Blank stretches of the curves were not observed.",
 )

@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol
 
 from gpudiag.errors import ConfigError
 
-Values = dict[str, float | int | str]
+Reading = float | int | str
+Values = dict[str, Reading]
 """Readings by column name of :mod:`gpudiag.schema`; what is unknown or unsupported is absent."""
 
 RecordKind = Literal["gpu", "process", "host", "event"]

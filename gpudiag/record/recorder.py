@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from gpudiag.errors import ConfigError, expected
 from gpudiag.record import parquet
-from gpudiag.record.readings import Adapter
+from gpudiag.record.readings import Adapter, Reading
 from gpudiag.record.sampler import Options
 from gpudiag.record.status import LiveStatus
-from gpudiag.record.worker import ProcessWorker, ThreadWorker, say
+from gpudiag.record.worker import ProcessWorker, ThreadWorker, Wanted, say
 from gpudiag.timezones import machine_zone
 
 Item = TypeVar("Item")
@@ -77,7 +77,7 @@ class Recorder:
             raise ConfigError(f"mode must be 'thread' or 'process', but got '{mode}'.")
         self._file = parquet.journal_of(self.path) if self._parquet else self.path
         self._options = Options(interval_s, tuple(gpus), processes, str(machine_zone()))
-        self._wanted: dict[str, Any] = {"host": host, "rotate_mb": rotate_mb}
+        self._wanted = Wanted(host=host, rotate_mb=rotate_mb)
         self._board = LiveStatus(say if warn else lambda text: None, settings)
         self._worker = ProcessWorker() if mode == "process" else ThreadWorker(adapter)
         self._owner = 0
@@ -105,7 +105,7 @@ class Recorder:
             except Exception as error:  # whatever Parquet says, the training goes on and the journal is whole
                 say(f"{self.path} was not written ({error}); the recording is in {self._file}.")
 
-    def mark(self, kind: str, detail: str, **values: Any) -> None:
+    def mark(self, kind: str, detail: str, **values: Reading | None) -> None:
         """Write an event into the recording; ``trial`` and ``gpu`` may be given beside it."""
         self._worker.mark(kind, detail, values)
 

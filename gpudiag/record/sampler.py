@@ -10,12 +10,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpudiag import __version__
 from gpudiag.errors import ConfigError
 from gpudiag.record.host import Host, process_name, sees_other_pids
-from gpudiag.record.readings import Adapter, Device, DriverGone, GpuLost, NoDriver, RecordRow, Values
+from gpudiag.record.readings import (
+    Adapter,
+    Device,
+    DriverGone,
+    GpuLost,
+    NoDriver,
+    Reading,
+    RecordKind,
+    RecordRow,
+    Values,
+)
 from gpudiag.record.sink import CsvSink
 from gpudiag.report.format import duration
 
@@ -104,7 +113,7 @@ class Sampler:
             if device.mig:
                 self.mark("mig", "GPU is split (MIG): the driver tells no utilization of it", gpu=device.gpu)
 
-    def mark(self, kind: str, detail: str, **values: Any) -> None:
+    def mark(self, kind: str, detail: str, **values: Reading | None) -> None:
         """Note an event; it is stamped now and written with the next tick. Any thread may call."""
         known = {name: value for name, value in values.items() if value is not None}
         self._marks.append(self._row("event", {"kind": kind, "detail": detail, **known}))
@@ -146,7 +155,7 @@ class Sampler:
             self._adapter.close()
 
     def _begin(self) -> None:
-        about = {
+        about: Values = {
             "gpudiag": __version__,
             "host": socket.gethostname(),
             "pid": os.getpid(),
@@ -160,7 +169,7 @@ class Sampler:
             about["pids"] = "of the host: this container has its own"
         self._sink.begin(about, self._devices)
 
-    def _row(self, record: Any, values: Values) -> RecordRow:
+    def _row(self, record: RecordKind, values: Values) -> RecordRow:
         return RecordRow(record, self._clock.wall(), self._clock.mono(), values)
 
     def _step(self) -> list[RecordRow]:

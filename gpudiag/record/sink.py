@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from gpudiag.errors import ConfigError
 from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, MAGIC, VERSION
-from gpudiag.record.readings import Device, RecordRow
+from gpudiag.record.readings import Device, RecordRow, Values
 
 MB = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,7 +49,7 @@ class CsvSink:
         self._header = b""
         self._size = 0
 
-    def begin(self, about: dict[str, Any], devices: Sequence[Device]) -> None:
+    def begin(self, about: Values, devices: Sequence[Device]) -> None:
         """Begin a session: append its header. Raises ConfigError if the file cannot be opened."""
         lines = [f"{MAGIC}{VERSION} {json.dumps(about)}", *(GPU_LINE + json.dumps(_described(d)) for d in devices)]
         self._header = ("\n".join([*lines, ",".join(COLUMNS)]) + "\n").encode()
@@ -133,7 +133,7 @@ def _cell(value: float | int | str | None) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".") if value == value else ""
 
 
-def _described(device: Device) -> dict[str, Any]:
+def _described(device: Device) -> Values:
     known = asdict(device)
     del known["handle"]
     return {name: value for name, value in known.items() if value not in ("", None, False)}

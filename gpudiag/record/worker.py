@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from gpudiag.errors import ConfigError
 from gpudiag.interpreter import module_command
 from gpudiag.record.host import Host
 from gpudiag.record.nvml import Nvml
-from gpudiag.record.readings import Adapter, NoDriver, RecordRow
+from gpudiag.record.readings import Adapter, NoDriver, Reading, RecordRow
 from gpudiag.record.sampler import Options, Sampler
 from gpudiag.record.sink import CsvSink
 from gpudiag.record.status import LiveStatus
@@ -31,10 +31,17 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+class Wanted(TypedDict):
+    """What a recording is asked for beside its readings: the host too, and files of so many MB at most."""
+
+    host: bool
+    rotate_mb: float | None
+
+
 def make_sampler(
     file: Path,
     options: Options,
-    wanted: Mapping[str, Any],
+    wanted: Wanted,
     adapter: Adapter | None,
     heard: Callable[[Sequence[RecordRow]], None],
 ) -> Sampler:
@@ -62,7 +69,7 @@ class ThreadWorker:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def open(self, file: Path, options: Options, wanted: Mapping[str, Any], board: LiveStatus) -> None:
+    def open(self, file: Path, options: Options, wanted: Wanted, board: LiveStatus) -> None:
         self._sampler = make_sampler(file, options, wanted, self._adapter, board.update)
 
     def start(self) -> None:
@@ -80,7 +87,7 @@ class ThreadWorker:
             say("a reading hangs in the driver; the recording was left as it is.")
         return not self._thread.is_alive()
 
-    def mark(self, kind: str, detail: str, values: Mapping[str, Any]) -> None:
+    def mark(self, kind: str, detail: str, values: Mapping[str, Reading | None]) -> None:
         if self._sampler is not None:
             self._sampler.mark(kind, detail, **values)
             if self._thread is None:
@@ -106,7 +113,7 @@ class ProcessWorker:
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
 
-    def open(self, file: Path, options: Options, wanted: Mapping[str, Any], board: LiveStatus) -> None:
+    def open(self, file: Path, options: Options, wanted: Wanted, board: LiveStatus) -> None:
         asked = {"file": str(file.absolute()), "wanted": dict(wanted), "parent": os.getpid()}
         asked["options"] = {"interval_s": options.interval_s, "gpus": options.gpus, "processes": options.processes}
         self._process = subprocess.Popen(
@@ -147,7 +154,7 @@ class ProcessWorker:
         process.stdout.close()
         return True
 
-    def mark(self, kind: str, detail: str, values: Mapping[str, Any]) -> None:
+    def mark(self, kind: str, detail: str, values: Mapping[str, Reading | None]) -> None:
         if self._process is None or self._process.stdin is None or self._process.stdin.closed:
             return
         with suppress(OSError):  # the recorder has ended, and has said why

@@ -17,7 +17,7 @@ from gpudiag.measures._time.window import ABANDONED
 from gpudiag.measures.base import Profile, facts, profile_of
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
-from gpudiag.plain_data import Scalar, clean, plain
+from gpudiag.plain_data import Scalar, clean, entry_of, plain, plain_object
 from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import (
     AdviceEntry,
@@ -121,7 +121,7 @@ def _run(run: Run) -> RunEntry:
         studies=tuple(str(name) for name in run.trials["study"].unique()),
         settings=_given(run.info.settings.model_dump()),
         dataloader=_given(run.info.dataloader.model_dump()),
-        stated=plain(run.info.stated),
+        stated={name: clean(value) for name, value in run.info.stated.items()},
         notes=run.info.notes,
     )
 
@@ -170,7 +170,7 @@ def _costs(profile: CostsProfile | None) -> CostsEntry | None:
     # What lies between trials has a number of gaps, or none at all, but no number of trials.
     ran = rows["outcome"].isin([*STATES, ABANDONED])
     rows["n_trials"] = rows["n_trials"].astype("Int64").where(ran)
-    return CostsEntry(profile.currency, tuple(TrialOutcomeEntry(**plain(row)) for row in rows.to_dict("records")))
+    return CostsEntry(profile.currency, tuple(entry_of(TrialOutcomeEntry, row) for row in rows.to_dict("records")))
 
 
 def _verdict(verdict: Verdict, rule: Rule) -> VerdictEntry:
@@ -182,10 +182,10 @@ def _verdict(verdict: Verdict, rule: Rule) -> VerdictEntry:
         severity=verdict.severity,
         summary=verdict.summary,
         reason=verdict.reason,
-        evidence=plain(verdict.evidence),
-        thresholds=plain(verdict.thresholds),
+        evidence=plain_object(verdict.evidence),
+        thresholds={name: clean(value) for name, value in verdict.thresholds.items()},
         changed=tuple(sorted(n for n, v in verdict.thresholds.items() if v != rule.thresholds.get(n))),
-        where=plain(verdict.where),
+        where=plain_object(verdict.where),
         lost_gpu_h=clean(verdict.lost_gpu_h),
         margin=clean(verdict.margin),
         caused_by=verdict.caused_by,

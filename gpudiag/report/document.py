@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Required, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, Required, TypeVar, cast
 
 from typing_extensions import TypedDict
 
@@ -20,7 +20,7 @@ from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.errors import InputError
 from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
-from gpudiag.plain_data import Scalar, meaning
+from gpudiag.plain_data import Json, JsonObject, Scalar, meaning
 from gpudiag.rules._engine.suppression import SuppressionState
 from gpudiag.rules._engine.verdict import Severity, Status
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 Level = Literal["critical", "warning", "note", "clear", "unknown"]
 
-COUNT: dict[str, Any] = {"ge": 0}
+COUNT: JsonObject = {"ge": 0}
 
 
 class GpuEntry(TypedDict, total=False):
@@ -125,9 +125,9 @@ class TopicValues:
         """A number; None where it is unknown or was not measured."""
         return cast("T | None", self.held[fact.name].value) if fact.name in self.held else None
 
-    def by_row(self, row: type[Row]) -> dict[str, dict[str, Any]]:
+    def by_row(self, row: type[Row]) -> dict[str, dict[str, Scalar]]:
         """The cells of a table with an index: by its rows, then by column."""
-        out: dict[str, dict[str, Any]] = {}
+        out: dict[str, dict[str, Scalar]] = {}
         for name, measured in self.held.items():
             index, _, rest = name.partition(".")
             if rest and index == row.index:
@@ -202,10 +202,10 @@ class VerdictEntry:
     severity: Severity
     summary: str
     reason: str
-    evidence: Mapping[str, Any]
+    evidence: Mapping[str, Json]
     thresholds: Mapping[str, float]
     changed: tuple[str, ...] = field(metadata=meaning("thresholds that are not the rule's own"))
-    where: Mapping[str, Any]
+    where: Mapping[str, Json]
     lost_gpu_h: float | None
     margin: float | None
     caused_by: str | None = field(metadata=meaning("rule of another finding of which this one is a symptom"))

@@ -10,10 +10,11 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, TypeGuard
+from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gpudiag.units import MIB_PER_GIB, UNITS, unit_of
+from gpudiag.values import Value
 
 UNKNOWN = "–"
 _WORDS = {"gpu": "GPU", "cpu": "CPU", "ram": "RAM", "util": "utilization", "mem": "memory", "temp": "temperature"}
@@ -26,9 +27,9 @@ def safe(text: object) -> str:
     return _UNSAFE.sub("", str(text).replace("\n", " ").replace("\t", " "))
 
 
-def quantity(value: Any, unit: str = "1", *, exact: bool = False) -> str:
+def quantity(value: Value, unit: str = "1", *, exact: bool = False) -> str:
     """A value with its unit, at a precision that a reader can use; unknown is a dash."""
-    value = value.item() if hasattr(value, "item") else value
+    value = value.item() if value is not None and hasattr(value, "item") else value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is not None and not isinstance(value, int | float):
@@ -55,7 +56,7 @@ _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _KWH = {"J": 1 / 3.6e6, "Wh": 1e-3, "kWh": 1.0}
 
 
-def named(name: str, value: Any, *, exact: bool = False) -> str:
+def named(name: str, value: Value, *, exact: bool = False) -> str:
     """A value whose unit is in its name: ``named("mean_power_w", 212.4)`` is '212 W'."""
     return quantity(value, unit_of(name), exact=exact)
 

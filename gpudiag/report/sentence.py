@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from string import Formatter
-from typing import Any
+from typing import cast
 
 from gpudiag.report.format import (
     count,
@@ -22,23 +22,24 @@ from gpudiag.report.format import (
     significance,
 )
 from gpudiag.units import unit_of
+from gpudiag.values import Value, Values
 
 EXACT = "exact"
 AS = "as "
-FORMS: dict[str, Callable[[str, Any], str]] = {
-    "count": lambda name, value: count(value),
-    "gain": lambda name, value: gain(value, None, None),
-    "minute": lambda name, value: f"{value.astimezone(UTC):%Y-%m-%d %H:%M}",
-    "points": lambda name, value: points(value),
-    "precise": lambda name, value: precise(value, unit_of(name)),
-    "ratio": lambda name, value: ratio(value),
-    "shift": lambda name, value: shift(value),
-    "significance": lambda name, value: significance(value),
+FORMS: dict[str, Callable[[str, Value], str]] = {
+    "count": lambda name, value: count(_number(value)),
+    "gain": lambda name, value: gain(_number(value), None, None),
+    "minute": lambda name, value: f"{cast(datetime, value).astimezone(UTC):%Y-%m-%d %H:%M}",
+    "points": lambda name, value: points(_number(value)),
+    "precise": lambda name, value: precise(_number(value), unit_of(name)),
+    "ratio": lambda name, value: ratio(_number(value)),
+    "shift": lambda name, value: shift(_number(value)),
+    "significance": lambda name, value: significance(_number(value)),
 }
 """Forms that a template asks for by name."""
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
+def render(template: str, values: Values) -> str:
     """The template with each ``{name}`` in words. A name without a value raises KeyError.
 
     - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'.
@@ -53,7 +54,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     return "".join(_parts(template, values))
 
 
-def _parts(template: str, values: Mapping[str, Any]) -> Iterable[str]:
+def _parts(template: str, values: Values) -> Iterable[str]:
     for text, name, form, conversion in Formatter().parse(template):
         yield text
         if name is None:
@@ -63,7 +64,7 @@ def _parts(template: str, values: Mapping[str, Any]) -> Iterable[str]:
         yield _said(name, form or "", values[name])
 
 
-def _said(name: str, form: str, value: Any) -> str:
+def _said(name: str, form: str, value: Value) -> str:
     if form in ("", EXACT):
         if name in ("gpu", "gpus"):
             return gpus([value] if isinstance(value, str) or not isinstance(value, Iterable) else value)
@@ -77,4 +78,9 @@ def _said(name: str, form: str, value: Any) -> str:
     if form.startswith("="):
         return quantity(value, form[1:])
     noun, _, nouns = form.partition("|")
-    return plural(value, noun, nouns)
+    return plural(_number(value), noun, nouns)
+
+
+def _number(value: Value) -> float | None:
+    """The same: a template asks for a form of numbers where there is one, also of numpy."""
+    return cast("float | None", value)

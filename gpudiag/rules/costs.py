@@ -57,9 +57,9 @@ def startup_dominated(
         )
     if costs.n_startups < MIN_SEEN:
         raise NotMeasurable(
-            "Start-ups were seen in {n_startups:trial}; {n_needed} are needed.",
+            "Start-ups were seen in {n_startups} of {n_trials:trial}, too few to tell a typical one.",
             "Log when training begins, or record utilization.gpu every 5 s or faster.",
             n_startups=costs.n_startups,
-            n_needed=MIN_SEEN,
+            n_trials=len(costs.trials),
         )
     return None

@@ -35,7 +35,8 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     """A GPU that is reserved while data are prepared is paid for all the same.
 
     More than 20 minutes from the first sample to the first activity: MaxInitializationTime of SageMaker's profiler
-    rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning.
+    rules. With memory held meanwhile (1 GiB and a tenth of the total) a process had the GPU already: a warning. Where
+    trials tell when the job ran, what lies outside is not the job's and has no cost.
     """
     return _end(idle, "lead", max_lead_s)
 
@@ -53,7 +54,8 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
     """The end of the work is not the end of the bill.
 
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
-    zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning.
+    zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is told as
+    for the time before the work.
     """
     return _end(idle, "trail", max_trail_s)
 
@@ -109,7 +111,7 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
     return Evidence(
         values={f"{end}_s": most_s, f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
         where={"gpu": ", ".join(long.index)},
-        lost_gpu_h=float(long[f"{end}_s"].sum() / 3600),
+        lost_gpu_h=None if idle.has_trials else float(long[f"{end}_s"].sum() / 3600),
         margin=most_s - limit_s,
         severity=Severity.WARNING if len(held) else None,
         extra={

@@ -59,6 +59,7 @@ def memory_leak(
     remedy="Look for the process that holds it (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a "
     "worker that did not end, a loader's child, or a notebook.",
     refuted_by="Another job that started meanwhile, or workers that wait for more trials on purpose.",
+    explained_by=("work-outside-trials",),
 )
 def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Evidence | None:
     """What stays is missing in the next run, whose first large trial then fails.

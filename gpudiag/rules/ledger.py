@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from gpudiag.measures._time.timeline import CELLS, STARTUP
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
+
+OWN_TIME = CELLS[STARTUP:]
+"""Cells of a GPU on which trials ran."""
 
 
 @rule(
@@ -39,4 +44,79 @@ def foreign_load(
         where={"gpu": ", ".join(where)},
         lost_gpu_h=seconds / 3600,
         margin=ledger.foreign_of_no_trial_pct - max_foreign_pct,
+    )
+
+
+@rule(
+    measure=measure_ledger,
+    severity="note",
+    title="The GPU worked before or after the trials",
+    says="{gpus} was above 10 % utilization for {outside_busy_gpu_s} before the first trial or after the last: "
+    "{outside_of_work_pct} of all that was recorded above it. The ledger, and every cost, counts only the time of the "
+    "trials.",
+    remedy="Give the trials that this record lacks, or judge the other job by a record of its own.",
+    refuted_by="A step of the job that is no trial, such as a last training with the best parameters.",
+)
+def work_outside_trials(
+    ledger: LedgerProfile, *, min_of_work_pct: float = 10.0, min_outside_s: float = 60.0
+) -> Evidence | None:
+    """What a GPU does outside of the trials is not theirs: means over the whole record mix the two.
+
+    More than 10 % of the time above 10 % utilization lies outside, and a minute at least (defaults without a published
+    source).
+    """
+    if not ledger.has_trials:
+        raise NotApplicable("No trial is known for the time observed, so nothing can be told apart.")
+    outside_s, of_work_pct = ledger.outside_busy_gpu_s, ledger.outside_of_work_pct
+    if not (of_work_pct > min_of_work_pct and outside_s >= min_outside_s):
+        return None
+    busy = ledger.per_gpu["outside_busy_s"]
+    return Evidence(
+        values={"outside_busy_gpu_s": outside_s, "outside_of_work_pct": of_work_pct},
+        where={"gpu": ", ".join(busy.index[busy >= 0.05 * outside_s])},
+        margin=of_work_pct - min_of_work_pct,
+    )
+
+
+@rule(
+    measure=measure_ledger,
+    severity="warning",
+    title="Time without a trial",
+    says=(
+        "No trial ran on {gpus} for {no_trial_s}, {no_trial_pct} of the time from the first trial to the last, and ",
+        Given("several", "they were", "it was"),
+        " idle; the longest stretch was {longest_s}.",
+    ),
+    remedy="Keep the workers running: a loop around the command or a service that starts it again, and n_trials or a "
+    "timeout that lasts; or release the GPU until somebody goes on.",
+    refuted_by="A GPU that was released meanwhile, or trials that this record lacks.",
+    explained_by=("trial-gaps",),
+)
+def idle_without_trial(
+    ledger: LedgerProfile, *, max_no_trial_pct: float = 10.0, min_no_trial_s: float = 600.0
+) -> Evidence | None:
+    """A search that stops for a night holds its GPU all the same.
+
+    Of the observed time of the GPUs that trials ran on, from the first trial to the last, more than 10 % without a
+    trial and at 10 % utilization or less (a default without a published source), for 10 minutes at least, as long as
+    memory held without work counts as a zombie (METHODS 8). GPUs on which no trial ever ran are not counted.
+    """
+    if not ledger.has_trials:
+        raise NotApplicable("No trial is known for the time observed, so nothing says when none ran.")
+    cells = ledger.cells
+    used = cells[cells["gpu"].isin(cells.loc[cells["cell"].isin(OWN_TIME) & (cells["gpu_s"] > 0), "gpu"])]
+    empty = used[used["cell"] == "idle_no_trial"]
+    seconds, observed = float(empty["gpu_s"].sum()), float(used.loc[used["cell"] != "unobserved", "gpu_s"].sum())
+    share = 100 * seconds / observed if observed else float("nan")
+    if not (share > max_no_trial_pct and seconds >= min_no_trial_s):
+        return None
+    named = empty.loc[empty["gpu_s"] >= 0.05 * seconds, "gpu"].astype(str)
+    spans = ledger.spans[(ledger.spans["cell"] == "idle_no_trial") & ledger.spans["gpu"].isin(used["gpu"])]
+    longest = (spans["end"] - spans["start"]).dt.total_seconds().max()
+    return Evidence(
+        values={"no_trial_s": seconds, "no_trial_pct": share, "longest_s": float(longest)},
+        where={"gpu": ", ".join(named)},
+        lost_gpu_h=seconds / 3600,
+        margin=share - max_no_trial_pct,
+        extra={"several": len(named) > 1},
     )

@@ -47,7 +47,10 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     title="Most of the GPU memory stayed free",
     says=(
         "{gpu} never used more than {max_used_pct} of its {total_mib}, so {headroom_mib} stayed free",
-        Given("may_grow", "; at most {growth_factor} times as much would fit"),
+        Given(
+            "may_grow",
+            "; beside the {min_mib} that were always in use, at most {growth_factor} times as much would fit",
+        ),
         ".",
     ),
     remedy="There is room to try a larger batch or one more trial at once, in small steps. Room alone does not make "
@@ -76,7 +79,12 @@ def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence
         },
         where={"gpu": ", ".join(roomy.index)},
         margin=float(low_pct - row["max_used_pct"]),
-        extra={"gpu": str(fullest), "total_mib": row["total_mib"], "may_grow": growth > 1},
+        extra={
+            "gpu": str(fullest),
+            "total_mib": row["total_mib"],
+            "min_mib": row["min_mib"],
+            "may_grow": growth > 1,
+        },
     )
 
 

@@ -69,9 +69,9 @@ def sampling_coverage(
 def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidence | None:
     """A step of more than three median periods is a gap; nothing is assumed about the time within it.
 
-    Reported where the gaps of a GPU take more than this share of its span (a default without a published
+    Reported where the gaps of a GPU leave more than this share of its span unobserved (a default without a published
     source), and as a warning where trials failed within gaps, for then the missing data are informative, and where
-    they take more than 99 %: then a timestamp is wrong, or hardly anything was seen.
+    it is more than 99 %: then a timestamp is wrong, or hardly anything was seen.
     """
     if seen.gaps.empty:
         return None

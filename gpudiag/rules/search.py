@@ -16,8 +16,8 @@ DIFFERENCE = "{what} {stated} stated, {found} found"
     measure=measure_search,
     severity="note",
     title="Trials repeat the parameters of earlier ones",
-    says="{n_duplicates:trial} of {n_with_params} have the parameters of an earlier one ({share_pct}), for {cost_pct} "
-    "of the trial time.",
+    says="{n_duplicates:trial} of {n_with_params} have the parameters of an earlier one ({repeats_pct}), for "
+    "{cost_pct} of the trial time.",
     remedy="Prune or skip repeats in the objective (study.get_trials and compare trial.params), set "
     "constant_liar=True for "
     "TPE with several workers, or widen the search space.",
@@ -41,7 +41,7 @@ def duplicate_trials(
     return Evidence(
         values={
             "n_duplicates": search.n_duplicates,
-            "share_pct": share,
+            "repeats_pct": share,
             "duplicate_worker_h": search.duplicate_worker_h,
         },
         margin=share - max_share_pct,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures._time.trial_intervals import IDLE_S, STALE_FACTOR, Sign
+from gpudiag.measures._trials.horizon import IDLE_S, STALE_FACTOR, Sign
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
@@ -13,11 +13,12 @@ from gpudiag.statement import Statement
 
 SIGNS = {
     Sign.END: Statement("nothing shows that it ended; counted to the last timestamp of the run"),
-    Sign.STALE: Statement("older than {factor} times the longest finished trial of its study", factor=STALE_FACTOR),
-    Sign.REUSED: Statement("its worker started another trial"),
-    Sign.VANISHED: Statement("its process left the GPU"),
-    Sign.IDLE: Statement("no GPU was active in the last {n:minute} or more of the telemetry", n=IDLE_S / 60),
-    Sign.CROWDED: Statement("more trials would have run at once than were configured"),
+    Sign.STALE: Statement("older than {factor} times the longest finished trial of the study", factor=STALE_FACTOR),
+    Sign.REUSED: Statement("the worker started another trial"),
+    Sign.VANISHED: Statement("the process left the GPU"),
+    Sign.IDLE: Statement("the GPU was not active in the last {n:minute} or more of the telemetry", n=IDLE_S / 60),
+    Sign.CROWDED: Statement("another trial started in the place, which no other trial had left"),
+    Sign.FREED: Statement("memory of the GPU was freed though no other trial ended"),
 }
 """What shows that a trial is dead."""
 
@@ -102,9 +103,9 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ev
     """An abandoned trial counts as running for ever: it hides a crash and confuses samplers that look at running
     trials.
 
-    Dead by the evidence of METHODS 4: its worker took another trial, its process left the GPU, the GPUs
-    went idle for good, more trials run than workers were configured, or it is older than 5 times the longest finished
-    trial of its study, Optuna's own rule (optuna/visualization/_timeline.py).
+    Dead by the evidence of METHODS 4: its worker took another trial, its process left the GPU, its GPU went idle for
+    good, its memory was freed, another trial took its place, or it is older than 5 times the longest finished trial of
+    its study, Optuna's own rule (optuna/visualization/_timeline.py).
     """
     if not trials.n_running:
         return None

@@ -49,7 +49,7 @@ def gpu_unused(
         return Evidence(
             values={"max_util_pct": most, "observed_s": seconds},
             where={"gpu": ", ".join(unused.index)},
-            lost_gpu_h=float(unused["observed_s"].sum() / 3600),
+            lost_gpu_h=_charged_h(use, unused),
             margin=max_util_pct - most,
         )
     _need_utilization(table)
@@ -72,7 +72,9 @@ def gpu_unused(
         "{gpus} ",
         Given("several", "were", "was"),
         " idle (mean {mean_pct}, never above {max_pct}) for the {observed_s} observed, while {gpu} worked at "
-        "{busiest_mean_pct} on average (up to {busiest_max_pct}): all work went to {others}.",
+        "{busiest_mean_pct} on average",
+        Given("in_trials", " while trials ran", " (up to {busiest_max_pct})"),
+        ": all work went to {others}.",
     ),
     remedy="Give each worker its GPU in the environment of its own process (CUDA_VISIBLE_DEVICES before Python starts) "
     "and name the device explicitly as well. Usual causes: CUDA_VISIBLE_DEVICES set in the worker after CUDA was "
@@ -92,7 +94,8 @@ def gpu_idle_beside_busy(
 
     Never above 10 % utilization (idle by SageMaker's LowGPUUtilization) with memory at its baseline, over 10 sampling
     periods or more (jobstats' unused GPU), while another GPU was above 10 % for at least a tenth of its time
-    (a default without a published source: a desktop's flicker is no work).
+    (a default without a published source: a desktop's flicker is no work). Where there are trials, it costs the time
+    with a trial.
     """
     table = use.per_gpu
     if len(table) < 2:
@@ -107,14 +110,19 @@ def gpu_idle_beside_busy(
             values={
                 "mean_pct": mean,
                 "max_pct": most,
-                "busiest_mean_pct": float(others.at[busiest, "mean_pct"]),
+                "busiest_mean_pct": float(_at_work(use).at[busiest, "mean_pct"]),
                 "busiest_max_pct": float(others.at[busiest, "max_pct"]),
                 "observed_s": float(found["observed_s"].max()),
             },
             where={"gpu": ", ".join(found.index)},
-            lost_gpu_h=float(found["observed_s"].sum() / 3600),
+            lost_gpu_h=_charged_h(use, found),
             margin=idle_pct - most,
-            extra={"several": len(found) > 1, "gpu": str(busiest), "others": [f"GPU {name}" for name in others.index]},
+            extra={
+                "several": len(found) > 1,
+                "gpu": str(busiest),
+                "others": [f"GPU {name}" for name in others.index],
+                "in_trials": _in_trials(use),
+            },
         )
     _need_utilization(table)
     if idle.any():
@@ -271,6 +279,11 @@ def _at_work(use: UtilizationProfile) -> pd.DataFrame:
 
 def _in_trials(use: UtilizationProfile) -> bool:
     return bool((use.per_gpu["trial_s"] > 0).any())
+
+
+def _charged_h(use: UtilizationProfile, gpus: pd.DataFrame) -> float:
+    """GPU-hours for which some GPUs were held: with a trial where that was seen, else observed."""
+    return float(gpus["trial_s" if _in_trials(use) else "observed_s"].sum() / 3600)
 
 
 def _figures(use: UtilizationProfile, prefix: str, seconds: str) -> pd.DataFrame:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from typing import Any
+
+from gpudiag.plain_data import JsonObject
 
 NAMES = ("diagnosis-3", "comparison-1", "forecast-2", "plan-1", "inspect-1")
 
 
-def schema(name: str) -> dict[str, Any]:
+def schema(name: str) -> JsonObject:
     """The schema of that name as shipped in the package, such as ``diagnosis-3``."""
     text = resources.files("gpudiag.schemas").joinpath(f"{name}.json").read_text(encoding="utf-8")
-    shipped: dict[str, Any] = json.loads(text)
+    shipped: JsonObject = json.loads(text)
     return shipped
 
 
-def derived(name: str) -> dict[str, Any]:
+def derived(name: str) -> JsonObject:
     """The same as the classes say it; the shipped file must be equal."""
     from gpudiag.schemas._derive import derive
 

@@ -11,6 +11,7 @@ from pydantic_core import core_schema
 from gpudiag._load.inspection import Inspected
 from gpudiag.advice._engine.plan import Plan
 from gpudiag.forecast.document import ForecastDocument
+from gpudiag.plain_data import JsonObject
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
 from gpudiag.schemas._measures import measures_schema
@@ -46,7 +47,7 @@ class _Closed(GenerateJsonSchema):
         return False
 
 
-def derive(name: str) -> dict[str, Any]:
+def derive(name: str) -> JsonObject:
     """The schema of a document by its name."""
     kind, _, number = name.rpartition("-")
     made = TypeAdapter(CLASSES[name]).json_schema(mode="serialization", schema_generator=_Closed)

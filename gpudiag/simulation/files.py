@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.plain_data import Json, JsonObject
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.spec import Spec
 from gpudiag.simulation.tables import origin_of, place_of, settings_of
@@ -53,7 +53,7 @@ def write_text(path: Path, lines: Iterable[str]) -> None:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
 
 
-def json_lines(content: Mapping[str, Any]) -> Iterable[str]:
+def json_lines(content: Mapping[str, Json]) -> Iterable[str]:
     """A JSON object with one line a key, and one line a row where the value is a table."""
     yield "{"
     for index, (key, value) in enumerate(content.items(), start=1):
@@ -87,10 +87,10 @@ def local_timestamps(spec: Spec, seconds: pd.Series) -> list[str]:
     return [timestamp.replace("-", "/").replace("T", " ") for timestamp in text]
 
 
-def task_rows(spec: Spec, lives: Iterable[Life]) -> Iterable[dict[str, Any]]:
+def task_rows(spec: Spec, lives: Iterable[Life]) -> Iterable[JsonObject]:
     """One JSON object a task, keyed as schema.TRIALS; timestamps carry their offset; unknown is absent."""
     for life in lives:
-        row: dict[str, Any] = {"task": life.number, "name": life.name or None, "state": life.state}
+        row: JsonObject = {"task": life.number, "name": life.name or None, "state": life.state}
         row |= {"start": iso(spec, life.start_s), "end": iso(spec, life.end_s) if life.finished else None}
         row |= {**place_of(spec, life), **life.user_attrs, "params": life.params or None, "detail": life.detail or None}
         yield {key: value for key, value in row.items() if value is not None}
@@ -109,9 +109,9 @@ def log_timestamp(spec: Spec, seconds: float) -> str:
     return local_timestamps(spec, pd.Series([seconds]))[0].replace("/", "-").replace(".", ",")
 
 
-def manifest(spec: Spec, artifacts: Sequence[str] = ()) -> dict[str, Any]:
+def manifest(spec: Spec, artifacts: Sequence[str] = ()) -> JsonObject:
     """The content of run.toml; ``artifacts`` are named beside the run's own."""
-    out: dict[str, Any] = {"name": spec.name, "timezone": spec.timezone, "telemetry": ["gpu.csv"]}
+    out: JsonObject = {"name": spec.name, "timezone": spec.timezone, "telemetry": ["gpu.csv"]}
     if spec.record == "optuna":
         out |= {"trials": "optuna.db", "study": spec.study}
     own = ["tasks.jsonl"] if spec.record == "tasks" else []
@@ -125,7 +125,7 @@ def manifest(spec: Spec, artifacts: Sequence[str] = ()) -> dict[str, Any]:
     return {key: value for key, value in out.items() if value or not isinstance(value, Mapping)}
 
 
-def toml_lines(content: Mapping[str, Any]) -> Iterable[str]:
+def toml_lines(content: Mapping[str, Json]) -> Iterable[str]:
     """TOML of one level of tables; strings, numbers, booleans and lists of strings look as in JSON."""
     for key, value in content.items():
         if not isinstance(value, Mapping):

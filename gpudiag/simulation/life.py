@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+
+from gpudiag.plain_data import JsonObject
 
 
 @dataclass(slots=True)
@@ -20,7 +21,7 @@ class Life:
     worker: int
     gpu: int
     start_s: float
-    params: dict[str, Any] = field(default_factory=dict)
+    params: JsonObject = field(default_factory=dict)
     share: float = 0.0
     end_s: float = math.nan
     state: str = "RUNNING"
@@ -32,8 +33,8 @@ class Life:
     spans: list[tuple[float, float]] = field(default_factory=list)
     memory: list[tuple[float, float]] = field(default_factory=list)
     reports: list[tuple[int, float, float]] = field(default_factory=list)
-    user_attrs: dict[str, Any] = field(default_factory=dict)
-    system_attrs: dict[str, Any] = field(default_factory=dict)
+    user_attrs: JsonObject = field(default_factory=dict)
+    system_attrs: JsonObject = field(default_factory=dict)
 
     @property
     def startup_end_s(self) -> float:

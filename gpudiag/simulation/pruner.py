@@ -12,6 +12,7 @@ import optuna
 from optuna import pruners
 
 from gpudiag.errors import ConfigError, nearest
+from gpudiag.plain_data import JsonObject
 
 PRUNERS = {
     "hyperband": pruners.HyperbandPruner,
@@ -49,7 +50,7 @@ class Referee:
         self._trials[number].report(value, step)
         return self._trials[number].should_prune()
 
-    def end(self, number: int, state: str, value: float) -> dict[str, Any]:
+    def end(self, number: int, state: str, value: float) -> JsonObject:
         """Close the trial; returns the system attributes that the pruner left on it."""
         final = None if state != "COMPLETE" else value
         with quiet():

@@ -25,6 +25,7 @@ from optuna.distributions import (
     distribution_to_json,
 )
 
+from gpudiag.plain_data import JsonObject
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.pruner import quiet
 from gpudiag.simulation.spec import Spec
@@ -106,7 +107,7 @@ def stored_timestamp(spec: Spec, seconds: float) -> str | None:
     return str(timestamp.tz_localize(None).strftime("%Y-%m-%d %H:%M:%S.%f"))
 
 
-def _attributes(spec: Spec, life: Life) -> dict[str, Any]:
+def _attributes(spec: Spec, life: Life) -> JsonObject:
     """User attributes: what the life carries, who ran it where that is declared, and the error."""
     out = {**life.user_attrs, **place_of(spec, life)}
     if life.detail:

@@ -7,10 +7,10 @@ workers run the same trials: the truth of a what-if is one more simulation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from gpudiag.plain_data import JsonObject
 from gpudiag.simulation.spec import Curve, Faults, ModelSpec, Range, Spec, Trial
 
 RAMP_STEPS = 16
@@ -22,7 +22,7 @@ class TrialPlan:
     one an epoch; ``fault`` ('' none) strikes ``fault_at_s`` after the start.
     """
 
-    params: dict[str, Any]
+    params: JsonObject
     startup_s: float
     segments: tuple[tuple[float, float], ...]
     per_epoch: int

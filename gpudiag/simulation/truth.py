@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.plain_data import Json, JsonObject, plain
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.spec import Spec
 from gpudiag.simulation.step_function import Array, StepFunction
@@ -45,7 +45,7 @@ class Truth:
     effective: float
     peak: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """What truth.json holds: all of it, unknown as None, times in ISO 8601."""
         return {
             "window": {"start": self.window_start.isoformat(), "end": self.window_end.isoformat()},
@@ -196,13 +196,10 @@ def _timestamp(origin: pd.Timestamp, seconds: float) -> pd.Timestamp:
     return pd.NaT if np.isnan(seconds) else origin + pd.Timedelta(microseconds=round(seconds * 1e6))
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(frame: pd.DataFrame) -> list[Json]:
     return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _plain(value: Any) -> Any:
-    if value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
-        return None
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
-    return round(value, 3) if isinstance(value, float) else value
+def _plain(value: object) -> Json:
+    made = plain(value)
+    return round(made, 3) if isinstance(made, float) else made

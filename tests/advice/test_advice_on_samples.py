@@ -10,9 +10,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from sampleruns import diagnosed
 
-from gpudiag.diagnosis import Diagnosis, diagnose
-from gpudiag.load import load_run
 from gpudiag.schemas import schema
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
@@ -25,11 +24,6 @@ RUNS = (
     "memory-exhaustion",
     "tiny-batch-laptop",
 )
-
-
-@cache
-def diagnosed(name: str) -> Diagnosis:
-    return diagnose(load_run(SAMPLES / name))
 
 
 @cache
@@ -115,9 +109,11 @@ def test_case_1_fills_at_most_a_fifth_whatever_is_combined() -> None:
 def test_case_1_corrects_that_start_up_dominates() -> None:
     (said,) = [text for text in document("hpo-aggressive-pruning")["advice"]["corrections"] if "Start-up" in text]
     costs = document("hpo-aggressive-pruning")["measures"]["costs"]
-    share, k = costs["startup_share_pct"]["value"], costs["parallel"]["value"]
-    assert f"F = {share:.1f} %" in said and f"k = {k:.2f}" in said and "does not dominate" in said
-    assert f"F^k = {100 * (share / 100) ** k:.1f} %" in said
+    only_pct = costs["startup_only_pct"]["value"]
+    assert only_pct < 2 and f"for {only_pct:.1f} % of the time with a trial" in said and "does not dominate" in said
+    # Of four trials at once few start-ups are seen: no share of the workers' time is claimed.
+    assert costs["n_startups"]["value"] < 60 and costs["startup_share_pct"]["value"] is None
+    assert "is not known" in said
 
 
 def test_case_1_repeats_no_guessed_percentage() -> None:
@@ -169,18 +165,14 @@ def test_case_3_pins_by_environment_and_by_argument() -> None:
         assert {"check-devices", "log-parameters"} <= set(advised(name))
 
 
-def test_case_4_fewer_at_once_or_a_constraint() -> None:
+def test_case_4_has_fewer_at_once_already_and_may_have_a_constraint() -> None:
     name = "memory-exhaustion"
-    fewer = advised(name)["fewer-workers"]
-    assert (fewer["changes"][0]["present"], fewer["changes"][0]["proposed"]) == (4, 2)
-    costs = diagnosed(name).profiles["costs"].outcomes.set_index("outcome")["gpu_s"]
-    lost = (costs["FAIL"] + costs["ABANDONED"]) / costs.drop("no trial").sum()
-    assert fewer["gain"]["low"] == 0.5 and fewer["gain"]["high"] == pytest.approx(1 / (1 - lost))
+    assert "fewer-workers" not in advised(name), "it went on with two for its last day, and two fit"
+    assert diagnosed(name).profiles["parallelism"].workers["n_workers"].tolist() == [4, 3, 2]
     limit = change(name, "memory-constraint")  # three at once fit if none takes more than a third of what is usable
     assert limit["proposed"] == pytest.approx((0.98 * 24564 - 350) / 3, abs=5)
     assert "so that any 3 fit" in advised(name)["memory-constraint"]["assumption"]
     assert "('large', 128)" in limit["code"] and "TrialPruned" in limit["code"]
-    assert "trials a day against" in fewer["assumption"]
     assert {"isolate-trials", "catch-oom", "free-memory"} <= set(advised(name))
     assert any("not in proportion" in text for text in document(name)["advice"]["corrections"])
 

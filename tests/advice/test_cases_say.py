@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,10 +40,18 @@ def test_case_1_counts_and_rates_say_of_what() -> None:
     assert stated["status"] == "FOUND" and stated["summary"] == "COMPLETE 10 stated, 8 found."
 
 
-def test_case_1_parallelism_counts_the_running_and_finds_the_fifth() -> None:
-    assert fact(CASE_1, "parallelism.peak") == 5 and fact(CASE_1, "parallelism.configured") == 4
-    assert verdict(CASE_1, "parallelism-above-configured")["status"] == "FOUND"
-    assert fact(CASE_1, "parallelism.effective_low") > 3 and verdict(CASE_1, "trials-abandoned")["status"] == "FOUND"
+def test_case_1_counts_the_running_for_as_long_as_they_lived() -> None:
+    """Counted as running for ever they would make a fifth; their memory was freed, so two of them are dead."""
+    assert fact(CASE_1, "parallelism.peak") == fact(CASE_1, "parallelism.configured") == 4
+    truth = json.loads(
+        (Path(__file__).parents[2] / "data" / "samples" / CASE_1 / "truth.json").read_text(encoding="utf-8")
+    )
+    assert fact(CASE_1, "parallelism.effective") == pytest.approx(truth["effective_parallelism"], rel=0.01)
+    assert fact(CASE_1, "parallelism.effective_low") <= truth["effective_parallelism"]
+    dead = verdict(CASE_1, "trials-abandoned")
+    assert dead["status"] == "FOUND" and dead["where"] == {"trial": "207, 208"}
+    assert dead["summary"].startswith("2 of 4 RUNNING trials are dead: memory of the GPU was freed")
+    assert verdict(CASE_1, "parallelism-above-configured")["status"] == "CLEAR"
     assert verdict(CASE_1, "parallelism-below-configured")["status"] == "CLEAR"
 
 
@@ -50,7 +60,7 @@ def test_case_1_configuration_against_what_was_seen() -> None:
     assert found["status"] == "FOUND" and "cannot prune before report 4" in found["summary"]
     assert "configured (not a measured CPU load)" in verdict(CASE_1, "loader-workers-cores")["summary"]
     assert verdict(CASE_1, "startup-dominated")["status"] == "CLEAR"
-    assert fact(CASE_1, "costs.startup_law_pct") < 1.2
+    assert fact(CASE_1, "costs.startup_only_pct") == pytest.approx(1.2, abs=0.2)  # the truth is 1.2
     patience = advised(CASE_1)["pruner-patience"]
     assert patience["apply"] == "next study" and patience["rollback"] and patience["verify"]
 
@@ -98,8 +108,7 @@ def test_case_4_classes_of_failure_events_and_what_a_streak_shows() -> None:
     low, high = fact(CASE_4, "trials.fail_low_pct"), fact(CASE_4, "trials.fail_high_pct")
     assert 0 < 100 * (1 - high / 100) ** 50 < 100 * (1 - low / 100) ** 50 < 0.1
     assert "50 in a row come by chance in < 0.1 % of attempts" in said
-    checks = {check["measure"]: check for check in advised(CASE_4)["fewer-workers"]["verify"]}
-    assert checks["trials.success_streak"]["value"] == 50 and checks["memory.max_used_pct"]["op"] == "<"
+    assert "log-failures" not in advised(CASE_4), "the log names the kind of each of them"
 
 
 def test_case_5_a_reading_that_cannot_be_and_a_cause_that_cannot_be_told() -> None:
@@ -129,3 +138,23 @@ def test_every_remedy_can_be_checked(name: str) -> None:
         assert one["changes"] and all(change["code"] for change in one["changes"]) and one["apply"]
         assert one["tier"] < 2 or "results change" in one["safety_reason"] or one["tier"] > 2
         assert one["tier"] != 3 or one["verify_first"] or "fit" in one["assumption"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_finding_costs_more_than_the_ledger_holds(name: str) -> None:
+    total_h = (document(name)["measures"].get("ledger", {}).get("total_gpu_s", {}).get("value") or 0.0) / 3600
+    costs = {v["rule"]: v["lost_gpu_h"] for v in document(name)["verdicts"] if v.get("lost_gpu_h")}
+    assert all(cost <= 1.001 * total_h for cost in costs.values()), (costs, total_h)
+
+
+def test_case_3_tells_the_job_from_what_ran_after_it() -> None:
+    """Half a minute of trials in seven minutes of telemetry: the other load is told, and costs nothing."""
+    name = CASE_3[1]
+    found = verdict(name, "work-outside-trials")
+    assert found["status"] == "FOUND" and found["where"] == {"gpu": "1"}
+    assert fact(name, "ledger.outside_of_work_pct") == pytest.approx(100 * 348.8 / (348.8 + 29.8), abs=1)
+    idle = verdict(name, "gpu-idle-beside-busy")
+    assert (
+        idle["lost_gpu_h"] == pytest.approx(29.8 / 3600, rel=0.02)
+        and "35 % on average while trials ran" in idle["summary"]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +12,10 @@ from toyrun import toy_run
 
 from gpudiag.advice._engine.gains import GainBounds, bounds_of, combine, fill_gain, saved_gain, speedup
 from gpudiag.advice._engine.proposal import Gain
-from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.costs import CostsProfile, measure_costs
 from gpudiag.measures.ledger import measure_ledger
+from tests.advice.situations import ledger
+from tests.rules.small_profiles import profile
 
 CASE_1 = GainBounds(busy_pct=83.0, coverage_pct=100.0, startup_pct=34.0, parallel=4.0, trial_gpu_h=2.5)
 
@@ -82,3 +85,126 @@ def test_no_combination_beats_the_ceiling(busy: float, pairs: list[tuple[float, 
 def test_filling_idle_time_is_between_nothing_and_all_of_it(busy: float, most: float) -> None:
     gain = fill_gain(GainBounds(busy_pct=busy), most)
     assert gain is not None and gain.low == 1 <= gain.high <= min(most, 100 / busy) + 1e-9
+
+
+SECONDS = {
+    "busy": 400.0,
+    "busy_low": 100.0,
+    "waiting": 300.0,
+    "startup_only": 155.0,
+    "tail_only": 30.0,
+    "stalled": 15.0,
+}
+ELSE = {"idle_no_trial": 500.0, "foreign": 100.0, "unobserved": 50.0}
+ACTIVE = {"busy": 360.0, "busy_low": 41.0, "stalled": 1.0, "foreign": 90.0, "idle_no_trial": 8.0}
+
+
+def test_shares_are_of_the_time_with_a_trial() -> None:
+    known = {"has_trials": True, "mean_util_pct": 31.0, "coverage_pct": 80.0}
+    bounds = bounds_of({"ledger": ledger({**SECONDS, **ELSE}, ACTIVE, **known)})
+    assert (bounds.busy_pct, bounds.idle_pct) == (pytest.approx(40.2), pytest.approx(50.0))
+    assert bounds.startup_only_pct == pytest.approx(15.5)
+    assert (bounds.busy_all_pct, bounds.coverage_pct, bounds.covered) == (31.0, 80.0, True)
+    assert math.isnan(bounds.startup_pct) and bounds.lost_gpu_h is None
+
+
+def test_without_trials_shares_are_of_all_that_was_observed() -> None:
+    bounds = bounds_of({"ledger": ledger({**SECONDS, **ELSE}, ACTIVE, has_trials=False)})
+    assert bounds.busy_pct == pytest.approx(100 * 500 / 1600)
+    assert bounds.idle_pct == pytest.approx(100 * 1000 / 1600)
+    assert math.isnan(bounds.startup_only_pct)
+
+
+@pytest.mark.parametrize("has_trials", [True, False])
+def test_a_ledger_without_time_bounds_nothing(has_trials: bool) -> None:
+    bounds = bounds_of({"ledger": ledger({"unobserved": 50.0}, {}, has_trials=has_trials)})
+    assert math.isnan(bounds.busy_pct) and math.isnan(bounds.idle_pct) and math.isnan(bounds.startup_only_pct)
+    brief = bounds_of({"ledger": ledger({"busy": 0.25, "startup_only": 0.25}, {"busy": 0.25}, has_trials=has_trials)})
+    assert (brief.busy_pct, brief.idle_pct) == (50.0, 50.0)
+
+
+def test_what_was_lost_is_in_hours_by_source() -> None:
+    outcomes = pd.DataFrame({"outcome": ["COMPLETE", "FAIL", "ABANDONED"], "gpu_s": [36_000.0, 9_000.0, 1_800.0]})
+    stated = {"startup_share_pct": 34.0, "startup_law_pct": 1.5, "parallel": 3.9, "trial_gpu_h": 13.0}
+    bounds = bounds_of({"costs": profile(CostsProfile, outcomes=outcomes, **stated)})
+    assert bounds.lost_gpu_h == {"failures": 2.5, "abandoned": 0.5}
+    assert (bounds.startup_pct, bounds.startup_law_pct, bounds.parallel, bounds.trial_gpu_h) == (34.0, 1.5, 3.9, 13.0)
+    assert math.isnan(bounds.busy_pct)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "fill", "everywhere", "startup"),
+    [
+        (GainBounds(busy_pct=40.0, busy_all_pct=25.0, startup_pct=20.0), 2.5, 4.0, 1.25),
+        (GainBounds(busy_pct=0.5, busy_all_pct=0.5, startup_pct=99.5), 200.0, 200.0, 200.0),
+        (GainBounds(busy_pct=0.0, busy_all_pct=0.0, startup_pct=100.0), math.nan, math.nan, math.nan),
+        (GainBounds(busy_pct=40.0, startup_pct=100.0), 2.5, math.nan, math.nan),
+        (GainBounds(busy_pct=40.0, startup_pct=0.0), 2.5, math.nan, 1.0),
+        (GainBounds(busy_all_pct=50.0), math.nan, 2.0, math.nan),
+    ],
+)
+def test_ceilings_of_known_shares(bounds: GainBounds, fill: float, everywhere: float, startup: float) -> None:
+    assert [bounds.fill, bounds.fill_all, bounds.startup] == pytest.approx([fill, everywhere, startup], nan_ok=True)
+
+
+@pytest.mark.parametrize(("coverage", "covered"), [(79.9, False), (80.0, True), (100.0, True), (math.nan, False)])
+def test_covered_from_80_percent_on(coverage: float, covered: bool) -> None:
+    assert GainBounds(coverage_pct=coverage).covered is covered
+
+
+def test_filling_is_never_a_loss() -> None:
+    for bounds, most in ((GainBounds(busy_pct=125.0), math.inf), (CASE_1, 0.5)):
+        assert fill_gain(bounds, most) == Gain(1.0, 1.0)
+    assert fill_gain(CASE_1) == Gain(1.0, 1 / 0.83) and fill_gain(GainBounds(busy_pct=40.0), 2.0) == Gain(1.0, 2.0)
+
+
+@pytest.mark.parametrize(("lost", "known"), [(2.5, True), (0.0, True), (-0.5, False), (math.nan, False)])
+def test_hours_come_back_where_they_are_known(lost: float, known: bool) -> None:
+    saved = saved_gain(GainBounds(lost_gpu_h={"failures": lost}), "failures")
+    assert saved == (Gain(0.0, lost, "GPU-h", "failures") if known else None)
+    assert saved_gain(GainBounds(lost_gpu_h={"failures": lost}), "abandoned") is None
+
+
+@pytest.mark.parametrize(
+    ("hours", "total", "factor"),
+    [
+        (2.0, 10.0, 1.25),
+        (9.5, 10.0, 20.0),
+        (10.0, 10.0, 1e6),
+        (11.0, 10.0, 1e6),
+        (0.25, 0.5, 2.0),
+        (2.0, 0.0, 1.0),
+        (2.0, math.nan, 1.0),
+    ],
+)
+def test_hours_saved_of_a_total_are_time_not_needed(hours: float, total: float, factor: float) -> None:
+    low, high = speedup(Gain(0.0, hours, "GPU-h", "failures"), total)
+    assert low == 1.0 and high == pytest.approx(factor, rel=1e-9)
+    assert speedup(Gain(1.2, 1.4), total) == (1.2, 1.4)
+
+
+def test_a_combination_is_clipped_only_beyond_the_ceiling() -> None:
+    half = GainBounds(busy_pct=50.0)
+    for highs, high, clipped in (
+        ((1.5,), 1.5, False),
+        ((2.0,), 2.0, False),
+        ((1.5, 1.5), 2.0, True),
+        ((4.0,), 2.0, True),
+    ):
+        together = combine([None, *(Gain(1.25, most) for most in highs)], half)
+        assert together is not None and (together.high, together.clipped, together.ceiling) == (high, clipped, 2.0)
+        assert together.low == pytest.approx(1.25 ** len(highs)) and together.saved_gpu_h == 0
+    above = combine([Gain(3.0, 4.0)], half)
+    assert above is not None and above.low == 2.0
+
+
+def test_only_hours_that_cost_nothing_are_saved() -> None:
+    gains = [
+        Gain(0.0, 0.5, "GPU-h", "failures"),
+        Gain(-1.0, 5.0, "GPU-h", "pruner"),
+        Gain(0.25, 0.75, "GPU-h", "abandoned"),
+    ]
+    together = combine([*gains, Gain(1.0, 1.5)], GainBounds(busy_pct=50.0))
+    assert together is not None and together.saved_gpu_h == 1.25 and together.high == 1.5
+    assert combine([Gain(1.0, 2.0, "x", "devices")], GainBounds(busy_pct=50.0)) is None
+    assert combine([Gain(0.0, 1.0, "GPU-h", "devices")], GainBounds(busy_pct=50.0)) is not None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from sampleruns import sample
 
 import gpudiag as gd
 from gpudiag.simulation import Gpu
@@ -17,8 +16,8 @@ def advised(run: gd.Run, name: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.slow
-def test_the_lines_are_those_of_the_capacity(samples: Path) -> None:
-    run = gd.load_run(samples / "memory-exhaustion")
+def test_the_lines_are_those_of_the_capacity() -> None:
+    run = sample("memory-exhaustion")
     one = gd.memory_capacity(run).needed_constraint()
     (found,) = advised(run, "memory-constraint")
     assert one is not None and one.n_refused

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 
 import jsonschema
 import pandas as pd
 import pytest
+from sampleruns import diagnosed
 
 from gpudiag.advice._engine.plan import holds, load_plan, make_plan, plan_json
 from gpudiag.advice._engine.proposal import SuccessCheck
@@ -20,9 +20,8 @@ from gpudiag.schemas import schema
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 
 
-@cache
 def case_1() -> Diagnosis:
-    return diagnose(load_run(SAMPLES / "hpo-aggressive-pruning"))
+    return diagnosed("hpo-aggressive-pruning")
 
 
 def test_a_plan_comes_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -66,13 +65,10 @@ def test_what_is_no_plan_is_refused_with_the_place(tmp_path: Path) -> None:
 
 
 def test_a_check_holds_fails_or_is_unknown() -> None:
-    measures = {"utilization": {"mean_pct": {"value": 91.0, "unit": "%"}, "idle_pct": {"value": None, "unit": "%"}}}
-    assert holds(SuccessCheck("utilization.mean_pct", ">=", 91.0, "%"), measures) is True
-    assert holds(SuccessCheck("utilization.mean_pct", ">", 91.0, "%"), measures) is False
-    assert holds(SuccessCheck("utilization.mean_pct", "<=", 91.0, "%"), measures) is True
-    assert holds(SuccessCheck("utilization.mean_pct", "<", 91.0, "%"), measures) is False
-    assert holds(SuccessCheck("utilization.idle_pct", "<", 5.0, "%"), measures) is None
-    assert holds(SuccessCheck("memory.max_used_pct", "<", 5.0, "%"), measures) is None
+    for op, expected in ((">=", True), (">", False), ("<=", True), ("<", False)):
+        assert holds(SuccessCheck("utilization.mean_pct", op, 91.0, "%"), 91.0) is expected
+    assert holds(SuccessCheck("utilization.idle_pct", "<", 5.0, "%"), None) is None
+    assert holds(SuccessCheck("clock.confidence", "<", 5.0, ""), "high") is None
 
 
 def test_options_by_safety() -> None:

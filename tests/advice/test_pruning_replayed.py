@@ -58,4 +58,4 @@ def test_a_laxer_pruner_is_priced_by_its_replay_and_never_sold_as_a_speed_up() -
     assert proposal.gain.low < 0
     assert not [p for p in proposal.predictions if p.measure == "utilization.mean_pct"]
     assert "no speed-up" in proposal.assumption
-    assert gain(proposal.gain).startswith("no speed-up, costs up to 43")
+    assert gain(proposal.gain).startswith("no speed-up, costs up to 73")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sampleruns import sample
 from toyrun import toy_run
 
 from gpudiag.advice import REMEDIES
@@ -15,7 +16,6 @@ from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import Diagnosis, diagnose
-from gpudiag.load import load_run
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.verdict import Status
@@ -30,8 +30,8 @@ RUNS = {
     "telemetry only": toy_run(trials=0),
     "one sample": toy_run(samples=1, trials=1),
     "toy": toy_run(),
-    "case 1": load_run(SAMPLES / "hpo-aggressive-pruning"),
-    "case 4": load_run(SAMPLES / "memory-exhaustion"),
+    "case 1": sample("hpo-aggressive-pruning"),
+    "case 4": sample("memory-exhaustion"),
 }
 
 

@@ -13,13 +13,11 @@ from scipy import stats
 from gpudiag.comparison.intervals import (
     Mean,
     adjusted,
-    effective_size,
     has_outliers,
     log_ratio,
     mean_ratio,
     paired_ratio,
     rate_ratio,
-    series_mean,
     share_ratio,
     unpaired_ratio,
 )
@@ -80,40 +78,12 @@ def test_swapping_the_sides_inverts_and_scaling_scales(a: list[float], b: list[f
     one, two = np.array(a), np.array(b)
     found, swapped, scaled = unpaired_ratio(one, two), unpaired_ratio(two, one), unpaired_ratio(one, factor * two)
     assert found.ratio * swapped.ratio == pytest.approx(1, rel=1e-6)
+    if math.isnan(found.low):  # neighbors too alike, which they are whichever way round
+        assert math.isnan(swapped.low) and math.isnan(scaled.low)
+        return
     assert found.low * swapped.high == pytest.approx(1, rel=1e-6)
     assert scaled.ratio == pytest.approx(factor * found.ratio, rel=1e-6)
     assert found.low <= found.ratio * (1 + 1e-9) and found.ratio <= found.high * (1 + 1e-9)
-
-
-def test_effective_size_of_an_autoregression() -> None:
-    rng = np.random.default_rng(4)
-    phi, x = 0.9, np.zeros(20_000)
-    for i in range(1, len(x)):
-        x[i] = phi * x[i - 1] + rng.normal()
-    assert effective_size(x) == pytest.approx(len(x) * (1 - phi) / (1 + phi), rel=0.2)
-    assert effective_size(rng.normal(size=5000)) == pytest.approx(5000, rel=0.15)
-    assert effective_size(np.ones(7)) == 7
-
-
-def test_a_series_of_few_effective_samples_has_no_interval() -> None:
-    trend = np.linspace(10, 90, 200)
-    assert math.isnan(series_mean(trend, 50.0).log_se)
-    assert series_mean(np.tile([40.0, 60.0, 50.0], 40), 50.0).log_se > 0
-
-
-def test_intervals_of_autocorrelated_means_hold_the_truth() -> None:
-    rng = np.random.default_rng(5)
-    held = []
-    for _ in range(200):
-        noise = rng.normal(size=720)
-        x = np.zeros(720)
-        for i in range(1, 720):
-            x[i] = 0.9 * x[i - 1] + noise[i]
-        mean = series_mean(50 + x, float((50 + x).mean()))
-        if not math.isnan(mean.log_se):
-            half = stats.t.ppf(0.975, mean.n - 1) * mean.log_se
-            held.append(abs(math.log(mean.mean / 50)) <= half)
-    assert np.mean(held) > 0.87  # the naive interval would hold it in a third
 
 
 def test_shares_are_fishers() -> None:

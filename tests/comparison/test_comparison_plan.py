@@ -179,10 +179,24 @@ def test_calibration_of_nothing_is_one_sentence(tmp_path: Path) -> None:
 def test_the_check_of_a_rules_own_advice_is_whether_it_still_finds_its_fault() -> None:
     """GPU 1 of the toy is never used, its GPU 0 always at 80 %; no rule is called toy."""
     run = toy_run()
-    told = as_side(run, "experiment").facts(FINDINGS)
+    side = as_side(run, "experiment")
     statuses = {verdict.rule: verdict.status for verdict in diagnose(run).verdicts}
-    assert told["gpu-unused"]["value"] == 1 and statuses["gpu-unused"] is Status.FOUND
-    assert {rule for rule, held in told.items() if held["value"] == 0} == {
+    assert side.value(f"{FINDINGS}.gpu-unused") == 1 and statuses["gpu-unused"] is Status.FOUND
+    told = {rule: side.value(f"{FINDINGS}.{rule}") for rule in statuses}
+    assert {rule for rule, value in told.items() if value == 0} == {
         rule for rule, status in statuses.items() if status is Status.CLEAR
     }
-    assert "toy" not in told
+    assert side.value(f"{FINDINGS}.toy") is None
+
+
+def test_a_file_that_is_not_of_its_form_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    written = json.loads(plan_json(plan()))
+    path.write_text(json.dumps({**written, "later": 1}), encoding="utf-8")
+    assert calibration(tmp_path).pending == ("plan.json",)  # an unknown key is passed over
+    path.write_text(json.dumps({**written, "run": 3}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"plan\.json: is not of the form gpudiag\.plan/1, as it says: run: "):
+        calibration(tmp_path)
+    (tmp_path / "good.json").write_text(json.dumps(written), encoding="utf-8")
+    held = calibration(tmp_path)
+    assert held.pending == ("good.json",) and "plan.json: is not of the form" in held.unread[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from sampleruns import sample
 from typer.testing import CliRunner
 
 import gpudiag as gd
@@ -76,7 +77,7 @@ def test_a_pipe_gets_every_column(samples: Path) -> None:
 
 
 def test_the_base_of_the_ratio_is_said(samples: Path) -> None:
-    made = gd.what_if(gd.load_run(samples / "memory-exhaustion"), [1])
+    made = gd.what_if(sample("memory-exhaustion"), [1])
     here, one = made.at(made.now), made.at(1)
     assert one.gain.value == pytest.approx(one.throughput.value / here.throughput.value, rel=1e-6)
     assert here.throughput.value != pytest.approx(made.rate.value, rel=0.05)  # the sentence is needed
@@ -87,7 +88,7 @@ def test_the_base_of_the_ratio_is_said(samples: Path) -> None:
 
 
 def test_the_present_number_of_bounds_is_once_the_present(samples: Path) -> None:
-    made = gd.what_if(gd.load_run(samples / CASE), [2])
+    made = gd.what_if(sample(CASE), [2])
     row = next(line.split() for line in repr(made).splitlines() if "4 (now)" in line)
     assert row[:4] == ["4", "(now)", "54–107", "1"]
     said = " ".join(repr(made).split())

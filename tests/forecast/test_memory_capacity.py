@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from sampleruns import sample
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
@@ -24,7 +25,7 @@ from tests.forecast.memoryruns import mixed_run
 
 @pytest.fixture(scope="module")
 def run() -> gd.Run:
-    return gd.load_run(Path(__file__).parents[2] / "data/samples/memory-exhaustion")
+    return sample("memory-exhaustion")
 
 
 @pytest.fixture(scope="module")

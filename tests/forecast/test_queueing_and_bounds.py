@@ -14,8 +14,9 @@ from gpudiag.forecast.parallelism.assignment import choose_gpu
 from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS, busy_of_equal
 from gpudiag.forecast.parallelism.drift import find_drift
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
-from gpudiag.forecast.parallelism.spread import spread, widening
-from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate, shares_within
+from gpudiag.forecast.parallelism.processor_sharing import Futures
+from gpudiag.forecast.parallelism.spread import ratio_estimate, spread, stretched, widening
+from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate, shares_within
 
 SHARES = st.floats(0.02, 1.0)
 
@@ -47,10 +48,26 @@ def test_a_rate_that_the_gpu_cannot_reach_is_unknown() -> None:
 
 def test_bounds_down_and_up() -> None:
     now = Estimate(10, 9, 11, "trials/h")
-    assert bounded_rate(now, 4, 2, 0.8) == (pytest.approx(4.5), 11)
-    assert bounded_rate(now, 4, 6, 0.8) == (9, pytest.approx(11 * 1.25))
-    assert bounded_rate(now, 4, 5, 0.5) == (9, pytest.approx(11 * 1.25))
-    assert bounded_rate(now, 4, 8, math.nan) == (9, 22)
+    assert bounded_rate(now, 4, 2, 0.8) == pytest.approx((4.5, 11 / (0.92 * 0.92)))
+    assert bounded_rate(now, 4, 6, 0.8) == pytest.approx((9 * 0.92 * 0.92, 11 * 1.25))
+    assert bounded_rate(now, 4, 5, 0.5) == pytest.approx((9 * 0.92, 11 * 1.25))
+    assert bounded_rate(now, 4, 5, 1.0) == pytest.approx((9 * 0.92, 11))
+    assert bounded_rate(now, 4, 8, math.nan) == pytest.approx((9 * 0.92**4, 22))
+    assert bounded_rate(now, 4, 4, 0.8) == pytest.approx((9, 11))
+
+
+def test_on_several_gpus_a_process_costs_those_of_its_own() -> None:
+    assert bounded_gain(4, 8, math.nan, 4) == pytest.approx((0.92, 2.0))
+    assert bounded_gain(8, 4, math.nan, 4) == pytest.approx((0.5, 1 / 0.92))
+
+
+def test_a_cost_moves_one_end_away_from_the_value() -> None:
+    made = Estimate(1.2, 1.1, 1.3, "")
+    for factor, low, high in ((0.9, 0.99, 1.3), (1.0, 1.1, 1.3), (1.1, 1.1, 1.43)):
+        ends = stretched(made, factor)
+        assert (ends.low, ends.value, ends.high) == pytest.approx((low, 1.2, high))
+    kept = stretched(made, 0.9, (1.05, 1.15))
+    assert (kept.low, kept.value, kept.high) == (1.05, 1.15, 1.15)
 
 
 def test_a_trial_counts_by_the_share_of_its_life() -> None:
@@ -112,3 +129,16 @@ def test_assignment_by_load_and_by_memory() -> None:
     held = np.array([[1000.0, 1000.0, 9000.0, 0.0]])
     assert choose_gpu("by memory", gpu, worker, held, 2).tolist() == [0]
     assert choose_gpu("by memory", gpu, worker, None, 2).tolist() == [1]
+
+
+def test_that_laws_differ_is_not_widened() -> None:
+    """Each law by itself gives 1.5 and 1.9 without noise: the interval ends there, whatever the widening."""
+    ones = np.ones(80)
+    many = Futures(np.concatenate([1.9 * ones, 1.5 * ones]), 0 * ones)
+    now = Futures(np.ones(160), 0 * ones)
+    made = ratio_estimate(Futures(1.9 * ones, ones), many, Futures(ones, ones), now, 2.0)
+    assert (made.low, made.value, made.high) == pytest.approx((1.5, 1.9, 1.9))
+    noise = np.tile(np.linspace(-0.1, 0.1, 81), 2)
+    noisy = Futures(np.repeat([1.9, 1.5], 81) + noise, ones)
+    made = ratio_estimate(Futures(1.9 * ones, ones), noisy, Futures(ones, ones), Futures(np.ones(162), ones), 2.0)
+    assert (made.low, made.high) == pytest.approx((1.5 - 2 * 0.09, 1.9 + 2 * 0.09))

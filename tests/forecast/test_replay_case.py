@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sampleruns import sample
 
 import gpudiag as gd
 from gpudiag.run import Run
@@ -19,7 +20,7 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def run(samples: Path) -> Run:
-    return gd.load_run(samples / "hpo-aggressive-pruning")
+    return sample("hpo-aggressive-pruning")
 
 
 @pytest.mark.slow

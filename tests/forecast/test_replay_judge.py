@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -59,3 +60,33 @@ def test_optuna_itself_judges_small_studies_and_what_has_no_rule() -> None:
         with quiet():
             assert isinstance(judge_for(build_pruner(spec), spec, record), Stage)
     assert not has_rule(parse_pruner("patient(wilcoxon(),patience=2)"))
+
+
+@pytest.mark.parametrize("excess", [1.0, -1.0])
+def test_a_trial_that_broke_a_constraint_is_no_best_to_compare_with(excess: float) -> None:
+    """Wilcoxon compares with the best trial: asked of Optuna, in a study whose lowest trial is infeasible or not."""
+    levels, steps = {0: 0.1, 1: 0.9}, range(20)
+    with quiet():
+        study = optuna.create_study(pruner=optuna.pruners.WilcoxonPruner())
+        for number, level in levels.items():
+            study.add_trial(
+                optuna.trial.create_trial(
+                    value=level, intermediate_values={step: level + 0.01 * step for step in steps},
+                    system_attrs={"constraints": [excess if number == 0 else -1.0]},
+                )
+            )  # fmt: skip
+        trial = study.ask()
+        for step in steps:
+            trial.report(0.5 + 0.01 * step, step)
+        expected = trial.should_prune()
+        spec = parse_pruner("wilcoxon()")
+        stage = Stage(build_pruner(spec), "s", "minimize", frozenset({0} if excess > 0 else ()))
+        for number, level in levels.items():
+            stage.start(number)
+            for step in steps:
+                stage.prunes(number, step, level + 0.01 * step)
+            stage.end(number, "COMPLETE", level)
+        stage.start(2)
+        said = [stage.prunes(2, step, 0.5 + 0.01 * step) for step in steps]
+    assert expected == (excess < 0)
+    assert said[-1] == expected

@@ -21,7 +21,7 @@ from gpudiag.run import Run
 from gpudiag.simulation import Foreign, Gpu, simulate
 
 NAN = float("nan")
-SOME = settings(max_examples=12, deadline=None)
+SOME = settings(max_examples=8, deadline=None)
 
 
 IN_TRIALS = ["startup_only", "tail_only", "waiting", "stalled"]
@@ -35,7 +35,7 @@ def seconds(profile: LedgerProfile) -> pd.DataFrame:
 @st.composite
 def pools(draw: st.DrawFn) -> tuple[int, Pool]:
     pool = Pool(
-        hours=0.5, gpus=draw(st.integers(1, 3)), workers=draw(st.integers(1, 5)),
+        hours=0.35, gpus=draw(st.integers(1, 3)), workers=draw(st.integers(1, 5)),
         period_s=draw(st.sampled_from([1.0, 5.0, 30.0])), seen=draw(st.sampled_from([(0, 1), (0.2, 0.7)])),
     )  # fmt: skip
     return draw(st.integers(0, 10_000)), pool

@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smallruns import at, gpu, run, trials
 
+from gpudiag.diagnosis import diagnose
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
+from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.sampling import by_gpu, cell_borders, cells_of, gpu_order, measure_sampling, sample_weights
+from gpudiag.rules._engine.verdict import Status
 
 
 def grid_weights(timestamps_ds: list[int]) -> list[float]:
@@ -96,7 +99,7 @@ def test_profile_of_a_log_with_a_gap() -> None:
     assert (row["span_s"], row["observed_s"], row["unobserved_s"]) == (150, 110, 40)
     assert (row["median_period_s"], row["cap_s"], row["n_samples"], row["n_gaps"]) == (5, 15, 20, 1)
     assert seen.gaps[["gpu", "gap_s", "trials_ended"]].to_numpy().tolist() == [["0", 55.0, 2]]
-    assert seen.gaps["share_pct"].iloc[0] == pytest.approx(100 * 55 / 150)
+    assert seen.gaps["share_pct"].iloc[0] == pytest.approx(100 * 40 / 150)
     # The trials span 0 to 147.5 s, of which 40 s were not seen.
     assert seen.coverage_pct == pytest.approx(100 * 107.5 / 147.5)
     assert seen.outside_pct == pytest.approx(100 * 2.5 / 110)
@@ -127,3 +130,17 @@ def test_a_single_sample_cannot_be_measured() -> None:
     with pytest.raises(NotMeasurable, match="only one sample") as caught:
         measure_sampling(run(gpu=gpu([0])))
     assert caught.value.remedy
+
+
+def test_gaps_and_the_ledger_tell_the_same_share_unobserved() -> None:
+    """One computation: short gaps, of which the samples at both ends stand for most, are no eighth of the span."""
+    steps = np.full(600, 10.0)
+    steps[::40] = 38.0  # 15 gaps, each 8 s beyond what the two samples stand for
+    log = run(gpu=gpu([0.0, *np.cumsum(steps)], util_pct=80.0))
+    seen, found = measure_sampling(log), measure_ledger(log)
+    share = 100 * 15 * 8 / (585 * 10 + 15 * 38 + 10)
+    assert (seen.n_gaps, seen.gaps["share_pct"].sum()) == (15, pytest.approx(share))
+    row, cells = seen.per_gpu.loc["0"], found.totals.set_index("cell")["share_pct"]
+    assert 100 * row["unobserved_s"] / row["span_s"] == pytest.approx(share)
+    assert cells["unobserved"] == pytest.approx(share)
+    assert diagnose(log).verdicts["sampling-gaps"].status is Status.CLEAR

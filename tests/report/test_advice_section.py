@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sampleruns import diagnosed
 
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import diagnose
-from gpudiag.load import load_run
 from gpudiag.report._render.blocks import Note, Number, RecommendationBlock, TableBlock
 from gpudiag.report._sections.advice import advice, gain
 from gpudiag.run import Run
@@ -38,7 +38,7 @@ def test_nothing_to_do_is_one_line() -> None:
 
 
 def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
-    document = diagnose(load_run(samples / "hpo-aggressive-pruning")).document
+    document = diagnosed("hpo-aggressive-pruning").document
     blocks = advice(document)
     (table,) = [block for block in blocks if isinstance(block, TableBlock)]
     tiers = [str(row[2]).partition("tier ")[2][0] for row in table.rows]

@@ -243,3 +243,14 @@ def test_values_have_the_digits_that_their_ratio_takes(unit: str, size: float) -
 )
 def test_bounds_are_told_apart(text: str, wanted: str) -> None:
     assert text == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "wanted"),
+    [
+        (3.456, 2, "3.5"), (-3.456, 2, "-3.5"), (9.96, 2, "10"), (10.4, 2, "10"), (34.56, 3, "34.6"), (99.4, 3, "99.4"),
+        (345.6, 3, "346"), (3.456, 1, "3"), (0.3456, 1, "0.3"), (1234.6, 2, "1,235"), (None, 2, fmt.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_so_many_digits_and_whole_beyond(value: float | None, digits: int, wanted: str) -> None:
+    assert fmt.significant(value, digits) == wanted

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sampleruns import diagnosed
 from toyrun import with_only
 
 from gpudiag.advice._engine.proposal import Change, Proposal
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.advice._engine.remedy import Remedy
-from gpudiag.diagnosis import diagnose
-from gpudiag.load import load_run
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import CellEntry, Document, LedgerEntry
@@ -166,7 +165,7 @@ def test_training_without_a_search_is_not_asked_for_a_study() -> None:
 
 @pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "tiny-batch-laptop"])
 def test_what_to_do_next_is_what_the_plan_begins_with(root: Path, sample: str) -> None:
-    told = diagnose(load_run(root / "data" / "samples" / sample)).document
+    told = diagnosed(sample).document
     (first,) = [one for one in told.recommendations if one.id == told.advice.plan[0]]
     assert told.headline.sentences[2].startswith(first.title)
     assert told.recommendations[0] is first

@@ -13,7 +13,9 @@ import nbformat
 import pytest
 
 from gpudiag.errors import ConfigError, InputNotFound, ReportError
-from gpudiag.report._notebook.runner import check_parameters, find_notebook, run_notebook
+from gpudiag.report._notebook.locate import find_notebook
+from gpudiag.report._notebook.parameters import check_parameters
+from gpudiag.report._notebook.runner import run_notebook
 
 PARAMETERS = (
     'path = "a"  # a path\ncount = 3  # a number\nshare = 0.5  # a share\nflag = False  # a flag\nitems = []  # a list'

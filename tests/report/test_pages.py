@@ -15,8 +15,14 @@ from gpudiag.report._render.show import MAX_SVG_CHARS
 
 
 @pytest.fixture(scope="module")
-def html(toy: Diagnosis) -> str:
-    return pages.html_page(pages.filled("run_report", toy.show))
+def notebook(toy: Diagnosis) -> nbformat.NotebookNode:
+    """The report of the toy run; its figures are drawn once."""
+    return pages.filled("run_report", toy.show)
+
+
+@pytest.fixture(scope="module")
+def html(notebook: nbformat.NotebookNode) -> str:
+    return pages.html_page(notebook)
 
 
 def test_html_loads_nothing_and_forbids_loading(html: str) -> None:
@@ -48,8 +54,8 @@ def test_prose_over_a_section_without_data_is_left_out(toy: Diagnosis) -> None:
     assert "## Parallelism\n\n*There is no" in blind
 
 
-def test_markdown_refers_to_its_pictures(toy: Diagnosis, tmp_path: Path) -> None:
-    toy.save(tmp_path / "report.md")
+def test_markdown_refers_to_its_pictures(notebook: nbformat.NotebookNode, tmp_path: Path) -> None:
+    pages.write_markdown(tmp_path / "report.md", notebook)
     text = (tmp_path / "report.md").read_text()
     pictures = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", text)
     assert len(pictures) >= 6

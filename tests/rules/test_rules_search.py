@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from small_profiles import NAN, profile, verdict
 
-from gpudiag.measures._time.trial_intervals import Sign
+from gpudiag.measures._trials.horizon import Sign
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.pruning import PruningProfile
@@ -83,7 +83,7 @@ def test_abandoned() -> None:
     assert verdict(trials_abandoned, running(0, [], [])).status is CLEAR
     found = verdict(trials_abandoned, running(2, ["reused", "?"], [True, False]))
     assert found.status is FOUND and found.where == {"trial": "7"}
-    assert found.summary == "1 of 2 RUNNING trials is dead: its worker started another trial."
+    assert found.summary == "1 of 2 RUNNING trials is dead: the worker started another trial."
     alive = verdict(trials_abandoned, running(2, ["?", "?"], [False, False]))
     assert alive.status is NOT_ASSESSED and "heartbeat" in alive.remedy
     assert "without a start" in verdict(trials_abandoned, running(3, ["?"], [False])).reason
@@ -92,7 +92,7 @@ def test_abandoned() -> None:
 def test_orphans_of_several_studies_are_named_with_theirs() -> None:
     opens = pd.DataFrame({"name": ["a/7", "b/7"], "reason": ["vanished", "?"], "abandoned": [True, False]})
     found = verdict(trials_abandoned, profile(TrialsProfile, n_running=2, abandoned=1, open_trials=opens))
-    assert found.summary.endswith("its process left the GPU (a/7).") and found.where == {"trial": "a/7"}
+    assert found.summary.endswith("the process left the GPU (a/7).") and found.where == {"trial": "a/7"}
 
 
 def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:

@@ -186,7 +186,7 @@ def test_headroom(most: float, status: Status) -> None:
     found = verdict(memory_headroom, memory(max_used_pct=most, headroom_mib=12288.0, growth_factor=3.0))
     assert found.status is status
     if status is FOUND:
-        assert found.severity is NOTE and "at most 3 times as much would fit" in found.summary
+        assert found.severity is NOTE and "always in use, at most 3 times as much would fit" in found.summary
         assert found.lost_gpu_h is None and "does not make anything faster" in found.remedy
 
 

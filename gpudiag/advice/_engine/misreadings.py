@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from gpudiag.advice._engine.capacity import FULL_PCT
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.advice.parallelism import START_UP_SHARE_PCT
@@ -36,6 +38,12 @@ def _ceiling(now: Situation) -> str:
 
 def _startup(now: Situation) -> str:
     workers, k = now.bounds.startup_pct, now.bounds.parallel
+    if math.isnan(workers) and 0 < now.bounds.startup_only_pct < START_UP_SHARE_PCT:
+        return (
+            "Start-up does not dominate GPU time: nothing but start-ups were on the GPU for "
+            f"{share(now.bounds.startup_only_pct, exact=True)} of the time with a trial. What they take of the "
+            "workers' time is not known, for they could be seen in too few trials."
+        )
     if not (workers >= START_UP_SHARE_PCT > now.bounds.startup_only_pct):
         return ""
     only, law = now.bounds.startup_only_pct, now.bounds.startup_law_pct

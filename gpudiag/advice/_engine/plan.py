@@ -7,11 +7,11 @@ choice give the same file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -19,7 +19,7 @@ from gpudiag import __version__
 from gpudiag.advice._engine.advise import Advice
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
 from gpudiag.errors import InputError, InputNotFound
-from gpudiag.plain_data import plain
+from gpudiag.plain_data import Scalar, plain_object
 from gpudiag.run import Run
 from gpudiag.shown import Shown
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "gpudiag.plan/1"
 CLOSED = ConfigDict(extra="forbid")
-OPERATORS = {
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,
@@ -110,7 +110,7 @@ def make_plan(run: Run, advice: Advice, ids: Iterable[str] | None = None) -> Pla
     """The plan of these remedies, by default of all that need no verification first. Raises ConfigError."""
     chosen = advice.choose(ids)
     combined = advice.combined(chosen)
-    entries = [plain(one) for one in chosen]
+    entries = [plain_object(one) for one in chosen]
     names = PlannedRemedy.__dataclass_fields__
     return _ADAPTER.validate_python(
         {
@@ -148,10 +148,6 @@ def load_plan(path: str | Path) -> Plan:
     return plan
 
 
-def holds(check: SuccessCheck, measures: Mapping[str, Mapping[str, Any]]) -> bool | None:
-    """Whether a check holds on the ``measures`` of a document; None where the number is unknown there."""
-    topic, _, name = check.measure.partition(".")
-    value = measures.get(topic, {}).get(name, {}).get("value")
-    if not isinstance(value, int | float):
-        return None
-    return bool(OPERATORS[check.op](value, check.value))
+def holds(check: SuccessCheck, value: Scalar) -> bool | None:
+    """Whether a check holds on the value of its fact in a run; None where that is no number."""
+    return OPERATORS[check.op](value, check.value) if isinstance(value, int | float) else None

@@ -35,6 +35,9 @@ MIN_FILL = 1.1
 MAX_FORECAST_TRIALS = 600
 """Forecasts of larger studies take longer than the whole diagnosis (5-9 s of CPU time at 1,000 trials, against 3 s);
 bounds stand in for them."""
+WIDEST_PCT = 10.0
+"""Points above the share of failures: 0 of 7 fail in up to 35 % by chance, which any next run keeps (a default without
+a published source)."""
 NO_UTILIZATION = "No utilization was observed while trials ran, so no bound on the gain is known."
 
 
@@ -133,6 +136,12 @@ class Situation:
         peak = self.fact(ParallelismProfile.peak)
         return int(peak) if peak >= 1 else None
 
+    @property
+    def workers_at_last(self) -> int | None:
+        """How many workers there were at the end, before the last trials ran out; None unknown."""
+        seen = self.profile(ParallelismProfile)
+        return None if seen is None or seen.workers.empty else int(seen.workers["n_workers"].iloc[-1]) or None
+
     def unless_unknown(self, assumption: str) -> str:
         """The assumption of a gain that rests on utilization, or that there is none."""
         return assumption if self.bounds.fill > 0 else NO_UTILIZATION
@@ -164,9 +173,12 @@ class Situation:
         return (Prediction.of(UtilizationProfile.mean_pct, mean, mean, min(100.0, mean * high)),)
 
     def no_new_failures(self) -> tuple[SuccessCheck, ...]:
-        """No larger share of failures than this run's interval allows; no fuller memory than the limit."""
+        """No larger share of failures than this run's interval allows, where that says something; no fuller memory than
+        the limit.
+        """
         out = []
-        if not math.isnan(failed := self.fact(TrialsProfile.fail_high_pct)):
+        failed, seen = self.fact(TrialsProfile.fail_high_pct), self.fact(TrialsProfile.fail_pct)
+        if not math.isnan(failed) and not failed - seen > WIDEST_PCT:
             out.append(SuccessCheck.of(TrialsProfile.fail_pct, "<=", round(failed, 1)))
         if self.fact(MemoryProfile.max_used_pct) < FULL_PCT:
             out.append(SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT))

@@ -31,7 +31,7 @@ from gpudiag.load import RunLike, as_run
 from gpudiag.measures.attribution import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun, memoized, once
-from gpudiag.plain_data import clean, plain
+from gpudiag.plain_data import JsonObject, clean, entry_of, plain_object
 from gpudiag.run import Run
 from gpudiag.shown import Shown
 
@@ -139,8 +139,10 @@ class MemoryCapacity(Shown):
             reserved_mib=clean(self.room.reserved_mib),
             usable_mib=clean(self.room.usable_mib),
             baseline_mib=clean(self.room.baseline_mib),
-            levels=tuple(LevelEntry(**row) for row in _records(self.table)),
-            combinations=tuple(_records(self.combinations)),
+            levels=tuple(entry_of(LevelEntry, row) for row in self.table.to_dict("records")),
+            combinations=tuple(
+                {str(name): clean(value) for name, value in row.items()} for row in self.combinations.to_dict("records")
+            ),
             constraints=self.constraints,
             crashes=_crashes(self.crashes),
             restart=RestartEntry(self.restart.hours, self.restart.how, self.restart.whole),
@@ -153,10 +155,9 @@ class MemoryCapacity(Shown):
             reason=self.reason,
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Everything as plain values for JSON: unknown is None."""
-        made: dict[str, Any] = plain(self.document)
-        return made
+        return plain_object(self.document)
 
 
 def memory_capacity(
@@ -400,10 +401,6 @@ def _crashes(crashes: Crashes) -> CrashesEntry:
     return CrashesEntry(
         n=crashes.n,
         success_streak=crashes.success_streak,
-        by_class=tuple(CrashClassEntry(**row) for row in _records(crashes.by_class)),
-        by_level=tuple(CrashLevelEntry(**row) for row in _records(crashes.by_level)),
+        by_class=tuple(entry_of(CrashClassEntry, row) for row in crashes.by_class.to_dict("records")),
+        by_level=tuple(entry_of(CrashLevelEntry, row) for row in crashes.by_level.to_dict("records")),
     )
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): clean(value) for name, value in row.items()} for row in frame.to_dict("records")]

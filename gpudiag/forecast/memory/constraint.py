@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.forecast.memory.peaks import CONTEXT_MIB, Peaks
+from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.run import Run
 
 MAX_COMBINATIONS = 40
@@ -116,11 +117,11 @@ def constraint(
 
 
 def _best(run: Run) -> set[tuple[str, int]]:
-    """The best COMPLETE trial of each study whose direction is known."""
+    """The best COMPLETE trial of each study whose direction is known, of those that broke no constraint."""
     out: set[tuple[str, int]] = set()
     if "value" not in run.trials:
         return out
-    done = run.trials[(run.trials["state"] == "COMPLETE") & run.trials["value"].notna()]
+    done = run.trials[(run.trials["state"] == "COMPLETE") & run.trials["value"].notna() & ~infeasible(run.trials)]
     directions = run.studies.drop_duplicates("study").set_index("study")["directions"].to_dict()
     for study, part in done.groupby("study"):
         way = directions.get(study, "")

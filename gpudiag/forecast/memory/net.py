@@ -11,7 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.document import CapacitySource
 from gpudiag.forecast.parallelism.recent import UNIT, recent
-from gpudiag.forecast.parallelism.spread import spread
+from gpudiag.forecast.parallelism.spread import spread, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
 from gpudiag.run import Run
 
@@ -101,11 +101,12 @@ def rates_without_crashes(
         workers = k * n_gpus
         reason = held.reason(workers) or few
         if reason:
-            least, most = bounded_rate(held.expected, now, workers, log.busy_share(now))
+            least, most = bounded_rate(held.expected, now, workers, log.least_busy_share(now), n_gpus)
             out[k] = Estimate.bounds(least, most, UNIT, reason)
             continue
         value = float(clean.point(workers).throughput_h.mean())
         most = clean.undisturbed(workers) / free * here
         future = clean.bootstrap(workers).throughput_h
-        out[k] = spread(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
+        made = spread(value, future, held.widening(workers), UNIT, also=(most,), within=(0.0, np.inf))
+        out[k] = stretched(made, clean.slowed(workers, now))
     return out

@@ -15,8 +15,9 @@ from gpudiag.forecast.memory.joint import N_DRAWS, SIGMA95, Joint, solve
 from gpudiag.forecast.memory.signal import Growth, Memory, Segments, drops, idle_level, measured_growth, segments
 from gpudiag.measures._gpu.footprint import MIN_STEP_MIB
 from gpudiag.measures._gpu.own_process import own_process
+from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.window import ABANDONED, TimedTrials, places_by_gpu, samples_by_gpu, timed_trials
+from gpudiag.measures._time.window import ABANDONED, TimedTrials, places_by_gpu, timed_trials
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.attribution import measure_attribution

@@ -8,8 +8,9 @@ import pandas as pd
 from gpudiag.forecast.memory.overflow import Room
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.window import places_by_gpu, samples_by_gpu, timed_trials
+from gpudiag.measures._time.window import places_by_gpu, timed_trials
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.memo import memoized
 from gpudiag.run import Run

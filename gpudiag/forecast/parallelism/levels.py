@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
 
@@ -82,7 +82,7 @@ def _chance_by_level(
     """Probability of each number of trials in training at each time, shape (times, levels); the last holds more too."""
     order = np.lexsort((intervals.end_us, intervals.start_us))
     start, end, own = intervals.start_us[order], intervals.end_us[order], startup_s[order]
-    worker = fifo_workers(start, end)
+    worker = assign_workers(start, end)
     out = np.zeros((len(at), levels))
     out[:, 0] = 1.0
     for index in range(int(worker.max()) + 1 if len(worker) else 0):

@@ -13,6 +13,7 @@ from gpudiag.forecast.parallelism.colocation import LawName
 from gpudiag.forecast.parallelism.gpu_sharing import LAWS, best_law, busy_by_level
 from gpudiag.forecast.parallelism.levels import Levels
 from gpudiag.forecast.parallelism.observed import N_BLOCKS, ObservedLog
+from gpudiag.forecast.parallelism.process_loss import MOST_LOSS
 from gpudiag.forecast.parallelism.processor_sharing import Draws, Futures, resimulate
 from gpudiag.measures._trials.proportions import wilson_pct
 
@@ -51,19 +52,21 @@ class ThroughputModel:
 
     def point(
         self, workers: int, *, law: LawName | None = None, gpus: int | None = None, policy: Policy = "round robin",
-        startup: float = 1.0,
+        startup: float = 1.0, loss: float = 0.0,
     ) -> Futures:  # fmt: skip
-        """Futures of the log as it is: no resampling of the log itself. ``startup`` scales every start-up."""
+        """Futures of the log as it is: no resampling of the log itself. ``startup`` scales every start-up, ``loss`` is
+        the speed that each further process takes from all on its GPU, in the log as in the future.
+        """
         law, gpus = law or self.law, gpus or len(self.log.gpus)
-        key = "point", workers, law, gpus, policy, startup
-        return self._once(key, lambda: self._point(workers, law, gpus, policy, startup))
+        key = "point", workers, law, gpus, policy, startup, loss
+        return self._once(key, lambda: self._point(workers, law, gpus, policy, startup, loss))
 
-    def _point(self, workers: int, law: LawName, gpus: int, policy: Policy, startup: float) -> Futures:
+    def _point(self, workers: int, law: LawName, gpus: int, policy: Policy, startup: float, loss: float) -> Futures:
         rng = np.random.default_rng(7)
         busy = np.repeat(self._busy(self.levels, law, workers), N_POINT, axis=0)
         picks = self.trials[rng.integers(len(self.trials), size=(N_POINT, self.horizon))]
-        draws = self._draws(picks, busy, rng, startup)
-        return resimulate(draws, busy, workers, gpus=gpus, policy=policy, tick=self.tick)
+        draws = self._draws(picks, busy, rng, startup, loss)
+        return resimulate(draws, busy, workers, gpus=gpus, policy=policy, loss=loss, tick=self.tick)
 
     def bootstrap(self, workers: int, *, policy: Policy = "round robin", startup: float = 1.0) -> Futures:
         """The double bootstrap (METHODS 10): resample the log, then draw a fresh future from it, over both laws of U.
@@ -95,6 +98,14 @@ class ThroughputModel:
         busy = self._busy(self.levels, self.law, 1)
         number = np.arange(1, self.log.level_s.shape[1])
         return np.asarray(self.log.level_s[self.trials][:, 1:] @ (busy[0, number] / (number * busy[0, 1])))
+
+    def slowed(self, workers: int, now: int) -> float:
+        """The gain of ``workers`` over ``now`` if every process costs the most, over the gain if it costs nothing."""
+        most, none = (
+            self.point(workers, loss=loss).throughput_h.mean() / self.point(now, loss=loss).throughput_h.mean()
+            for loss in (MOST_LOSS, 0.0)
+        )
+        return float(most / none)
 
     def complete_share(self) -> tuple[float, float, float]:
         """Share (0..1) of the trials that end COMPLETE, with its Wilson 95 % interval."""
@@ -129,10 +140,12 @@ class ThroughputModel:
     def _busy(self, levels: Levels, law: LawName, workers: int) -> np.ndarray:
         return busy_by_level(levels, law, max(workers, self.log.level_s.shape[1] - 1))
 
-    def _draws(self, picks: np.ndarray, busy: np.ndarray, rng: np.random.Generator, startup: float) -> Draws:
+    def _draws(
+        self, picks: np.ndarray, busy: np.ndarray, rng: np.random.Generator, startup: float, loss: float = 0.0
+    ) -> Draws:
         """Seconds before the work, and solo seconds of work: the time at each level times the speed there."""
         levels = np.arange(1, self.log.level_s.shape[1])
-        speed = busy[:, levels] / (levels * busy[:, 1:2])
+        speed = busy[:, levels] / (levels * busy[:, 1:2]) * (1.0 - loss) ** (levels - 1)
         work = np.einsum("fnl,fl->fn", self.log.level_s[picks][:, :, 1:], speed)
         gaps = self.log.handover.gap_s
         gap = gaps[rng.integers(len(gaps), size=picks.shape)] if len(gaps) else np.zeros(picks.shape)

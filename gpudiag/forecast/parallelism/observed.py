@@ -23,6 +23,7 @@ from gpudiag.schema import FINISHED
 
 N_BLOCKS = 24
 """Pieces of the log that are resampled whole: longer than a trial, so that neighbours' dependence stays inside."""
+N_RESAMPLED = 400
 MIN_SEEN = 3
 MIN_TRIALS = 5
 MAX_UNKNOWN_PCT = 10.0
@@ -38,7 +39,8 @@ class ObservedLog:
     a GPU was with how many in training, of all GPUs together, in ``N_BLOCKS`` blocks of time. ``handover``: the gaps,
     and how many workers when.
     ``startup_how``: 'seen', or 'fitted' where no start-up could be seen by itself. ``span_s`` is first start to last
-    end. ``busy_s``: busy GPU seconds while trials ran, over ``seen_s``, by the number of workers at that time.
+    end. ``busy_s``: busy GPU seconds while trials ran, over ``seen_s``, in each block by the number of
+    workers then, shape (N_BLOCKS, workers + 1).
     """
 
     key: pd.MultiIndex
@@ -75,8 +77,17 @@ class ObservedLog:
 
     def busy_share(self, workers: int) -> float:
         """u_b: utilization while trials ran and there were so many workers, 0..1; NaN unobserved."""
-        inside = workers < len(self.seen_s) and self.seen_s[workers] > 0
-        return float(self.busy_s[workers] / self.seen_s[workers]) if inside else float("nan")
+        inside = workers < self.seen_s.shape[1] and self.seen_s[:, workers].sum() > 0
+        return float(self.busy_s[:, workers].sum() / self.seen_s[:, workers].sum()) if inside else float("nan")
+
+    def least_busy_share(self, workers: int) -> float:
+        """The lower end of a 90 % interval of u_b, by resampling blocks: a future has other trials; NaN unobserved."""
+        if np.isnan(self.busy_share(workers)):
+            return float("nan")
+        busy, seen = self.busy_s[:, workers], self.seen_s[:, workers]
+        used = np.flatnonzero(seen > 0)
+        picks = used[np.random.default_rng(11).integers(len(used), size=(N_RESAMPLED, len(used)))]
+        return float(np.percentile(busy[picks].sum(axis=1) / seen[picks].sum(axis=1), 5.0))
 
 
 @memoized
@@ -136,7 +147,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
     first, last = int(trials.start_us.min()), int(trials.end_us[finished].max())
     edges = np.linspace(first, last, N_BLOCKS + 1)[1:-1]
     handover = handovers(run, trials)
-    total = np.zeros((2, handover.workers.max() + 1))
+    total = np.zeros((2, N_BLOCKS, handover.workers.max() + 1))
     for index, (name, places) in enumerate(used.items()):
         gpu[places] = index
         start, end = trains_us[places], trials.end_us[places]
@@ -144,7 +155,7 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         samples = time.samples[name]
         spread = np.full(1, typical) if how == "fitted" else own[~np.isnan(own)]
         levels += measure_levels(samples, time.intervals(name), own[places], np.sort(spread), edges, top + 1)
-        total += _while_running(samples, time.intervals(name), handover)
+        total += _while_running(samples, time.intervals(name), handover, edges)
     order = np.flatnonzero(finished)[np.argsort(trials.start_us[finished], kind="stable")]
     return ObservedLog(
         key=pd.MultiIndex.from_frame(trials.rows[["study", "trial"]].iloc[order]),
@@ -190,11 +201,13 @@ def _time_by_level(start: np.ndarray, end: np.ndarray, top: int) -> np.ndarray:
     return np.asarray(total[np.searchsorted(cuts, end)] - total[np.searchsorted(cuts, start)])
 
 
-def _while_running(samples: Samples, intervals: Intervals, handover: Handover) -> np.ndarray:
-    """Busy and observed seconds of one GPU while it had a trial, by the number of workers; shape (2, workers + 1)."""
+def _while_running(samples: Samples, intervals: Intervals, handover: Handover, edges_us: np.ndarray) -> np.ndarray:
+    """Busy and observed seconds of one GPU while it had a trial, shape (2, blocks, workers + 1)."""
     held = (count_at(samples.time_us, intervals.start_us, intervals.end_us) > 0) & ~np.isnan(samples.value)
     weight = (samples.end_us - samples.start_us)[held] / SECOND_US
     workers = handover.workers_at(samples.time_us[held])
     size = int(handover.workers.max()) + 1
-    busy = np.bincount(workers, weight * samples.value[held] / 100, size)
-    return np.stack([busy, np.bincount(workers, weight, size)])
+    cell = np.searchsorted(edges_us, samples.time_us[held], "right") * size + workers
+    busy = weight * samples.value[held] / 100
+    both = [np.bincount(cell, part, N_BLOCKS * size).reshape(N_BLOCKS, size) for part in (busy, weight)]
+    return np.stack(both)

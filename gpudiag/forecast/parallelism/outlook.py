@@ -15,8 +15,8 @@ from gpudiag.forecast.parallelism.model import ThroughputModel
 from gpudiag.forecast.parallelism.mva import calibrated_other, mva_throughput
 from gpudiag.forecast.parallelism.recent import Recent
 from gpudiag.forecast.parallelism.scenario import Scenario
-from gpudiag.forecast.parallelism.spread import ratio_estimate, spread
-from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
+from gpudiag.forecast.parallelism.spread import ratio_estimate, spread, stretched
+from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate
 from gpudiag.forecast.progress import Progress
 
 Overflow = Callable[[int], Estimate]
@@ -101,21 +101,24 @@ class _PresentState:
 
     def scenario(self, k: int) -> Scenario:
         log = self.model.log
-        least, most = bounded_rate(self.rate, self.now, k, log.busy_share(self.now))
+        gpus, busy = max(len(log.gpus), 1), log.least_busy_share(self.now)
+        least, most = bounded_rate(self.rate, self.now, k, busy, gpus)
         factor = self.held.widening(k)
         reason = self.held.reason(k)
         changed = k != self.now
         if reason:
             throughput = Estimate.bounds(least, most, "trials/h", reason)
-            gain = Estimate.bounds(min(1.0, k / self.now), max(1.0, most / self.rate.high), "", reason)
+            gain = Estimate.bounds(*bounded_gain(self.now, k, busy, gpus), "", reason)
             util = Estimate.bounds(*self._util_bounds(k), "%", reason)
         else:
             point, many = self.model.point(k), self.model.bootstrap(k)
             other = self.model.undisturbed(k) / self.undisturbed
             value, now = float(point.throughput_h.mean()), self.rate.value
-            throughput = spread(value, many.throughput_h, factor, "trials/h", also=(other * now,), within=(least, most))
-            bounds = (min(1.0, k / self.now), max(1.0, most / self.rate.high))
-            gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, bounds, also=(other,))
+            loss = self.model.slowed(k, self.now)
+            throughput = spread(value, many.throughput_h, factor, "trials/h", also=(other * now,))
+            throughput = stretched(throughput, loss, bounded_rate(self.rate, self.now, k, NAN, gpus))
+            gain = ratio_estimate(point, many, self.held.point, self.held.many, factor, also=(other,))
+            gain = stretched(gain, loss, bounded_gain(self.now, k, NAN, gpus))
             util = spread(float(point.busy_pct.mean()), many.busy_pct, factor, "%", within=(0.0, 100.0))
         return Scenario(
             k=k,

@@ -43,19 +43,21 @@ def resimulate(
     *,
     gpus: int = 1,
     policy: Policy = "round robin",
+    loss: float = 0.0,
     tick: Callable[[], None] = lambda: None,
 ) -> Futures:
     """Run ``workers`` over the trials of each future.
 
     ``busy`` (n_futures, levels): busy share of a GPU with 0, 1, 2 ... training trials; beyond the last it stays. A
-    trial's speed at level j is busy[j] / (j busy[1]). Workers go on with the first trials again until all have ended
-    under full load, so that neither the beginning nor the end distorts: throughput = workers / mean cycle (Little's
-    law), over all trials but the first of each worker. ``tick`` is called now and then and may raise to cancel.
+    trial's speed at level j is busy[j] / (j busy[1]), times (1 - ``loss``)^(j - 1). Workers go on with the first trials
+    again until all have ended under full load, so that neither the beginning nor the end distorts: throughput = workers
+    / mean cycle (Little's law), over all trials but the first of each worker. ``tick`` is called now and then and may
+    raise to cancel.
     """
     n_futures, n_trials = draws.work_s.shape
     first = min(workers, n_trials - 1)
     state = _State.fresh(draws, workers, gpus)
-    speeds = _speeds(busy, workers)
+    speeds = _speeds(busy, workers) * (1.0 - loss) ** np.maximum(np.arange(workers + 1) - 1, 0)
     reached = np.column_stack([busy, np.repeat(busy[:, -1:], max(0, workers + 1 - busy.shape[1]), axis=1)])
     rows = np.arange(n_futures)
     counted = np.zeros(n_futures, np.int64)

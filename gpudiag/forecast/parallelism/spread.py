@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.parallelism.colocation import BUSY_LAWS
 from gpudiag.forecast.parallelism.processor_sharing import Futures
 
 NOMINAL = (5.0, 95.0)
@@ -29,15 +32,32 @@ def spread(value: float, sample: np.ndarray, factor: float, unit: str, *, also: 
     return Estimate(value, low, high, unit)
 
 
+def stretched(estimate: Estimate, factor: float, within: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
+    """The same, with the end that ``factor`` (1: nothing) moves away from the value moved by it, within bounds."""
+    low, high = estimate.low * min(factor, 1.0), estimate.high * max(factor, 1.0)
+    low, value, high = (float(np.clip(x, *within)) for x in (low, estimate.value, high))
+    return replace(estimate, low=low, value=value, high=high)
+
+
 def ratio_estimate(
     point: Futures,
     many: Futures,
     now: Futures,
     now_many: Futures,
     factor: float,
-    within: tuple[float, float],
+    within: tuple[float, float] = (-np.inf, np.inf),
     also: tuple[float, ...] = (),
 ) -> Estimate:
-    """Throughput over the present one; both come from the same draws, so that their common noise cancels."""
+    """Throughput over the present one; both come from the same draws, so that their common noise cancels.
+
+    The logs were resampled under each law of U in turn (a half each). Noise is widened within a law, and the interval
+    reaches over both: that they differ is no noise, and is not widened.
+    """
     value = float(point.throughput_h.mean() / now.throughput_h.mean())
-    return spread(value, many.throughput_h / now_many.throughput_h, factor, "", also=also, within=within)
+    ends = []
+    for half in np.array_split(many.throughput_h / now_many.throughput_h, len(BUSY_LAWS)):
+        low, middle, high = np.percentile(half, (NOMINAL[0], 50.0, NOMINAL[1]))
+        ends += [middle - factor * (middle - low), middle + factor * (high - middle)]
+    low, high = min(value, *ends, *also), max(value, *ends, *also)
+    low, value, high = (float(np.clip(x, *within)) for x in (low, value, high))
+    return Estimate(value, low, high, "")

@@ -19,7 +19,8 @@ UNKNOWN = Estimate()
 class StartupGain:
     """``share_pct`` is F, the share of a trial's worker spent in start-up; ``alone_pct`` = F^k, the share of GPU time
     with nothing but start-ups when k trials per GPU start independently. ``most``: no shorter start-up brings more than
-    min(1/(1-F), 1/u), as a factor. ``halved`` and ``removed``: throughput over the present one.
+    min(1/(1-F), 1/u), as a factor, u at the lower end of its interval. ``halved`` and ``removed``: throughput over the
+    present one.
     """
 
     share_pct: float = NAN
@@ -48,7 +49,7 @@ def startup_gain(model: ThroughputModel, workers: int, widening: float, reason: 
     """Gains at the same number of workers; ``reason`` says why there are bounds only, '' for a forecast."""
     log = model.log
     share = log.startup_share
-    used = log.busy_share(workers)
+    used = log.least_busy_share(workers)
     full = 1.0 / used if used > 0 else np.inf
     most = max(1.0, min(1.0 / (1.0 - share), full) if share < 1 else full)
     per_gpu = workers / max(len(log.gpus), 1)

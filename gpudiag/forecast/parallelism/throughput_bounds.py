@@ -6,6 +6,7 @@ import numpy as np
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.parallelism.handover import Handover
+from gpudiag.forecast.parallelism.process_loss import slowed
 from gpudiag.measures._time.microseconds import SECOND_US
 
 Z_90 = 1.645
@@ -35,14 +36,21 @@ def shares_within(start_us: np.ndarray, end_us: np.ndarray, low_us: float, high_
     return np.where(length > 0, np.clip(inside, 0, None) / np.maximum(length, 1), point)
 
 
-def bounded_rate(now: Estimate, workers: float, wanted: float, busy_share: float) -> tuple[float, float]:
-    """Least and greatest trials per hour at ``wanted`` workers, given those at ``workers``.
+def bounded_gain(workers: float, wanted: float, busy_share: float, gpus: int = 1) -> tuple[float, float]:
+    """Least and greatest gain of ``wanted`` workers over ``workers``, as long as none fails or thrashes.
 
-    Fewer workers bring at least their share and at most as much as now; more bring no less than now, as long as they
-    do not fail or thrash, at most their share, and at most 1/u more, all idle time filled (u unknown is no bound).
+    Fewer bring at least their share and at most as much as now, and what each process cost the others; more bring at
+    least as much as now less that cost, at most their share, and at most 1/u, all idle time filled (u unknown is no
+    bound; give the lower end of its interval).
     """
-    ratio = wanted / workers
+    ratio, loss = wanted / workers, slowed(workers, wanted, gpus)
     if ratio <= 1.0:
-        return now.low * ratio, now.high
+        return ratio, loss
     most = min(ratio, 1.0 / busy_share) if busy_share > 0 else ratio
-    return now.low, now.high * max(most, 1.0)
+    return loss, max(most, 1.0)
+
+
+def bounded_rate(now: Estimate, workers: float, wanted: float, busy_share: float, gpus: int = 1) -> tuple[float, float]:
+    """Least and greatest trials per hour at ``wanted`` workers, given those at ``workers``: as :func:`bounded_gain`."""
+    low, high = bounded_gain(workers, wanted, busy_share, gpus)
+    return now.low * low, now.high * high

@@ -8,7 +8,7 @@ from gpudiag.forecast.parallelism.handover import handovers
 from gpudiag.forecast.parallelism.observed import MIN_TRIALS
 from gpudiag.forecast.parallelism.outlook import Overflow, Remaining
 from gpudiag.forecast.parallelism.scenario import Scenario
-from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate, measured_rate
+from gpudiag.forecast.parallelism.throughput_bounds import bounded_gain, bounded_rate, measured_rate
 from gpudiag.measures._time.window import timed_trials
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.run import Run
@@ -53,7 +53,7 @@ def _scenario(
         k=k,
         throughput=throughput,
         complete=Estimate.bounds(least * complete, most * complete, "trials/h", reason),
-        gain=Estimate.bounds(min(1.0, k / now), max(1.0, k / now), "", reason),
+        gain=Estimate.bounds(*bounded_gain(now, k, NAN), "", reason),
         util=Estimate.unknown("%", reason),
         overflow=overflow(k),
         left=remaining.hours(throughput, k != now),

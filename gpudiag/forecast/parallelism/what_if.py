@@ -29,7 +29,7 @@ from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
-from gpudiag.plain_data import clean, json_text, plain
+from gpudiag.plain_data import JsonObject, clean, json_text, plain_object
 from gpudiag.run import Run
 from gpudiag.shown import Shown
 
@@ -128,10 +128,9 @@ class Forecast(Shown):
             not_forecast=dict(self.gaps),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The JSON document, schema ``gpudiag.forecast/2``; unknown is None."""
-        made: dict[str, Any] = plain(self.document)
-        return made
+        return plain_object(self.document)
 
     def to_json(self) -> str:
         """The document as JSON text."""
@@ -153,7 +152,7 @@ def what_if(
     """Forecast what other numbers of trials at once, or another pruner, would bring.
 
     >>> gd.what_if("data/samples/healthy", 3).at(3).throughput
-    Estimate(value=10.2..., low=9.8..., high=10.3..., unit='trials/h', ...)
+    Estimate(value=10.2..., low=9.0..., high=10.3..., unit='trials/h', ...)
 
     Args:
         run: a run, or what :func:`gpudiag.load_run` reads, with trials; for more than bounds also with utilization

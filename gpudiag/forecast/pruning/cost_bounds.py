@@ -1,4 +1,4 @@
-"""From where a replay cuts the trials to what each would have cost, with bounds where its record ends too early."""
+"""From where a replay cuts trials to the steps that each would have run, with bounds where a record ends early."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.forecast.pruning.play import NOT_CUT
+from gpudiag.forecast.pruning.play import NOT_CUT, ReplayBacktest
 from gpudiag.forecast.pruning.recorded import Array, Recorded
 
 OPEN = ("PRUNED", "RUNNING")
@@ -28,6 +28,17 @@ class Fates:
     high: Array
     point: Array
     pruned: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Plays:
+    """The replays of one study; ``cuts[0]`` in the order of the log, ``point`` the one whose values are published."""
+
+    record: Recorded
+    cuts: list[Array]
+    fates: list[Fates]
+    point: int
+    backtest: ReplayBacktest | None
 
 
 def fates_of(record: Recorded, cut: Array) -> Fates:
@@ -53,14 +64,3 @@ def fates_of(record: Recorded, cut: Array) -> Fates:
 def longest(record: Recorded) -> Fates:
     """Nothing is pruned and what was cut off goes to the end: no pruner can take more."""
     return fates_of(record, np.full(len(record), NOT_CUT))
-
-
-def seconds(record: Recorded, steps: Array) -> Array:
-    """Seconds that each trial takes for so many steps at its own pace; NaN without a duration or without reports.
-
-    The start-up is spent whatever the length.
-    """
-    startup_s = np.minimum(record.startup_s, record.duration_s)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = startup_s + (record.duration_s - startup_s) * steps / record.done
-    return np.where(record.done > 0, out, np.nan)

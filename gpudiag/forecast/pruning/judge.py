@@ -38,7 +38,8 @@ def judge_for(pruner: BasePruner, spec: PrunerSpec | None, record: Recorded, *, 
         return FastStage(spec, record.study, record.direction)
     from gpudiag.forecast.pruning.stage import Stage
 
-    return Stage(pruner, record.study, record.direction)
+    infeasible = frozenset(record.number[record.infeasible].tolist())
+    return Stage(pruner, record.study, record.direction, infeasible)
 
 
 def has_rule(spec: PrunerSpec) -> bool:

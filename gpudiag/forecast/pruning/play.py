@@ -78,12 +78,20 @@ def carried_on(record: Recorded, cut: Array) -> Script:
         if record.state[i] not in ("PRUNED", "RUNNING") or not record.steps[i]:
             continue
         more = range(max(record.steps[i]) + 1, last_step + 1)
-        pace_s = (record.end_s[i] - record.start_s[i] - record.startup_s) / len(record.steps[i])
+        pace_s = (record.end_s[i] - record.start_s[i] - record.startup.typical_s[i]) / len(record.steps[i])
         steps[i] = [*record.steps[i], *more]
         values[i] = [*record.values[i], *[record.values[i][-1]] * len(more)]
         times[i] = np.concatenate([plain.times_s[i], ends[i] + max(pace_s, 0.0) * np.arange(1, len(more) + 1)])
         ends[i], state[i] = times[i][-1], "COMPLETE"
     return Script(record, steps, values, times, ends, state)
+
+
+def not_asked(script: Script) -> Script:
+    """The same without the last report of each FAIL trial: it may have failed before the pruner was asked."""
+    steps, values, times = script.steps.copy(), script.values.copy(), script.times_s.copy()
+    for i in np.flatnonzero(np.array(script.state) == "FAIL"):
+        steps[i], values[i], times[i] = steps[i][:-1], values[i][:-1], times[i][:-1]
+    return Script(script.record, steps, values, times, script.end_s, script.state)
 
 
 def jittered(script: Script, rng: np.random.Generator) -> Script:

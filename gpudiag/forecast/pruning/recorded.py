@@ -9,16 +9,17 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.forecast.pruning.startup_bounds import StartupBounds, startup_bounds
+from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
 DIRECTIONS = {"MINIMIZE": "minimize", "MAXIMIZE": "maximize"}
 NO_REPORTS = "No trial reported an intermediate value, so there is no curve to replay."
 REPORT = "Call trial.report(value, epoch) after each epoch."
-MANY = 400
 
 Array = np.ndarray
 
@@ -29,11 +30,11 @@ class Recorded:
 
     ``steps`` and ``values`` are lists, one report an entry, in the order reported; a step that was reported twice
     counts once, the first time, as Optuna's ``report`` has it. ``times_s`` are seconds on the trials' clock when each
-    was reported: recorded, or else spread evenly over the life after ``startup_s``. ``done`` is the last step of
-    each, counted from 1. ``ordered`` is True where the order of reports among trials is known: they carry times, or
-    no two trials overlap. ``value`` is the objective of COMPLETE trials. ``workers`` is the most that ran at once,
-    or the number that was asked for if that is less;
-    ``gap_s`` the median wait between two trials of a worker.
+    was reported: recorded (``timed``), or else spread evenly over the life after the typical start-up. ``done`` is the
+    last step of each, counted from 1. ``ordered`` is True where the order of reports among trials is known: they carry
+    times, or no two trials overlap. ``value`` is the objective of COMPLETE trials, ``infeasible`` whether one broke a
+    constraint. ``workers`` is the most that ran at once, or the number that was asked for if that is less; ``gap_s``
+    the median wait between two trials of a worker.
     """
 
     study: str
@@ -41,6 +42,7 @@ class Recorded:
     number: Array
     state: list[str]
     value: Array
+    infeasible: Array
     steps: list[list[int]]
     values: list[list[float]]
     times_s: list[Array]
@@ -48,7 +50,8 @@ class Recorded:
     end_s: Array
     done: Array
     duration_s: Array
-    startup_s: float
+    startup: StartupBounds
+    timed: bool
     max_steps: int
     counts_from: int
     ordered: bool
@@ -99,6 +102,7 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
 def _record(run: Run, study: str, direction: str) -> Recorded:
     intervals = trial_intervals(run.trials)
     intervals["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
+    intervals["infeasible"] = infeasible(run.trials)
     chosen = (intervals["study"] == study) & (intervals["state"] != "WAITING")
     intervals = intervals[chosen]
     dated = bool(intervals["start"].notna().all())
@@ -118,13 +122,18 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     n_reports = np.array([len(part) for part in step])
     first = 0 if reports["step"].min() <= 0 else 1
     start_s, end_s = _seconds(intervals["start"]), _seconds(intervals["end"])
-    startup_s = _startup_s(end_s - start_s, n_reports) if dated else 0.0
+    duration_s = intervals["duration_s"].to_numpy(float)
+    startup = startup_bounds(run, intervals, duration_s, n_reports) if dated else StartupBounds.none(len(intervals))
+    startup_s = startup.typical_s
     start_s, end_s = _filled(start_s, end_s, n_reports, startup_s) if dated else _in_turn(len(intervals))
     times = (
         np.split(timestamp_s[order], cuts)
         if timed and dated
-        else [_spread(a, b, n, startup_s) for a, b, n in zip(start_s, end_s, n_reports, strict=True)]
+        else [_spread(*each) for each in zip(start_s, end_s, n_reports, startup_s, strict=True)]
     )
+    if timed and dated:
+        first_s = np.array([part[0] if len(part) else math.nan for part in times]) - start_s
+        startup = startup.before(np.maximum(first_s, 0.0))
     workers, gap_s = _pool(start_s, end_s)
     done = np.array([part.max() - first + 1 if len(part) else 0 for part in step])
     final = intervals["value"].to_numpy()
@@ -135,14 +144,16 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
         number=intervals["trial"].to_numpy(),
         state=intervals["state"].tolist(),
         value=np.where(np.isnan(final), last, final),
+        infeasible=intervals["infeasible"].to_numpy(bool),
         steps=[part.tolist() for part in step],
         values=[part.tolist() for part in value],
         times_s=times,
         start_s=start_s,
         end_s=end_s,
         done=done,
-        duration_s=intervals["duration_s"].to_numpy(float),
-        startup_s=startup_s,
+        duration_s=duration_s,
+        startup=startup,
+        timed=timed and dated,
         max_steps=max(int(done.max()), run.info.settings.max_steps or 0),
         counts_from=first,
         ordered=(timed and dated) or workers == 1,
@@ -155,22 +166,7 @@ def _seconds(timestamps: pd.Series) -> Array:
     return np.where(timestamps.isna(), math.nan, microseconds(timestamps) / SECOND_US)
 
 
-def _startup_s(duration_s: Array, n_reports: Array) -> float:
-    """Where the line through duration against number of reports meets zero reports (Theil-Sen); 0 where unknown.
-
-    Reports begin after a start-up, so the first comes later than an even spread over the life would have it.
-    """
-    from scipy.stats import theilslopes
-
-    known = np.flatnonzero(np.isfinite(duration_s) & (n_reports > 0))
-    known = known[:: max(1, len(known) // MANY)]
-    if len(known) < 8 or len(np.unique(n_reports[known])) < 2:
-        return 0.0
-    intercept = float(theilslopes(duration_s[known], n_reports[known])[1])
-    return float(np.clip(intercept, 0.0, 0.9 * duration_s[known].min()))
-
-
-def _filled(start_s: Array, end_s: Array, n_reports: Array, startup_s: float) -> tuple[Array, Array]:
+def _filled(start_s: Array, end_s: Array, n_reports: Array, startup_s: Array) -> tuple[Array, Array]:
     """A trial without an end is given one at the usual pace of the study, for the order of its reports alone."""
     known = np.isfinite(end_s) & (n_reports > 0)
     pace_s = np.median((end_s - start_s - startup_s)[known] / n_reports[known]) if known.any() else 1.0
@@ -191,7 +187,7 @@ def _spread(start_s: float, end_s: float, n: int, startup_s: float) -> Array:
 def _pool(start_s: Array, end_s: Array) -> tuple[int, float]:
     """The most trials at once, and the median wait of a worker between two of them."""
     start_us, end_us = (np.round(x * SECOND_US).astype(np.int64) for x in (start_s, end_s))
-    workers = fifo_workers(start_us, end_us)
+    workers = assign_workers(start_us, end_us)
     gaps = [
         np.diff(np.stack([end_s[workers == k][:-1], start_s[workers == k][1:]]), axis=0) for k in np.unique(workers)
     ]

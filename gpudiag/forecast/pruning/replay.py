@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpudiag.forecast.progress import ReplayProgress
-from gpudiag.forecast.pruning.cost_bounds import fates_of
+from gpudiag.forecast.pruning.cost_bounds import Plays, fates_of
 from gpudiag.forecast.pruning.judge import SMALL, has_rule, judge_for
 from gpudiag.forecast.pruning.play import (
     Judge,
@@ -20,12 +20,14 @@ from gpudiag.forecast.pruning.play import (
     carried_on,
     jittered,
     logged_order,
+    not_asked,
     play,
 )
 from gpudiag.forecast.pruning.pruner import in_words, quiet, resolve_pruner
 from gpudiag.forecast.pruning.recorded import Recorded, recorded_studies
 from gpudiag.forecast.pruning.result import PrunerReplay
-from gpudiag.forecast.pruning.summary import Plays, compares_trials, gpu_shares, summarize
+from gpudiag.forecast.pruning.saved_time import gpu_shares
+from gpudiag.forecast.pruning.summary import compares_trials, summarize
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
 from gpudiag.memo import MemoRun, once
@@ -111,6 +113,9 @@ def _play_study(
     if held.events > plain.events:
         cuts.append(play(held, fresh(quick=quick), logged_order(held), progress))
     point = len(cuts) - 1
+    died = not_asked(held)
+    if died.events < held.events:
+        cuts.append(play(died, fresh(quick=quick), logged_order(died), progress))
     if record.workers > 1 and compares_trials(spec):
         point = len(cuts)
         rng = np.random.default_rng(0)

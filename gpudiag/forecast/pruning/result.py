@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import pandas as pd
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.pruning.document import PrunerEntry, RankEntry, ReplayLevel, ReplayTestEntry
 from gpudiag.forecast.pruning.play import ReplayBacktest
-from gpudiag.plain_data import clean, plain
+from gpudiag.plain_data import JsonObject, clean, entry_of, plain_object
 from gpudiag.shown import Shown, words
 
 
@@ -18,10 +18,11 @@ from gpudiag.shown import Shown, words
 class PrunerReplay(Shown):
     """What a candidate pruner would have done with the recorded curves.
 
-    ``level``: 'exact' (every curve reaches far enough, and their order is known), 'value' (90 % or more of the trials
-    are identified), 'bounds' (fewer, or the back-test failed: ``reason`` says why). Counts and rates are over the
-    ``n_trials`` COMPLETE and PRUNED trials with reports. A trial is identified if its record reaches to where
-    the candidate cuts it or to its own end; a record that the logging pruner ended sooner is cut off.
+    ``level``: 'exact' (every curve reaches far enough, and their order is known: steps are exact), 'value' (90 % or
+    more of the trials are identified), 'bounds' (fewer, or the back-test failed: ``reason`` says why). Counts and rates
+    are over the ``n_trials`` COMPLETE and PRUNED trials with reports; a FAIL trial that the candidate cuts before it
+    failed counts as pruned too. A trial is identified if its record reaches to where the candidate cuts it or to its
+    own end; a record that the logging pruner ended sooner is cut off. Hours have an interval at every level.
 
     ``pruned_pct``, ``steps`` (all trials with reports), ``saved_steps``, ``saved_worker_h``, ``saved_gpu_h`` (negative:
     added) and ``regret`` are Estimates: the regret is how much worse the best COMPLETE value gets, in units of the
@@ -108,14 +109,13 @@ class PrunerReplay(Shown):
             saved_gpu_h=self.saved_gpu_h,
             regret=self.regret,
             backtests=tuple(ReplayTestEntry(**vars(test)) for test in self.backtests),
-            rank=tuple(RankEntry(**plain(row)) for row in self.rank.to_dict("records")),
+            rank=tuple(entry_of(RankEntry, row) for row in self.rank.to_dict("records")),
             notes=self.notes,
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """For JSON: scalars, estimates with value, low, high, unit and reason, back-tests and the rank table."""
-        made: dict[str, Any] = plain(self.document)
-        return made
+        return plain_object(self.document)
 
     @property
     def notes(self) -> tuple[str, ...]:

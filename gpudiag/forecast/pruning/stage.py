@@ -56,11 +56,15 @@ class _Storage(InMemoryStorage):  # type: ignore[misc]
 class Stage:
     """One study, one pruner. Trials are known by the order in which they were started, from 0.
 
-    ``pruner`` is used up: Optuna's pruners keep what they learned of a study.
+    ``pruner`` is used up: Optuna's pruners keep what they learned of a study. ``infeasible``: numbers of trials that
+    broke a constraint and are never the best.
     """
 
-    def __init__(self, pruner: BasePruner, study: str, direction: str) -> None:
+    def __init__(
+        self, pruner: BasePruner, study: str, direction: str, infeasible: frozenset[int] = frozenset()
+    ) -> None:
         self._storage = _Storage()
+        self._infeasible = infeasible
         self._pruner = pruner
         self._minimizes = direction == "minimize"
         self._study = optuna.create_study(
@@ -104,6 +108,8 @@ class Stage:
             return
         frozen.value = value
         self._storage.complete[trial] = frozen
+        if frozen.number in self._infeasible:
+            return
         best = self._storage.best
         known = None if best is None else self._storage.held[best].value
         if known is None or (value < known if self._minimizes else value > known):

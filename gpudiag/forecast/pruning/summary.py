@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.forecast.estimate import Estimate
-from gpudiag.forecast.pruning.cost_bounds import Fates, longest, seconds
+from gpudiag.forecast.pruning.cost_bounds import Fates, Plays, longest
 from gpudiag.forecast.pruning.document import ReplayLevel
 from gpudiag.forecast.pruning.play import NOT_CUT, ReplayBacktest
 from gpudiag.forecast.pruning.rank import rank_agreement
 from gpudiag.forecast.pruning.recorded import Array, Recorded
 from gpudiag.forecast.pruning.result import PrunerReplay
+from gpudiag.forecast.pruning.saved_time import saved_hours
 from gpudiag.measures._trials.pruner_spec import PrunerSpec
-from gpudiag.measures.costs import measure_costs
-from gpudiag.memo import memoized
-from gpudiag.run import Run
 
 IDENTIFIED_PCT = 90.0
 """From this share of identified trials on, values are published beside the bounds (METHODS 5)."""
@@ -36,18 +34,6 @@ BEYOND = "{beyond_pct} of the trials would have run beyond what was recorded, so
 OTHER_PRUNER = (
     "The stated pruner repeats only {n_repeated} of {n_prunes} prunes of its own log, so that only bounds are given."
 )
-NO_GPU = "Which GPU the trials used, and how long, is not known, so that only worker time can be given."
-
-
-@dataclass(frozen=True, eq=False)
-class Plays:
-    """The replays of one study; ``cuts[0]`` in the order of the log, ``point`` the one whose values are published."""
-
-    record: Recorded
-    cuts: list[Array]
-    fates: list[Fates]
-    point: int
-    backtest: ReplayBacktest | None
 
 
 def compares_trials(spec: PrunerSpec | None) -> bool:
@@ -67,18 +53,6 @@ def _is_ratio(spec: PrunerSpec | None) -> bool:
     return spec.name in RATIO_PRUNERS or (isinstance(inner, PrunerSpec) and _is_ratio(inner))
 
 
-@memoized
-def gpu_shares(run: Run) -> pd.Series:
-    """GPU time for each second of a trial, by (study, trial); empty where the run does not tell."""
-    if run.gpu.empty and "gpu" not in run.trials:
-        return pd.Series(dtype=float)
-    try:
-        trials = measure_costs(run).trials
-    except NotMeasurable:
-        return pd.Series(dtype=float)
-    return (trials["gpu_s"] / trials["duration_s"]).set_axis(pd.MultiIndex.from_frame(trials[["study", "trial"]]))
-
-
 def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], shares: pd.Series) -> PrunerReplay:
     records = [p.record for p in plays]
     decided = [np.isin(r.state, ("COMPLETE", "PRUNED")) & (r.done > 0) for r in records]
@@ -95,14 +69,12 @@ def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], share
     slack = 0.0 if not uncertain else RATIO_SLACK if cut_off and _is_ratio(spec) else ORDER_SLACK
     slack = max(slack, _wrong_share(tests, n)) if uncertain else slack
     identified_pct = 100.0 * float(identified) / n
-    level, reason = _level(identified_pct, cut_off, uncertain, tests)
+    alike = all(np.array_equal(p.fates[0].low, f.low) for p in plays for f in p.fates)
+    level, reason = _level(identified_pct, cut_off or not alike, uncertain, tests)
     total = _Total(plays, level, reason, slack)
     logged = int(sum(r.done.sum() for r in records))
     steps = total.estimate(lambda r, f, x: float(getattr(f, x).sum()), "steps")
-    share = [shares.reindex(pd.MultiIndex.from_product([[r.study], r.number])).to_numpy(float) for r in records]
-    by_study = dict(zip((r.study for r in records), share, strict=True))
-    worker = _hours(total, lambda r: np.ones(len(r)))
-    gpu = _hours(total, lambda r: by_study[r.study])
+    worker, gpu = saved_hours(plays, shares, slack, reason)
     best = _best(plays, total)
     return PrunerReplay(
         pruner=words,
@@ -118,7 +90,7 @@ def summarize(words: str, spec: PrunerSpec | None, plays: Sequence[Plays], share
         steps=steps,
         saved_steps=_saved(logged, steps, "steps"),
         saved_worker_h=worker,
-        saved_gpu_h=replace(gpu, unit="GPU-h") if gpu.high == gpu.high else Estimate.unknown("GPU-h", NO_GPU),
+        saved_gpu_h=gpu,
         regret=best.regret,
         best_trial=best.trial,
         best_killed=best.killed,
@@ -195,28 +167,30 @@ def _saved(logged: float, cost: Estimate, unit: str) -> Estimate:
     return Estimate(logged - cost.value, logged - cost.high, logged - cost.low, unit, cost.bounds_only, cost.reason)
 
 
-def _hours(total: _Total, weight: Callable[[Recorded], Array]) -> Estimate:
-    """Worker or GPU hours saved; negative where added. Trials without a known duration are left out."""
-
-    def spent(record: Recorded, fates: Fates, which: str) -> float:
-        return float(np.nansum(seconds(record, getattr(fates, which)) * weight(record))) / 3600
-
-    logged = sum(float(np.nansum(seconds(p.record, p.record.done) * weight(p.record))) / 3600 for p in total.plays)
-    if not logged:
-        return Estimate.unknown("worker-h", "No trial has both a duration and a known GPU.")
-    return _saved(logged, total.estimate(spent, "worker-h"), "worker-h")
-
-
 def _pruned_pct(total: _Total, decided: Sequence[Array], n: int, uncertain: bool) -> Estimate:
+    """Pruned, of those that are COMPLETE or PRUNED then.
+
+    A trial that failed after the candidate would have cut it is pruned instead, and counts; would it fail before, it
+    does not: the lower end leaves all of them out.
+    """
     chosen = {id(p.record): d for p, d in zip(total.plays, decided, strict=True)}
 
     def count(record: Recorded, fates: Fates, which: str) -> float:
         hit = {"low": fates.within, "high": fates.within | fates.censored, "point": fates.pruned}[which]
         return float(hit[chosen[id(record)]].sum())
 
-    point, low, high = (100 * x / n for x in total.sums(count))
+    def failed(record: Recorded, fates: Fates, which: str) -> float:
+        return float((fates.within & (np.array(record.state) == "FAIL")).sum())
+
+    point, low, high = total.sums(count)
+    saved, _, most = total.sums(failed)
     slack = RATE_SLACK_PCT if uncertain else 0.0
-    return total.published(point, max(0.0, low - slack), min(100.0, high + slack), "%")
+    return total.published(
+        100 * (point + saved) / (n + saved),
+        max(0.0, 100 * low / n - slack),
+        min(100.0, 100 * (high + most) / (n + most) + slack),
+        "%",
+    )
 
 
 @dataclass(frozen=True)
@@ -228,20 +202,23 @@ class _Best:
 
 
 def _best(plays: Sequence[Plays], total: _Total) -> _Best:
-    """The best COMPLETE trial of the study with most of them, and the best that the candidate keeps."""
+    """The best feasible trial of the study with most COMPLETE ones, and the best that the candidate keeps."""
     p = max(plays, key=lambda p: p.record.state.count("COMPLETE"))
     record = p.record
     sign = 1.0 if record.direction == "minimize" else -1.0
-    done = np.flatnonzero((np.array(record.state) == "COMPLETE") & np.isfinite(record.value))
+    complete = (np.array(record.state) == "COMPLETE") & np.isfinite(record.value)
+    done = np.flatnonzero(complete & ~record.infeasible)
+    which = "broke no constraint" if len(done) < complete.sum() else "completed"
     if not len(done):
-        return _Best(Estimate.unknown("", "No trial completed, so that no best value is known."), None, None, None)
+        why = "Every trial that completed broke a constraint" if complete.any() else "No trial completed"
+        return _Best(Estimate.unknown("", f"{why}, so that no best value is known."), None, None, None)
     loss = sign * record.value
     best = int(done[np.argmin(loss[done])])
     kept = [done[~f.within[done]] for f in p.fates]
     worse = [float(loss[k].min() - loss[best]) if len(k) else math.inf for k in kept]
     killed = [bool(f.within[best]) for f in p.fates]
     steps = [record.steps[best][cut[best]] for cut, hit in zip(p.cuts, killed, strict=True) if hit]
-    reason = "The candidate prunes every trial that completed." if math.isinf(max(worse)) else ""
+    reason = f"The candidate prunes every trial that {which}." if math.isinf(max(worse)) else ""
     high = max(worse) if math.isfinite(max(worse)) else math.nan
     value = worse[p.point] if total.level != "bounds" and math.isfinite(worse[p.point]) else math.nan
     regret = Estimate(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.measures._time.bins import bin_cuts
+from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.phase_steps import cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
 from gpudiag.measures._time.span import clipped, limits_us
@@ -14,7 +15,6 @@ from gpudiag.measures._time.timeline import Intervals, Samples, Timeline, Window
 from gpudiag.measures._time.window import (
     TimedTrials,
     places_by_gpu,
-    samples_by_gpu,
     telemetry_windows,
     timed_trials,
     trial_windows,

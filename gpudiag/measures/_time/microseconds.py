@@ -19,6 +19,15 @@ def microseconds(time: pd.Series) -> np.ndarray:
     return time.to_numpy("datetime64[us]").astype(np.int64)
 
 
+def after(start_us: np.ndarray, seconds: pd.Series) -> np.ndarray:
+    """Microseconds since 1970 of so many seconds after each start; NEVER where they are unknown."""
+    length = seconds.to_numpy(float)
+    out = np.full(len(start_us), NEVER)
+    known = np.isfinite(length)
+    out[known] = start_us[known] + (length[known] * SECOND_US).astype(np.int64)
+    return out
+
+
 def utc(microseconds_: np.ndarray) -> pd.Series:
     """The inverse of :func:`microseconds`."""
     timestamps = pd.Series(np.asarray(microseconds_, np.int64).astype("datetime64[us]"))

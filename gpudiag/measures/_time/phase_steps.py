@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.concurrency import fifo_workers
+from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import RESPONSE_US, Intervals, Samples
 from gpudiag.schema import IDLE_PCT
@@ -57,7 +57,7 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
     at = np.searchsorted(samples.start_us, begins, "right") - 1
     covered = (at >= 0) & (begins < samples.end_us[at])
     seen = covered & ~_of_other_trials(samples.time_us[at], begins, start, end)
-    lane = fifo_workers(start, end)
+    lane = assign_workers(start, end)
     trial = np.full((int(lane.max()) + 1, len(begins)), -1)
     for i in range(len(trial)):
         own = np.flatnonzero(lane == i)

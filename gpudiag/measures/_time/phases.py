@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from gpudiag.measures._time.phase_chain import Chances, Posterior, Stretches, smooth
+from gpudiag.measures._time.phase_chain import Posterior, smooth
+from gpudiag.measures._time.phase_states import Chances, Stretches
 from gpudiag.measures._time.phase_steps import Steps
 
 MOST_LANES = 5

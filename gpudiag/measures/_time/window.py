@@ -9,10 +9,10 @@ import pandas as pd
 
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples, Window
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import is_open, trial_intervals
 from gpudiag.measures._trials.abandoned import find_open_trials
-from gpudiag.measures.attribution import AttributionProfile, known_gpus
-from gpudiag.measures.sampling import by_gpu, cells, gpu_order
+from gpudiag.measures.attribution import AttributionProfile
+from gpudiag.measures.sampling import gpu_order
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
@@ -31,12 +31,11 @@ class TimedTrials:
 
 @memoized
 def timed_trials(run: Run) -> TimedTrials:
-    """Trials with a start and an end; open ones end at their horizon (see ``open_trials``)."""
+    """Trials with a start and an end; open ones end where they most likely did (see ``find_open_trials``)."""
     intervals = trial_intervals(run.trials)
     closed = intervals.loc[intervals["known"], ["study", "trial", "state", "start", "end"]].assign(open=False)
     opens = find_open_trials(run)
-    index = intervals.index[intervals["start"].notna() & intervals["end"].isna() & (intervals["state"] != "WAITING")]
-    ended = opens.rename(columns={"horizon": "end"}).set_axis(index)
+    ended = opens.set_axis(intervals.index[is_open(intervals)])
     ended["state"] = ended["state"].where(~ended["abandoned"].astype(bool), ABANDONED)
     rows = pd.concat([closed, ended[["study", "trial", "state", "start", "end"]].assign(open=True)]).sort_index()
     rows = rows.rename(columns={"state": "outcome"})
@@ -65,16 +64,6 @@ def telemetry_windows(samples: dict[str, Samples]) -> list[Window]:
     """From the first to the last observed instant of any GPU."""
     known = [part for part in samples.values() if len(part.time_us) > 1]
     return [(min(int(s.start_us[0]) for s in known), max(int(s.end_us[-1]) for s in known))] if known else []
-
-
-def samples_by_gpu(run: Run, column: str) -> dict[str, Samples]:
-    """One column of the telemetry by GPU, for every GPU the run knows of; empty where it has none."""
-    out = {gpu: Samples.none() for gpu in known_gpus(run)}
-    if column in run.gpu:
-        for gpu, part in by_gpu(cells(run, column)):
-            start, end = part["start_us"].to_numpy(), part["end_us"].to_numpy()
-            out[gpu] = Samples(microseconds(part["time"]), start, end, part[column].to_numpy(float))
-    return out
 
 
 def places_by_gpu(trials: TimedTrials, where: AttributionProfile, gpus: list[str]) -> dict[str, np.ndarray]:

@@ -78,7 +78,7 @@ class Plot:
         return "timezone" in dict(self._parameters())
 
     def picture(
-        self, name: str, profiles: Mapping[str, Any], *, timezone: str = "UTC", width_in: float = WIDTH_IN
+        self, name: str, profiles: Mapping[str, object], *, timezone: str = "UTC", width_in: float = WIDTH_IN
     ) -> Picture:
         """Draw it from the profiles, whose keys are topics; None counts as absent. ``width_in``: inches.
 
@@ -108,7 +108,7 @@ def painter(paint: Callable[..., Figure]) -> Callable[..., Figure]:
             if width_in != WIDTH_IN:
                 fit_width(figure, width_in)
             figure.draw_without_rendering()
-            figure.set_layout_engine("none")
+            figure.set_layout_engine(None)  # "none" would keep a stand-in, for which every rendering draws twice
             # The layout solver's last digits differ from run to run.
             for ax in figure.axes:
                 left, bottom, width, height = (round(float(x), 5) for x in ax.get_position(original=True).bounds)

@@ -11,6 +11,7 @@ import pandas as pd
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
+from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.readers.base import ReadOptions, Trials
@@ -53,8 +54,10 @@ def batch(
         problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
     frame = pd.DataFrame({"trial": [row.get("trial", at) for at, row in enumerate(rows)]}).assign(study=name)
     frame["state"] = [row["state"] for row in rows]
-    frame["start"] = start.time
-    frame["end"] = checked_ends(start.time, end.time, source.path, problems, lines)
+    clock = _clock({start.clock, end.clock} - {"unknown"})
+    local = settle_rows(start.time, end.time, options.timezone) if clock == "local" else None
+    frame["start"], ends = (local.start, local.end) if local else (start.time, end.time)
+    frame["end"] = checked_ends(frame["start"], ends, source.path, problems, lines)
     known = (frame["start"].notna() & frame["end"].notna()).to_numpy()
     durations = np.array([row.get("duration_s", np.nan) for row in rows], dtype=float)
     frame["duration_s"] = np.where(known, np.nan, durations)
@@ -63,8 +66,8 @@ def batch(
     for key in _TEXTS:
         frame[key] = pd.Series([row.get(key) for row in rows], dtype=text_dtype())
     frame = pd.concat([frame, pd.DataFrame(_wide(rows), index=frame.index)], axis=1)
-    clock = _clock({start.clock, end.clock} - {"unknown"})
-    assumed = [f"{reader}: timestamps without a zone read as local time of {options.timezone}."]
+    doubt = local.said if local else ""
+    assumed = [f"{reader}: timestamps without a zone read as local time of {options.timezone}{doubt}."]
     shown = pd.DataFrame(
         {"study": [name], "directions": [""], "source": [str(source.path)], "clock": [clock]}, dtype=text_dtype()
     )

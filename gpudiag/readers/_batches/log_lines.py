@@ -31,6 +31,10 @@ _PATTERNS = {
         r"(?i:\btrial\s*#?\s*(?P<trial>\d+)\]?:?\s+(?:is\s+)?(?:(?:using|uses|on|running on|assigned to|->)\s+)?"
         r"(?:device\s*[:=]?\s*)?(?:gpu|cuda)\s*[:#=]?\s*(?P<gpu>\d+)\b(?!\s*[%.]))"
     ),
+    "worker": (
+        r"(?i:\b(?P<worker>(?:worker|slot|process|proc|rank|w)[ _#:-]?\d{1,5})\b.{0,60}?\btrial\s*#?\s*\d+\b"
+        r".{0,20}?\b(?:start|began|begin|launch|running))"
+    ),
     "monitor": r"\bGPU:\s*[\d.]+\s*%\s*\|\s*VRAM:\s*[\d.]+\s*/\s*[\d.]+\s*GB",
     "epoch": (
         r"(?i:\bepoch\b.{0,200}?\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*"
@@ -52,6 +56,7 @@ _WORDS = {
     "nccl": "nccl|watchdog|distbackend",
     "loader": "dataloader avg",
     "gpu_assigned": "trial",
+    "worker": "trial",
     "monitor": "vram",
     "epoch": "time|took|elapsed|duration",
 }
@@ -84,6 +89,12 @@ def gpu_of(line: str) -> str | None:
     """The GPU that a trial was given. An error message's own GPU counts within the process, so it names no board."""
     match = KINDS["gpu_assigned"].search(line)
     return match["gpu"] if match else None
+
+
+def worker_of(line: str) -> str | None:
+    """The worker that a line says took a trial."""
+    match = KINDS["worker"].search(line)
+    return match["worker"] if match else None
 
 
 def is_progress(line: str) -> bool:

@@ -5,6 +5,7 @@ Source: dcgmlib/dcgm_fields.h and dcgmlib/src/dcgm_fields.cpp of NVIDIA DCGM.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +19,15 @@ class Metric:
     """A column of table ``gpu`` and the factor from the unit of the source to the column's.
 
     ``rank``: where several sources fill one column, the lowest rank goes first. ``instance``: under MIG the
-    value is that of one GPU instance, not of the board.
+    value is that of one GPU instance, not of the board. ``most``: what the parts of the pods of a shared GPU add up to
+    at most, where dcgm-exporter may give one for each; NaN where a pod's series is the board's.
     """
 
     column: str
     factor: float = 1.0
     rank: int = 0
     instance: bool = False
+    most: float = math.nan
 
 
 FB_FREE = "fb_free_mib"
@@ -71,14 +74,20 @@ _FIELDS: tuple[tuple[int, str, str, Metric, tuple[str, ...]], ...] = (
     (191, "FANSP", "fan_speed", Metric("fan_pct"), ("DEV_FAN_SPEED",)),
     (200, "TXTPT", "pcie_tx_throughput", Metric("pcie_tx_mib_s", 1 / 1024, 1), ("DEV_PCIE_TX_THROUGHPUT",)),
     (201, "RXTPT", "pcie_rx_throughput", Metric("pcie_rx_mib_s", 1 / 1024, 1), ("DEV_PCIE_RX_THROUGHPUT",)),
-    (203, "GPUTL", "gpu_utilization", Metric("util_pct", instance=True), ("DEV_GPU_UTIL", "DEV_GPU_UTIL_RATIO")),
+    (
+        203,
+        "GPUTL",
+        "gpu_utilization",
+        Metric("util_pct", instance=True, most=100.0),
+        ("DEV_GPU_UTIL", "DEV_GPU_UTIL_RATIO"),
+    ),
     (204, "MCUTL", "mem_copy_utilization", Metric("mem_util_pct", instance=True), ("DEV_MEM_COPY_UTIL",)),
     (206, "ECUTL", "enc_utilization", Metric("enc_pct", instance=True), ("DEV_ENC_UTIL",)),
     (207, "DCUTL", "dec_utilization", Metric("dec_pct", instance=True), ("DEV_DEC_UTIL",)),
     (230, "XIDER", "xid_errors", Metric(XID), ("DEV_XID_ERRORS", "DEV_XID_ERROR")),
     (250, "FBTTL", "fb_total", Metric("mem_total_mib", instance=True), ("DEV_FB_TOTAL",)),
     (251, "FBFRE", "fb_free", Metric(FB_FREE, instance=True), ("DEV_FB_FREE",)),
-    (252, "FBUSD", "fb_used", Metric("mem_used_mib", instance=True), ("DEV_FB_USED",)),
+    (252, "FBUSD", "fb_used", Metric("mem_used_mib", instance=True, most=math.inf), ("DEV_FB_USED",)),
     (253, "FBRSV", "fb_resv", Metric("mem_reserved_mib", instance=True), ("DEV_FB_RESERVED",)),
     (
         1002,

@@ -50,7 +50,8 @@ def is_of_instance(labels: Mapping[str, str], metric: Metric) -> bool:
 class Cards:
     """Which GPU a series is of: label ``gpu``, or the index that another series states for its uuid.
 
-    The uuid label is ``UUID`` or, in old versions, ``uuid``; one exporter writes it without ``GPU-``.
+    The uuid label is ``UUID`` or, in old versions, ``uuid``; one exporter writes it without ``GPU-``. The host is
+    ``hostname`` or, up to early 2026, ``Hostname``.
     """
 
     _index: dict[str, str] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Cards:
 
     def key(self, labels: Mapping[str, str]) -> tuple[str, str, str]:
         """Host, index and uuid as far as the labels state them."""
-        host = labels.get("Hostname") or labels.get("instance") or ""
+        host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance") or ""
         uuid = (labels.get("UUID") or labels.get("uuid") or "").removeprefix("GPU-")
         key = (host, labels.get("gpu", ""), uuid)
         about = self._about.setdefault(key, {})

@@ -12,7 +12,6 @@ import pandas as pd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._shape.tidy import DUPLICATE as DUPLICATE
 from gpudiag.readers._shape.tidy import ColumnsByName, frame, natural, tidy
 from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR
 from gpudiag.readers.base import ReadOptions, Telemetry

@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpudiag.readers._fields.dcgm_fields import FB_FREE, XID, without_blanks
 from gpudiag.readers._io.problems import ProblemLog
-from gpudiag.readers._shape.finish import DUPLICATE
+from gpudiag.readers._shape.tidy import CONFLICT, DUPLICATE
 
 
 def widen(rows: pd.DataFrame, log: ProblemLog, *, near: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -26,11 +26,20 @@ def widen(rows: pd.DataFrame, log: ProblemLog, *, near: bool = False) -> tuple[p
     if near:
         parts = [part.assign(time=_snapped(part)) for _, part in rows.groupby("gpu", sort=False)]
         rows = pd.concat(parts) if parts else rows
-    twice = rows[rows.duplicated(["gpu", "time", "column"])]
-    log.add(DUPLICATE, len(twice.drop_duplicates(["gpu", "time"])))
+    _count_twice(rows, log)
     wide = rows.groupby(["gpu", "time", "column"], sort=True)["value"].last().unstack("column")
     table = wide.reset_index()
     return with_total(table), xid_events(table)
+
+
+def _count_twice(rows: pd.DataFrame, log: ProblemLog) -> None:
+    """Count instants of a GPU with a column that is there twice, and those where its values differ."""
+    twice = rows[rows.duplicated(["gpu", "time", "column"], keep=False)]
+    if twice.empty:
+        return
+    log.add(DUPLICATE, len(twice.drop_duplicates(["gpu", "time"])))
+    differ = twice.groupby(["gpu", "time", "column"], sort=False)["value"].nunique() > 1
+    log.add(CONFLICT, len(differ[differ].reset_index().drop_duplicates(["gpu", "time"])))
 
 
 def _snapped(part: pd.DataFrame) -> np.ndarray:

@@ -13,6 +13,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.optuna_clock import Clocked, to_utc
 from gpudiag.readers._studies.pivot import floats, pivot_attributes, pivot_params
+from gpudiag.readers._studies.space import declared_space
 from gpudiag.readers._studies.stamped import apply_timestamps
 from gpudiag.readers._studies.stored import Stored
 from gpudiag.readers.base import Trials
@@ -38,8 +39,11 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
         reports = coming.result()
     problems.extend(met.all)
     frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1)
+    space = declared_space(stored.params, trials)
     shown = studies[["study", "directions"]].assign(
-        source=source, clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]]
+        source=source,
+        clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]],
+        space=[space.get(key) for key in studies["study_id"]],
     )
     frame, shown, stamped = apply_timestamps(frame, shown)
     exact = {one.study for one in stamped if one.exact}

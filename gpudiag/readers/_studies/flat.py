@@ -12,6 +12,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
+from gpudiag.readers._studies.fold import settle_local
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import Timestamps, duration_s, to_utc
 from gpudiag.readers.base import ReadOptions, Trials
@@ -51,14 +52,15 @@ def from_columns(
     number = np.array([int(str(cell)) for cell in cells["number"]], dtype="int64")
     start, end = (_timestamps(cells.get(name), len(number), options, problems) for name in _KNOWN[2:4])
     frame = pd.DataFrame({"trial": number, "state": _states(cells, len(number))})
-    frame["start"] = start.time
-    frame["end"] = checked_ends(start.time, end.time, source.path, problems)
+    clock = _clock(start, end)
+    local = settle_local(frame["trial"], start.time, end.time, options.timezone) if clock == "local" else None
+    frame["start"], ends = (local.start, local.end) if local else (start.time, end.time)
+    frame["end"] = checked_ends(frame["start"], ends, source.path, problems)
     open_ended = frame["start"].isna() | frame["end"].isna()
     stated = [duration_s(cell) for cell in cells.get("duration", [None] * len(number))]
     frame["duration_s"] = np.where(open_ended, stated, np.nan)
     wide, objectives = _wide(cells, len(number))
     frame = pd.concat([frame.assign(study=study), pd.DataFrame(wide, index=frame.index)], axis=1)
-    clock = _clock(start, end)
     studies = pd.DataFrame(
         {"study": [study], "directions": [""], "source": [str(source.path)], "clock": [clock]}, dtype=text_dtype()
     )
@@ -68,7 +70,7 @@ def from_columns(
         reports=_reports(cells, study, number),
         studies=conform(studies, STUDIES),
         problems=problems.all,
-        notes=(*_clock_note(study, clock, start.doubtful + end.doubtful, options), *objectives),
+        notes=(*_clock_note(study, clock, local.said if local else "", options), *objectives),
         reader=reader,
     )
 
@@ -166,9 +168,7 @@ def _clock(start: Timestamps, end: Timestamps) -> str:
     return "unknown" if not found else found.pop() if len(found) == 1 else "mixed"
 
 
-def _clock_note(study: str, clock: str, doubtful: int, options: ReadOptions) -> tuple[str, ...]:
+def _clock_note(study: str, clock: str, doubt: str, options: ReadOptions) -> tuple[str, ...]:
     if clock not in ("local", "mixed"):
         return ()
-    text = f"Study '{study}': timestamps without a zone read as local time of {options.timezone} (assumed"
-    text += f"; {doubtful} timestamps fall into the hour that the clock change repeats" if doubtful else ""
-    return (text + ").",)
+    return (f"Study '{study}': timestamps without a zone read as local time of {options.timezone} (assumed{doubt}).",)

@@ -12,6 +12,7 @@ import pandas as pd
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.assemble import pair_keys
 from gpudiag.readers._studies.distributions import parse_distribution
+from gpudiag.readers._studies.fold import settle_local
 from gpudiag.readers._studies.journal import Replay
 from gpudiag.readers._studies.journal_steps import Codes, GrowingTable, picked
 from gpudiag.readers._studies.stored import COLUMNS, Stored, no_stored
@@ -158,7 +159,17 @@ def on_utc(trials: pd.DataFrame, zone: tzinfo, problems: ProblemLog) -> tuple[pd
             found |= {timestamps.clock} - {"unknown"}
             problems.add("timestamp that is no date", timestamps.bad, example=timestamps.example)
         clock = found.pop() if len(found) == 1 else "mixed" if found else "unknown"
-        clocks[study_id] = (clock, why[clock])
+        doubt = _settled(trials["number"].iloc[rows], out, rows, zone) if clock == "local" else ""
+        clocks[study_id] = (clock, why[clock] + doubt)
     return trials.assign(
         **{column: pd.Series(times, trials.index).dt.tz_localize("UTC") for column, times in out.items()}
     ), clocks
+
+
+def _settled(number: pd.Series, out: dict[str, np.ndarray], rows: np.ndarray, zone: tzinfo) -> str:
+    """Put the repeated hour of one study's local times right, in ``out``; returns a clause about what is in doubt."""
+    start, end = (pd.Series(out[name][rows], number.index).dt.tz_localize("UTC") for name in ("start", "end"))
+    settled = settle_local(number, start, end, zone)
+    for name, column in (("start", settled.start), ("end", settled.end)):
+        out[name][rows] = column.dt.tz_localize(None).to_numpy()
+    return settled.said

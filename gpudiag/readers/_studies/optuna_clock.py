@@ -1,8 +1,8 @@
 """Optuna's zone-less timestamps become UTC: decided study by study, and said.
 
-Optuna up to 4 wrote naive local time, Optuna 5 writes naive UTC into the same columns, and nothing in a
-storage tells which: ``library_version`` is the version that created it, and a study may be resumed by
-another. The evidence, best first: a zone in the timestamps (journals of Optuna 5), heartbeats (SQLite
+Optuna up to 4 wrote naive local time, Optuna 5 writes naive UTC into the same columns (so does Rustuna, which keeps the
+schema), and nothing in a storage tells which: ``library_version`` is the version that created it, and a study may be
+resumed by another. The evidence, best first: a zone in the timestamps (journals of Optuna 5), heartbeats (SQLite
 timestamps them in UTC), a single jump back of the start times that fits the zone, the creator's version.
 """
 
@@ -15,7 +15,8 @@ from datetime import tzinfo
 import numpy as np
 import pandas as pd
 
-from gpudiag.timezones import localize
+from gpudiag.readers._studies.fold import Settled, settle
+from gpudiag.readers._studies.stored import RUSTUNA
 
 QUARTER = np.timedelta64(15 * 60, "s")
 SLACK = pd.Timedelta(minutes=1)
@@ -57,23 +58,40 @@ def to_utc(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:
         offset = _heartbeat_offsets(trials, zone)
         if offset.notna().any():
             return _by_heartbeat(trials, offset, zone)
+    if created_by == RUSTUNA:
+        return _by_creator(trials, zone, "Rustuna created the storage", "it writes UTC")
     if _major(created_by) >= UTC_SINCE:
-        why = f"assumed, because Optuna {created_by} created the storage and versions from 5 on write UTC"
-        return Clocked(_as_utc(trials["start"]), _as_utc(trials["end"]), "utc", why)
+        made = f"Optuna {created_by} created the storage"
+        return _by_creator(trials, zone, made, "versions from 5 on write UTC")
     return _by_order(trials, zone, created_by)
+
+
+def _by_creator(trials: pd.DataFrame, zone: tzinfo, made: str, writes: str) -> Clocked:
+    """UTC, unless that runs backwards where the zone's clock was turned back, and local time does not."""
+    start, end = _as_utc(trials["start"]), _as_utc(trials["end"])
+    backwards = _backwards(trials["number"], start, end)
+    if sum(backwards):
+        local = _local(trials, zone)
+        left = _backwards(trials["number"], local.start, local.end)
+        if left[0] == 0 and sum(left) < sum(backwards) and (backwards[0] or not left[1]):
+            why = f"assumed, though {made}: as UTC {sum(backwards)} would run backwards where the zone's clock was"
+            return Clocked(local.start, local.end, "local", f"{why} turned back{local.said}")
+    return Clocked(start, end, "utc", f"assumed, because {made} and {writes}")
+
+
+def _backwards(number: pd.Series, start: pd.Series, end: pd.Series) -> tuple[int, int]:
+    """How many ends lie before their start, and how many starts before that of the number before."""
+    steps = start.iloc[np.argsort(number.to_numpy(), kind="stable")].dropna().diff()
+    return int((end < start - SLACK).sum()), int((steps < -pd.Timedelta(QUARTER)).sum())
 
 
 def _as_utc(naive: pd.Series) -> pd.Series:
     return naive.astype("datetime64[us]").dt.tz_localize("UTC")
 
 
-def _local(trials: pd.DataFrame, zone: tzinfo) -> tuple[pd.Series, pd.Series, int]:
-    """Start and end read as local time of ``zone``, resolved in the order of trial numbers."""
-    order = np.argsort(trials["number"].to_numpy(), kind="stable")
-    start = localize(trials["start"].iloc[order], zone)
-    ends = trials["end"].sort_values(kind="stable") if start.ambiguous else trials["end"]
-    end = localize(ends, zone)
-    return start.time.reindex(trials.index), end.time.reindex(trials.index), start.ambiguous + end.ambiguous
+def _local(trials: pd.DataFrame, zone: tzinfo) -> Settled:
+    """Start and end read as local time of ``zone``."""
+    return settle(trials["number"], trials["start"], trials["end"], zone, trials.get("heartbeat"))
 
 
 def _heartbeat_offsets(trials: pd.DataFrame, zone: tzinfo) -> pd.Series:
@@ -87,8 +105,7 @@ def _heartbeat_offsets(trials: pd.DataFrame, zone: tzinfo) -> pd.Series:
     low = ((trials["heartbeat"] - trials["end"] - SLACK) / QUARTER).where(finished)
     high = ((trials["heartbeat"] - trials["start"] + SLACK) / QUARTER).where(finished)
     only = np.ceil(low).where(np.ceil(low) == np.floor(high))
-    _, local_end, _ = _local(trials, zone)
-    local = (local_end - _as_utc(trials["end"])) / QUARTER
+    local = (_local(trials, zone).end - _as_utc(trials["end"])) / QUARTER
     is_utc, is_local = (low <= 0) & (high >= 0), (low <= local) & (high >= local)
     quarters = only.fillna(local.where(is_local & ~is_utc)).fillna((local * 0).where(is_utc & ~is_local))
     return quarters.where(quarters.abs() <= MAX_QUARTERS) * pd.Timedelta(QUARTER)
@@ -97,13 +114,13 @@ def _heartbeat_offsets(trials: pd.DataFrame, zone: tzinfo) -> pd.Series:
 def _by_heartbeat(trials: pd.DataFrame, offset: pd.Series, zone: tzinfo) -> Clocked:
     """Every trial by its own heartbeat, the others as their nearest neighbour by number."""
     seen = int(offset.notna().sum())
-    local_start, local_end, _ = _local(trials, zone)
+    local = _local(trials, zone)
     known = offset.notna()
     naive_end = _as_utc(trials["end"])
     if (offset[known] == pd.Timedelta(0)).all():
         return Clocked(_as_utc(trials["start"]), naive_end, "utc", f"shown by {seen} heartbeats")
-    if (local_end[known] == naive_end[known] + offset[known]).all():
-        return Clocked(local_start, local_end, "local", f"shown by {seen} heartbeats, which fit {zone}")
+    if (local.end[known] == naive_end[known] + offset[known]).all():
+        return Clocked(local.start, local.end, "local", f"shown by {seen} heartbeats, which fit {zone}{local.said}")
     order = np.argsort(trials["number"].to_numpy(), kind="stable")
     filled = offset.iloc[order].ffill().bfill().reindex(trials.index)
     hours = ", ".join(f"{-value.total_seconds() / 3600:+g} h" for value in sorted(set(offset[known]), reverse=True))
@@ -114,11 +131,10 @@ def _by_heartbeat(trials: pd.DataFrame, offset: pd.Series, zone: tzinfo) -> Cloc
 
 def _by_order(trials: pd.DataFrame, zone: tzinfo, created_by: str) -> Clocked:
     """Local time, unless one jump back of the starts shows that Optuna 5 went on with the study."""
-    start, end, doubtful = _local(trials, zone)
+    local = _local(trials, zone)
+    start, end = local.start, local.end
     made = f"Optuna {created_by} created the storage" if created_by else "the version that wrote it is not stated"
-    why = f"assumed, because {made} and versions before 5 write local time"
-    if doubtful:
-        why += f"; {doubtful} timestamps fall into the hour that the clock change repeats"
+    why = f"assumed, because {made} and versions before 5 write local time{local.said}"
     number = trials["number"].to_numpy()
     started = start.notna().to_numpy()
     order = np.argsort(number, kind="stable")

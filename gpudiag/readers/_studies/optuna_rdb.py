@@ -23,7 +23,7 @@ import pandas as pd
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.pivot import floats
-from gpudiag.readers._studies.stored import Stored, no_stored, pick_study
+from gpudiag.readers._studies.stored import RUSTUNA, Stored, no_stored, pick_study
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 NEWEST = "v3.2.0.a"
@@ -132,10 +132,17 @@ def newer_revision(database: Database) -> str:
 
 
 def _created_by(database: Database) -> str:
+    """The version of Optuna that created the storage, RUSTUNA, or an empty text.
+
+    Rustuna states a version of Optuna that it is like, and a schema revision never: Optuna's own storages have one
+    wherever they have the table for it.
+    """
     if "library_version" not in database.columns("version_info"):
         return ""
     rows = database.select({"version": SelectedColumn("t.library_version", "text")}, "version_info")
-    return str(rows["version"].iloc[0]) if len(rows) else ""
+    version = str(rows["version"].iloc[0]) if len(rows) else ""
+    unversioned = "version_num" in database.columns("alembic_version") and not _revision(database)
+    return RUSTUNA if version and unversioned else version
 
 
 def _studies(database: Database) -> pd.DataFrame:

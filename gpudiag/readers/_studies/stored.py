@@ -21,6 +21,9 @@ COLUMNS = {
     "heartbeats": ("trial_id", "heartbeat"),
 }
 
+RUSTUNA = "Rustuna"
+"""Optuna's relative in Rust, which keeps Optuna's schema."""
+
 
 def no_stored(name: str) -> pd.DataFrame:
     """The long table of that name without a row."""
@@ -35,7 +38,7 @@ class Stored:
     ``start`` and ``end`` are naive datetime64[us] as they stand in the storage; or UTC, where ``clocks``
     says by study_id what clock they were written in and why. ``params.value`` is the stored number,
     ``params.distribution`` JSON text.
-    ``created_by`` is the Optuna version that created the storage, empty if unknown.
+    ``created_by`` is the Optuna version that created the storage, or RUSTUNA, empty if unknown.
     """
 
     studies: pd.DataFrame

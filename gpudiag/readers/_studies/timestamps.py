@@ -24,15 +24,13 @@ EPOCH_S = 1e8
 class Timestamps:
     """``time``: UTC, NaT where unknown. ``clock``: utc, local, mixed, or unknown if there is no timestamp.
 
-    ``bad`` counts cells that are there but are no date, ``example`` is the first; ``doubtful`` counts
-    timestamps in an hour that a clock change repeats.
+    ``bad`` counts cells that are there but are no date, ``example`` is the first.
     """
 
     time: pd.Series
     clock: str
     bad: int = 0
     example: str = ""
-    doubtful: int = 0
 
 
 def to_utc(cells: Sequence[object], zone: tzinfo) -> Timestamps:
@@ -52,14 +50,11 @@ def to_utc(cells: Sequence[object], zone: tzinfo) -> Timestamps:
     if aware.any():
         cut = series[aware].str.replace(r"\s*(UTC|GMT)$", "+00:00", regex=True)
         out[aware] = pd.to_datetime(cut, format="ISO8601", errors="coerce", utc=True).astype("datetime64[us, UTC]")
-    doubtful = 0
     if naive.any():
-        local = localize(pd.to_datetime(series[naive], format="ISO8601", errors="coerce"), zone)
-        out[naive] = local.time
-        doubtful = local.ambiguous
+        out[naive] = localize(pd.to_datetime(series[naive], format="ISO8601", errors="coerce"), zone).time
     bad = out.isna().to_numpy() & there
     clock = "mixed" if zoned.any() and naive.any() else "utc" if zoned.any() else "local" if naive.any() else "unknown"
-    return Timestamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "", doubtful)
+    return Timestamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "")
 
 
 def _plain_utc(cells: Sequence[object]) -> pd.Series | None:

@@ -39,6 +39,7 @@ from gpudiag.readers._batches.task_words import (
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
+from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
 from gpudiag.readers._studies.timestamps import EPOCH_S, Timestamps, duration_s, to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -114,16 +115,16 @@ def tables(
     lines, tasks = [line for line, _ in numbered], [task for _, task in numbered]
     start, end, notes = _times(tasks, options, problems)
     frame = _frame(tasks, options.study or source.path.name.split(".")[0], options.study)
-    frame["start"] = start.time
-    frame["end"] = checked_ends(start.time, end.time, source.path, problems, lines)
-    open_ended = frame["start"].isna() | frame["end"].isna()
-    frame["duration_s"] = np.where(open_ended, [_duration_s(task) for task in tasks], np.nan)
     clocks = {start.clock, end.clock} - {"unknown"}
     clock = clocks.pop() if len(clocks) == 1 else "mixed" if clocks else "unknown"
+    local = settle_rows(start.time, end.time, options.timezone) if clock == "local" else None
+    frame["start"], ends = (local.start, local.end) if local else (start.time, end.time)
+    frame["end"] = checked_ends(frame["start"], ends, source.path, problems, lines)
+    open_ended = frame["start"].isna() | frame["end"].isna()
+    frame["duration_s"] = np.where(open_ended, [_duration_s(task) for task in tasks], np.nan)
     if clock in ("local", "mixed"):
-        notes.append(
-            f"Tasks of {source.path.name}: timestamps without a zone read as local time of {options.timezone}."
-        )
+        read_as = f"read as local time of {options.timezone}{local.said if local else ''}"
+        notes.append(f"Tasks of {source.path.name}: timestamps without a zone {read_as}.")
     studies = frame[["study"]].drop_duplicates().assign(directions="", source=str(source.path), clock=clock)
     return Trials(
         trials=conform(frame.sort_values(["study", "trial"], kind="stable"), TRIALS),

@@ -8,7 +8,7 @@ from collections import Counter
 import pandas as pd
 
 from gpudiag.readers._batches.line_timestamps import line_timestamp
-from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of
+from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of, worker_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -44,7 +44,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     """One event a line, in the order of the lines; a failure that was printed twice is two rows.
 
     ``time`` is the line's own timestamp, NaT where it has none. ``trial`` is the number the line names, ``gpu``
-    the one it says the trial was given.
+    the one it says the trial was given, ``worker`` the one it says took it.
     """
     problems = ProblemLog()
     rows = []
@@ -52,12 +52,14 @@ def read(source: Source, options: ReadOptions) -> Trials:
         kind = kind_of(line)
         if kind is not None:
             gpu = gpu_of(line) if kind == "gpu_assigned" else None
-            rows.append((line_timestamp(line), kind, line.strip()[:_DETAIL_CHARACTERS], gpu, trial_of(line), number))
+            worker = worker_of(line) if kind in ("worker", "gpu_assigned") else None
+            text = line.strip()[:_DETAIL_CHARACTERS]
+            rows.append((line_timestamp(line), kind, text, gpu, trial_of(line), worker, number))
     name = source.path.name
     if not rows:
         note = f"{name}: a training log without a line about failures, loader timing, epoch times or GPUs."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
-    timestamps, kinds, details, gpus, trials, numbers = zip(*rows, strict=True)
+    timestamps, kinds, details, gpus, trials, workers, numbers = zip(*rows, strict=True)
     times = to_utc(timestamps, options.timezone)
     problems.add("timestamp that is no date", times.bad, example=times.example)
     text = text_dtype()
@@ -65,6 +67,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     events["detail"] = pd.Series(details, dtype=text)
     events["gpu"] = pd.Series(gpus, dtype=text)
     events["trial"] = pd.Series(trials, dtype="Int64")
+    events["worker"] = pd.Series(workers, dtype=text)
     events["path"] = str(source.path)
     notes = [f"{name}: " + ", ".join(f"{count} x {kind}" for kind, count in Counter(kinds).most_common()) + "."]
     if times.clock in ("local", "mixed"):

@@ -18,6 +18,7 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers._shape.long_form import widen
+from gpudiag.readers._shape.pods import boards, depth, note, uid
 from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
@@ -58,16 +59,19 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
             log.add(OTHER if name else NAMELESS, line=line, example=name or labels)
             continue
         readings = _readings(series, metric.factor, line, log)
-        parts.append(readings.assign(gpu=cards.label(cards.key(labels)), column=metric.column, rank=metric.rank))
+        of = {"gpu": cards.label(cards.key(labels)), "depth": depth(labels), "pod": uid(labels)}
+        parts.append(readings.assign(column=metric.column, rank=metric.rank, most=metric.most, **of))
     if not any(len(part) for part in parts):
         raise nothing_usable(source, NAME, log)
-    gpu, events = widen(pd.concat([part for part in parts if len(part)], ignore_index=True), log)
+    rows, summed = boards(pd.concat([part for part in parts if len(part)], ignore_index=True))
+    gpu, events = widen(rows, log)
     shown = cards.relabel(Snapshots(gpu=[{"gpu": label} for label in gpu["gpu"].unique()]))
     names = dict(zip(gpu["gpu"].unique(), (row["gpu"] for row in shown.gpu), strict=True))
     for table in (gpu, events):
         table["gpu"] = table["gpu"].map(names)
         table["time"] = pd.to_datetime(table["time"], unit="us", utc=True)
-    return finish(source, NAME, options, log, gpu=gpu, events=events, gpus=pd.DataFrame(list(shown.gpus.values())))
+    gpus = pd.DataFrame(list(shown.gpus.values()))
+    return finish(source, NAME, options, log, gpu=gpu, events=events, gpus=gpus, notes=note(summed))
 
 
 def _series(item: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,7 @@ from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.pods import depth, note, total, uid
 from gpudiag.readers._shape.snapshots import Snapshots, quantity
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
@@ -47,24 +48,47 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
                 log.add("line that is no sample", line=number, example=line)
     scrapes.end()
     snapshots = scrapes.cards.relabel(scrapes.snapshots)
-    return snapshots.finish(source, NAME, options, log)
+    return snapshots.finish(source, NAME, options, log, note(sorted(scrapes.summed)))
+
+
+@dataclass
+class _Reading:
+    """A column of one GPU in a scrape, by pod where pods share the board."""
+
+    rank: int
+    depth: int
+    most: float
+    by_pod: dict[str, float]
+
+    @property
+    def value(self) -> float | None:
+        """The board's reading; None if it is unknown."""
+        return total(self.by_pod, self.most)[0] if self.by_pod else None
+
+    @property
+    def is_sum(self) -> bool:
+        return total(self.by_pod, self.most)[1]
 
 
 @dataclass
 class _ScrapeReadings:
-    """The readings of one GPU in the scrape under way, by column: rank and value."""
+    """The readings of one GPU in the scrape under way, by column."""
 
     line: int
-    readings: dict[str, tuple[int, float | None]] = field(default_factory=dict)
+    readings: dict[str, _Reading] = field(default_factory=dict)
 
-    def add(self, metric: Metric, value: float | None) -> None:
-        known = self.readings.get(metric.column)
-        if known is None or known[1] is None or (value is not None and metric.rank < known[0]):
-            self.readings[metric.column] = (metric.rank, None if value is None else value * metric.factor)
+    def add(self, metric: Metric, labels: Mapping[str, str], value: float | None) -> None:
+        """Use a reading of a series with these labels."""
+        known, place = self.readings.get(metric.column), (metric.rank, depth(labels))
+        values = {} if value is None else {uid(labels): value * metric.factor}
+        if known is None or not known.by_pod or (values and place < (known.rank, known.depth)):
+            self.readings[metric.column] = _Reading(*place, metric.most, values)
+        elif place == (known.rank, known.depth) and uid(labels):
+            known.by_pod |= values
 
     def values(self) -> dict[str, float | None]:
         """Columns of the schema, with the size of memory from its parts where it is not exported."""
-        out = {column: value for column, (_, value) in self.readings.items() if column != XID}
+        out = {column: reading.value for column, reading in self.readings.items() if column != XID}
         free, used = out.pop(FB_FREE, None), out.get("mem_used_mib")
         if out.get("mem_total_mib") is None and free is not None and used is not None:
             out["mem_total_mib"] = used + free + (out.get("mem_reserved_mib") or 0.0)
@@ -78,6 +102,7 @@ class _Scrapes:
     snapshots: Snapshots = field(default_factory=Snapshots)
     cards: Cards = field(default_factory=Cards)
     moment: Moment | None = None
+    summed: set[str] = field(default_factory=set)
     _seen: set[str] = field(default_factory=set)
     _samples: dict[tuple[str, str, str], _ScrapeReadings] = field(default_factory=dict)
     _processes: list[tuple[int, Mapping[str, str], float]] = field(default_factory=list)
@@ -102,7 +127,7 @@ class _Scrapes:
             self._processes.append((number, labels, value))
         elif metric is not None and not is_of_instance(labels, metric):
             known = None if value is None or value != value or is_blank(value) else value
-            self._samples.setdefault(self.cards.key(labels), _ScrapeReadings(number)).add(metric, known)
+            self._samples.setdefault(self.cards.key(labels), _ScrapeReadings(number)).add(metric, labels, known)
 
     def end(self) -> None:
         """Close the scrape under way."""
@@ -117,7 +142,8 @@ class _Scrapes:
 
     def _close(self, gpu: str, sample: _ScrapeReadings) -> None:
         self.snapshots.sample(gpu, sample.line, **sample.values())
-        xid = sample.readings.get(XID, (0, None))[1]
+        self.summed |= {column for column, reading in sample.readings.items() if reading.is_sum}
+        xid = sample.readings[XID].value if XID in sample.readings else None
         if xid is not None:
             if xid > 0 and xid != self._xid.get(gpu):
                 self.snapshots.event("xid", sample.line, gpu, f"last XID error is {xid:.0f}")

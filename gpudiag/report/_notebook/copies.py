@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag._load.folder import walk
 from gpudiag._load.sources import is_whole, name_of
@@ -19,7 +19,7 @@ from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.identify import identify
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.locate import find_notebook, shipped_notebooks
-from gpudiag.report._notebook.runner import check_parameters
+from gpudiag.report._notebook.parameters import Given, Parameters, check_parameters
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -61,7 +61,7 @@ def list_notebooks() -> list[Shipped]:
     return found
 
 
-def copy_notebook(name: str, path: str | Path, parameters: Mapping[str, Any] | None = None) -> Path:
+def copy_notebook(name: str, path: str | Path, parameters: Mapping[str, Given] | None = None) -> Path:
     """Copy a shipped notebook to ``path`` (a file, or a folder), with values in its parameters cell.
 
     Raises:
@@ -97,9 +97,10 @@ def copy_all(folder: Path, run: str | Path | None) -> list[Path]:
         return []
     values = _demo(folder) if run is None else _about(run)
     values["reports_path"] = str((folder / "reports").resolve())
-    run_path = Path(values["run_path"])
-    whole = (run_path if run_path.is_dir() else run_path.parent).name if is_whole(values["run_path"]) else ""
-    called = whole or re.sub(r"[^\w.-]+", "-", name_of([values["run_path"]]))
+    source = str(values["run_path"])
+    run_path = Path(source)
+    whole = (run_path if run_path.is_dir() else run_path.parent).name if is_whole(source) else ""
+    called = whole or re.sub(r"[^\w.-]+", "-", name_of([source]))
     values["diagnosis_json"] = str(folder.resolve() / "reports" / called / "diagnosis.json")
     made = []
     for shipped in list_notebooks():
@@ -124,7 +125,7 @@ def kept_about_others(folder: Path, run: str | Path) -> list[Path]:
     ]
 
 
-def _demo(folder: Path) -> dict[str, Any]:
+def _demo(folder: Path) -> Parameters:
     """The values for a simulated run, and for a simulated pair to compare."""
     from gpudiag.simulation.cases import write_case
 
@@ -136,7 +137,7 @@ def _demo(folder: Path) -> dict[str, Any]:
     return _about(folder / "data" / DEMO) | compared
 
 
-def _about(run: str | Path) -> dict[str, Any]:
+def _about(run: str | Path) -> Parameters:
     """Values for every parameter that names inputs: a run stands beside itself until another one is filled in.
 
     Raises ConfigError for a URL with a password, which is not copied into notebooks.
@@ -154,7 +155,7 @@ def _absolute(run: str | Path) -> str:
     return str(locate(str(run), Path.cwd())) if is_url(run) else str(Path(run).resolve())
 
 
-def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> dict[str, Any]:
+def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> Parameters:
     """The inputs of a run by kind, as run.toml names them or as their content says; no table is read."""
     single = [source] if isinstance(source, str | Path) else list(source)
     if not is_whole(single[0]):
@@ -174,7 +175,7 @@ def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> dict[str, Any]:
     return {**found, "trials": study if shown(study) == study else "", **named}  # a password is not copied
 
 
-def _layout(manifest: Manifest) -> dict[str, Any]:
+def _layout(manifest: Manifest) -> Parameters:
     """How run.toml says that inputs are read, as parameters of notebooks have it."""
     return {
         "study": manifest.study or "",
@@ -184,7 +185,7 @@ def _layout(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _sorted_out(inputs: Sequence[str | Path], named: dict[str, Any], run: Path | None = None) -> dict[str, Any]:
+def _sorted_out(inputs: Sequence[str | Path], named: Parameters, run: Path | None = None) -> Parameters:
     """The inputs by the kind that their content says."""
     found: dict[str, list[str]] = {"telemetry": [], "trials": [], "artifacts": []}
     for one in inputs:
@@ -197,7 +198,7 @@ def _sorted_out(inputs: Sequence[str | Path], named: dict[str, Any], run: Path |
     return {**found, "trials": next(iter(found["trials"]), ""), **named}
 
 
-def fill(notebook: NotebookNode, values: Mapping[str, Any]) -> None:
+def fill(notebook: NotebookNode, values: Parameters) -> None:
     """Put these values in place of the defaults in the parameters cell; comments stay."""
     cell = _parameters_cell(notebook)
     if cell is None:
@@ -210,7 +211,7 @@ def fill(notebook: NotebookNode, values: Mapping[str, Any]) -> None:
             cell.source = cell.source[: found.start()] + filled + cell.source[found.end() :]
 
 
-def _parameters_cell(notebook: NotebookNode) -> Any:
+def _parameters_cell(notebook: NotebookNode) -> NotebookNode | None:
     return next((cell for cell in notebook.cells if PARAMETERS in cell.metadata.get("tags", [])), None)
 
 

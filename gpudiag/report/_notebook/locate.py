@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpudiag.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent
 FOLDERS = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
@@ -33,3 +37,16 @@ def find_notebook(name_or_path: str | Path) -> Path:
 def is_shipped(notebook: Path) -> bool:
     """Whether this very file comes with the package."""
     return notebook.resolve().parent in FOLDERS
+
+
+def read_notebook(notebook: Path) -> NotebookNode:
+    """The notebook, with a kernel named. Raises ConfigError where the file is none."""
+    import nbformat
+
+    try:
+        node = nbformat.read(notebook, as_version=4)
+    except Exception as error:
+        raise ConfigError(f"{notebook}: is not a notebook ({type(error).__name__}: {error}).") from error
+    node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3", "language": "python"})
+    node.metadata.setdefault("language_info", {"name": "python"})
+    return node

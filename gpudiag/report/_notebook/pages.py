@@ -17,7 +17,7 @@ from gpudiag.report._notebook.locate import find_notebook
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from gpudiag.report._render.show import Show
+    from gpudiag.report._render.show import Mark, Output, Show
 
 NOTEBOOK_ONLY = "notebook-only"
 """Tag of cells that speak to who opens the notebook, not to who reads the report."""
@@ -116,16 +116,16 @@ def markdown_page(notebook: NotebookNode, folder: str = "report_files") -> Markd
     return MarkdownPage("\n\n".join(part.strip() for part in parts if part.strip()) + "\n", images)
 
 
-def _image(path: str, said: Mapping[str, str], data: Mapping[str, str]) -> str:
+def _image(path: str, said: Mark, data: Mapping[str, str]) -> str:
     from gpudiag.report._render.markdown import inline
 
     picture = f"![{inline(said.get('alt') or data.get('text/plain', 'figure'))}]({path})"
     return f"{picture}\n\n*{inline(said['caption'])}*" if said.get("caption") else picture
 
 
-def _parts(notebook: NotebookNode) -> list[str | tuple[dict[str, str], dict[str, Any]]]:
+def _parts(notebook: NotebookNode) -> list[str | Output]:
     """Markdown text, and outputs that have none as (data, metadata), in reading order."""
-    parts: list[str | tuple[dict[str, str], dict[str, Any]]] = []
+    parts: list[str | Output] = []
     for cell in readable(notebook).cells:
         if cell.cell_type == "markdown":
             parts.append(cell.source)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from gpudiag.readers._io.url import HIDDEN, secrets_of, shown
+
+if TYPE_CHECKING:
+    from gpudiag.report._notebook.parameters import Given
+
+T = TypeVar("T")
 
 _IN_TEXT = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@|([?&][^=&\s]*(?:pass|pwd|secret)[^=&\s]*=)[^&\s'\"<\\]+", re.I)
 _START = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
@@ -17,7 +22,7 @@ LEAST_LETTERS = 4
 """A shorter password is taken out where it stands as in a URL, ``:abc@``: elsewhere its letters mean something else."""
 
 
-def redacted(node: Any, parameters: Any) -> Any:
+def redacted(node: T, parameters: Given | Sequence[str]) -> T:
     """Text, or a notebook (nested dicts and lists of text), without the passwords in the values of these parameters.
 
     URLs that come from elsewhere lose what looks like a password.
@@ -32,7 +37,7 @@ def redacted(node: Any, parameters: Any) -> Any:
     return _changed(node, swaps)
 
 
-def _urls(values: Any) -> Iterator[str]:
+def _urls(values: Given) -> Iterator[str]:
     """Storage URLs that hold a secret, anywhere in the values; with one slash as well."""
     if isinstance(values, str):
         rests = [values[found.start() :] for found in _START.finditer(values)]
@@ -51,14 +56,18 @@ def _spellings(text: str) -> Iterable[str]:
     return {text, repr(text)[1:-1], json.dumps(text)[1:-1], html.escape(text), html.escape(text, quote=False)}
 
 
-def _changed(node: Any, swaps: dict[str, str]) -> Any:
+def _changed(node: T, swaps: Mapping[str, str]) -> T:
     if isinstance(node, str):
-        for secret, shown in swaps.items():
-            node = node.replace(secret, shown)
-        return _IN_TEXT.sub(lambda found: f"{found[1]}***@" if found[1] else f"{found[2]}***", node)
+        return cast(T, _changed_text(node, swaps))
     if isinstance(node, dict):
         for key, value in node.items():
             node[key] = _changed(value, swaps)
     elif isinstance(node, list):
         node[:] = [_changed(value, swaps) for value in node]
     return node
+
+
+def _changed_text(text: str, swaps: Mapping[str, str]) -> str:
+    for secret, instead in swaps.items():
+        text = text.replace(secret, instead)
+    return _IN_TEXT.sub(lambda found: f"{found[1]}***@" if found[1] else f"{found[2]}***", text)

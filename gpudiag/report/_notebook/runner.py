@@ -6,29 +6,26 @@ a path; this runner refuses the first and copes with the others. Nothing is writ
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 import tempfile
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiag import errors
-from gpudiag.errors import ConfigError, InputError, ReportError, nearest
+from gpudiag.errors import ConfigError, InputError, ReportError
 from gpudiag.report._notebook import pages
-from gpudiag.report._notebook.locate import find_notebook, is_shipped
+from gpudiag.report._notebook.locate import find_notebook, is_shipped, read_notebook
+from gpudiag.report._notebook.parameters import Given, Parameters, check_parameters, has_parameter
 from gpudiag.report._notebook.redact import redacted
-
-__all__ = ["ReportFiles", "check_parameters", "find_notebook", "run_notebook"]
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
     from papermill.exceptions import PapermillExecutionError
 
 JSON_PARAMETER = "diagnosis_json"
-DOCUMENT = "diagnosis.json"
+DOCUMENT, NOTEBOOK = "diagnosis.json", "report.ipynb"
 
 
 class ReportFiles(NamedTuple):
@@ -40,7 +37,7 @@ class ReportFiles(NamedTuple):
 
 
 def run_notebook(
-    name_or_path: str | Path, output_dir: str | Path, parameters: Mapping[str, Any], *, progress: bool = False
+    name_or_path: str | Path, output_dir: str | Path, parameters: Mapping[str, Given], *, progress: bool = False
 ) -> ReportFiles:
     """Execute a notebook with these parameters and write the report into ``output_dir``.
 
@@ -60,7 +57,7 @@ def run_notebook(
     """
     notebook = find_notebook(name_or_path)
     given = check_parameters(notebook, parameters)
-    wants_json = JSON_PARAMETER in _inspect(notebook) and JSON_PARAMETER not in given
+    wants_json = has_parameter(notebook, JSON_PARAMETER) and JSON_PARAMETER not in given
     with tempfile.TemporaryDirectory(prefix="gpudiag-", ignore_cleanup_errors=True) as scratch:
         document = Path(scratch) / DOCUMENT
         asked = given | ({JSON_PARAMETER: str(document)} if wants_json else {})
@@ -77,16 +74,6 @@ def run_notebook(
     return files
 
 
-def errors_of(folder: Path) -> list[dict[str, Any]]:
-    """Faults of gpudiag itself that the report in a folder tells of: those of its diagnosis, sections and figures."""
-    document, notebook = folder / DOCUMENT, folder / "report.ipynb"
-    found = json.loads(document.read_text(encoding="utf-8")).get("errors", []) if document.is_file() else []
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"] if notebook.is_file() else []
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    shown = [output.get("metadata", {}).get("gpudiag", {}).get("error") for output in outputs]
-    return [*found, *(one for one in shown if one)]
-
-
 def _forget_json(notebook: NotebookNode) -> None:
     """Take our own parameter, and the path of the scratch folder in it, out of the executed copy."""
     for cell in notebook.cells:
@@ -95,99 +82,31 @@ def _forget_json(notebook: NotebookNode) -> None:
     notebook.metadata.papermill.get("parameters", {}).pop(JSON_PARAMETER, None)
 
 
-def check_parameters(notebook: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as the notebook's cell takes them. Raises ConfigError before anything runs."""
-    legal = {name: known["default"] for name, known in _inspect(notebook).items()}
-    for name in parameters:
-        if name not in legal:
-            hint = nearest(name, legal) if legal else "it has none"
-            raise ConfigError(f"notebook {notebook.stem} has no parameter '{name}'; {hint}")
-    return {name: _typed(name, _plain(name, value), legal[name]) for name, value in parameters.items()}
-
-
-def has_parameter(notebook: Path, name: str) -> bool:
-    """Whether the notebook's parameters cell has one of this name."""
-    return name in _inspect(notebook)
-
-
-def _inspect(notebook: Path) -> Mapping[str, Any]:
-    """The parameters cell as papermill sees it; given the content, braces in the path mean nothing."""
-    import papermill
-
-    return papermill.inspect_notebook(_read(notebook))
-
-
-def _read(notebook: Path) -> NotebookNode:
-    import nbformat
-
-    try:
-        node = nbformat.read(notebook, as_version=4)
-    except Exception as error:
-        raise ConfigError(f"{notebook}: is not a notebook ({type(error).__name__}: {error}).") from error
-    node.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3", "language": "python"})
-    node.metadata.setdefault("language_info", {"name": "python"})
-    return node
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A value that papermill can write as code."""
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, list | tuple):
-        return [_plain(name, item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(name, item) for key, item in value.items()}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise ConfigError(f"parameter '{name}' must be text, a number, a list or a mapping, but got {value!r}.")
-
-
-def _typed(name: str, value: Any, default: str) -> Any:
-    """Text for a parameter whose default is a number or a truth value is read as JSON, for a list split at commas."""
-    try:
-        kind = type(ast.literal_eval(default))
-    except (ValueError, SyntaxError):
-        return value
-    if kind is str and isinstance(value, int | float):
-        return str(value)
-    if not isinstance(value, str) or kind in (str, type(None)):
-        return value
-    if kind is list and not value.lstrip().startswith("["):
-        return [item.strip() for item in value.split(",") if item.strip()]
-    try:
-        read = json.loads(value.lower() if kind is bool else value)
-    except json.JSONDecodeError:
-        read = None
-    if type(read) is kind or (kind is float and type(read) is int):
-        return read
-    raise ConfigError(f"parameter '{name}' must be like {default}, but got {value!r}.")
-
-
 class _Watch:
     """The notebook as it is executed, and the cell that runs: known even if the kernel dies."""
 
-    notebook: Any = None
-    cell: int = 0
+    def __init__(self, notebook: NotebookNode) -> None:
+        self.notebook = notebook
+        self.cell = 0
+        self.has_kernel = False
 
     def started(self, notebook: NotebookNode) -> None:
-        self.notebook = notebook
+        self.notebook, self.has_kernel = notebook, True
 
     def entered(self, cell: NotebookNode, cell_index: int) -> None:
         self.cell = cell_index
 
 
-def _execute(
-    notebook: Path, parameters: dict[str, Any], scratch: Path, output_dir: Path, progress: bool
-) -> NotebookNode:
+def _execute(notebook: Path, parameters: Parameters, scratch: Path, output_dir: Path, progress: bool) -> NotebookNode:
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
     from gpudiag.report._notebook.kernel import kernel_manager
 
-    watch = _Watch()
+    watch = _Watch(read_notebook(notebook))
     try:
         executed = papermill.execute_notebook(
-            _read(notebook),
+            watch.notebook,
             None,
             parameters,
             kernel_name="python3",
@@ -200,7 +119,7 @@ def _execute(
     except PapermillExecutionError as failure:
         raise _explain(failure, notebook.stem, watch, output_dir) from failure
     except RuntimeError as failure:  # nbclient's, for a kernel that died or never came up
-        if watch.notebook is None:
+        if not watch.has_kernel:
             raise ReportError(f"notebook {notebook.stem}: the kernel did not start ({failure}).") from failure
         cause = "the kernel died (often for want of memory)"
         raise _failed(notebook.stem, watch, cause, output_dir) from failure
@@ -238,7 +157,7 @@ def _neutral(notebook: NotebookNode, name: str) -> NotebookNode:
     """Without passwords of storage URLs, and without this machine's paths in papermill's notes."""
     clean = deepcopy(notebook)
     redacted(clean, notebook.metadata.get("papermill", {}).get("parameters", {}))
-    clean.metadata.setdefault("papermill", {}).update(input_path=name, output_path="report.ipynb")
+    clean.metadata.setdefault("papermill", {}).update(input_path=name, output_path=NOTEBOOK)
     return clean
 
 
@@ -248,7 +167,7 @@ def _write(notebook: NotebookNode, output_dir: Path) -> ReportFiles:
 
     html = pages.html_page(notebook)
     text = nbformat.writes(notebook)
-    files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / "report.ipynb")
+    files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / NOTEBOOK)
     pages.write_markdown(files.md, notebook)
     pages.write(files.html, html)
     pages.write(files.ipynb, text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpudiag.report._render.blocks import Block, Number, TableBlock, TableCell, Tiles
 from gpudiag.report.format import UNKNOWN, label, named, plural, safe
 from gpudiag.units import unit_of
+from gpudiag.values import Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ def table(frame: pd.DataFrame, *, noun: str = "row", max_rows: int = MAX_ROWS, c
     return TableBlock(labels(names), rows, ". ".join(filter(None, (caption, said))))
 
 
-def pairs(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+def pairs(values: Values) -> tuple[tuple[str, str], ...]:
     """What is known of these values as (label, value); the unit is in the name."""
     known = {name: value for name, value in values.items() if value is not None and value != ""}
     return tuple(

@@ -6,9 +6,9 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 
-from gpudiag.faults import Fault, attempt
+from gpudiag.faults import Fault, FaultEntry, attempt
 from gpudiag.faults import strict as strictly
 from gpudiag.report._render import fragments, markdown
 from gpudiag.report._render.blocks import Block, Figure, Note
@@ -21,7 +21,25 @@ MAX_SVG_CHARS = 400_000
 
 D = TypeVar("D")
 Draw = Callable[[str], "Picture | None"]
-Output = tuple[dict[str, str], dict[str, Any]]
+
+
+class Mark(TypedDict, total=False):
+    """What gpudiag notes about an output: a picture's words, a lone note on missing data, or what failed."""
+
+    name: str
+    alt: str
+    caption: str
+    empty: bool
+    error: FaultEntry
+
+
+class OutputMetadata(TypedDict, total=False):
+    """Metadata of an output of a notebook cell, those that gpudiag reads and writes."""
+
+    gpudiag: Mark
+
+
+Output = tuple[dict[str, str], OutputMetadata]
 """Data by MIME type, and metadata: one output of a notebook cell."""
 
 
@@ -141,6 +159,6 @@ def image(picture: Picture) -> Output:
         f'<img alt="{escape(picture.alt)}" src="data:{mime};base64,{encoded}"></div>'
         f"<figcaption>{fragments.inline(picture.caption)}</figcaption></figure>"
     )
-    said = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
+    said: Mark = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
     data = {"text/html": html, mime: svg if small else encoded, "text/plain": picture.alt}
     return data, {"gpudiag": said}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gpudiag.facts import LABELS
+from gpudiag.plain_data import clean
 from gpudiag.report.format import interval, label, named, split_unit
 from gpudiag.units import unit_of
+from gpudiag.values import Value, Values
 
 MAX_ITEMS = 8
 """Items of a list that are shown; the document holds all of them."""
 
 
-def pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+def pairs(values: Values) -> list[tuple[str, str]]:
     """(name, value) in words. ``x_low_pct`` and ``x_high_pct`` are shown as the interval of ``x_pct``."""
     bounds = {name: _bounds(name) for name in values if set(_bounds(name)) <= set(values)}
     hidden = {bound for both in bounds.values() for bound in both}
@@ -33,12 +34,12 @@ def _bounds(name: str) -> tuple[str, str]:
     return f"{stem}_low{unit}", f"{stem}_high{unit}"
 
 
-def _interval(values: Mapping[str, Any], bounds: tuple[str, str]) -> str:
-    low, high = (values[name] for name in bounds)
+def _interval(values: Values, bounds: tuple[str, str]) -> str:
+    low, high = (clean(values[name]) for name in bounds)
     return f" ({interval(low, high, unit_of(bounds[0]))})"
 
 
-def _value(name: str, value: object) -> str:
+def _value(name: str, value: Value) -> str:
     """A list up to MAX_ITEMS items, a mapping as 'key: value', anything else with its unit."""
     if isinstance(value, Mapping):
         return _value(name, [f"{key}: {_value(name, item)}" for key, item in value.items()])

@@ -117,7 +117,7 @@ def _startup(document: Document) -> list[Block]:
     measured = f" The ledger above shows {share(seen)}." if seen is not None else ""
     text = (
         f"Start-up took {share(f)} of the worker time ({named(CostsProfile.startup_median_s.name, median)} at the "
-        f"median of {n_seen} start-ups that could be seen). It is not GPU time lost: with {quantity(k)} "
+        f"median; {n_seen} start-ups could be seen). It is not GPU time lost: with {quantity(k)} "
         f"trials at once they hide each other, and independent starts leave a GPU with nothing but start-ups for "
         f"{share(law)} of the time ({share(f)} to the power {quantity(k)}).{measured}"
     )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
 
 from gpudiag.facts import Column, Fact
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
-from gpudiag.measures.parallelism import ParallelismProfile
+from gpudiag.measures.parallelism import ParallelismProfile, WorkerCount
 from gpudiag.measures.power import GpuPower, PowerProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
+from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import Block, Figure, Heading, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._sections.bottleneck import bottleneck
 from gpudiag.report.document import Document, NotMeasured, TopicValues
-from gpudiag.report.format import UNKNOWN, interval, named, plural, quantity, safe, share
+from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share
 from gpudiag.schema import STATES
 
 T = TypeVar("T")
@@ -89,6 +91,7 @@ def trials(document: Document) -> list[Block]:
     rows = [_outcome(facts, state) for state in STATES if facts.get(TrialState.n.at(state))]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Worker time")
     blocks.append(TableBlock(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
+    blocks += _infeasible(facts)
     return [*blocks, Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"), *_pruning(document)]
 
 
@@ -104,6 +107,14 @@ def _outcome(facts: TopicValues, state: str) -> tuple[str | Number, ...]:
         Number(share(fact(TrialState.share_pct), exact=True)),
         Number(interval(fact(TrialState.low_pct), fact(TrialState.high_pct), "%")),
         *(Number(text) for text in times or [UNKNOWN] * 3),
+    )
+
+
+def _infeasible(facts: TopicValues) -> list[Block]:
+    """How many COMPLETE trials broke a constraint, where any did."""
+    n, of = facts.get(TrialsProfile.n_infeasible), facts.get(TrialState.n.at("COMPLETE"))
+    return (
+        [Note(f"{n:,} of {plural(of, 'COMPLETE trial')} broke a constraint: none counts as best.")] if n and of else []
     )
 
 
@@ -140,13 +151,25 @@ def parallelism(document: Document) -> list[Block]:
     pictures = (Figure("concurrency"), Figure("gaps"))
     low, high = facts.get(ParallelismProfile.effective_low), facts.get(ParallelismProfile.effective_high)
     n_open = facts.get(ParallelismProfile.n_open)
-    if not n_open or low is None or high is None:
-        return [tiles, *pictures]
-    text = (
-        f"{plural(n_open, 'trial')} never got an end in the study. Counted to their last sign of life, "
-        f"{quantity(low)} trials ran at once; counted to the end of the study, {quantity(high)}."
-    )
-    return [tiles, Note(text), *pictures]
+    notes = _staff(facts)
+    if n_open and low is not None and high is not None:
+        text = (
+            f"{plural(n_open, 'trial')} never got an end in the study. Counted to where they most likely ended, "
+            f"{quantity(facts.get(ParallelismProfile.effective))} trials ran at once: at least {quantity(low)}, "
+            f"at most {quantity(high)}."
+        )
+        notes.append(Note(text))
+    return [tiles, *notes, *pictures]
+
+
+def _staff(facts: TopicValues) -> list[Block]:
+    """That workers came or went, where they did."""
+    steps = sorted(facts.by_row(WorkerCount).items(), key=lambda step: int(step[0]))
+    if len(steps) < 2:
+        return []
+    numbers = " → ".join(str(step["n_workers"]) for _, step in steps)
+    when = ", ".join(duration(cast(float, step["from_s"])) for _, step in steps[1:])
+    return [Note(f"Workers came or went: {numbers}, changing {when} after the first start.")]
 
 
 def _all_workers(tiles: Tiles, facts: TopicValues) -> Tiles:
@@ -205,7 +228,7 @@ def memory(document: Document) -> list[Block]:
     return [Figure("memory"), _gpu_table(use, MEMORY, caption)]
 
 
-def _gpu_table(rows: dict[str, dict[str, Any]], columns: TopicColumns, caption: str) -> TableBlock:
+def _gpu_table(rows: Mapping[str, Mapping[str, Scalar]], columns: TopicColumns, caption: str) -> TableBlock:
     """A row a GPU; columns without any value are left out."""
     named_so = [(column.name, title) for column, title in columns]
     kept = [(name, title) for name, title in named_so if any(row.get(name) is not None for row in rows.values())]

@@ -35,7 +35,7 @@ class PredictionCounts:
 @dataclass(frozen=True)
 class Calibration:
     """``overall`` and the same by remedy and by measure; ``checked`` comparisons with a plan, ``pending`` plans that
-    no comparison refers to by its remedies, as paths.
+    no comparison refers to by its remedies, as paths; ``unread``: why a file with one of these could not be read.
     """
 
     overall: PredictionCounts
@@ -43,6 +43,7 @@ class Calibration:
     by_measure: tuple[PredictionCounts, ...]
     checked: tuple[str, ...]
     pending: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
 
 def calibration_text(held: Calibration) -> list[Block]:
@@ -55,7 +56,8 @@ def calibration_text(held: Calibration) -> list[Block]:
     for title, tallies in (("By remedy", held.by_remedy), ("By measure", held.by_measure)):
         if tallies:
             blocks += [Heading(title), TableBlock(("", ""), tuple((tally.name, _tally(tally)) for tally in tallies))]
-    return [*blocks, *([Heading("Not compared yet")] if held.pending else []), *map(Note, held.pending)]
+    blocks += [*([Heading("Not compared yet")] if held.pending else []), *map(Note, held.pending)]
+    return [*blocks, *([Heading("Not read")] if held.unread else []), *map(Note, held.unread)]
 
 
 def _tally(tally: PredictionCounts) -> str:

@@ -95,7 +95,10 @@ class ConsistencyEntry:
 
 @dataclass(frozen=True)
 class QuantityEntry:
-    """Two values; ``ratio`` is experiment over baseline, ``low`` to ``high`` its 95 % interval."""
+    """Two values; ``ratio`` is experiment over baseline, ``low`` to ``high`` its 95 % interval.
+
+    ``detectable``: the ratio above 1 that 4 of 5 pairs of this size would show as different, or its inverse.
+    """
 
     name: str
     title: str
@@ -108,6 +111,7 @@ class QuantityEntry:
     high: float | None
     p: float | None
     p_adjusted: float | None
+    detectable: float | None
     n_baseline: float | None
     n_experiment: float | None
     method: str

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiag.report._notebook import pages
+from gpudiag.report._notebook.parameters import Given, as_code
 from gpudiag.report._notebook.redact import redacted
 
 if TYPE_CHECKING:
@@ -16,14 +17,14 @@ INJECTED = "injected-parameters"
 """Tag of the cell that papermill would put behind that of the defaults."""
 
 
-def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, object]) -> tuple[Path, Path, Path]:
+def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, Given]) -> tuple[Path, Path, Path]:
     """Write report.html, report.md with its pictures and report.ipynb, whose parameters make the same report again.
 
     All is rendered before the first file is written. Passwords of storage URLs stay out of it.
     """
     import nbformat
 
-    plain = {name: _plain(value) for name, value in parameters.items()}
+    plain = {name: as_code(name, value) for name, value in parameters.items()}
     source = "\n".join(f"{name} = {value!r}" for name, value in plain.items())
     cell = nbformat.v4.new_code_cell(source, id=INJECTED, metadata={"tags": [INJECTED]})
     defaults = next(i for i, one in enumerate(notebook.cells) if "parameters" in one.metadata.get("tags", []))
@@ -36,9 +37,3 @@ def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, o
     pages.write(paths[2], text)
     (folder / "report.failed.ipynb").unlink(missing_ok=True)
     return paths
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value

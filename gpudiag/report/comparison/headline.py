@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.report.comparison.document import ComparisonDocument, ComparisonHeadline, GateCheckEntry, QuantityEntry
-from gpudiag.report.format import plural, precise, ratio
+from gpudiag.report.format import plural, precise, ratio, times
 
 QUESTIONS = ("What may be said", "What else differs", "What to do next")
 LEVELS = {
@@ -89,7 +89,17 @@ def _what_may_be_said(document: ComparisonDocument) -> str:
         if any(c.status == status for c in document.gate)
     ]
     doubt = "".join(f" {one}." for one in doubts) or " All eight checks passed."
-    return f"{held.title}: {numbers}, {held.method}.{doubt}"
+    return f"{held.title}: {numbers}, {held.method}.{_power(held)}{doubt}"
+
+
+def _power(held: QuantityEntry) -> str:
+    """What a pair of this size can show at all, so that finding no difference is not taken for there being none."""
+    if held.detectable is None or held.detectable == 1:
+        return ""
+    missed = "; a smaller one may be missed" if held.verdict == "no evidence" else ""
+    return (
+        f" 4 of 5 pairs of this size would show a difference of {times(held.detectable, exact=True)} or more{missed}."
+    )
 
 
 def _what_else(document: ComparisonDocument) -> str:

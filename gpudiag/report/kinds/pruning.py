@@ -21,7 +21,7 @@ OUTSIDE = (
     "both are outside the replay."
 )
 LEVELS = {
-    "exact": "Every curve reaches far enough: the answer is exact for these trials.",
+    "exact": "Every curve reaches far enough: steps are exact for these trials, and hours have an interval.",
     "value": "Nearly every curve reaches far enough: values with bounds.",
     "bounds": "Bounds only.",
 }

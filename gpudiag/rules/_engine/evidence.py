@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.rules._engine.verdict import Severity
+from gpudiag.values import Value, Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,15 +27,15 @@ class Evidence:
     """
 
     summary: str = ""
-    values: Mapping[str, Any] = field(default_factory=dict)
-    where: Mapping[str, Any] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
+    where: Values = field(default_factory=dict)
     lost_gpu_h: float | None = None
     margin: float | None = None
     severity: Severity | None = None
     held_gpu_h: float | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Values = field(default_factory=dict)
 
-    def sentence_values(self) -> dict[str, Any]:
+    def sentence_values(self) -> dict[str, Value]:
         """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""
         return {"gpus": gpu_names(self.where.get("gpu", "")), **self.where, **self.values, **self.extra}
 
@@ -48,7 +49,7 @@ def worst_gpu(
     lost_gpu_h: float | None = None,
     severity: Severity | None = None,
     held_gpu_h: float | None = None,
-    extra: Mapping[str, Any] | None = None,
+    extra: Values | None = None,
 ) -> Evidence:
     """Evidence by the worst of the GPUs that were found, the rows of a table: its figures, the place of all.
 
@@ -85,7 +86,7 @@ class NotApplicable(Exception):
     With values by name the reason is a template over them.
     """
 
-    def __init__(self, reason: str, /, **values: Any) -> None:
+    def __init__(self, reason: str, /, **values: Value) -> None:
         super().__init__(reason)
         self.values = values
 

@@ -21,12 +21,17 @@ class EvidenceNames(Row):
     max_util_pct: Column[float] = column("highest utilization of a GPU called unused", label="highest utilization")
     least_pct: Column[float] = column("mean utilization of the least busy GPU", label="least busy GPU")
     most_pct: Column[float] = column("mean utilization of the busiest GPU", label="busiest GPU")
+    no_trial_s: Column[float] = column("idle time without a trial, of all GPUs", label="idle without a trial")
+    no_trial_pct: Column[float] = column("its share of the observed time", label="share of the time")
     foreign_s: Column[float] = column("time above 10 % without a trial", label="busy without a trial")
     # events, failures, search
     xids: Column[object] = column("numbers of the Xids", label="Xid codes")
     followers: Column[int] = column("failures right after another on the same worker", label="followed another")
+    repeats_pct: Column[float] = column(
+        "trials with the parameters of an earlier one, of those that have any", label="share of the trials"
+    )
     n_outliers: Column[int] = column("trials far longer than their like", label="trials")
     longest_s: Column[float] = column("the longest of them", label="the longest")
     # the record
-    gap_pct: Column[float] = column("share of the time in gaps", label="time in gaps")
+    gap_pct: Column[float] = column("share of the GPU's span that gaps leave unobserved", label="not observed")
     conflicts: Column[object] = column("settings that the data contradict", label="contradictions")

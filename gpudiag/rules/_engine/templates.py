@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+from gpudiag.values import Value, Values
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ WORST_GPU: tuple[Sentence, ...] = ("{gpu}", Given("several", " (the worst of {gp
 of all."""
 
 
-def template(sentence: Sentence, values: Mapping[str, Any]) -> str:
+def template(sentence: Sentence, values: Values) -> str:
     """The template that fits these values. Raises KeyError where a condition names none of them."""
     if isinstance(sentence, str):
         return sentence
@@ -46,5 +48,5 @@ def parts(sentence: Sentence) -> Iterator[str]:
             yield from parts(part)
 
 
-def _stands(value: Any) -> bool:
+def _stands(value: Value) -> bool:
     return value is not None and value == value and bool(value)

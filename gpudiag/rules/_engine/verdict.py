@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import nearest
 from gpudiag.faults import Fault
+from gpudiag.plain_data import Scalar
 from gpudiag.shown import Shown
 from gpudiag.units import unit_of
+from gpudiag.values import Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,9 +64,9 @@ class Verdict(Shown):
     summary: str = ""
     reason: str = ""
     remedy: str = ""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Values = field(default_factory=dict)
     thresholds: Mapping[str, float] = field(default_factory=dict)
-    where: Mapping[str, Any] = field(default_factory=dict)
+    where: Values = field(default_factory=dict)
     lost_gpu_h: float | None = None
     margin: float | None = None
     held_gpu_h: float | None = None
@@ -103,7 +105,7 @@ class Verdicts(Shown, tuple[Verdict, ...]):
         return frame.astype({"lost_gpu_h": float, "margin": float})
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(value: Scalar | Enum) -> Scalar:
     return value.value if isinstance(value, Enum) else value
 
 

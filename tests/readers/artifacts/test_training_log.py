@@ -45,6 +45,7 @@ LINES = {
         "epoch 2 took 1:31",
     ],
     "gpu_assigned": ["Trial 3 using GPU 3", "[trial #3] device=cuda:3", "[Trial 3] Using GPU 3"],
+    "worker": ["w3 trial 12 started, model=base", "[worker-2] Trial #7 begins", "slot 0: starting trial 3 (running)"],
     "monitor": ["GPU: 85% | VRAM:12.3/24.0GB(51.2%) | CPU: 45.2% | RAM:18.4/64.0GB(28.8%)"],
 }
 ORDINARY = [
@@ -58,6 +59,8 @@ ORDINARY = [
     "code: 13",
     "Trial 7 pruned at epoch 3. GPU 85%",
     "overkilled the learning rate",
+    "w2 trial 2 finished, value 0.31",
+    "low trial 3 started",
 ]
 
 
@@ -124,6 +127,12 @@ def test_lines_trials_and_gpus(tmp_path: Path) -> None:
     assert set(events["path"]) == {str(path)}
     assert out.rows == 3 and len(out.trials) == 0
     assert any("Asia/Taipei" in note for note in out.notes)
+
+
+def test_workers_of_trials(tmp_path: Path) -> None:
+    lines = ("2025-12-02 18:20:00,000 INFO w0 trial 3 started, x=1", "2025-12-02 18:20:01,000 INFO w11 trial 4 started")
+    events = read(write(tmp_path, *lines)).events
+    assert events[["kind", "trial", "worker"]].to_numpy().tolist() == [["worker", 3, "w0"], ["worker", 4, "w11"]]
 
 
 def test_a_training_log_without_events_is_known_and_says_so(tmp_path: Path) -> None:

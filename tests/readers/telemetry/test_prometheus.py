@@ -123,3 +123,95 @@ def test_json_series_that_do_not_say_their_metric_are_counted(tmp_path: Path) ->
     ]  # fmt: skip
     with pytest.raises(InputError, match="holds no usable sample"):
         read(answer(series(nameless, point), series(UTIL)), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["Hostname", "hostname"])
+def test_gpus_of_two_hosts_stay_apart_by_the_old_label_and_the_new(name: str, tmp_path: Path) -> None:
+    labels = [{"gpu": "0", "UUID": f"GPU-{host}", name: host} for host in ("n1", "n2")]
+    texts = (",".join(f'{key}="{value}"' for key, value in one.items()) for one in labels)
+    scrape = "".join(f"DCGM_FI_DEV_GPU_UTIL{{{text}}} {util}\n" for text, util in zip(texts, (10, 90), strict=True))
+    rows = [
+        series({"__name__": "DCGM_FI_DEV_GPU_UTIL", "instance": "lb:9400"} | one, (1740823200, util))
+        for one, util in zip(labels, ("10", "90"), strict=True)
+    ]
+    for text in (scrape, answer(*rows)):
+        gpu = read(text, tmp_path).gpu
+        assert gpu[["gpu", "util_pct"]].to_numpy().tolist() == [["n1/0", 10], ["n2/0", 90]]
+
+
+def _shared(metric: str, values: dict[str | None, float], **more: str) -> list[tuple[dict[str, str], float]]:
+    """Series of one GPU as dcgm-exporter writes them for pods that share it; None is the board's own."""
+    board = {"__name__": metric, "gpu": "0", "UUID": "GPU-1", "hostname": "n1"} | more
+    pods = {pod: {"pod": pod, "namespace": "ml", "container": "c", "pod_uid": f"uid-{pod}"} for pod in values if pod}
+    return [(board | (pods[pod] if pod else {}), value) for pod, value in values.items()]
+
+
+def _both(found: list[tuple[dict[str, str], float]], folder: Path) -> list[Telemetry]:
+    """The same scrape as text and as the API's answer."""
+    lines = []
+    for labels, value in found:
+        shown = ",".join(f'{key}="{text}"' for key, text in labels.items() if key != "__name__")
+        lines.append(f"{labels['__name__']}{{{shown}}} {value} 1740823200000\n")
+    text = answer(*(series(labels, (1740823200, str(value))) for labels, value in found))
+    return [read("".join(lines), folder), read(text, folder)]
+
+
+UTILIZATION, MEMORY, POWER = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USAGE"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_pods_part_is_not_taken_for_the_board(turned: bool, tmp_path: Path) -> None:
+    """As dcgm-exporter of 2026 writes a shared GPU: the board's series, then what each pod's processes take."""
+    found = _shared(UTILIZATION, {None: 90, "a": 60, "b": 25}) + _shared(MEMORY, {None: 9000, "a": 5000, "b": 3000})
+    found += _shared(POWER, {"a": 300, "b": 300})  # of the board, whoever is named
+    for telemetry in _both(found[::-1] if turned else found, tmp_path):
+        assert telemetry.gpu[["util_pct", "mem_used_mib", "power_w"]].to_numpy().tolist() == [[90, 9000, 300]]
+        assert not telemetry.notes and not telemetry.problems
+
+
+def test_without_the_boards_series_the_parts_are_added_and_it_is_said(tmp_path: Path) -> None:
+    found = _shared(UTILIZATION, {"a": 60, "b": 55}) + _shared(MEMORY, {"a": 5000, "b": 3000})
+    for telemetry in _both(found, tmp_path):
+        assert telemetry.gpu[["util_pct", "mem_used_mib"]].to_numpy().tolist() == [[100, 8000]]
+        assert telemetry.notes == (
+            "No series of mem_used_mib and util_pct is of a whole board: the sum over its pods stands for it.",
+        )
+
+
+def test_readings_of_the_board_that_are_repeated_for_each_pod_are_not_added(tmp_path: Path) -> None:
+    """As versions before 2026 write them; with labels that Prometheus renamed, and with those of the exporter's pod."""
+    repeated = _shared(UTILIZATION, {"a": 40, "b": 40}) + _shared(MEMORY, {"a": 5000, "b": 5000})
+    renamed = [
+        ({key.replace("pod", "exported_pod"): value for key, value in labels.items()} | {"pod": "exporter-x"}, value)
+        for labels, value in repeated
+    ]
+    for found in (repeated, renamed):
+        for telemetry in _both(found, tmp_path):
+            assert telemetry.gpu[["util_pct", "mem_used_mib"]].to_numpy().tolist() == [[40, 5000]]
+            assert not telemetry.notes
+
+
+def test_two_exporters_of_one_board_are_no_parts_of_it(tmp_path: Path) -> None:
+    """Two replicas of Prometheus, or an exporter that was restarted: pods without a uid, and other values."""
+    two = [({"pod": f"exporter-{name}", **UTIL}, value) for name, value in (("x", 40), ("y", 44))]
+    telemetry = read(answer(*(series(labels, (1740823200, str(value))) for labels, value in two)), tmp_path)
+    assert telemetry.gpu["util_pct"].tolist() == [44]
+    assert [(problem.kind, problem.count) for problem in telemetry.problems] == [
+        ("duplicate sample", 1), ("duplicate sample with other values", 1),
+    ]  # fmt: skip
+
+
+def test_a_gpu_that_is_given_to_a_pod_and_back_has_one_course(tmp_path: Path) -> None:
+    free, held = UTIL, UTIL | {"pod": "a", "namespace": "ml", "container": "c"}
+    rows = series(free, (1740823200, "0"), (1740823230, "1")), series(held, (1740823215, "97"))
+    assert read(answer(*rows), tmp_path).gpu["util_pct"].tolist() == [0, 97, 1]
+
+
+def test_json_samples_that_come_twice_are_told_apart_by_their_values(tmp_path: Path) -> None:
+    again = UTIL | {"prometheus": "b"}
+    same, other = (1740823200, "50"), (1740823215, "60")
+    telemetry = read(answer(series(UTIL, same, other), series(again, same, (1740823215, "61"))), tmp_path)
+    assert telemetry.gpu["util_pct"].tolist() == [50, 61]
+    assert [(problem.kind, problem.count) for problem in telemetry.problems] == [
+        ("duplicate sample", 2), ("duplicate sample with other values", 1),
+    ]  # fmt: skip

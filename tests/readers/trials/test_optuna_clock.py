@@ -134,3 +134,20 @@ def test_through_a_file(tmp_path: Path) -> None:
     assert out.notes == (
         "Study 's': timestamps read as local time of Asia/Taipei (shown by 1 heartbeats, which fit Asia/Taipei).",
     )
+
+
+def test_rustuna_writes_utc(tmp_path: Path) -> None:
+    """As Rustuna 0.1.0 to 0.2.0 leave a file: a version of Optuna that it is like, and no schema revision."""
+    path = sqlite_study(tmp_path / "o.db", *(frozen(i) for i in range(2)))
+    set_created_by(path, "4.6.0.dev")
+    noon = (
+        "UPDATE trials SET datetime_start = '2026-11-22 12:00:00.065520', datetime_complete = '2026-11-22 12:10:00.1'"
+    )
+    execute(path, noon)
+    assert set(read_trials(path, timezone="Asia/Taipei").trials["start"].dt.hour) == {4}
+    execute(path, "DELETE FROM alembic_version")
+    out = read_trials(path, timezone="Asia/Taipei")
+    assert set(out.trials["start"]) == {pd.Timestamp("2026-11-22T12:00:00.065520Z")}
+    assert out.notes == (
+        "Study 's': timestamps read as UTC (assumed, because Rustuna created the storage and it writes UTC).",
+    )

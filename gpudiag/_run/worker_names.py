@@ -1,0 +1,27 @@
+"""The worker that ran each trial, as the study or a log names it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag._run.tables import RunTables
+
+COLUMNS = ("worker", "user_attrs.worker", "user_attrs.worker_id", "user_attrs.worker_name", "user_attrs.slot")
+"""Where a record names the worker, the surest first."""
+
+
+def worker_names(run: RunTables) -> pd.Series:
+    """A name by row of ``run.trials``, missing where nothing names it.
+
+    Log lines such as "w0 trial 3 started" count where only one study has that trial and they agree on it.
+    """
+    names = pd.Series(np.nan, run.trials.index, dtype=object)
+    for column in COLUMNS:
+        if column in run.trials:
+            names = names.fillna(run.trials[column].astype(object))
+    if names.notna().all() or run.events.empty or "worker" not in run.events:
+        return names
+    said = run.events.dropna(subset=["worker", "trial"]).groupby("trial")["worker"].agg(["nunique", "first"])
+    alone = ~run.trials["trial"].duplicated(keep=False)
+    return names.fillna(run.trials["trial"].map(said.loc[said["nunique"] == 1, "first"]).where(alone).astype(object))

@@ -1,0 +1,47 @@
+"""When memory of a GPU was freed by something other than the end of a trial that is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpudiag.measures._time.microseconds import SECOND_US
+
+SLACK_US = 10 * SECOND_US
+"""A process frees its memory up to this long before or after the end that the storage holds."""
+LEAST_MIB = 300.0
+"""Smaller than what a CUDA context takes: no process ended."""
+LEAST_ENDS = 5
+SHOWN = 0.8
+"""Share of the known ends that a fall must go with, before one without an end says anything."""
+
+
+def unexplained_falls(time_us: np.ndarray, used_mib: np.ndarray, end_us: np.ndarray, most: int) -> np.ndarray:
+    """Times (µs) at which as much memory fell as at an end, with no known end near.
+
+    Nothing where fewer than SHOWN of the known ends show a fall, or where more than ``most`` falls are without an end:
+    there memory falls for other reasons too.
+    """
+    none = np.zeros(0, np.int64)
+    if len(end_us) < LEAST_ENDS or len(time_us) < 2:
+        return none
+    left, right, size = _falls(time_us, used_mib)
+    slack = SLACK_US + 2 * int(np.median(np.diff(time_us)))
+    ends = np.sort(end_us)
+    first = np.searchsorted(right, ends - slack, "left")
+    last = np.searchsorted(left, ends + slack, "right")
+    at_end = np.array([size[a:b].max(initial=0.0) for a, b in zip(first, last, strict=True)])
+    seen = at_end[at_end >= LEAST_MIB]
+    if len(seen) < SHOWN * len(ends):
+        return none
+    near = np.searchsorted(ends, left - slack) < np.searchsorted(ends, right + slack, "right")
+    found = ~near & (size >= max(LEAST_MIB, float(np.quantile(seen, 0.1)) / 2))
+    times: np.ndarray = (left[found] + right[found]) // 2
+    return times if len(times) <= most else none
+
+
+def _falls(time_us: np.ndarray, used_mib: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Last sample before and first after each fall, and MiB; samples that fall one after another are one fall."""
+    step = np.diff(used_mib)
+    down = np.concatenate([[False], step < 0, [False]])
+    begin, end = np.flatnonzero(down[1:] & ~down[:-1]), np.flatnonzero(down[:-1] & ~down[1:])
+    return time_us[begin], time_us[end], used_mib[begin] - used_mib[end]

@@ -1,0 +1,52 @@
+"""Which worker each trial ran on, and how many workers there were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.measures._time.concurrency import assign_workers, count_at
+from gpudiag.measures._time.microseconds import NEVER
+from gpudiag.measures._time.trial_intervals import HANDOVER_US
+
+LEAST_TRIALS = 3
+"""Names with fewer trials each are processes that one trial ran in, and no workers."""
+HELD_PCT = 5.0
+"""A number of workers that holds for less of the time is a worker that comes a little later or goes earlier."""
+
+
+def workers_of(start_us: np.ndarray, end_us: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Worker (0-based, by first start) of each interval, sorted by start: by name where every one has one.
+
+    A name that runs several trials at once is several workers. Without names see :func:`assign_workers`.
+    """
+    known = pd.notna(names)
+    if not known.all() or len(names) < LEAST_TRIALS * len(set(names.tolist())):
+        return assign_workers(start_us, end_us)
+    out = np.zeros(len(start_us), np.int64)
+    n_workers = 0
+    for name in dict.fromkeys(names.tolist()):
+        own = np.flatnonzero(names == name)
+        start = start_us[own]
+        late = np.append(start[1:], NEVER)
+        end = np.where(end_us[own] - late <= HANDOVER_US, np.minimum(end_us[own], late), end_us[own])
+        worker = assign_workers(start, end)
+        out[own] = n_workers + worker
+        n_workers += int(worker.max()) + 1
+    return out
+
+
+def workers_over_time(start_us: np.ndarray, end_us: np.ndarray, worker: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times (µs) from which on a number of workers holds, and the numbers: a worker is there from its first start to
+    its last end. Left out are numbers that hold for less than HELD_PCT of the time.
+    """
+    lives = pd.DataFrame({"start": start_us, "end": end_us}).groupby(worker).agg({"start": "min", "end": "max"})
+    first, last = lives["start"].to_numpy(), lives["end"].to_numpy()
+    left = len(start_us) - np.searchsorted(np.sort(start_us), last)
+    last = np.where(left < len(lives), last.max(), last)
+    times = np.unique(np.concatenate([first, last]))
+    number = count_at(times, first, last)
+    held = np.diff(times, append=times[-1]) >= HELD_PCT / 100 * (times[-1] - times[0])
+    times, number = times[held], number[held]
+    new = np.diff(number, prepend=-1) != 0
+    return times[new], number[new]

@@ -1,0 +1,52 @@
+"""The space that a study searches, as its parameters' distributions declare it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from gpudiag.readers._studies.distributions import parse_distribution
+
+
+def declared_space(params: pd.DataFrame, trials: pd.DataFrame) -> dict[Any, str]:
+    """JSON text of each study's space by study_id: by parameter ``low``, ``high`` and ``log``, or ``choices``.
+
+    Distributions of one parameter that differ from trial to trial are taken together. A parameter whose distribution
+    is damaged, or is now of numbers and now of choices, is left out.
+    """
+    of_trial = trials.drop_duplicates("trial_id").set_index("trial_id")["study_id"]
+    study = params["trial_id"].map(of_trial)
+    distinct = pd.DataFrame({"study": study, "name": params["name"], "text": params["distribution"]}).drop_duplicates()
+    spaces: dict[Any, dict[str, dict[str, Any] | None]] = {}
+    for key, name, text in distinct.dropna().itertuples(index=False):
+        space = spaces.setdefault(key, {})
+        one = _domain(str(text))
+        space[str(name)] = _together(space[str(name)], one) if str(name) in space else one
+    return {
+        key: json.dumps({name: space[name] for name in sorted(space) if space[name] is not None})
+        for key, space in spaces.items()
+    }
+
+
+def _domain(text: str) -> dict[str, Any] | None:
+    known = parse_distribution(text)
+    if known is None:
+        return None
+    if known.kind == "choice":
+        return {"choices": [choice if isinstance(choice, str) else json.dumps(choice) for choice in known.choices]}
+    stored = json.loads(text)
+    held = stored.get("attributes", stored)
+    low, high = held.get("low"), held.get("high")
+    if not all(isinstance(end, int | float) for end in (low, high)):
+        return None
+    return {"low": low, "high": high, "log": bool(held.get("log")) or "Log" in str(stored.get("name"))}
+
+
+def _together(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any] | None:
+    if a is None or b is None or ("choices" in a) != ("choices" in b):
+        return None
+    if "choices" in a:
+        return {"choices": list(dict.fromkeys((*a["choices"], *b["choices"])))}
+    return {"low": min(a["low"], b["low"]), "high": max(a["high"], b["high"]), "log": a["log"] and b["log"]}

@@ -1,0 +1,81 @@
+"""What is advised for a GPU without work, and for a board below its clocks."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from gpudiag.advice.devices import check_devices, idle_gpus, pin_gpu
+from gpudiag.advice.hardware import power_and_cooling
+from gpudiag.measures.power import PowerProfile
+from gpudiag.rules._engine.verdict import Verdict
+from tests.advice.situations import HALF, checks, found, gain_of, situation, use
+from tests.rules.small_profiles import profile
+
+
+def gpus(n: int) -> dict[str, dict[str, float]]:
+    return {str(i): {} for i in range(n)}
+
+
+def unused(names: str) -> Verdict:
+    return found("gpu-unused", {"gpu": names})
+
+
+@pytest.mark.parametrize(
+    ("n", "idle", "high"),
+    [(2, "1", 2.0), (3, "2", 1.5), (4, "0, 3", 2.0), (2, "", 1.0), (2, "0, 1", 1.0), (5, "1, 2", 5 / 3)],
+)
+def test_idle_gpus_bring_as_many_times_as_come_to_work(n: int, idle: str, high: float) -> None:
+    made = pin_gpu.propose(situation(use(20.0, gpus(n)), rules=(unused(idle),), bounds=HALF))
+    assert gain_of(made) == (1.0, pytest.approx(high), "x", "devices")
+    names = [name for name in idle.split(", ") if name]
+    assert checks(made) == [
+        *((f"utilization.gpu.{name}.mean_pct", ">", 10.0) for name in names), ("sampling.expected_s", ">=", 300.0)
+    ]  # fmt: skip
+    assert made is not None
+    assert made.changes[0].present == "GPU " + ", ".join(str(i) for i in range(n) if str(i) not in names)
+    assert f"str(i % {n})" in made.changes[0].code
+
+
+@pytest.mark.parametrize(("n", "given"), [(1, False), (2, True)])
+def test_one_gpu_needs_no_pinning(n: int, given: bool) -> None:
+    assert (pin_gpu.propose(situation(use(20.0, gpus(n)), bounds=HALF)) is not None) is given
+    assert pin_gpu.propose(situation(bounds=HALF)) is None
+
+
+@pytest.mark.parametrize(
+    ("parallel", "workers", "few"),
+    [(None, 3, ""), (3, 3, ""), (4, 4, ""), (1, 1, "Only 1 trial runs at once: start 3 workers.")],
+)
+def test_as_many_workers_as_gpus_at_least(parallel: int | None, workers: int, few: str) -> None:
+    made = pin_gpu.propose(situation(use(20.0, gpus(3)), rules=(unused("1"),), bounds=HALF, parallel=parallel))
+    assert made is not None and made.verify_first == few
+    assert made.changes[0].code.startswith(f"for i in range({workers}):")
+
+
+def test_idle_gpus_are_named_once_in_the_order_of_the_findings() -> None:
+    beside = found("gpu-idle-beside-busy", {"gpu": "2, 1"})
+    assert idle_gpus(situation(rules=(beside, unused("0, 2")))) == ["0", "2", "1"]
+    assert idle_gpus(situation(rules=(beside,))) == ["2", "1"]
+    assert idle_gpus(situation(rules=(found("gpu-unused"), found("gpu-imbalance", {"gpu": "3"})))) == []
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_check_expects_the_gpus_that_were_seen(n: int) -> None:
+    for now in (situation(use(20.0, gpus(n))), *([situation()] if n == 1 else [])):
+        made = check_devices.propose(now)
+        assert made is not None and made.changes[0].proposed == f"{n} expected"
+        assert made.changes[0].code.endswith(f"assert len(devices) == {n}, devices")
+        assert gain_of(made) == (1.0, 1.0, "x", "none")
+
+
+@pytest.mark.parametrize(
+    ("limits", "present"), [((350.4, 400.0), 350), ((0.6,), 1), ((0.0,), None), ((math.nan,), None)]
+)
+def test_the_power_limit_is_that_of_the_tightest_board(limits: tuple[float, ...], present: int | None) -> None:
+    power = profile(PowerProfile, {str(i): {"limit_w": limit} for i, limit in enumerate(limits)})
+    made = power_and_cooling.propose(situation(power))
+    assert made is not None and made.changes[0].present == present and made.gain is None
+    assert made.verify_first.startswith("Changes of the system")
+    assert power_and_cooling.propose(situation()).changes[0].present is None  # type: ignore[union-attr]

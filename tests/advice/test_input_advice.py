@@ -1,0 +1,215 @@
+"""What is advised for the input: numbers, bounds and doubts by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from gpudiag.advice import input as advised
+from gpudiag.advice._engine.gains import GainBounds
+from gpudiag.advice._engine.proposal import Proposal
+from gpudiag.advice._engine.remedy import Remedy
+from gpudiag.measures.loader import LoaderProfile
+from tests.advice.situations import HALF, checks, gain_of, predicted, situation, trials, use
+from tests.rules.small_profiles import profile
+
+NAN = math.nan
+UNSHOWN = "Nothing recorded shows that the GPU waits for the loader: time it first."
+LINE = {"num_workers": 2, "prefetch_factor": 2, "persistent_workers": False, "pin_memory": False}
+FILLERS = (
+    advised.loader_workers,
+    advised.persistent_workers,
+    advised.prefetch_more,
+    advised.pin_memory,
+    advised.cache_input,
+)
+
+
+def waits(of_step_pct: float) -> LoaderProfile:
+    made: LoaderProfile = profile(LoaderProfile, of_step_pct=of_step_pct)
+    return made
+
+
+def proposed(item: Remedy, *profiles: Any, bounds: GainBounds = HALF, **stated: Any) -> Proposal | None:
+    return item.propose(situation(*profiles, bounds=bounds, **{**LINE, **stated}))
+
+
+@pytest.mark.parametrize(
+    ("present", "parallel", "cores", "workers"),
+    [
+        (2, 1, 16, 4),  # twice as many
+        (3, 2, 11, 5),  # as many as fit: 11 // 2
+        (4, 2, 9, None),  # 4 of 4.5: nothing to gain
+        (5, 2, 9, None),  # more than fit, though not two a core: left as it is
+        (9, 2, 9, None),  # 18 workers are two a core
+        (10, 2, 9, 4),  # 20 are more: as many as fit
+        (7, 3, 2, 1),  # never fewer than one
+        (0, 1, 16, 2),  # none becomes two
+        (0, 8, 4, 1),  # or what fits
+        (1, 1, 16, 2),
+        (0, 1, None, 2),
+        (3, 1, None, 6),
+        (1, 1, None, 2),
+    ],
+)
+def test_loader_workers_within_the_cores(present: int, parallel: int, cores: int | None, workers: int | None) -> None:
+    made = proposed(advised.loader_workers, num_workers=present, parallel=parallel, cpu_cores=cores)
+    assert (made and made.changes[0].proposed) == workers
+    if made is None:
+        return
+    (change,) = made.changes
+    budget = f"{workers} x {parallel} trials at once = {workers * parallel} of {cores or 'an unknown number of'} cores"
+    assert change.present == present
+    assert change.code == f"DataLoader(..., num_workers={workers})  # was {present}; {budget}"
+    assert made.assumption.endswith(f"Workers are bounded by {budget}.")
+    ratio = workers / present if workers > present > 0 else math.inf
+    assert gain_of(made) == (1.0, pytest.approx(min(2.5, ratio)), "x", "idle")
+
+
+def test_one_trial_at_once_unless_stated() -> None:
+    made = proposed(advised.loader_workers, cpu_cores=3)
+    assert made is not None and "3 x 1 trials at once = 3 of 3 cores" in made.changes[0].code
+
+
+@pytest.mark.parametrize(
+    ("pct", "most"), [(0.0, 1.0), (20.0, 1.25), (50.0, 2.0), (90.0, 2.0), (100.0, 2.0), (NAN, 2.0)]
+)
+def test_a_stated_wait_bounds_the_gain(pct: float, most: float) -> None:
+    made = proposed(advised.loader_workers, waits(pct), cpu_cores=16)
+    assert gain_of(made) == (1.0, most, "x", "idle")  # twice the workers bring twice as much, if that
+
+
+@pytest.mark.parametrize(
+    ("pct", "high"),
+    [(-1.0, 2.5), (0.0, 1.0), (0.5, 1 / 0.995), (59.0, 1 / 0.41), (99.0, 2.5), (100.0, 2.5), (150.0, 2.5)],
+)
+def test_without_the_wait_a_step_takes_the_rest(pct: float, high: float) -> None:
+    for item in (advised.prefetch_more, advised.cache_input):
+        made = proposed(item, waits(pct))
+        assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
+
+
+@pytest.mark.parametrize(("pct", "shown"), [(NAN, False), (0.0, False), (0.5, True), (30.0, True)])
+def test_doubt_unless_a_wait_was_recorded(pct: float, shown: bool) -> None:
+    made = proposed(advised.loader_workers, waits(pct), cpu_cores=16)
+    assert made is not None and made.verify_first == ("" if shown else UNSHOWN)
+    assert made.assumption.startswith(
+        "The log states waits" if shown else "It is the loader that the GPU waits for, which"
+    )
+    if shown:
+        assert f"{'30 %' if pct == 30 else '0.5 %'} of a step; at best all of that goes." in made.assumption
+
+
+@pytest.mark.parametrize("rule", ["loader-slow", "cpu-bound-input", "io-wait"])
+def test_no_doubt_where_a_check_rests_on_waits(rule: str) -> None:
+    for item in (advised.loader_workers, advised.persistent_workers, advised.prefetch_more):
+        sure = item.propose(situation(rules=(rule,), bounds=HALF, cpu_cores=16, **LINE))
+        low = item.propose(situation(rules=("gpu-low-utilization",), bounds=HALF, cpu_cores=16, **LINE))
+        assert sure is not None and sure.verify_first == ""
+        assert low is not None and low.verify_first == UNSHOWN
+
+
+def test_unknown_cores_are_a_doubt_of_their_own() -> None:
+    made = proposed(advised.loader_workers, waits(10.0))
+    assert made is not None and made.verify_first == advised.NO_CORES
+    both = proposed(advised.loader_workers)
+    assert both is not None and both.verify_first == f"{UNSHOWN} {advised.NO_CORES}"
+
+
+@pytest.mark.parametrize("item", FILLERS, ids=lambda item: item.id)
+def test_each_is_checked_by_utilization_and_predicts_up_to_its_gain(item: Remedy) -> None:
+    spent = trials({"COMPLETE": {"median_s": 60.0, "total_worker_s": 600.0}}, fail_high_pct=5.0)
+    made = item.propose(situation(use(40.0), spent, bounds=HALF, parallel=2, cpu_cores=16, **LINE))
+    high = gain_of(made)[1]  # type: ignore[index]
+    assert 1 < high <= 2.5
+    assert ("utilization.mean_pct", ">=", 46.0) in checks(made) and ("trials.fail_pct", "<=", 5.0) in checks(made)
+    assert predicted(made) == {
+        "utilization.mean_pct": (40.0, 40.0, pytest.approx(40.0 * high)),
+        "trials.state.COMPLETE.median_s": (60.0, pytest.approx(60.0 / high), 60.0),
+    }
+
+
+@pytest.mark.parametrize("item", FILLERS, ids=lambda item: item.id)
+def test_without_utilization_there_is_no_gain_and_nothing_predicted(item: Remedy) -> None:
+    made = item.propose(situation(use(40.0), bounds=GainBounds(), cpu_cores=16, **LINE))
+    assert gain_of(made) is None and predicted(made) == {}
+    assert made is not None and made.assumption.startswith("No utilization was observed while trials ran")
+
+
+@pytest.mark.parametrize("item", FILLERS, ids=lambda item: item.id)
+def test_nothing_is_proposed_for_a_loader_that_nobody_stated(item: Remedy) -> None:
+    assert item.propose(situation(bounds=HALF, rules=("loader-slow",), parallel=2, cpu_cores=16)) is None
+
+
+@pytest.mark.parametrize(
+    ("parallel", "idle", "high"), [(1, 30.0, 1 / 0.7), (1, 75.0, 2.5), (1, 100.0, 2.5), (2, 30.0, 2.5), (1, NAN, 2.5)]
+)
+def test_workers_kept_bring_the_idle_time_of_one_trial_alone(parallel: int, idle: float, high: float) -> None:
+    bounds = GainBounds(busy_pct=40.0, idle_pct=idle)
+    made = proposed(advised.persistent_workers, bounds=bounds, parallel=parallel)
+    assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
+    assert made is not None and made.changes[0].code == "DataLoader(..., persistent_workers=True)  # was False"
+    assert (made.changes[0].present, made.changes[0].proposed) == (False, True)
+
+
+@pytest.mark.parametrize(("kept", "workers"), [(True, 2), (None, 2), (False, 0)])
+def test_workers_are_kept_only_where_they_start_anew(kept: bool | None, workers: int) -> None:
+    assert proposed(advised.persistent_workers, persistent_workers=kept, num_workers=workers) is None
+
+
+def test_periodic_stalls_speak_for_workers_that_are_kept() -> None:
+    made = advised.persistent_workers.propose(situation(rules=("stalls-periodic",), bounds=HALF, **LINE))
+    assert made is not None and made.verify_first == ""
+
+
+@pytest.mark.parametrize(("present", "more"), [(1, 2), (2, 4), (8, 16), (9, 16), (15, 16), (16, None), (20, None)])
+def test_prefetch_is_doubled_up_to_sixteen(present: int, more: int | None) -> None:
+    made = proposed(advised.prefetch_more, prefetch_factor=present, num_workers=3)
+    assert (made and made.changes[0].proposed) == more
+    if made is not None and more is not None:
+        assert made.changes[0].code.endswith(f"# was {present}; queue {3 * present} -> {3 * more}")
+    assert proposed(advised.prefetch_more, prefetch_factor=present, num_workers=0) is None
+
+
+@pytest.mark.parametrize(("low", "high", "steady"), [(40.0, 59.9, True), (40.0, 60.0, False), (40.0, 80.0, False)])
+def test_steady_utilization_speaks_against_late_batches(low: float, high: float, steady: bool) -> None:
+    busiest = {"mean_pct": 50.0, "p5_pct": low, "p95_pct": high}
+    seen = use(45.0, {"0": busiest, "1": {"mean_pct": 30.0, "p5_pct": 0.0, "p95_pct": 100.0 - high + low}})
+    made = proposed(advised.prefetch_more, seen, waits(10.0))
+    said = "Utilization was steady (p5 40 %, p95 60 %): nothing shows that single batches were late."
+    assert made is not None and made.verify_first == (said if steady else "")
+    for rule in ("gpu-fluctuating", "stalls-aperiodic"):
+        made = advised.prefetch_more.propose(situation(seen, waits(10.0), rules=(rule,), bounds=HALF, **LINE))
+        assert made is not None and made.verify_first == ""
+
+
+def test_pinned_memory_comes_with_the_copy_that_uses_it() -> None:
+    for present in (False, None):
+        made = proposed(advised.pin_memory, pin_memory=present)
+        assert made is not None and made.verify_first == "Nothing recorded shows that copies take time worth saving."
+        assert [(change.what, change.present, change.proposed) for change in made.changes] == [
+            ("DataLoader pin_memory", present, True), ("copy to the GPU", None, "non_blocking")
+        ]  # fmt: skip
+        code = "DataLoader(..., pin_memory=True)" + ("" if present is None else "  # was False")
+        assert made.changes[0].code == code
+    assert proposed(advised.pin_memory, pin_memory=True) is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "ram", "doubt"),
+    [
+        ((), 64.0, "Whether the data fit into the host's 64.0 GiB is not known."),
+        ((), None, "The host's memory is not known."),
+        (("io-wait",), 64.0, ""),
+        (("io-wait",), None, "The host's memory is not known."),
+    ],
+)
+def test_data_go_into_memory_without_doubt_where_the_disk_was_seen_to_be_slow(
+    rules: tuple[str, ...], ram: float | None, doubt: str
+) -> None:
+    made = advised.cache_input.propose(situation(rules=rules, bounds=HALF, ram_gib=ram, **LINE))
+    assert made is not None and made.verify_first == doubt
+    alone = advised.cache_input.propose(situation(rules=rules, bounds=HALF, ram_gib=ram))
+    assert (alone is None) is (not rules)  # a slow disk is known without the loader

@@ -1,0 +1,93 @@
+"""What is advised where memory runs out, by hand: shares, what comes back, and how to tell that it worked."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gpudiag.advice._engine.gains import GainBounds
+from gpudiag.advice.memory import catch_oom, free_memory, isolate_trials, memory_constraint
+from gpudiag.forecast.memory.constraint import Constraint, share_code
+from tests.advice.capacities import levels
+from tests.advice.situations import Told, checks, gain_of, memory, predicted, situation, trials
+
+LOST = GainBounds(lost_gpu_h={"failures": 3.5, "abandoned": 1.25})
+FEWER = ("trials.fail_pct", "<", 7.3)
+BELOW = ("memory.max_used_pct", "<", 90.0)
+
+
+def share(*, total: float = 1000.0, used: float = 96.0, parallel: int | None = 3, **more: Any) -> Any:
+    seen = memory(used, g0={"total_mib": total}, g1={"total_mib": 2 * total})
+    return memory_constraint.propose(situation(seen, trials(fail_low_pct=7.34), bounds=LOST, parallel=parallel, **more))
+
+
+def test_without_single_trials_each_gets_its_share_of_what_stays_below_the_limit() -> None:
+    made = share()
+    (change,) = made.changes
+    assert (change.what, change.present, change.proposed) == ("memory of one trial, MiB", None, 300)
+    assert change.code == share_code(300) and not made.verify_first
+    assert "300 MiB is 90 % of the GPU's 1,000 MiB, shared by 3 at once" in made.assumption
+    assert gain_of(made) == (0.0, 3.5, "GPU-h", "failures") and checks(made) == [BELOW, FEWER]
+    assert predicted(made) == {"memory.max_used_pct": (96.0, 0.0, pytest.approx(90.0))}
+    assert predicted(share(used=60.0)) == {"memory.max_used_pct": (60.0, 0.0, 60.0)}
+
+
+@pytest.mark.parametrize(
+    ("total", "parallel", "limit"),
+    [(1000.0, 1, 900), (999.0, 2, 449), (1000.0, None, None), (0.0, 2, None), (math.nan, 2, None)],
+)
+def test_a_share_needs_a_total_and_a_number(total: float, parallel: int | None, limit: int | None) -> None:
+    made = share(total=total, parallel=parallel)
+    assert (made and made.changes[0].proposed) == limit
+
+
+def test_the_share_is_by_the_level_that_was_safe_before_the_one_that_was_stated() -> None:
+    made = memory_constraint.propose(situation(*levels({1: 300.0, 2: 600.0, 3: 950.0}), bounds=LOST, parallel=3))
+    assert made is not None and made.changes[0].proposed == 450
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(
+    ("best", "said"),
+    [
+        (None, "memory."),
+        (True, "memory. The best trial was among them."),
+        (False, "memory. The best trial was not among them."),
+    ],
+)
+def test_a_known_capacity_sets_the_share_and_says_whom_it_refuses(k: int, best: bool | None, said: str) -> None:
+    one = Constraint(
+        k=k, limit_mib=420.9, n=40, n_refused=6, n_oom=5, n_oom_refused=4, best_refused=best, code="# lines"
+    )
+    told = Told(capacity=SimpleNamespace(reason="", needed_constraint=lambda: one))
+    made = share(analysis=told)
+    assert made.changes[0].proposed == 420 and made.changes[0].code == "# lines" and made.changes[0].present is None
+    equal = "an equal share for 2 at once, so that any 2 fit" if k == 2 else "what is usable"
+    assert f"420 MiB is {equal}. It would have refused 6 of 40 trials" in made.assumption
+    assert made.assumption.endswith(f"4 of the 5 that ran out of {said}")
+    assert gain_of(made) == (0.0, 3.5, "GPU-h", "failures") and checks(made) == [BELOW, FEWER]
+    assert predicted(made) == {"memory.max_used_pct": (96.0, 0.0, pytest.approx(90.0))}
+    refuse_none = Told(capacity=SimpleNamespace(reason="", needed_constraint=lambda: None))
+    assert share(analysis=refuse_none) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "fewer"), [(7.34, [FEWER]), (0.4, [("trials.fail_pct", "<", 0.4)]), (0.0, []), (math.nan, [])]
+)
+def test_fewer_failures_are_expected_where_some_are_certain(low: float, fewer: list[Any]) -> None:
+    now = situation(trials(fail_low_pct=low, fail_streak=5), bounds=LOST)
+    freed, alone = free_memory.propose(now), isolate_trials.propose(now)
+    assert checks(freed) == [BELOW, *fewer]
+    assert checks(alone) == [("trials.fail_streak", "<=", 1.0), *fewer]
+    assert gain_of(freed) == gain_of(alone) == (0.0, 3.5, "GPU-h", "failures")
+    assert alone is not None and "longest streak 5)" in alone.assumption
+
+
+def test_an_overflow_survived_saves_the_trials_left_running() -> None:
+    made = catch_oom.propose(situation(bounds=LOST))
+    assert gain_of(made) == (0.0, 1.25, "GPU-h", "abandoned")
+    assert checks(made) == [("trials.abandoned", "<=", 0.0)]
+    assert gain_of(catch_oom.propose(situation(bounds=GainBounds()))) is None

@@ -1,0 +1,372 @@
+"""What is advised for trials at once, by hand: when it is offered, its interval, and how to tell that it worked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpudiag.advice._engine.gains import GainBounds
+from gpudiag.advice._engine.situation import NO_UTILIZATION
+from gpudiag.advice.parallelism import fewer_workers, more_workers, restart_workers, warm_worker, worker_processes
+from gpudiag.measures.parallelism import ParallelismProfile
+from tests.advice.capacities import costs, levels
+from tests.advice.situations import HALF, Told, checks, gain_of, memory, predicted, situation, trials, use
+from tests.rules.small_profiles import profile
+
+NAN = math.nan
+SPENT = {"COMPLETE": {"median_s": 60.0, "total_worker_s": 600.0}}
+ROOM = {"total_mib": 1000.0, "min_mib": 80.0}  # 900 MiB for trials
+
+
+def at_once(**stated: float) -> ParallelismProfile:
+    made: ParallelismProfile = profile(ParallelismProfile, **stated)
+    return made
+
+
+def more(k: int | None = 2, cores: int | None = 16, *, each: float = 100.0, **stated: Any) -> Any:
+    given = (
+        use(40.0),
+        memory(50.0, g0=ROOM),
+        costs([each] * 8),
+        trials(SPENT, fail_high_pct=5.0),
+        at_once(effective=1.876),
+    )
+    stated = {"bounds": HALF, **stated}
+    return more_workers.propose(situation(*given, parallel=k, cpu_cores=cores, **stated))
+
+
+@pytest.mark.parametrize(("k", "high"), [(2, 1.5), (4, 1.25), (3, 4 / 3)])
+def test_one_more_at_once_brings_its_ratio_at_most(k: int, high: float) -> None:
+    made = more(k)
+    (change,) = made.changes
+    assert (change.present, change.proposed) == (k, k + 1)
+    assert change.code == f"--parallel {k + 1}  # was {k}; or start one more worker process"
+    assert gain_of(made) == (pytest.approx(0.92), pytest.approx(high), "x", "idle") and made.verify_first == ""
+    assert made.assumption == (
+        "The CPU keeps up. At worst nothing is idle at the right time and one more costs all 8 %. "
+        f"The {k + 1} largest trials together need {(k + 1) * 100} MiB of 900 MiB: they fit."
+    )
+    assert checks(made) == [
+        ("parallelism.effective", ">", 1.88), ("trials.fail_pct", "<=", 5.0), ("memory.max_used_pct", "<", 90.0)
+    ]  # fmt: skip
+    longest = 60 * (k + 1) / k
+    assert predicted(made) == {
+        "utilization.mean_pct": (40.0, 40.0, pytest.approx(40 * high)),
+        "memory.max_used_pct": (50.0, 50.0, pytest.approx(50 * (k + 1) / k)),
+        "trials.state.COMPLETE.median_s": (60.0, pytest.approx(longest / high), pytest.approx(longest)),
+    }
+
+
+@pytest.mark.parametrize(("busy", "high"), [(80.0, 1.25), (99.0, 1 / 0.99)])
+def test_one_more_at_once_fills_no_more_than_is_idle(busy: float, high: float) -> None:
+    made = more(bounds=GainBounds(busy_pct=busy))
+    assert gain_of(made) == (pytest.approx(0.92), pytest.approx(high), "x", "idle")
+    assert predicted(made)["trials.state.COMPLETE.median_s"] == (60.0, pytest.approx(90 / high), 90.0)
+
+
+@pytest.mark.parametrize(
+    ("k", "cores", "workers", "offered"),
+    [
+        (None, 16, None, False),
+        (1, 16, None, False),
+        (2, 16, None, True),
+        (2, None, None, True),
+        (2, None, 64, True),
+        (2, 3, None, True),
+        (2, 2, None, False),
+        (2, 12, 4, True),
+        (2, 11, 4, False),
+        (2, 13, 4, True),
+        (2, 3, 0, True),
+        (2, 2, 0, False),
+        (3, 12, 3, True),
+        (3, 11, 3, False),
+    ],
+)
+def test_one_more_needs_a_search_and_cores_where_they_are_known(
+    k: int | None, cores: int | None, workers: int | None, offered: bool
+) -> None:
+    assert (more(k, cores, num_workers=workers) is not None) is offered
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["memory-near-limit", "failures-out-of-memory", "failures-after-full-memory", "gpu-idle-beside-busy", "gpu-unused"],
+)
+def test_no_more_where_memory_is_full_or_another_gpu_idle(rule: str) -> None:
+    assert more(rules=(rule,)) is None and more(rules=("startup-dominated",)) is not None
+
+
+@pytest.mark.parametrize(
+    ("n_timed", "rules", "offered"),
+    [
+        (4, (), False),
+        (5, (), True),
+        (NAN, (), False),
+        (60, ("gpu-low-utilization",), True),
+        (60, ("loader-slow",), False),
+        (60, ("cpu-bound-input",), False),
+        (60, ("io-wait",), False),
+    ],
+)
+def test_a_second_trial_beside_one_is_for_searches_that_do_not_wait_for_input(
+    n_timed: float, rules: tuple[str, ...], offered: bool
+) -> None:
+    """Stated, or seen from the trials: nobody has to write parallel = 1 down."""
+    for stated, peak in ((1, NAN), (None, 1)):
+        seen = at_once(effective=0.9, n_timed=n_timed, peak=peak)
+        made = more_workers.propose(situation(seen, use(23.0), parallel=stated, cpu_cores=16, bounds=HALF, rules=rules))
+        assert (made is not None) is offered
+        if made is not None:
+            assert made.changes[0].proposed == 2 and gain_of(made) == (pytest.approx(0.92), 2.0, "x", "idle")
+
+
+def test_unknown_cores_are_looked_at_first() -> None:
+    assert "number of CPU cores is not stated" in more(cores=None).verify_first and not more().verify_first
+
+
+def test_nothing_idle_is_nothing_to_fill() -> None:
+    assert more(bounds=GainBounds(busy_pct=100.0)) is None
+    unknown = more(bounds=GainBounds())
+    assert unknown is not None and unknown.gain is None and unknown.assumption.startswith(NO_UTILIZATION)
+    assert list(predicted(unknown)) == ["memory.max_used_pct"]
+
+
+def test_what_does_not_fit_or_ran_beyond_the_number_is_verified_first() -> None:
+    shown = "The 3 largest trials together need 1.2 GiB of 900 MiB: they do not fit."
+    crowd = "More trials ran at once than were configured: find out how many workers there really are."
+    assert more(each=400.0).verify_first == shown and shown not in more(each=400.0).assumption
+    assert more(rules=("parallelism-above-configured",)).verify_first == crowd
+    assert more(each=400.0, rules=("parallelism-above-configured",)).verify_first == f"{shown} {crowd}"
+    assert "known for 0 of 8" in more(each=NAN).verify_first and not more(each=NAN).assumption.endswith("only.")
+
+
+def scenario(low: float, high: float, *, bounds_only: bool = False) -> Told:
+    one = SimpleNamespace(k=3, gain=SimpleNamespace(low=low, high=high), bounds_only=bounds_only)
+    return Told(forecast=SimpleNamespace(parallel=[one]))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "gain"),
+    [
+        (1.1, 1.2, (1.1, 1.2)),
+        (1.1, 1.8, (1.1, 1.5)),
+        (1.7, 1.8, (1.5, 1.5)),
+        (0.9, 1.2, (0.9, 1.2)),
+        (1.2, 1.2, (1.2, 1.2)),
+        (NAN, 1.2, (pytest.approx(0.92), 1.5)),
+        (1.1, NAN, (pytest.approx(0.92), 1.5)),
+        (0.8, 1.0, None),
+        (0.8, 1.01, (0.8, 1.01)),
+        (0.4, 0.5, None),
+    ],
+)
+def test_a_forecast_narrows_the_bounds(low: float, high: float, gain: tuple[float, float] | None) -> None:
+    made = more(analysis=scenario(low, high))
+    assert (made and (made.gain.low, made.gain.high)) == gain
+    if made is not None:
+        assert ("Forecast from this log, by a re-simulation" in made.assumption) is not math.isnan(low + high)
+        assert predicted(made)["utilization.mean_pct"] == (40.0, 40.0, pytest.approx(40 * gain[1]))  # type: ignore[index]
+
+
+def test_a_forecast_of_bounds_says_so_and_needs_utilization() -> None:
+    assert "by bounds alone, for the model failed" in more(analysis=scenario(1.0, 1.2, bounds_only=True)).assumption
+    assert more(analysis=scenario(1.0, 1.2), bounds=GainBounds()).gain is None
+
+
+def capacity(rows: list[dict[str, Any]], n_gpus: int = 1, **more: Any) -> Told:
+    told = {"reason": "", "n_gpus": n_gpus, "table": pd.DataFrame(rows), **more}
+    return Told(capacity=SimpleNamespace(overflow=lambda k: SimpleNamespace(high=0.7 * k), **told))
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+@pytest.mark.parametrize(("n_gpus", "each"), [(1, 3), (2, 2), (3, 1)])
+@pytest.mark.parametrize("fit", [True, False])
+def test_whether_they_fit_is_by_the_trials_of_one_gpu(kind: Any, n_gpus: int, each: int, fit: bool) -> None:
+    column = pd.Series([not fit, fit], dtype=object if kind is bool else bool)
+    table = pd.DataFrame({"k": [each + 1, each], "hard_fit": column})
+    told = Told(
+        capacity=SimpleNamespace(
+            reason="", n_gpus=n_gpus, table=table, overflow=lambda k: SimpleNamespace(high=0.7 * k)
+        )
+    )
+    made = more(analysis=told)
+    noun = "trial" if each == 1 else "trials"
+    said = (
+        f"The largest {each} {noun} {'fit' if fit else 'do not fit'} together; at a moment {each} at once exceed the "
+        f"memory in at most {0.7 * each:.1f} % of cases."
+    )
+    assert made.verify_first == ("" if fit else said)
+    assert made.assumption.endswith(said) is fit
+
+
+def test_what_the_capacity_does_not_know_is_looked_up_by_trial() -> None:
+    for rows in ([{"k": 3, "hard_fit": None}], [{"k": 3, "hard_fit": NAN}], [{"k": 9, "hard_fit": False}]):
+        made = more(analysis=capacity(rows))
+        assert made.verify_first == "" and made.assumption.endswith("need 300 MiB of 900 MiB: they fit.")
+
+
+FULL = {1: 305.0, 2: 600.0, 3: 700.0, 4: 990.0}
+LOST = GainBounds(trial_gpu_h=10.0, lost_gpu_h={"failures": 1.5, "abandoned": 0.5})
+
+
+def fewer(most: dict[int, float] = FULL, bounds: GainBounds = LOST, **stated: Any) -> Any:
+    used, seen = levels(most, **{name: stated.pop(name) for name in ("time_s",) if name in stated})
+    return fewer_workers.propose(situation(used, seen, trials(fail_low_pct=7.34), bounds=bounds, **stated))
+
+
+def test_fewer_at_once_goes_to_the_largest_level_that_was_safe() -> None:
+    made = fewer()
+    (change,) = made.changes
+    assert (change.present, change.proposed, change.code) == (4, 3, "--parallel 3  # was up to 4")
+    assert gain_of(made) == (0.75, pytest.approx(1.25), "x", "failures")
+    assert "1 at once: 30.5 %; 2 at once: 60 %; 3 at once: 70 %; 4 at once: 99 %." in made.assumption
+    assert "without the 20 % of trial time that failed. Failures of another kind go on." in made.assumption
+    assert made.assumption.endswith("go on.") and not made.verify_first
+    assert checks(made) == [
+        ("memory.max_used_pct", "<", 90.0), ("trials.fail_pct", "<", 7.3), ("trials.success_streak", ">=", 50.0)
+    ]  # fmt: skip
+    (one,) = made.predictions
+    assert (one.measure, one.low, one.high) == ("memory.max_used_pct", None, 70.0) and one.note
+
+
+@pytest.mark.parametrize(("at_last", "present"), [(5, 4), (4, 4), (3, None), (2, None), (0, 4)])
+def test_fewer_at_once_counts_from_the_workers_of_the_end(at_last: int, present: int | None) -> None:
+    """Workers went from four to three by themselves: nobody has to be told to do so."""
+    used, seen = levels(FULL)
+    seen = replace(seen, workers=pd.DataFrame({"from_s": [0.0, 900.0], "n_workers": [4, at_last]}))
+    made = fewer_workers.propose(situation(used, seen, trials(fail_low_pct=7.34), bounds=LOST))
+    assert (made and made.changes[0].present) == present
+
+
+@pytest.mark.parametrize(
+    ("lost", "total", "high"),
+    [
+        ({"failures": 5.0}, 10.0, 2.0),
+        ({"failures": 0.5}, 1.0, 2.0),
+        ({"failures": 10.0}, 10.0, 1.0),
+        ({"failures": 12.0}, 10.0, 1.0),
+        ({"failures": -4.0, "abandoned": 5.0}, 10.0, 2.0),
+        ({"failures": NAN, "abandoned": 5.0}, 10.0, 2.0),
+        ({"failures": 5.0}, 0.0, 1.0),
+        ({"failures": 5.0}, NAN, 1.0),
+        (None, 10.0, 1.0),
+        ({}, 10.0, 1.0),
+    ],
+)
+def test_fewer_at_once_brings_at_most_the_time_that_was_lost(
+    lost: dict[str, float] | None, total: float, high: float
+) -> None:
+    made = fewer(bounds=GainBounds(trial_gpu_h=total, lost_gpu_h=lost))
+    assert gain_of(made) == (0.75, pytest.approx(high), "x", "failures")
+
+
+@pytest.mark.parametrize("most", [{1: 300.0, 2: 600.0}, {1: 950.0, 2: 990.0}, {}, {1: 300.0}])
+def test_fewer_at_once_is_for_levels_that_were_too_full(most: dict[int, float]) -> None:
+    assert fewer(most) is None
+
+
+@pytest.mark.parametrize(("time_s", "present"), [(600.0, 4), (599.9, None)])
+def test_a_level_seen_for_a_moment_is_none(time_s: float, present: int | None) -> None:
+    made = fewer(time_s={1: 6000.0, 2: 700.0, 3: 700.0, 4: time_s})
+    assert (made and made.changes[0].present) == present
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([(4, 100.0, 120.0), (3, 90.0, 130.0)], True),
+        ([(4, 100.0, 100.0), (3, 90.0, 90.0)], True),
+        ([(4, 100.0, 99.0), (3, 90.0, 130.0)], False),
+        ([(4, 100.0, 120.0), (3, NAN, 130.0)], False),
+        ([(4, 100.0, 120.0)], False),
+        ([(3, 100.0, 120.0)], False),
+    ],
+)
+def test_trials_a_day_at_both_numbers_where_the_capacity_knows(
+    rows: list[tuple[int, float, float]], said: bool
+) -> None:
+    table = [{"k": k, "net_day_low": low, "net_day_high": high} for k, low, high in rows]
+    made = fewer(analysis=capacity(table))
+    assert ("With crashes counted" in made.assumption) is said
+    if said:
+        (_, a, b), (_, c, d) = rows
+        assert f", {c:.0f} to {d:.0f} trials a day against {a:.0f} to {b:.0f}." in made.assumption
+    assert (
+        "With crashes"
+        not in fewer(analysis=capacity([{"k": 3, "net_day_low": 1.0}, {"k": 4, "net_day_low": 1.0}])).assumption
+    )
+
+
+@pytest.mark.parametrize(
+    ("effective", "high"),
+    [(3.0, 4 / 3), (1.0, 2.5), (2.5, 1.6), (3.99, 4 / 3.99), (4.0, None), (5.0, None), (NAN, None)],
+)
+def test_workers_that_stopped_are_started_again(effective: float, high: float | None) -> None:
+    given = (at_once(configured=4.0, effective=effective), use(40.0), trials(fail_high_pct=5.0))
+    made = restart_workers.propose(situation(*given, bounds=HALF, command="run.sh"))
+    assert (made is None) is (high is None)
+    if made is None or high is None:
+        return
+    assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
+    assert (made.changes[0].present, made.changes[0].proposed) == (round(effective, 2), 4.0)
+    assert "$(seq 4); do\n  (until run.sh;" in made.changes[0].code
+    assert checks(made) == [("parallelism.efficiency_pct", ">=", 75.0), ("trials.fail_pct", "<=", 5.0)]
+    assert predicted(made) == {"utilization.mean_pct": (40.0, 40.0, pytest.approx(40 * high))}
+    unstated = restart_workers.propose(situation(*given, bounds=GainBounds()))
+    assert unstated is not None and "until python train.py;" in unstated.changes[0].code
+    assert unstated.gain is None and unstated.assumption == NO_UTILIZATION and predicted(unstated) == {}
+
+
+def test_workers_alive_are_told_to_a_hundredth() -> None:
+    made = restart_workers.propose(situation(at_once(configured=4.0, effective=2.6789), bounds=HALF))
+    assert made is not None and made.changes[0].present == 2.68
+
+
+@pytest.mark.parametrize(("configured", "offered"), [(0.0, False), (NAN, False), (1.0, True), (3.0, True)])
+def test_threads_become_processes_where_a_number_was_configured(configured: float, offered: bool) -> None:
+    given = (at_once(configured=configured, effective=1.25), use(40.0))
+    made = worker_processes.propose(situation(*given, bounds=HALF))
+    assert (made is not None) is offered
+    if made is not None:
+        high = max(1.0, configured / 1.25)
+        assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
+        assert f"$(seq {configured:.0f}); do python" in made.changes[0].code
+        assert checks(made) == [("parallelism.effective", ">", 1.2)]
+        assert predicted(made) == {"utilization.mean_pct": (40.0, 40.0, pytest.approx(40 * high))}
+        assert predicted(worker_processes.propose(situation(*given, bounds=GainBounds()))) == {}
+
+
+@pytest.mark.parametrize(
+    ("share", "busy", "high"),
+    [
+        (9.9, 40.0, None),
+        (10.0, 40.0, 1 / 0.9),
+        (35.5, 40.0, 1 / 0.645),
+        (80.0, 40.0, 2.5),
+        (100.0, 40.0, None),
+        (50.0, NAN, 2.0),
+        (20.0, 0.5, 1.25),
+        (NAN, 40.0, None),
+    ],
+)
+def test_a_warm_worker_saves_start_ups_up_to_what_the_gpu_can_take(
+    share: float, busy: float, high: float | None
+) -> None:
+    bounds = GainBounds(busy_pct=busy, startup_pct=share, startup_only_pct=4.3, parallel=2.5)
+    made = warm_worker.propose(situation(use(30.0), bounds=bounds))
+    assert (made is None) is (high is None)
+    if made is None or high is None:
+        return
+    assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
+    assert "with 2.5 trials at once" in made.assumption and "for 4.3 % of" in made.assumption
+    assert checks(made) == [
+        ("costs.startup_share_pct", "<", round(share / 2, 1)), ("utilization.mean_pct", ">=", 37.0)
+    ]  # fmt: skip
+    assert predicted(made) == {"utilization.mean_pct": (30.0, 30.0, pytest.approx(30 * high))}

@@ -1,0 +1,60 @@
+"""Stretches of flagged samples, and how much of the trials' span was observed, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from smallruns import T0, run, trials
+
+from gpudiag.measures._time.work import WorkSamples, stretches, work_coverage_pct
+from gpudiag.run import Run
+
+ZERO_US = int(T0.timestamp() * 1_000_000)
+
+
+def seen(*cells: tuple[float, float]) -> WorkSamples:
+    """Samples that stand for these seconds."""
+    start, end = (ZERO_US + (np.array(part) * 1e6).astype(np.int64) for part in zip(*cells, strict=True))
+    n = len(cells)
+    return WorkSamples(start, start, end, np.full(n, 90.0), np.ones(n, bool), np.zeros(n, np.int64), True)
+
+
+TRIALS = run(trials=trials([("COMPLETE", 100.0, 150.0), ("FAIL", 120.0, 200.0)]))
+
+
+@pytest.mark.parametrize(
+    ("cells", "percent"),
+    [
+        (((100, 150), (150, 200)), 100.0),
+        (((0, 50), (50, 125), (190, 300)), 35.0),  # 25 s and 10 s within
+        (((0, 50), (210, 300)), 0.0),
+        (((140, 141),), 1.0),
+    ],
+)
+def test_observed_is_what_lies_within_the_trials(cells: tuple[tuple[float, float], ...], percent: float) -> None:
+    assert work_coverage_pct(TRIALS, {"0": seen(*cells)}) == pytest.approx(percent)
+    assert work_coverage_pct(TRIALS, {"1": seen((90, 210)), "0": seen(*cells)}) == pytest.approx(percent)
+
+
+def test_without_trials_the_span_is_that_of_all_telemetry() -> None:
+    works = {"0": seen((0, 10), (10, 20), (50, 60)), "1": seen((20, 70), (70, 100))}
+    assert work_coverage_pct(Run(), works) == pytest.approx(30.0)
+    assert math.isnan(work_coverage_pct(Run(), {"0": seen((5, 5))}))
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("......", []),
+        ("######", [(0, 2), (3, 5)]),  # the record has a gap after the third
+        (".##.#.", [(1, 2), (4, 4)]),
+        ("#.####", [(0, 0), (2, 2), (3, 5)]),
+        ("", []),
+    ],
+)
+def test_stretches_end_at_a_gap(flags: str, expected: list[tuple[int, int]]) -> None:
+    start = np.array([0, 10, 20, 50, 60, 70][: len(flags)])
+    first, last = stretches(np.array([flag == "#" for flag in flags], bool), start, start + 10)
+    assert list(zip(first.tolist(), last.tolist(), strict=True)) == expected
