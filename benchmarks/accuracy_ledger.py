@@ -255,7 +255,7 @@ def write_both_worlds(
     section: Callable[[pd.DataFrame], str],
     runs: int,
 ) -> None:
-    """Measure so many runs of our world and, where it is there, of the other; print the table, and put it on the page."""
+    """Measure so many runs of our world and, where it is there, of the other; print the table, keep it on the page."""
     worlds = works if WORLD.is_file() else works[:1]
     for work in worlds:
         work(0)  # what a world prepares once, before several processes ask for it

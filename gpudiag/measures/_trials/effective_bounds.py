@@ -43,7 +43,8 @@ def _least(held: np.ndarray, bare: np.ndarray, begin: np.ndarray, stop: np.ndarr
 
 def _best_gain(worth: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> float:
     """Most that living on brings; `worth` sums up to each time. Two never need to live on at once: what the earlier
-    one covers, the later one covers too."""
+    one covers, the later one covers too.
+    """
     best = np.zeros(len(worth))
     for i, j in zip(begin, stop, strict=True):
         np.maximum.accumulate(best[: i + 1], out=best[: i + 1])
