@@ -57,3 +57,18 @@ def too_early(*, agree: float = -0.1) -> Run:
     rows = [*in_workers([100.0] * 60), ("PRUNED", 7000.0, 7010.0)]
     told = [(i, step, value) for i in range(60) for step, value in ((1, first[i]), (5, final[i]))] + [(60, 1, 9.0)]
     return run(trials=trials(rows), reports=reports(told), studies=study())
+
+
+@fault(
+    "pruned-late",
+    edges={
+        "min_late_pct": Edge({"late": 20}, {"late": 21}),
+        "high_cost_pct": Edge({"n_whole": 91}, {"n_whole": 89}, Severity.NOTE, Severity.WARNING),
+    },
+    bigger=({"late": 25}, {"late": 30}, {"late": 30, "n_whole": 10}),
+)
+def late(*, late: int = 30, n_whole: int = 30) -> Run:
+    """Of 30 trials pruned at step 9 of 10 or later ``late`` last as long as a whole one, 100 s, the others 89 s."""
+    rows = in_workers([100.0] * late + [89.0] * (30 - late), state="PRUNED") + in_workers([100.0] * n_whole)
+    told = [(i, step, 1.0) for i in range(30 + n_whole) for step in (1, 10 if i >= 30 else 9)]
+    return run(trials=trials(rows), reports=reports(told), studies=study())

@@ -112,6 +112,14 @@ class CostsProfile(Profile, topic="costs"):
     progress: Rows = table_of(SearchProgress)
     total_worker_h: Fact[float] = fact("worker time with gaps")
     trial_gpu_h: Fact[float] = fact("GPU time with a trial")
+    to_best_gpu_h: Fact[float] = fact(
+        "GPU time of the trials that had ended when their study's best value was reached, over all studies that have "
+        "one",
+        label="GPU time to the best value",
+    )
+    after_best_gpu_h: Fact[float] = fact(
+        "GPU time of those that ended later: it found nothing better", label="GPU time after the best value"
+    )
     total_gpu_h: Fact[float] = fact("all GPU time")
     energy_kwh: Fact[float] = fact("energy of all GPUs")
     cost: Fact[float] = fact("money, in the currency, at the stated price")
@@ -157,15 +165,20 @@ def measure_costs(run: Run) -> CostsProfile:
     parallel = _parallel(time)
     by_cell = sum((timeline.seconds() for timeline in time.timelines.values()), np.zeros(len(CELLS)))
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
+    progress = _progress(run, trials, time.trials)
+    to_best_s = 3600 * float(progress.groupby("study")["gpu_h"].last().sum(min_count=1, skipna=False))
+    searched_s = trials.loc[trials["study"].isin(progress["study"]), "gpu_s"].sum(min_count=1)
     return CostsProfile(
         trials=trials,
         parameters=_parameters(run, time.trials),
         worker_time=worker_time,
         phases=_phases(share, worker_s),
         outcomes=outcomes,
-        progress=_progress(run, trials, time.trials),
+        progress=progress,
         total_worker_h=float(worker_time["worker_s"].sum()) / 3600,
         trial_gpu_h=float(trials["gpu_s"].sum(min_count=1)) / 3600,
+        to_best_gpu_h=to_best_s / 3600,
+        after_best_gpu_h=(float(searched_s) - to_best_s) / 3600,
         total_gpu_h=float(outcomes["gpu_s"].sum(min_count=1)) / 3600,
         energy_kwh=float(outcomes["energy_kwh"].sum(min_count=1)),
         cost=float(outcomes["cost"].sum(min_count=1)),

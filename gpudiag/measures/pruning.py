@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -71,7 +72,24 @@ class PruningProfile(Profile, topic="pruning"):
         "sum of steps of PRUNED over their number times max_steps (stated, else the most that any trial of the study "
         "did), of trials with reports"
     )
+    n_late: Fact[int] = fact(
+        "PRUNED trials that lasted 90 % of the median COMPLETE trial of their study or longer, with as much of its "
+        "steps where they report any",
+        label="pruned at the end",
+    )
+    n_late_known: Fact[int] = fact(
+        "PRUNED trials of which that is known: five COMPLETE ones to compare with", label="pruned trials compared"
+    )
+    late_low_pct: Fact[float] = fact("share of these, lower end of its Wilson 95 % interval", label="at least")
+    pruned_median_s: Fact[float] = fact("median duration of these PRUNED trials", label="median pruned trial")
+    complete_median_s: Fact[float] = fact("median duration of their studies' COMPLETE ones", label="median whole trial")
     pruner: Fact[str] = fact("the configuration stated, empty if unknown")
+
+
+LATE = 0.9
+"""Of a whole trial's length and steps: who is pruned later saved next to nothing."""
+MIN_COMPLETE = 5
+"""COMPLETE trials of a study without which the length of a whole trial is not known."""
 
 
 def measure_pruning(run: Run) -> PruningProfile:
@@ -93,6 +111,7 @@ def measure_pruning(run: Run) -> PruningProfile:
     total_s, pruned_s = float(seconds.sum()), float(seconds.get("PRUNED", 0.0))
     reached = _reached(run)
     steps = reached.loc[reached["state"] == "PRUNED", ["study", "trial", "last_step", "n_reports"]]
+    late = _late(intervals, reached)
     spec = run.info.settings.pruner
     earliest = earliest_prune(parse_pruner(spec)) if spec else None
     return PruningProfile(
@@ -110,6 +129,11 @@ def measure_pruning(run: Run) -> PruningProfile:
         config_first_report=_first_report(earliest, run.reports),
         before_possible=_before_possible(earliest, steps, n_pruned, run),
         budget_pct=_budget_pct(reached, run.info.settings.max_steps),
+        n_late=late.n,
+        n_late_known=late.n_known,
+        late_low_pct=wilson_pct(late.n, late.n_known)[0],
+        pruned_median_s=late.pruned_s,
+        complete_median_s=late.complete_s,
         pruner=spec or "",
     )
 
@@ -158,6 +182,30 @@ def _before_possible(earliest: EarliestPrune | None, steps: pd.DataFrame, n_prun
     reporting = run.reports["study"].unique()
     pruned = run.trials[(run.trials["state"] == "PRUNED") & run.trials["study"].isin(reporting)]
     return float(too_early.sum() + len(pruned) - len(steps))
+
+
+@dataclass(frozen=True)
+class _Late:
+    """PRUNED trials that ran to the end, or nearly so."""
+
+    n: int
+    n_known: int
+    pruned_s: float
+    complete_s: float
+
+
+def _late(intervals: pd.DataFrame, reached: pd.DataFrame) -> _Late:
+    """Each is held against the COMPLETE ones of its study; without reports it is judged by its duration alone."""
+    timed = intervals[intervals["duration_s"].notna()][["study", "trial", "state", "duration_s"]]
+    timed = timed.merge(reached[["study", "trial", "steps_done"]], how="left", on=["study", "trial"])
+    whole = timed[timed["state"] == "COMPLETE"]
+    by_study = whole.groupby("study")[["duration_s", "steps_done"]]
+    usual = by_study.median()[by_study.size() >= MIN_COMPLETE]
+    pruned = timed[(timed["state"] == "PRUNED") & timed["study"].isin(usual.index)]
+    of = usual.loc[pruned["study"]].set_axis(pruned.index)
+    short = (pruned["duration_s"] < LATE * of["duration_s"]) | (pruned["steps_done"] < LATE * of["steps_done"])
+    complete_s = whole.loc[whole["study"].isin(pruned["study"].unique()), "duration_s"].median()
+    return _Late(int((~short).sum()), len(pruned), float(pruned["duration_s"].median()), float(complete_s))
 
 
 def _budget_pct(reached: pd.DataFrame, max_steps: int | None) -> float:

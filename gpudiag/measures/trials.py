@@ -90,6 +90,14 @@ class TrialsProfile(Profile, topic="trials"):
     span_s: Fact[float] = fact("first start to last end")
     abandoned: Fact[int] = fact("RUNNING trials that the data show to be dead", label="dead, at least")
     fail_worker_h: Fact[float] = fact("sum of durations of FAIL", label="time of failed trials")
+    to_best_worker_h: Fact[float] = fact(
+        "sum of durations of the trials that had ended when their study's best value was reached, over all studies "
+        "that have one",
+        label="trial time to the best value",
+    )
+    after_best_worker_h: Fact[float] = fact(
+        "sum of durations of those that ended later: it found nothing better", label="trial time after the best value"
+    )
 
 
 def measure_trials(run: Run) -> TrialsProfile:
@@ -104,10 +112,12 @@ def measure_trials(run: Run) -> TrialsProfile:
     fail_streak = _longest(failed)
     opens = find_open_trials(run)
     results = _results(run, intervals)
+    best = _best(run, results[~results["infeasible"]], intervals.groupby("study")["start"].min())
+    to_best_s, after_best_s = _around_best(intervals, best)
     return TrialsProfile(
         by_state=by_state,
         durations=intervals[intervals["duration_s"].notna()].drop(columns="known").reset_index(drop=True),
-        best=_best(run, results[~results["infeasible"]], intervals.groupby("study")["start"].min()),
+        best=best,
         pareto=_pareto(run, results[~results["infeasible"]]),
         open_trials=opens,
         n=len(intervals),
@@ -125,6 +135,8 @@ def measure_trials(run: Run) -> TrialsProfile:
         span_s=(intervals["end"].max() - intervals["start"].min()).total_seconds(),
         abandoned=int(opens["abandoned"].sum()),
         fail_worker_h=float(by_state.at["FAIL", "total_worker_s"] / 3600),
+        to_best_worker_h=to_best_s / 3600,
+        after_best_worker_h=after_best_s / 3600,
     )
 
 
@@ -179,6 +191,16 @@ def _best(run: Run, feasible: pd.DataFrame, first: pd.Series) -> pd.DataFrame:
     best["at"] = best["at"].astype(feasible["at"].dtype)
     best["after_s"] = (best["at"] - best["after_s"].astype(feasible["at"].dtype)).dt.total_seconds()
     return best
+
+
+def _around_best(intervals: pd.DataFrame, best: pd.DataFrame) -> tuple[float, float]:
+    """Seconds of trials that ended no later than their study's best one, and later; NaN where none has a known end."""
+    at = best.dropna(subset="at").set_index("study")["at"]
+    timed = intervals[intervals["duration_s"].notna() & intervals["end"].notna() & intervals["study"].isin(at.index)]
+    if timed.empty:
+        return math.nan, math.nan
+    before = timed["end"].to_numpy() <= at.loc[timed["study"]].to_numpy()
+    return float(timed.loc[before, "duration_s"].sum()), float(timed.loc[~before, "duration_s"].sum())
 
 
 def _pareto(run: Run, feasible: pd.DataFrame) -> pd.DataFrame:

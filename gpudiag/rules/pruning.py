@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpudiag.errors import NotMeasurable
-from gpudiag.measures.pruning import PruningProfile, measure_pruning
+from gpudiag.measures.pruning import MIN_COMPLETE, PruningProfile, measure_pruning
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
@@ -110,3 +110,44 @@ def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) 
             "The pruned trials have no intermediate values.", "Give the study's storage instead of an export."
         )
     return None
+
+
+@rule(
+    measure=measure_pruning,
+    severity="note",
+    title="Pruned trials last as long as complete ones",
+    says="{n_late} of {n_late_known:PRUNED trial} lasted as long as a COMPLETE one ({pruned_median_s} at the median, "
+    "COMPLETE {complete_median_s}), so that pruning saved next to nothing; PRUNED trials took {cost_pct} of the trial "
+    "time.",
+    remedy="Report more often and earlier (trial.report after each epoch, should_prune right after it), leave the "
+    "training loop when it says so, and lower n_warmup_steps, interval_steps or min_resource.",
+    refuted_by="Trials that are pruned only for their final value.",
+)
+def pruned_late(pruning: PruningProfile, *, min_late_pct: float = 50.0, high_cost_pct: float = 25.0) -> Evidence | None:
+    """A trial that is pruned at its end costs what a COMPLETE one costs, and tells less.
+
+    Late is 90 % of the median COMPLETE trial's length and of its steps. Found where the lower end of the Wilson 95 %
+    interval of the share of late ones is above a half; a warning where PRUNED trials took a quarter of the trial time
+    (defaults without a published source).
+    """
+    if not pruning.n_pruned:
+        raise NotApplicable("No trial was pruned.")
+    if not pruning.n_late_known:
+        raise NotMeasurable(
+            f"No study has a PRUNED trial and {MIN_COMPLETE} COMPLETE ones of known duration.",
+            "Record start and end of each trial, and let some run to the end.",
+        )
+    if not pruning.late_low_pct > min_late_pct:
+        return None
+    return Evidence(
+        values={
+            "n_late": pruning.n_late,
+            "n_late_known": pruning.n_late_known,
+            "late_low_pct": pruning.late_low_pct,
+            "pruned_median_s": pruning.pruned_median_s,
+            "complete_median_s": pruning.complete_median_s,
+        },
+        margin=pruning.late_low_pct - min_late_pct,
+        severity=Severity.WARNING if pruning.cost_pct > high_cost_pct else None,
+        extra={"cost_pct": pruning.cost_pct},
+    )

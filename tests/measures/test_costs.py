@@ -145,7 +145,9 @@ def test_progress_counts_the_best_of_complete_trials_in_order_of_their_end() -> 
     assert p.progress[["trial", "best"]].to_numpy().tolist() == [[0, 0.2], [3, 0.7]]
     assert (p.progress["gpu_h"] * 3600).tolist() == pytest.approx([10, 40])
     assert p.progress["at"].tolist() == list(at([10, 40]))
-    assert measure_costs(run(trials=table, studies=study("MINIMIZE,MINIMIZE"))).progress.empty
+    assert (3600 * p.to_best_gpu_h, 3600 * p.after_best_gpu_h) == pytest.approx((40, 10))
+    front = measure_costs(run(trials=table, studies=study("MINIMIZE,MINIMIZE")))
+    assert front.progress.empty and np.isnan(front.to_best_gpu_h)
 
 
 @pytest.mark.parametrize(("workers", "method"), [(1, "solo"), (2, "activity"), (4, "activity")])

@@ -91,3 +91,14 @@ def test_curves_hold_every_finite_report_in_order_of_its_step() -> None:
     assert curves[["trial", "state", "step", "value"]].to_numpy().tolist() == [
         [0, "COMPLETE", 0, 5.0], [0, "COMPLETE", 1, 4.0], [1, "PRUNED", 1, 0.1], [1, "PRUNED", 2, 0.2],
     ]  # fmt: skip
+
+
+def test_late_is_as_long_and_as_far_as_a_whole_trial_of_the_study() -> None:
+    """Of 100 s and 10 steps; 95 s with 4 steps is a slow trial that pruning cut short, 50 s with 10 a fast one."""
+    rows = [("COMPLETE", 0, 100)] * 5 + [("PRUNED", 0, d) for d in (95, 95, 50, 90, 89)]
+    told = reports({i: range(1, 11) for i in range(5)} | {5: range(1, 11), 6: range(1, 5), 7: range(1, 11)})
+    p = measure_pruning(run(trials=trials(rows), reports=told))
+    assert (p.n_late, p.n_late_known) == (2, 5), "the first, and the one of 90 s without reports"
+    assert (p.pruned_median_s, p.complete_median_s) == (90, 100)
+    few = measure_pruning(run(trials=trials(rows[1:]), reports=told))
+    assert few.n_late_known == 0 and math.isnan(few.pruned_median_s) and math.isnan(few.late_low_pct)

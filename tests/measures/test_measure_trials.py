@@ -87,6 +87,18 @@ def test_best_is_a_finite_value_of_a_complete_trial(direction: str, trial: int) 
     assert best["after_s"].tolist() == [20.0 if trial == 1 else 30.0]
 
 
+def test_time_to_the_best_and_after_it_over_all_studies_that_have_one() -> None:
+    """Study s is best at 30 s after 10 + 30 s of trials, with 20 + 5 s to come; study t at its only trial of 7 s."""
+    rows = [("COMPLETE", 0, 10), ("COMPLETE", 0, 30), ("PRUNED", 20, 40), ("FAIL", 40, 45), ("RUNNING", 50, NAN)]
+    first = trials(rows, value=[0.5, 0.1, NAN, NAN, NAN])
+    other = trials([("COMPLETE", 0, 7)], study="t", value=[1.0])
+    without = trials([("FAIL", 0, 1000)], study="u", value=[NAN])
+    ways = pd.concat([study("MINIMIZE"), study("MINIMIZE").assign(study="t")], ignore_index=True)
+    found = measure_trials(run(trials=pd.concat([first, other, without], ignore_index=True), studies=ways))
+    assert (3600 * found.to_best_worker_h, 3600 * found.after_best_worker_h) == pytest.approx((47, 25))
+    assert math.isnan(measure_trials(run(trials=without)).to_best_worker_h)
+
+
 @pytest.mark.parametrize("directions", ["", "MINIMIZE,MAXIMIZE"])
 def test_no_best_without_one_known_direction(directions: str) -> None:
     found = measure_trials(run(trials=trials([("COMPLETE", 0, 1)], value=[1.0]), studies=study(directions)))

@@ -112,6 +112,26 @@ def test_without_utilization_it_says_so() -> None:
     assert unknown == "Without GPU utilization nobody can say where the GPU time went."
 
 
+def test_a_study_alone_says_where_its_trials_time_went() -> None:
+    times = {"state.COMPLETE.total_worker_s": 900.0, "state.PRUNED.total_worker_s": 2700.0}
+    study = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7, **times}
+    said = "Of 1 h of trial time, 75 % PRUNED and 25 % COMPLETE; without GPU utilization nobody can say where "
+    said += "the GPU time went; 9 trials: 2 COMPLETE, 7 PRUNED"
+    assert headline(document(trials=study)).sentences[0] == f"{said}."
+    spent = {"to_best_worker_h": 0.25, "after_best_worker_h": 0.75}
+    late = headline(document(trials=study | spent)).sentences[0]
+    assert late == f"{said}; the best value was reached after 0.25 of 1 worker-h of trials."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"), [(5.5, 41.8, "after 5.5 of 47 GPU-h of trials"), (24.0, 23.0, ""), (1.0, None, "")]
+)
+def test_the_best_value_is_named_where_more_came_after_it(before: float, after: float | None, words: str) -> None:
+    spent = {"to_best_gpu_h": before} | ({} if after is None else {"after_best_gpu_h": after})
+    sentence = headline(document(costs=spent, trials={"n": 9})).sentences[0]
+    assert ("the best value was reached" in sentence) is bool(words) and words in sentence
+
+
 def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
     note = verdict("FOUND", "note", summary="A note", remedy="Smile", lost_gpu_h=9.0)
     fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)

@@ -21,7 +21,7 @@ from gpudiag.rules.parallelism import (
     trial_gaps,
     trials_serialised,
 )
-from gpudiag.rules.pruning import pruned_before_possible, pruning_rate_high
+from gpudiag.rules.pruning import pruned_before_possible, pruned_late, pruning_rate_high
 from gpudiag.rules.trials import failure_rate_high, trials_abandoned
 
 FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
@@ -246,3 +246,23 @@ def test_few_gaps_have_no_median_to_speak_of() -> None:
 )
 def test_serialised(stated: dict[str, Any], status: Status) -> None:
     assert verdict(trials_serialised, parallel(**stated)).status is status
+
+
+def late(n_late: int, n: int, **stated: Any) -> PruningProfile:
+    low = 100 * (n_late / n + 1.96**2 / (2 * n) - 1.96 * math.sqrt((n_late / n * (1 - n_late / n) + 0.9604 / n) / n))
+    low /= 1 + 1.96**2 / n
+    times = {"pruned_median_s": 95.0, "complete_median_s": 100.0, "cost_pct": 20.0}
+    return profile(
+        PruningProfile, **({"n_pruned": n, "n_late": n_late, "n_late_known": n, "late_low_pct": low} | times | stated)
+    )
+
+
+def test_pruned_late() -> None:
+    found = verdict(pruned_late, late(25, 30))
+    assert found.status is FOUND and found.severity is NOTE
+    assert "25 of 30 PRUNED trials lasted as long as a COMPLETE one" in found.summary
+    assert verdict(pruned_late, late(25, 30, cost_pct=25.1)).severity is WARNING
+    assert verdict(pruned_late, late(18, 30)).status is CLEAR, "60 % of 30 may be a half"
+    assert verdict(pruned_late, late(3, 3)).status is CLEAR, "three prove nothing"
+    assert verdict(pruned_late, profile(PruningProfile, n_pruned=0)).status is NOT_APPLICABLE
+    assert verdict(pruned_late, profile(PruningProfile, n_pruned=4, n_late_known=0)).status is NOT_ASSESSED

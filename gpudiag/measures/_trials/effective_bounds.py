@@ -6,6 +6,7 @@ import numpy as np
 
 from gpudiag.measures._time.concurrency import count_at
 
+ROUNDING = 1e-12
 HALVINGS = 24
 """Steps that find the least to 1e-7 of itself."""
 
@@ -32,12 +33,18 @@ def effective_bounds(
 
 def _least(held: np.ndarray, bare: np.ndarray, begin: np.ndarray, stop: np.ndarray, lived: float, busy: float) -> float:
     """The ratio r at which no ends bring lived - r * busy below zero: found by halving, since that falls with r."""
-    low, high = 1.0, max(lived / busy, 1.0) if busy else 1.0
     order = np.argsort(begin, kind="stable")
+
+    def below(ratio: float) -> bool:
+        worth = np.concatenate([[0.0], np.cumsum((ratio * bare - 1) * held)])
+        return lived * (1 + ROUNDING) - ratio * busy < _best_gain(worth, begin[order], stop[order])
+
+    low, high = 1.0, max(lived / busy, 1.0) if busy else 1.0
+    if not below(high):
+        return high
     for _ in range(HALVINGS):
         ratio = (low + high) / 2
-        gain = _best_gain(np.concatenate([[0.0], np.cumsum((ratio * bare - 1) * held)]), begin[order], stop[order])
-        low, high = (ratio, high) if lived - ratio * busy - gain > 0 else (low, ratio)
+        low, high = (low, ratio) if below(ratio) else (ratio, high)
     return low
 
 

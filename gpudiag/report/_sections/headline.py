@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 from gpudiag.faults import ERROR, Fault, attempt
 from gpudiag.measures.base import GIVE_TRIALS
+from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.inputs import InputsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._sections.answers import answer
 from gpudiag.report.document import Counts, Document, Headline, LedgerEntry, Level, VerdictEntry
-from gpudiag.report.format import plural, quantity, safe, share
+from gpudiag.report.format import duration, listed, plural, quantity, safe, share
 from gpudiag.rules._engine.verdict import Severity, Status, worst_of
 from gpudiag.schema import STATES
 
@@ -109,7 +110,7 @@ def _verdict(level: Level, counts: Counts, unread: int = 0) -> str:
 
 def _where_time_went(document: Document) -> str:
     """The ledger's largest cells, the mean utilization and what became of the trials; what is absent is said to be."""
-    trials = _outcomes(document)
+    trials = "; ".join(filter(None, (_outcomes(document), _best_after(document))))
     held = document.ledger
     if held is None:
         return _without_ledger(document, trials)
@@ -134,12 +135,36 @@ def _shares(held: LedgerEntry, *, has_trials: bool) -> list[str]:
 def _without_ledger(document: Document, trials: str) -> str:
     use = document.values(UtilizationProfile)
     if use.get(UtilizationProfile.mean_pct) is None:
-        missing = "Without GPU utilization nobody can say where the GPU time went"
-        return f"{missing}; {trials}." if trials else f"{missing}."
+        missing = "without GPU utilization nobody can say where the GPU time went"
+        sentence = "; ".join(filter(None, (_trial_time(document), missing, trials)))
+        return f"{sentence[0].upper()}{sentence[1:]}."
     n_gpus = use[UtilizationProfile.n_gpus]
     who = "The GPU" if n_gpus == 1 else f"The {n_gpus} GPUs"
     sentence = f"{who} averaged {share(use[UtilizationProfile.mean_pct])} utilization"
     return f"{sentence}; {trials}." if trials else f"{sentence}."
+
+
+def _trial_time(document: Document) -> str:
+    """How the time of trials divides among their outcomes, the largest first; '' where no duration is known."""
+    trials = document.values(TrialsProfile)
+    found = {state: trials.get(TrialState.total_worker_s.at(state)) or 0.0 for state in STATES}
+    total = sum(found.values())
+    order = sorted((state for state in STATES if total and found[state] >= total / 200), key=lambda s: -found[s])
+    parts = listed(f"{share(100 * found[state] / total)} {state}" for state in order)
+    return f"of {duration(total)} of trial time, {parts}" if order else ""
+
+
+def _best_after(document: Document) -> str:
+    """After how much the best value was reached, where as much again or more was spent later; '' elsewhere."""
+    costs, trials = document.values(CostsProfile), document.values(TrialsProfile)
+    unit, before, after = "GPU-h", costs.get(CostsProfile.to_best_gpu_h), costs.get(CostsProfile.after_best_gpu_h)
+    if before is None or after is None:
+        unit = "worker-h"
+        before, after = trials.get(TrialsProfile.to_best_worker_h), trials.get(TrialsProfile.after_best_worker_h)
+    if before is None or after is None or not after or after < before:
+        return ""
+    spent = [quantity(value, unit).removesuffix(f" {unit}") for value in (before, before + after)]
+    return f"the best value was reached after {spent[0]} of {spent[1]} {unit} of trials"
 
 
 def _outcomes(document: Document) -> str:
