@@ -146,7 +146,7 @@ def gpu_idle_beside_busy(
         Given("spread", " to {most_pct}"),
         " over {observed_s}",
         WHILE_TRIALS,
-        Given("idle_gpu_h", ", at least {idle_gpu_h} of it fully idle"),
+        ": no kernel ran for {unused_gpu_h} of it",
         Given("short", ", which is short: judge a longer run"),
         ".",
     ),
@@ -176,7 +176,7 @@ def gpu_low_utilization(
     At most 15 %: critical, below 25 %: a warning, below 50 %: a note. 15 is jobstats' red, 25 and 50 are
     job_defense_shield's threshold and target (Princeton), as are the 30 minutes below which a run is too
     short for more than a note; PyTorch's profiler and the ICSE'24 study of low utilization use 50 too.
-    Only time at 10 % or less counts as lost: how much of the rest could be used, utilization cannot say.
+    Lost is the time in which no kernel ran, 100 % less the mean of all of it.
     A GPU that was never used, or idle beside a busy one, is named by the rule for that alone.
     """
     table = _at_work(use)
@@ -190,11 +190,12 @@ def gpu_low_utilization(
     mean, most = float(low.at[worst, "mean_pct"]), float(low["mean_pct"].max())
     seconds = float(low.at[worst, "seconds"])
     short = seconds < min_run_s
+    unused_gpu_h = float(((1 - low["mean_pct"] / 100) * low["seconds"]).sum()) / 3600
     idle_gpu_h = float(low["idle_gpu_h"].sum())
     return Evidence(
-        values={"mean_pct": mean, "observed_s": seconds, "idle_gpu_h": idle_gpu_h},
+        values={"mean_pct": mean, "observed_s": seconds, "unused_gpu_h": unused_gpu_h, "idle_gpu_h": idle_gpu_h},
         where={"gpu": ", ".join(low.index)},
-        lost_gpu_h=idle_gpu_h,
+        lost_gpu_h=unused_gpu_h,
         margin=below_par_pct - mean,
         severity=_level(mean, very_low_pct, low_pct) if not short else Severity.NOTE,
         extra={"spread": most - mean >= 0.1, "most_pct": most, "in_trials": _in_trials(use), "short": short},

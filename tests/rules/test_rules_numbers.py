@@ -283,7 +283,7 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
                 "2": {"mean_pct": 90.0, "max_pct": 90.0, "observed_s": 3600.0, "idle_gpu_h": 0.1},
             },
         ),
-        29.25, 1.75, "Mean utilization of GPUs 0 and 1 was 21 % to 31 % over 1 h",
+        29.25, (0.6925 * 2 + 0.7925), "Mean utilization of GPUs 0 and 1 was 21 % to 31 % over 1 h",
     ),
     (
         "gpu-fluctuating",
