@@ -23,7 +23,7 @@ from gpudiag.report._render.blocks import (
 )
 from gpudiag.report._sections.advice import advice
 from gpudiag.report._sections.answers import answer, recommended
-from gpudiag.report._sections.bottleneck import QUESTION, bottleneck_sentence
+from gpudiag.report._sections.bottleneck import QUESTION, limit
 from gpudiag.report._sections.evidence import pairs
 from gpudiag.report._sections.ledger import ledger
 from gpudiag.report._sections.origin import data_quality, limits, provenance
@@ -73,9 +73,9 @@ def verdict(document: Document) -> list[Block]:
     if counts.suppressed:
         chips.append(Chip("none", f"{counts.suppressed} suppressed"))
     said = [*zip(QUESTIONS, head.sentences, strict=True)]
-    limit = attempt("sentence on what limited the run", lambda: bottleneck_sentence(document))
-    if limit:
-        said.insert(1, (QUESTION, f"{ERROR}: {limit}" if isinstance(limit, Fault) else limit))
+    limited = attempt("sentence on what limited the run", lambda: limit(document))
+    if limited:
+        said.insert(1, (QUESTION, f"{ERROR}: {limited}" if isinstance(limited, Fault) else limited))
     return [Banner(head.level, head.verdict, tuple(said), tuple(chips))]
 
 

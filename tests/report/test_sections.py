@@ -14,7 +14,7 @@ from gpudiag.plots import PLOTS
 from gpudiag.report._render import fragments, terminal
 from gpudiag.report._render.blocks import Chip, Figure, FindingBlock, Folded, Note, TableBlock
 from gpudiag.report._render.markdown import render
-from gpudiag.report._sections.bottleneck import CLASSES, bottleneck_sentence
+from gpudiag.report._sections.bottleneck import CLASSES, bottleneck_sentence, limit
 from gpudiag.report.sections import SECTIONS, findings
 from gpudiag.report.text import whole
 from gpudiag.run import Run, RunInfo
@@ -167,6 +167,21 @@ def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
     assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the time at work shows no signature")
     assert bottleneck_sentence(with_only(measures={})) == ""
     assert tuple(CLASSES) == MEASURED
+
+
+def test_the_headline_says_what_limited_the_run_only_where_there_is_an_answer() -> None:
+    def said(label: str, wait_pct: float | None = None) -> str:
+        facts = {f"{one}_pct": {"value": 60.0 if one == "io_wait" else 0.0, "unit": "%"} for one in CLASSES}
+        facts |= {"trial_gpu_s": {"value": 7200.0, "unit": "GPU-s"}, "has_host": {"value": True, "unit": ""}}
+        waits = {} if wait_pct is None else {"of_step_pct": {"value": wait_pct, "unit": "%"}}
+        held = facts | {"label": {"value": label, "unit": ""}}
+        return limit(with_only(measures={"bottleneck": held, "loader": waits}))
+
+    assert said("") == "" and said("", 49.0) == "" and limit(with_only(measures={})) == ""
+    assert said("io_wait", 49.0).startswith("60 % of the trial time was waiting for storage")
+    assert said("io_wait", 76.0) == (
+        "The data loader: by the training log a step waits for it for 76 % of its time."
+    ), "what is known from the log wins"
 
 
 def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[str, Any]) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from gpudiag.facts import Fact
 from gpudiag.measures.bottleneck import BottleneckProfile
+from gpudiag.measures.loader import LoaderProfile
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document, TopicValues
 from gpudiag.report.format import named, share
 
 QUESTION = "What limited it"
+MOST_OF_A_STEP_PCT = 50.0
+"""Share of a step's time from which on what it waits for is what limits it."""
 CLASSES = {
     "unused": ("unused GPU", "utilization never above 1 %", "MIG, or a column that is not filled"),
     "startup": ("start-up and ends of trials", "idle before the first or after the last work of a trial",
@@ -43,8 +46,16 @@ CLASSES = {
 SHARES: dict[str, Fact[float]] = {name: BottleneckProfile.facts()[f"{name}_pct"] for name in CLASSES}
 
 
+def limit(document: Document) -> str:
+    """What limited the run, where there is an answer: the log's own, else the class that holds most time; else ''."""
+    waits = document.values(LoaderProfile).get(LoaderProfile.of_step_pct)
+    if waits is not None and waits >= MOST_OF_A_STEP_PCT:
+        return f"The data loader: by the training log a step waits for it for {share(min(waits, 100))} of its time."
+    return bottleneck_sentence(document) if document.values(BottleneckProfile).get(BottleneckProfile.label) else ""
+
+
 def bottleneck_sentence(document: Document) -> str:
-    """One sentence; '' where it was not measured."""
+    """What the samples' signatures come to, in one sentence; '' where it was not measured."""
     facts = document.values(BottleneckProfile)
     if not facts:
         return ""
@@ -77,7 +88,8 @@ def bottleneck(document: Document) -> list[Block]:
     of_trials = facts.get(BottleneckProfile.has_trials) is not False
     what = "Time of the trials" if of_trials else "Time from the first to the last activity"
     caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
-    return [Heading("What limited the GPU"), Note(bottleneck_sentence(document)), TableBlock(columns, rows, caption)]
+    said = dict.fromkeys(filter(None, (limit(document), bottleneck_sentence(document))))
+    return [Heading("What limited the GPU"), *map(Note, said), TableBlock(columns, rows, caption)]
 
 
 def _time(facts: TopicValues) -> str:
