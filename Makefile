@@ -75,6 +75,7 @@ test-newest:
 accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_ledger.py
 	@$(BIN)/python benchmarks/accuracy_killed.py
+	@$(BIN)/python benchmarks/accuracy_faults.py
 	@$(BIN)/python benchmarks/accuracy_parallelism.py
 	@$(BIN)/python benchmarks/accuracy_gains.py
 	@$(BIN)/python benchmarks/accuracy_memory.py

@@ -138,6 +138,11 @@ def gain_run(seed: int) -> tuple[Run, dict[str, Any]] | None:
     return None if made is None else (made[0], config | {"seed": FIRST_SEED + 2_000_000 + seed})
 
 
+def planted_run(seed: int, config: dict[str, Any]) -> tuple[Run, dict[str, Any]] | None:
+    """A run made as asked, and its truth."""
+    return _made(4_000_000 + seed, **config)
+
+
 def rerun_rate(config: dict[str, Any], **changed: Any) -> float:
     """Trials per hour of a run made again with something changed."""
     truth: dict[str, Any] = _world().run("", write=False, hours=999, **config | changed)

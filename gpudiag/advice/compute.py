@@ -6,7 +6,7 @@ import math
 
 from gpudiag.advice._engine.capacity import FULL_PCT, growth_of_memory
 from gpudiag.advice._engine.gains import fill_gain
-from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal
+from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.memory import MemoryProfile
@@ -79,12 +79,13 @@ def mixed_precision(now: Situation) -> Proposal | None:
     """It makes the GPU's own work smaller, so only the busy part of the time can shrink: at most 1/(1-u)."""
     busy = now.bounds.busy_pct
     gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
+    verify = dict.fromkeys((SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *now.no_new_failures()))
     code = 'with torch.autocast("cuda", dtype=torch.bfloat16):\n    loss = model(batch)  # was: float32 throughout'
     return Proposal(
         (Change("precision", None, "bfloat16", code),),
         gain,
         now.unless_unknown("Only the time in which the GPU is busy can shrink, and nobody knows by how much."),
-        now.no_new_failures(),
+        tuple(verify),
         verify_first="Whether the model trains as well in bfloat16 must be seen on one trial.",
     )
 

@@ -43,6 +43,10 @@ def pin_gpu(now: Situation) -> Proposal | None:
         '# in worker.py: params["gpu_device_id"] = args.device (LightGBM); device = torch.device("cuda", args.device)'
     )
     verify = [SuccessCheck.of(GpuUtilization.mean_pct.at(gpu), ">", IDLE_PCT) for gpu in idle]
+    means = use.per_gpu["mean_pct"]
+    if not idle and means.max() > means.min():  # the least busy one comes halfway to the mean of all, or further
+        halfway = round((means.min() + means.mean()) / 2, 1)
+        verify = [SuccessCheck.of(GpuUtilization.mean_pct.at(str(means.idxmin())), ">", halfway)]
     return Proposal(
         (
             Change(

@@ -38,6 +38,12 @@ def test_idle_gpus_bring_as_many_times_as_come_to_work(n: int, idle: str, high: 
     assert f"str(i % {n})" in made.changes[0].code
 
 
+def test_an_imbalance_is_mended_where_the_least_busy_gpu_comes_halfway_to_the_mean() -> None:
+    uneven = use(50.0, {"0": {"mean_pct": 90.0}, "1": {"mean_pct": 10.0}, "2": {"mean_pct": 50.0}})
+    made = pin_gpu.propose(situation(uneven, bounds=HALF))
+    assert checks(made)[0] == ("utilization.gpu.1.mean_pct", ">", 30.0)
+
+
 @pytest.mark.parametrize(("n", "given"), [(1, False), (2, True)])
 def test_one_gpu_needs_no_pinning(n: int, given: bool) -> None:
     assert (pin_gpu.propose(situation(use(20.0, gpus(n)), bounds=HALF)) is not None) is given

@@ -53,7 +53,7 @@ def test_one_more_at_once_brings_its_ratio_at_most(k: int, high: float) -> None:
         f"The {k + 1} largest trials together need {(k + 1) * 100} MiB of 900 MiB: they fit."
     )
     assert checks(made) == [
-        ("parallelism.effective", ">", 1.88), ("trials.fail_pct", "<=", 5.0), ("memory.max_used_pct", "<", 90.0)
+        ("parallelism.effective", ">", 2.38), ("trials.fail_pct", "<=", 5.0), ("memory.max_used_pct", "<", 90.0)
     ]  # fmt: skip
     longest = 60 * (k + 1) / k
     assert predicted(made) == {
