@@ -299,8 +299,10 @@ def _parameter(owner: type, name: str) -> str:
 def _is_of(values: pd.Series, kind: str) -> bool:
     """Whether a column can hold that kind: whole numbers are numbers, and what is unknown is of any kind."""
     dtypes = {"float": "fiub", "int": "iu", "bool": "b", "text": "OSTU", "time": "M"}
+    if kind == "any" or values.dtype.kind in dtypes[kind]:
+        return True
     known = values.dropna()
-    if kind == "any" or known.empty or known.dtype.kind in dtypes[kind]:
+    if known.empty:
         return True
     types = {"float": (float, int), "int": (int,), "bool": (bool,), "text": (str, Statement)}.get(kind, ())
     whole = kind == "int" and known.dtype.kind == "f" and bool((known % 1 == 0).all())

@@ -6,9 +6,9 @@
     copy = MemoRun.of(run)
     observe(copy) is observe(copy)      # made once; observe(run) is made anew each time
 
-A plain run keeps nothing: people edit ``run.gpu`` in place in a notebook, and ask again. Who asks for much of one run
-(an analysis, a forecast) makes a copy of its own, of the same tables, and what is kept goes with it. Whoever gets a
-kept result must not change it.
+A plain run keeps nothing beyond one call: people edit ``run.gpu`` in place in a notebook, and ask again. Who asks for
+much of one run (an analysis, a forecast) makes a copy of its own, of the same tables, and what is kept goes with it.
+Whoever gets a kept result must not change it.
 """
 
 from __future__ import annotations
@@ -91,10 +91,14 @@ def once(run: Run, key: Hashable, make: Callable[[], T]) -> T:
 
 
 def memoized(make: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
-    """Decorator: a function of a run, and of arguments that can be hashed, is called once where the run has a memo."""
+    """Decorator: a function of a run, and of arguments that can be hashed, is called once where the run has a memo.
+
+    Of a plain run it is made anew each time, but what several of its parts need is made once within the call.
+    """
 
     @wraps(make)
     def remembered(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return once(run, (make, args, tuple(sorted(kwargs.items()))), lambda: make(run, *args, **kwargs))
+        key = (make, args, tuple(sorted(kwargs.items())))
+        return once(copy := MemoRun.of(run), key, lambda: make(copy, *args, **kwargs))
 
     return remembered

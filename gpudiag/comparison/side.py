@@ -14,7 +14,7 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import InputError
 from gpudiag.load import RunLike, as_run
 from gpudiag.measures import MEASURES
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import Memo
@@ -67,7 +67,7 @@ class Side:
     @cached_property
     def items(self) -> pd.DataFrame:
         """Name (trial's own, else its number), state, start, end, duration_s of every trial, in order of start."""
-        intervals = trial_intervals(self.run.trials)
+        intervals = intervals_of(self.run)
         frame = intervals[["state", "start", "end", "duration_s"]].copy()
         frame.insert(0, "name", self.run.trials["name"].to_numpy() if self.named else intervals["trial"].astype(str))
         frame["study"], frame["trial"] = intervals["study"], intervals["trial"]

@@ -12,7 +12,7 @@ from scipy import stats
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals, trial_names
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -101,7 +101,7 @@ def measure_failures(run: Run) -> FailuresProfile:
 def trial_ends(run: Run) -> pd.DataFrame:
     """One row a trial: what :func:`trial_intervals` says, and name, kind, follows and before_pct as in the profile."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     intervals["name"] = trial_names(intervals)
     intervals["kind"] = failure_classes(run.trials).to_numpy()
     intervals["follows"] = _follows(run, intervals)

@@ -11,7 +11,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.span import limits_us
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, trial_intervals
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.effective_bounds import effective_bounds
 from gpudiag.measures._trials.workers import workers_of, workers_over_time
@@ -111,7 +111,7 @@ class ParallelismProfile(Profile, topic="parallelism"):
 def measure_parallelism(run: Run) -> ParallelismProfile:
     """Concurrency over the run. Needs trials with start times, and at least one known end."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     closed = intervals[intervals["known"]]
     if closed.empty:
         raise NotMeasurable(

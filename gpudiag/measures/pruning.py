@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -106,7 +106,7 @@ def measure_pruning(run: Run) -> PruningProfile:
     rates = _rates("of_all", n_pruned, len(state))
     rates |= _rates("of_finished", n_pruned, int(state.isin(FINISHED).sum()))
     rates |= _rates("of_decided", n_pruned, n_decided)
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     seconds = intervals["duration_s"].groupby(intervals["state"]).sum()
     total_s, pruned_s = float(seconds.sum()), float(seconds.get("PRUNED", 0.0))
     reached = _reached(run)

@@ -20,7 +20,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.span import limits_us
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -244,11 +244,12 @@ def gpu_order(names: Iterable[object]) -> list[str]:
     return sorted(map(str, names), key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
 
 
+@memoized
 def trials_window(run: Run) -> tuple[int, int] | None:
     """First start and last known timestamp of the trials, in microseconds; None where the clocks cannot be joined."""
     if not run.info.clock.joined or run.trials.empty:
         return None
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     start = intervals["start"].dropna()
     if start.empty:
         return None
@@ -315,7 +316,7 @@ def _failed_within(gaps: pd.DataFrame, run: Run) -> np.ndarray:
     """Number of FAIL ends in each gap."""
     if not run.info.clock.joined or run.trials.empty or gaps.empty:
         return np.zeros(len(gaps), np.int64)
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     ends = np.sort(microseconds(intervals.loc[intervals["state"] == "FAIL", "end"].dropna()))
     low = np.searchsorted(ends, microseconds(gaps["start"]), "right")
     return np.searchsorted(ends, microseconds(gaps["end"]), "left") - low

@@ -12,7 +12,7 @@ from scipy import stats
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import trial_intervals, trial_names
+from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
@@ -84,7 +84,7 @@ class SearchProfile(Profile, topic="search"):
 def measure_search(run: Run) -> SearchProfile:
     """The course of the search. Needs trials."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     outliers = _outliers(intervals)
     repeats, with_params = _repeats(run)
     seconds = intervals["duration_s"].fillna(0).to_numpy()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.pareto import pareto_front
@@ -103,7 +103,7 @@ class TrialsProfile(Profile, topic="trials"):
 def measure_trials(run: Run) -> TrialsProfile:
     """Counts and durations by state. Needs at least one trial. Failure rate is FAIL of finished."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     by_state = _by_state(intervals)
     counts = by_state["n"]
     n_finished, n_fail = int(counts[list(FINISHED)].sum()), int(counts["FAIL"])

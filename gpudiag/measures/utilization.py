@@ -13,7 +13,7 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import busy_stretches
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.series import series
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
@@ -191,7 +191,7 @@ def _weight_in_trials(run: Run, samples: pd.DataFrame) -> np.ndarray:
     """Seconds of each cell during which at least one trial ran; open trials until their likely end."""
     if not run.info.clock.joined or run.trials.empty:
         return np.zeros(len(samples))
-    intervals, opens = trial_intervals(run.trials), find_open_trials(run)
+    intervals, opens = intervals_of(run), find_open_trials(run)
     intervals = intervals[intervals["known"]]
     start = np.concatenate([microseconds(intervals["start"]), microseconds(opens["start"])])
     end = np.concatenate([microseconds(intervals["end"]), microseconds(opens["end"])])

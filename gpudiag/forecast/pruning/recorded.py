@@ -12,7 +12,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.pruning.startup_bounds import StartupBounds, startup_bounds
 from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -100,7 +100,7 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
 
 
 def _record(run: Run, study: str, direction: str) -> Recorded:
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     intervals["value"] = run.trials["value"].to_numpy(float) if "value" in run.trials else np.nan
     intervals["infeasible"] = infeasible(run.trials)
     chosen = (intervals["study"] == study) & (intervals["state"] != "WAITING")

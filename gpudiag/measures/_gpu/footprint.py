@@ -6,7 +6,7 @@ import numpy as np
 
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.timeline import Intervals, Samples
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -44,7 +44,7 @@ def gpus_by_memory(run: Run, rows: list[int]) -> dict[int, str]:
     Trials of which this cannot be said are left out. Measured on 2 to 8 GPUs with a trial on each at least: right
     for 97 % or more of those named at periods of up to 5 s, for 94 % at 10 s; beyond that nothing is said.
     """
-    intervals = trial_intervals(run.trials).iloc[rows]
+    intervals = intervals_of(run).iloc[rows]
     intervals = intervals[intervals["known"] & (intervals["duration_s"] > 0)]
     if intervals.empty or "mem_used_mib" not in run.gpu or not run.gpu["mem_used_mib"].notna().any():
         return {}

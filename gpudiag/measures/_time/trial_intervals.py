@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.memo import memoized
+from gpudiag.run import Run
 from gpudiag.schema import dtype
 
 HANDOVER_US = 2 * SECOND_US
@@ -29,6 +31,16 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
     out["duration_s"] = lived.fillna(stated).where(~(lived < 0))
     out["known"] = (lived >= 0) & ~out["state"].isin(["WAITING"])
     return out
+
+
+def intervals_of(run: Run) -> pd.DataFrame:
+    """:func:`trial_intervals` of the trials of a run. To columns of one's own in it the copy that is kept is blind."""
+    return _made(run).copy(deep=False)
+
+
+@memoized
+def _made(run: Run) -> pd.DataFrame:
+    return trial_intervals(run.trials)
 
 
 def is_open(intervals: pd.DataFrame) -> pd.Series:

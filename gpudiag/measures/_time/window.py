@@ -9,7 +9,7 @@ import pandas as pd
 
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples, Window
-from gpudiag.measures._time.trial_intervals import is_open, trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of, is_open
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.attribution import AttributionProfile
 from gpudiag.measures.sampling import gpu_order
@@ -32,7 +32,7 @@ class TimedTrials:
 @memoized
 def timed_trials(run: Run) -> TimedTrials:
     """Trials with a start and an end; open ones end where they most likely did (see ``find_open_trials``)."""
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     closed = intervals.loc[intervals["known"], ["study", "trial", "state", "start", "end"]].assign(open=False)
     opens = find_open_trials(run)
     ended = opens.set_axis(intervals.index[is_open(intervals)])

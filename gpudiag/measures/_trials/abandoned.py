@@ -8,7 +8,7 @@ from pandas.api.typing import SeriesGroupBy
 
 from gpudiag.facts import Column, column
 from gpudiag.measures._time.microseconds import NEVER, after, microseconds, utc
-from gpudiag.measures._time.trial_intervals import trial_intervals
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.ends import deaths, places_of, seen_alone
 from gpudiag.measures._trials.horizon import Sign, open_trials, quiet_since
 from gpudiag.measures.base import TrialRow
@@ -48,7 +48,7 @@ def find_open_trials(run: Run) -> pd.DataFrame:
     opens = open_trials(run)
     if opens.empty:
         return opens.assign(end=opens["horizon"])[list(OpenTrial.declared())]
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     places = list(places_of(run, intervals))
     start, horizon = microseconds(opens["start"]), microseconds(opens["horizon"])
     longest = after(start, opens["study"].map(_ended_s(intervals).max()))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.microseconds import NEVER, after, microseconds, utc
-from gpudiag.measures._time.trial_intervals import HANDOVER_US, is_open, trial_intervals, trial_names
+from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, is_open, trial_names
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -50,7 +50,7 @@ def open_trials(run: Run) -> pd.DataFrame:
     ``abandoned``: a RUNNING trial of which something other than the end of the record says that it is dead;
     ``reason``, a :class:`Sign`, says what.
     """
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     rows = intervals[is_open(intervals)]
     start = microseconds(rows["start"])
     signs = {
@@ -126,7 +126,7 @@ def _quiet(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """When the GPUs of each open trial (all, where they are not known) were last active (µs), and for how many seconds
     after that all of them are recorded; NaN seconds where nothing is known of it.
     """
-    intervals = trial_intervals(run.trials)
+    intervals = intervals_of(run)
     rows = intervals.index[is_open(intervals)]
     if not run.info.clock.joined or "util_pct" not in run.gpu or not len(rows):
         return np.full(len(rows), NEVER), np.full(len(rows), np.nan)
