@@ -24,6 +24,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 
+unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
+
 .PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants clean
 .DEFAULT_GOAL := report
 
@@ -38,7 +40,7 @@ report: $(READY)
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
 test: $(READY)
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 check: $(READY)
 	@$(BIN)/ruff check .
@@ -64,7 +66,7 @@ gallery: $(READY)
 	@$(BIN)/python docs/gallery.py
 
 test-slow: $(READY)
-	@$(BIN)/python -m pytest -q -n 2 -m "slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow" $(ARGS)
 
 test-oldest:
 	@$(MAKE) --no-print-directory test VENV=.venv-oldest CONSTRAINTS=constraints-oldest.txt PYTHON=python3.11
