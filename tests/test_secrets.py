@@ -53,10 +53,11 @@ def pieces(password: str) -> set[str]:
     return {part for part in ("lain9secret", "9secret", "9:sec", "Pl@in", "Plain") if part in password} | {password}
 
 
-@pytest.mark.parametrize("password", [*PASSWORDS, *ENCODED])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_inspect_shows_no_password_whatever_the_url(scheme: str, password: str) -> None:
-    for form in FORMS:
+def test_inspect_shows_no_password_whatever_the_url(scheme: str) -> None:
+    """Every pair of a scheme, a password and a form; of all three together every fourth."""
+    combined = product(enumerate([*PASSWORDS, *ENCODED], SCHEMES.index(scheme)), enumerate(FORMS))
+    for password, form in [(password, form) for (i, password), (j, form) in combined if (i + j) % 4 == 0]:
         url = form.format(scheme, password)
         record = next(inspect([url if form != FORMS[1] else Path(url)]))
         assert record.error is not None

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from smallruns import gpu, run, trials
 
@@ -171,6 +171,7 @@ def test_a_process_that_left_the_gpu_ends_an_open_trial() -> None:
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [20, 400]
 
 
+@settings(max_examples=30)
 @given(INTERVALS, INTERVALS)
 def test_the_bounds_hold_wherever_open_trials_end(pairs: list[tuple[int, int]], opened: list[tuple[int, int]]) -> None:
     rows = [("COMPLETE", s, s + d + 1) for s, d in pairs] + [("RUNNING", s, NAN) for s, _ in opened[:3]]

@@ -25,7 +25,7 @@ from gpudiag.schema import GPU, STATES, TABLES, conform
 NAN = math.nan
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 EVERY = pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.__name__)
-SOME = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

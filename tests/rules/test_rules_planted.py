@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from planted import FAULTS, Fault
 from planted.base import Gives
+from plantedruns import RULE, analysis, verdict
 
 from gpudiag.analysis import Analysis
 from gpudiag.rules import RULES
@@ -17,7 +18,6 @@ from gpudiag.rules._engine.rule import Rule, check_thresholds
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import Run
 
-RULE = {rule.id: rule for rule in RULES}
 EVERY = pytest.mark.parametrize("planted", FAULTS.values(), ids=lambda planted: planted.rule)
 EDGES = [(planted, name) for planted in FAULTS.values() for name in planted.edges]
 
@@ -57,12 +57,11 @@ def test_short_of_the_threshold_and_past_it(planted: Fault, name: str) -> None:
 
 @EVERY
 def test_a_finding_says_what_where_and_how_much(planted: Fault) -> None:
-    rule = RULE[planted.rule]
-    found = judged(rule, planted.make())
+    rule, found = RULE[planted.rule], verdict(planted.rule)
     assert found.status is Status.FOUND and found.evidence
     assert found.summary.endswith(".") and not {"nan", "inf", "None"} & set(found.summary.replace(",", " ").split())
     assert any(_known(value) for value in found.evidence.values())
-    run = planted.make()
+    run = analysis(planted.rule).given
     if len(run.gpu) and rule.topic not in OF_TRIALS:
         assert set(found.where.get("gpu", "").split(", ")) <= set(run.gpu["gpu"]) and found.where.get("gpu")
     if found.lost_gpu_h is not None:
@@ -99,13 +98,13 @@ COSTLY = {
 
 @pytest.mark.parametrize("rule", sorted(COSTLY))
 def test_what_idles_a_gpu_is_counted_in_gpu_hours(rule: str) -> None:
-    assert (judged(RULE[rule], FAULTS[rule].make()).lost_gpu_h or 0) > 0
+    assert (verdict(rule).lost_gpu_h or 0) > 0
 
 
 @EVERY
 def test_a_bigger_fault_stays_found(planted: Fault) -> None:
     """A bigger fault never turns FOUND into CLEAR, nor a finding into a milder one."""
-    rank = judged(RULE[planted.rule], planted.make()).severity.rank
+    rank = verdict(planted.rule).severity.rank
     for knobs in planted.bigger:
         found = judged(RULE[planted.rule], planted.make(**knobs))
         assert found.status is Status.FOUND, (knobs, found.reason)

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Formatter
 
 import pytest
-from planted import FAULTS
+from plantedruns import analysis, verdict
 
 import gpudiag
 from gpudiag.analysis import Analysis
@@ -42,7 +42,7 @@ def placeholders(text: str) -> set[str]:
 
 def evidence_of(one: Rule) -> Evidence:
     """What the rule gives for its planted fault."""
-    evidence = one.judge(Analysis(FAULTS[one.id].make())[one.measure], **one.thresholds)
+    evidence = one.judge(analysis(one.id)[one.measure], **one.thresholds)
     assert evidence is not None
     return evidence
 
@@ -68,10 +68,8 @@ def test_a_sentence_ends_whichever_parts_stand(one: Rule) -> None:
 
 @EVERY
 def test_extras_are_in_no_other_output(one: Rule) -> None:
-    evidence = evidence_of(one)
-    run = FAULTS[one.id].make()
-    (verdict,) = judge_all((one,), Analysis(run), check_thresholds((one,), {}))
-    assert set(verdict.evidence) == set(evidence.values) and set(verdict.where) == set(evidence.where)
+    evidence, told = evidence_of(one), verdict(one.id)
+    assert set(told.evidence) == set(evidence.values) and set(told.where) == set(evidence.where)
 
 
 def reasons() -> Iterator[tuple[str, ast.Call]]:

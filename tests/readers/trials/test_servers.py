@@ -148,7 +148,7 @@ def test_every_bit_of_a_number_comes_through(
 
 def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with storage_at(postgres_url) as storage:
-        write_study(storage, "bits", [frozen(i, intermediate_values=dict(enumerate(VALUES))) for i in range(200)])
+        write_study(storage, "bits", [frozen(i, intermediate_values=dict(enumerate(VALUES))) for i in range(50)])
     frames, read, sizes = [], postgres_columns.as_arrays, []
 
     def watched(*given: Any) -> pd.DataFrame | None:
@@ -161,9 +161,9 @@ def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: py
         only(way, monkeypatch)
         reports = read_trials(postgres_url, study="bits").reports
         frames.append(reports)
-        assert [value.hex() for value in reports["value"]] == [value.hex() for value in VALUES * 200]
-        assert reports["step"].tolist() == [*range(len(VALUES))] * 200
-    assert 200 * len(VALUES) in sizes
+        assert [value.hex() for value in reports["value"]] == [value.hex() for value in VALUES * 50]
+        assert reports["step"].tolist() == [*range(len(VALUES))] * 50
+    assert 50 * len(VALUES) in sizes
     for other in frames[1:]:
         pd.testing.assert_frame_equal(frames[0], other)
 
