@@ -1,0 +1,64 @@
+"""A small part of the accuracy tables, in a generator that shares nothing with gpudiag (benchmarks/other_world.py)."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+import accuracy_faults
+import accuracy_gains
+import accuracy_killed
+import accuracy_ledger
+from other_world import WORLD
+
+pytestmark = pytest.mark.slow
+BLOCK = 60_000
+"""Seeds of no committed table."""
+
+
+@pytest.fixture(autouse=True)
+def _world() -> None:
+    if not WORLD.is_file():
+        if os.environ.get("GPUDIAG_REQUIRE_CORPUS") == "1":
+            pytest.fail(f"the other generator is required but absent at {WORLD}")
+        pytest.skip("no other generator (set GPUDIAG_WORLDS)")
+
+
+@pytest.mark.parametrize("seed", range(BLOCK, BLOCK + 4))
+def test_start_up_and_stall(seed: int) -> None:
+    found = accuracy_ledger.other_ledger_errors(seed)
+    assert abs(found["startup_only"]) <= 2 + found["waiting"] and abs(found["stalled"]) <= 2 + found["waiting"]
+    assert math.isnan(found["startup"]) or abs(found["startup"]) < 0.2
+    assert found["shift_s"] in (None, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(BLOCK, BLOCK + 6))
+def test_no_clock_is_moved_that_is_right(seed: int) -> None:
+    found = accuracy_ledger.other_clock_result(seed)
+    assert not found["wrong"] and not found["moved"]
+
+
+@pytest.mark.parametrize("seed", range(BLOCK, BLOCK + 4))
+def test_killed_workers(seed: int) -> None:
+    found = accuracy_killed.other(seed)
+    assert found["held"] and found["complete"] < 15
+
+
+@pytest.mark.parametrize("number", range(len(accuracy_faults.FAULTS)), ids=list(accuracy_faults.FAULTS))
+def test_planted_faults_are_found_at_their_price(number: int) -> None:
+    found = accuracy_faults.faulty_result(100 * len(accuracy_faults.FAULTS) + number)
+    assert found["found"]
+    if not math.isnan(found["said"] / found["true"]):
+        assert found["said"] == pytest.approx(found["true"], rel=0.1)
+
+
+@pytest.mark.parametrize("seed", [BLOCK, BLOCK + 1])
+def test_one_more_at_once_brings_what_is_said(seed: int) -> None:
+    found = accuracy_gains.gains(seed)
+    assert found["same 1"] and found["others 1"]
