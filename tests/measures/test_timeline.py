@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from itertools import combinations
 
 import numpy as np
@@ -42,14 +43,19 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
         return "foreign" if near and util[near[0]] > 10 else "idle_no_trial"
     if util[j] > 10:
         return "busy" if util[j] >= 50 else "busy_low"
+    used = sorted(u for u in util if u > 1)
+    rarely = used and sum(u > 10 for u in used) / len(used) < 0.25
+    works = max(1, statistics.median(used) / 2) if rarely else 10
+    if util[j] > works:
+        return "stalled"
     sustained = [
         timestamps[i]
         for i in range(len(timestamps) - 1)
-        if util[i] > 10 and util[i + 1] > 10 and shown.end_us[i] == shown.start_us[i + 1]
+        if util[i] > works and util[i + 1] > works and shown.end_us[i] == shown.start_us[i + 1]
     ]
     if all(not any(s <= t <= when for t in sustained) for s, _ in here):
         return "startup_only"
-    active = timestamps[util > 10]
+    active = timestamps[util > works]
     if all(not any(when < t < e for t in active) for _, e in here):
         return "tail_only"
     shared = any(max(s, t) < min(e, u) for (s, e), (t, u) in combinations(spans, 2))

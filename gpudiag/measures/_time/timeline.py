@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gpudiag.measures._time.activity import at_work
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
@@ -103,7 +104,8 @@ def draw_timeline(
     idle = util <= IDLE_PCT
     cell[util < BUSY_PCT] = BUSY_LOW
     cell[idle] = STALLED
-    waits = np.flatnonzero(idle & (running > 0))
+    works = seen & np.append(at_work(samples.value), False)[at]
+    waits = np.flatnonzero(idle & (running > 0) & ~works)
     cell[waits] = _waits_for(samples, intervals, start[waits], phases, alone=bool((running <= 1).all()))
     if has_trials:
         free = np.flatnonzero(running == 0)
@@ -168,13 +170,13 @@ def _all_ending(samples: Samples, intervals: Intervals, when: np.ndarray) -> np.
     order = np.argsort(intervals.start_us, kind="stable")
     latest = np.append(LONG_AGO, np.maximum.accumulate(intervals.end_us[order]))
     until = latest[np.searchsorted(intervals.start_us[order], when, "right")]
-    timestamps = np.append(LONG_AGO, samples.time_us[samples.value > IDLE_PCT])
+    timestamps = np.append(LONG_AGO, samples.time_us[at_work(samples.value)])
     return timestamps[np.searchsorted(timestamps, until, "left") - 1] <= when
 
 
 def first_activity(samples: Samples, since: np.ndarray) -> np.ndarray:
-    """Time of the first sample at or after each time that begins two samples in a row above 10 %; NEVER without."""
-    active = samples.value > IDLE_PCT
+    """Time of the first sample at or after each time that begins two samples in a row of work; NEVER without."""
+    active = at_work(samples.value)
     joined = samples.end_us[:-1] == samples.start_us[1:]
     timestamps = np.append(samples.time_us[:-1][active[:-1] & active[1:] & joined], NEVER)
     return timestamps[np.searchsorted(timestamps[:-1], since, "left")]

@@ -1,0 +1,39 @@
+"""What counts as work: more than 10 %, or half the usual level of a GPU that works below that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from smallruns import gpu, run, trials
+
+from gpudiag.measures._time.activity import at_work
+from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.ledger import measure_ledger
+
+
+def test_a_gpu_that_works_is_at_work_above_10_pct() -> None:
+    util = np.array([0.0, 5.0, 10.0, 11.0, 60.0, 90.0])
+    assert at_work(util).tolist() == [False, False, False, True, True, True]
+
+
+def test_one_that_hardly_ever_comes_above_10_pct_works_above_half_its_usual_level() -> None:
+    util = np.array([0.0, 1.0, 1.0, 2.9, 3.1, 5.0, 6.0, 6.0, 7.0, 8.0, 11.0])  # the median of those above 1 is 6
+    assert at_work(util).tolist() == [False] * 3 + [False] + [True] * 7
+    assert not at_work(np.array([0.0, 1.0, 1.0])).any(), "never used"
+    assert not at_work(np.zeros(0)).any()
+
+
+def test_noise_of_a_pause_beside_real_work_is_none() -> None:
+    util = np.array([3.0, 4.0, 5.0] * 2 + [60.0, 70.0, 80.0])
+    assert at_work(util).sum() == 3
+
+
+@pytest.mark.parametrize("level", [4.0, 6.0, 9.0])
+def test_start_up_ends_where_such_a_trial_begins_to_work(level: float) -> None:
+    """Trials of 100 s one after another: 20 s of start-up, then a steady level below 10 %."""
+    seconds = np.arange(0, 1000)
+    log = gpu(seconds, util_pct=np.where(seconds % 100 < 20, seconds % 2, level))
+    given = run(gpu=log, trials=trials([("COMPLETE", 100 * i, 100 * i + 99.5) for i in range(10)]))
+    assert measure_costs(given).startup_median_s == pytest.approx(20, abs=1)
+    share = measure_ledger(given).totals.set_index("cell")["share_pct"]
+    assert share["startup_only"] == pytest.approx(20, abs=1) and share["stalled"] == pytest.approx(79.5, abs=1)
