@@ -23,8 +23,9 @@ def memory_leak(
     """A leak ends in an out-of-memory error, after all the time before it was spent.
 
     Slope of the minima of 20 blocks (Theil-Sen) above 1 % of the total per hour, Mann-Kendall over the blocks below
-    1 %, and a rise of 5 points or more (METHODS 8; SageMaker GPUMemoryIncrease uses 5 points). Minima of blocks and
-    not raw samples: on those Mann-Kendall gives 57 % false alarms.
+    1 %, less sure where neighbouring blocks resemble each other, and a rise of 5 points or more (METHODS 8; SageMaker
+    GPUMemoryIncrease uses 5 points). Minima of blocks and not raw samples: on those Mann-Kendall gives 57 % false
+    alarms.
     """
     table = leak.per_gpu
     found = table[

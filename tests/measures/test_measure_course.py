@@ -89,6 +89,16 @@ def test_leak_is_the_slope_of_a_straight_line() -> None:
     assert measure_leak(run(gpu=flat)).per_gpu.at["0", "p_rise"] == 1.0
 
 
+def test_trials_of_differing_size_one_after_another_are_no_leak() -> None:
+    """Three levels that happen to rise fill twenty blocks: the order of three is chance, one in six."""
+    steps = gpu(range(0, 7200, 20), mem_used_mib=np.repeat([4000.0, 5000.0, 6000.0], 120), mem_total_mib=24000.0)
+    noisy = steps.assign(mem_used_mib=steps["mem_used_mib"] + np.random.default_rng(4).normal(0, 20, 360))
+    row = measure_leak(run(gpu=noisy)).per_gpu.loc["0"]
+    assert row["p_rise"] > 0.01 and row["slope_pct_h"] > 1
+    grows = noisy.assign(mem_used_mib=np.linspace(4000, 6000, 360) + np.random.default_rng(4).normal(0, 200, 360))
+    assert measure_leak(run(gpu=grows)).per_gpu.at["0", "p_rise"] < 0.001
+
+
 def test_memory_that_stays_after_the_last_trial() -> None:
     timestamps = np.arange(0.0, 400, 5)
     used = np.where(timestamps < 50, 300.0, np.where(timestamps < 300, 9000.0, 2300.0))
