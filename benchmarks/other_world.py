@@ -20,6 +20,10 @@ from gpudiag.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 WORLD = Path(os.environ.get("GPUDIAG_WORLDS", ROOT.parent / "shared" / "worlds")) / "world_b.py"
+ROOMY_MIB = 81559
+"""Memory of a GPU that is never short."""
+BASE_MIB, CONTEXT_MIB = 450.0, 400.0
+"""What world_b counts without trials, and for a context."""
 FIRST_SEED = 7_000_000
 """No run that a method was developed on has a seed from here on."""
 
@@ -143,10 +147,43 @@ def planted_run(seed: int, config: dict[str, Any]) -> tuple[Run, dict[str, Any]]
     return _made(4_000_000 + seed, **config)
 
 
+def memory_run(seed: int) -> tuple[Run, dict[str, Any], dict[str, Any]] | None:
+    """A run of one GPU whose memory is never short, its truth, and how it was made, for ``rerun``.
+
+    Trials of 1, 2 to 3, or 5 minutes and more; contexts appear 3 to 5 s after the trial before has ended.
+    """
+    rng = np.random.default_rng([29, seed])
+    begin_s, steps, step_s = ((5, 20), (3, 8), (4, 8)), ((15, 45), (8, 20), (4, 10)), ((20, 90), (12, 30), (10, 20))
+    startup, (fewest, most), step = (begin_s, steps, step_s)[seed % 3]
+    k, low = int(rng.choice([1, 2, 3, 4, 6])), float(rng.uniform(0.15, 0.6))
+    slowed = max(1.0, k * (low + 0.1))
+    config: dict[str, Any] = {
+        "k": k,
+        "n_trials": int(rng.integers(60, 140)),
+        "period": float(rng.choice([1.0, 2.0, 5.0, 10.0, 15.0])),
+        "startup": startup,
+        "steps": (max(2, round(fewest / slowed)), max(3, round(most / slowed))),
+        "step_s": step,
+        "u": (low, low + 0.2),
+        "memload": ("late", "early", "prealloc", "ramp")[seed // 3 % 4],
+        "mem": str(rng.choice(["params", "params", "three"])),
+        "fail_p": float(rng.choice([0.0, 0.04])),
+        "mem_total": ROOMY_MIB,
+        "declare": "gpu",
+    }
+    made = _made(4_000_000 + seed, **config)
+    return None if made is None else (*made, config | {"seed": FIRST_SEED + 4_000_000 + seed})
+
+
 def rerun_rate(config: dict[str, Any], **changed: Any) -> float:
     """Trials per hour of a run made again with something changed."""
+    return float(rerun(config, **changed)["rate_h"])
+
+
+def rerun(config: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """The truth of a run made again with something changed."""
     truth: dict[str, Any] = _world().run("", write=False, hours=999, **config | changed)
-    return float(truth["rate_h"])
+    return truth
 
 
 def _world() -> Any:

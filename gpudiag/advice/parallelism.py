@@ -255,8 +255,8 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
     fits, chance = bool(row["hard_fit"].iloc[0]), capacity.overflow(each)
     verb = "fit" if fits else "do not fit"
     return fits, (
-        f"The largest {plural(each, 'trial')} {verb} together; at a moment {each} at once exceed the memory in at most "
-        f"{share(chance.high)} of cases."
+        f"The largest {plural(each, 'trial')} {verb} together; at most {share(chance.high)} of trials end when "
+        f"{each} at once exceed the memory."
     )
 
 

@@ -62,7 +62,7 @@ class ScenarioEntry:
     gain: Estimate = field(metadata=meaning("throughput over the present one"))
     util_pct: Estimate
     p_overflow: Estimate = field(
-        metadata=meaning("percent; chance at a moment that trials together exceed the memory, an upper estimate")
+        metadata=meaning("percent of ends of trials at which they exceed the memory: an estimate, at most its high end")
     )
     hours_left: Estimate
     break_even_trials: float | None = field(metadata=meaning("remaining trials from which the restart pays"))

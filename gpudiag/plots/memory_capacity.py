@@ -57,8 +57,13 @@ def _draw_levels(ax: Axes, capacity: MemoryCapacity) -> None:
     ax.scatter(k, gib["typical_mib"], marker="o", s=30, color=gpu_color(0), zorder=3)
     ax.scatter(k, gib["worst_mib"], marker="v", s=34, color=STATE_COLORS["FAIL"], zorder=3)
     ax.scatter(k, gib["seen_max_mib"], marker="_", s=160, linewidth=2, color=INK, zorder=4)
-    ax.set(xlabel="trials at once on the GPU, and chance of an overflow", ylabel="memory [GiB]", ylim=(0, ceiling))
-    ax.set_xticks(k, [f"{count(x)}\n{share(p)}" for x, p in zip(k, table["p_overflow_pct"], strict=True)])
+    ax.set(
+        xlabel="trials at once on the GPU, and chance of an overflow (at most)",
+        ylabel="memory [GiB]",
+        ylim=(0, ceiling),
+    )
+    chances = zip(k, table["p_overflow_pct"], table["p_high_pct"], strict=True)
+    ax.set_xticks(k, [f"{count(x)}\n{share(p)} ({share(most)})" for x, p, most in chances])
     ax.set_xlim(k.min() - 0.6, k.max() + 0.6)
     legend_above(ax, [
         Line2D([], [], color=gpu_color(0), marker="o", markersize=5, linestyle="none", label="typical"),
@@ -99,7 +104,8 @@ def alt_memory_capacity(memory_capacity: MemoryCapacity) -> str:
     """What :func:`plot_memory_capacity` shows."""
     table, room = memory_capacity.table, memory_capacity.room
     levels = ", ".join(
-        f"{row.k} typically {quantity(row.typical_mib, 'MiB')} with {share(row.p_overflow_pct)} overflow"
+        f"{row.k} typically {quantity(row.typical_mib, 'MiB')} with {share(row.p_overflow_pct)} overflow, "
+        f"at most {share(row.p_high_pct)}"
         for row in table.itertuples()
     )
     text = f"Memory by trials at once on a GPU of {quantity(room.total_mib, 'MiB')}: {levels}."

@@ -102,8 +102,7 @@ def test_studies_over_the_memory_of_another_job(corpus: Path, log: str) -> None:
         peaks = found.trials["peak_mib"].dropna()
         assert (peaks >= 0).all() and (peaks <= 1.1 * most).all(), (study, peaks.max(), most)
         for low, value, high in (
-            ("p_low_pct", "sets_over_pct", "p_overflow_pct"),
-            ("sets_over_pct", "p_overflow_pct", "p_high_pct"),
+            ("p_low_pct", "p_overflow_pct", "p_high_pct"),
             ("crash_low_pct", "crash_pct", "crash_high_pct"),
             ("rate_day_low", "rate_day", "rate_day_high"),
             ("net_day_low", "net_day", "net_day_high"),

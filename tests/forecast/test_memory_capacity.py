@@ -59,11 +59,11 @@ def test_the_table(case: MemoryCapacity) -> None:
     assert list(table.index) == [1, 2, 3, 4, 5]
     assert table.loc[[1, 2], "hard_fit"].all() and not table.loc[[3, 4], "hard_fit"].any()
     assert case.hard_fit_k == 2 and case.recommended_k == 2
-    for k in (3, 4):  # an upper estimate, and what was seen lies inside its interval
+    for k in (3, 4):  # what was seen lies inside the interval, and within a third of the estimate
         row = table.loc[k]
-        assert row["p_overflow_pct"] >= row["oom_pct"] / 1.5
+        assert row["p_overflow_pct"] == pytest.approx(row["oom_pct"], rel=1 / 3)
         assert row["p_low_pct"] <= row["oom_pct"] <= row["p_high_pct"]
-        assert row["sets_over_pct"] < row["p_overflow_pct"] <= row["p_high_pct"]
+        assert row["p_overflow_pct"] <= row["sets_over_pct"] <= row["p_high_pct"]  # peaks do not all coincide
     assert table.loc[2, "margin_mib"] > 0 > table.loc[3, "margin_mib"]
     assert table.loc[3, "seen_max_mib"] == pytest.approx(0.97 * 24564, rel=0.035)
     assert table.loc[2, "p_high_pct"] > 0  # none was seen, which is not never

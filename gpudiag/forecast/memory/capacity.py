@@ -60,10 +60,11 @@ class MemoryCapacity(Shown):
 
     ``table``, one row a number k of trials at once on a GPU: k; typical_mib, p95_mib (what one set of k in twenty
     reaches), worst_mib (the k largest trials together), each with low and high ends; margin_mib (usable less p95) with
-    its ends; hard_fit; sets_over_pct (share of sets of the trials seen that exceed what is usable) and p_overflow_pct
-    (the upper estimate of it) with p_low_pct and p_high_pct (95 %); seen_max_mib and seen_h (greatest reading while k
+    its ends; hard_fit; sets_over_pct (share of sets of the trials seen that exceed what is usable, as if peaks came at
+    the same time); p_overflow_pct (estimate of the share of ends of trials at which k at once hold more than there is)
+    with p_low_pct and p_high_pct (at most, 95 %); seen_max_mib and seen_h (greatest reading while k
     ran, and for how long); crash_pct, crash_low_pct, crash_high_pct (of any class, per trial) and crash_how ('seen',
-    'forecast', 'unknown'); study_risk_pct (at least one overflow in ``n_trials`` like those seen, from sets_over_pct)
+    'forecast', 'unknown'); study_risk_pct (at least one overflow in ``n_trials`` like those seen, from p_overflow_pct)
     with study_low_pct and study_high_pct (from p_low_pct and p_high_pct); rate_day, net_day with their ends (trials per
     day without and with crashes, all GPUs together).
     ``trials``, ``combinations``: see :class:`Peaks` and :func:`combinations`. ``constraints``: one a k.
@@ -72,8 +73,8 @@ class MemoryCapacity(Shown):
     ``recommended_k``: that, though no more than were seen at once, for memory alone makes nothing faster; or the k with
     the best net throughput where none fits, or where its lower end is above what fits brings at most (METHODS 6);
     with ``risk_pct`` the greatest k whose ``study_risk_pct`` is within it. ``because`` says which.
-    ``reason``: why nothing could be told apart, or ''. ``baseline_mib`` by GPU, ``error_pct`` the mean error of peaks
-    that were left out of their own estimate (NaN unknown).
+    ``reason``: why nothing could be told apart, or ''. ``baseline_mib`` by GPU, ``error_pct`` the mean error that
+    the intervals of the peaks let expect (NaN without a peak).
     """
 
     run: str
@@ -101,7 +102,10 @@ class MemoryCapacity(Shown):
         return self.table
 
     def overflow(self, k: int) -> Estimate:
-        """Chance in percent that k trials at once on one GPU exceed its memory: an upper estimate; or why unknown."""
+        """Share of ends of trials at which k at once on one GPU exceed its memory, in percent; or why it is unknown.
+
+        The upper end is what it is at most, with a trial twice as large as the largest seen; decisions rest on that.
+        """
         row = self.table[self.table["k"] == k]
         if not self.reason and row.empty:
             return Estimate.unknown("%", in_words("{k} at once was not looked at; give it in levels.", {"k": k}))
@@ -266,11 +270,11 @@ def _drawn_peaks(run: Run, seed: int) -> tuple[Peaks, np.random.Generator]:
 def _overflows(run: Run, seed: int, room: Room, most: int, progress: Progress) -> pd.DataFrame:
     """The table of overflows for 1 to ``most`` trials at once; what a level says does not depend on the others."""
     peaks, rng = _drawn_peaks(run, seed)
-    known = peaks.known
-    weight = peaks.trials["weight_s"].to_numpy(float)[known]
+    drawn = peaks.drawn
+    weight = peaks.trials["weight_s"].to_numpy(float)[drawn]
     weight = weight if weight.sum() > 0 else np.ones(len(weight))
     levels, tick = range(1, most + 1), lambda done, of: progress("")
-    return overflow_table(peaks.draws[:, known], weight, room, levels, copy.deepcopy(rng), tick)
+    return overflow_table(peaks.draws[:, drawn], weight, room, levels, copy.deepcopy(rng), tick, peaks.at_peak[drawn])
 
 
 def usual_levels(seen: int) -> int:
@@ -332,7 +336,7 @@ def _with_risks(memory: pd.DataFrame, crashes: Crashes, seen: pd.DataFrame, n_tr
     out[["crash_pct", "crash_low_pct", "crash_high_pct", "crash_how"]] = pd.DataFrame(rows)
     for name, chance in zip(
         ("study_risk_pct", "study_low_pct", "study_high_pct"),
-        ("sets_over_pct", "p_low_pct", "p_high_pct"),
+        ("p_overflow_pct", "p_low_pct", "p_high_pct"),
         strict=True,
     ):
         out[name] = [study_risk_pct(p, n_trials) if p == p else NAN for p in out[chance].astype(float)]
@@ -349,8 +353,8 @@ def _chance(row: Mapping[Any, Any], other: tuple[float, float, float]) -> tuple[
     """Crashes of a trial at a level: overflows as seen there, else as forecast; all other classes at the run's rate."""
     if row["seen_n"] >= MIN_SEEN:
         oom, how = (row["oom_pct"], row["oom_low_pct"], row["oom_high_pct"]), "seen"
-    elif row["sets_over_pct"] >= 0:
-        oom, how = (row["sets_over_pct"], row["p_low_pct"], row["p_high_pct"]), "forecast"
+    elif row["p_overflow_pct"] >= 0:
+        oom, how = (row["p_overflow_pct"], row["p_low_pct"], row["p_high_pct"]), "forecast"
     else:
         return NAN, NAN, NAN, "unknown"
     value, low, high = (min(a + b, 100.0) for a, b in zip(oom, other, strict=True))

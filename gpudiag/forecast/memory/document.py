@@ -31,10 +31,10 @@ class LevelEntry:
     margin_low_mib: float | None
     margin_high_mib: float | None
     hard_fit: bool | None = field(metadata=meaning("whether the k largest trials fit together"))
-    sets_over_pct: float | None
-    p_overflow_pct: float | None
+    sets_over_pct: float | None = field(metadata=meaning("sets of trials that exceed the memory if peaks coincide"))
+    p_overflow_pct: float | None = field(metadata=meaning("estimate: ends of trials at which k at once exceed it"))
     p_low_pct: float | None
-    p_high_pct: float | None
+    p_high_pct: float | None = field(metadata=meaning("at most so many do"))
     seen_max_mib: float | None
     seen_h: float | None
     seen_n: float | None = field(metadata=meaning("independent ends of trials at this level"))
@@ -136,5 +136,5 @@ class MemoryEntry:
     recommended_k: float | None
     because: str
     parameters: tuple[str, ...]
-    error_pct: float | None
+    error_pct: float | None = field(metadata=meaning("mean error of the peaks of single trials that is to be expected"))
     reason: str

@@ -18,12 +18,12 @@ N_SETS = 250
 SPARED_SHARE = 0.02
 """Of the total that nobody should count on: fragmentation and the driver (METHODS 6)."""
 RARELY_TOGETHER = 3.0
-"""Peaks rarely coincide: sets that overflow by their peaks are 1.8 to 3 times those that truly do (METHODS 6)."""
+"""When others hold their peaks is known in the mean only; the lower end is divided by this (METHODS 6: sets that
+overflow by their peaks are 1.8 to 3 times those that truly do)."""
 UNSEEN_TIMES = 2.0
 """A trial that the log does not hold is taken for so many times the largest: the next value of a grid doubles a batch
 or a width, and a doubled batch takes at most twice the memory (METHODS 6: M(B) = M0 + c B)."""
 CENTRAL = (0.025, 0.975)
-UPPER = 0.95
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ def overflow_table(
     levels: Sequence[int],
     rng: np.random.Generator,
     tick: Tick = lambda done, of: None,
+    at_peak: Array | None = None,
 ) -> pd.DataFrame:
     """One row a number k of trials at once on one GPU.
 
@@ -56,23 +57,28 @@ def overflow_table(
     once); margin_mib, margin_low_mib, margin_high_mib (usable less p95); hard_fit (the k largest fit together, by the
     upper end); sets_over_pct, p_overflow_pct, p_low_pct, p_high_pct.
 
+    ``at_peak`` (n_trials,): share of its time (0 to 1) at which each trial holds its peak; without it always.
+
     ``sets_over_pct`` is the share of sets of the trials seen whose peaks together exceed what is usable, by exact
     convolution of the peaks in place of drawing sets, as if all peaks came at the same time.
 
-    ``p_overflow_pct`` is an upper estimate: the 95 % quantile of that share under all that the log leaves open, by a
-    Bayesian bootstrap (Rubin 1981) over ``draws``, trials and one trial more, which takes twice the largest. For one
-    trial at once, and where such a trial does not fit, that is the upper limit of Clopper and Pearson for the share of
-    large trials; where no set overflows, 1 - 0.05^(k/n). Without the trial more the chance is 0 wherever the large
-    ones happened to be missed: with 50 trials a kind of 6 % is missed in 5 of 100 logs.
+    ``p_overflow_pct`` estimates what happens: each trial ends once, at its peak, beside k - 1 others at any moment of
+    their lives, which hold their peaks for ``at_peak`` of these. The share of ends at which that is more than there is.
 
-    ``p_high_pct`` is the 97.5 % quantile, and at least 1 - 0.05^(k/n): larger trials than twice the largest may come.
-    ``p_low_pct`` leaves the trial more out, counts only sets above the whole memory, divides by 3, as peaks rarely
-    coincide, and is 0 where less than one of n/k sets without a trial in common would be.
+    ``p_high_pct`` is at most so much: the 97.5 % quantile of sets over under all that the log leaves open, by a
+    Bayesian bootstrap (Rubin 1981) over ``draws``, trials and one trial more, which takes twice the largest. Without
+    the trial more the chance is 0 wherever the large ones happened to be missed: with 50 trials a kind of 6 % is missed
+    in 5 of 100 logs. It is at least 1 - 0.05^(k/n), for larger trials than twice the largest may come.
+    ``p_low_pct``: the 2.5 % quantile of the estimate by the same bootstrap without the trial more, divided by 3 for the
+    moments at which others hold their peaks; 0 where less than one of n/k sets without a trial in common would be.
     """
     n_draws, n = draws.shape
     free = room.usable_mib - room.baseline_mib
-    every = np.vstack([overflow_chances(draws[i], weight_s / weight_s.sum(), free, levels) for i in range(n_draws)])
     full = room.total_mib - room.reserved_mib - room.baseline_mib
+    held = np.ones(n) if at_peak is None else at_peak
+    once = np.full(n, 1 / n)
+    every = np.vstack([overflow_chances(draws[i], weight_s / weight_s.sum(), free, levels) for i in range(n_draws)])
+    likely = np.mean([ends_over(draws[i], once, weight_s, held, full, levels) for i in range(n_draws)], axis=0)
     replicates = np.empty((REPLICATES, 2, len(levels)))
     sums = np.empty((REPLICATES, 2, len(levels)))
     typical_s = np.append(weight_s, weight_s.mean())
@@ -81,10 +87,11 @@ def overflow_table(
         if i % 20 == 0:
             tick(i, REPLICATES)
         peaks = draws[i % n_draws]
-        share = typical_s * rng.exponential(size=n + 1)
+        met = rng.exponential(size=n + 1)
+        share = typical_s * met
         weight = share[:-1] / share[:-1].sum()
         wider = np.append(peaks, UNSEEN_TIMES * peaks.max())
-        replicates[i, 0] = overflow_chances(peaks, weight, full, levels)
+        replicates[i, 0] = ends_over(peaks, met[:-1] / met[:-1].sum(), share[:-1], held, full, levels)
         replicates[i, 1] = overflow_chances(wider, share / share.sum(), free, levels)
         drawn = of_sets[i].random((max(levels), N_SETS)).T
         picked = np.searchsorted(np.cumsum(weight), drawn * (1 - 1e-12), "right")
@@ -93,18 +100,18 @@ def overflow_table(
     tick(REPLICATES, REPLICATES)
     ordered = -np.sort(-draws, axis=1)
     rows = [
-        _row(k, every[:, j].mean(), replicates[:, :, j], sums[:, :, j], ordered, room, n) for j, k in enumerate(levels)
+        _row(k, every[:, j].mean(), likely[j], replicates[:, :, j], sums[:, :, j], ordered, room, n)
+        for j, k in enumerate(levels)
     ]
     return pd.DataFrame(rows)
 
 
 def _row(
-    k: int, chance: float, replicates: Array, sums: Array, ordered: Array, room: Room, n: int
+    k: int, chance: float, likely: float, replicates: Array, sums: Array, ordered: Array, room: Room, n: int
 ) -> dict[str, object]:
-    low = min(float(np.quantile(replicates[:, 0], CENTRAL[0])) / RARELY_TOGETHER, chance)
+    low = min(float(np.quantile(replicates[:, 0], CENTRAL[0])) / RARELY_TOGETHER, chance, likely)
     low = low if low * n / k >= 1 else 0.0
-    upper = max(float(np.quantile(replicates[:, 1], UPPER)), chance)
-    high = max(float(np.quantile(replicates[:, 1], CENTRAL[1])), 1 - 0.05 ** (min(k, n) / n), upper)
+    high = max(float(np.quantile(replicates[:, 1], CENTRAL[1])), 1 - 0.05 ** (min(k, n) / n), chance, likely)
     typical, p95 = sums[:, 0], sums[:, 1]
     # Beyond n trials the largest stands for those that are missing.
     largest = room.baseline_mib + ordered[:, np.minimum(np.arange(k), n - 1)].sum(axis=1)
@@ -120,7 +127,7 @@ def _row(
         "margin_low_mib": room.usable_mib - float(p95_high), "margin_high_mib": room.usable_mib - float(p95_low),
         "hard_fit": worst_high <= room.usable_mib,
         "sets_over_pct": 100 * chance,
-        "p_overflow_pct": 100 * upper,
+        "p_overflow_pct": 100 * likely,
         "p_low_pct": 100 * low,
         "p_high_pct": 100 * high,
     }  # fmt: skip
@@ -133,13 +140,39 @@ def overflow_chances(peaks: Array, weight: Array, free_mib: float, levels: Seque
     """
     if not free_mib > 0:
         return np.ones(len(levels))
+    one = _distribution(peaks, weight, free_mib)
+    return _sums(one, one, levels)
+
+
+def ends_over(
+    peaks: Array, once: Array, weight_s: Array, at_peak: Array, free_mib: float, levels: Sequence[int]
+) -> Array:
+    """P(peak of one trial + what k - 1 others hold at any moment > free) for each level.
+
+    The one is any trial (``once``, shares that sum to 1), the others are met in proportion to ``weight_s``, and hold
+    nothing when not at their peak.
+    """
+    if not free_mib > 0:
+        return np.ones(len(levels))
+    share = weight_s / weight_s.sum()
+    beside = _distribution(peaks, share * at_peak, free_mib)
+    beside[0] += (share * (1 - at_peak)).sum()
+    return _sums(_distribution(peaks, once, free_mib), beside, levels)
+
+
+def _distribution(peaks: Array, weight: Array, free_mib: float) -> Array:
+    """The weight of peaks by bin up to ``free_mib``; what is larger is dropped."""
     place = np.rint(peaks * (BINS / free_mib))
     # A peak is rounded to its bin, but never across the limit.
     place = np.where(peaks > free_mib, BINS + 1, np.minimum(place, BINS)).astype(int)
-    one = np.bincount(place, weight, BINS + 2)[: BINS + 1]
+    return np.bincount(place, weight, BINS + 2)[: BINS + 1]
+
+
+def _sums(first: Array, other: Array, levels: Sequence[int]) -> Array:
+    """P(sum > free) of the first and k - 1 others, for each level k."""
     size = 2 * (BINS + 1)
-    spectrum = np.fft.rfft(one, size)
-    out, total = {}, one
+    spectrum = np.fft.rfft(other, size)
+    out, total = {}, first
     for k in range(1, max(levels) + 1):
         if k > 1:
             total = np.maximum(np.fft.irfft(np.fft.rfft(total, size) * spectrum, size)[: BINS + 1], 0.0)

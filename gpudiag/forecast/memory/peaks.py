@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from gpudiag.errors import in_words
+from gpudiag.forecast.memory.boards import baseline_left, board, followed, memories, most_held, no_falls
+from gpudiag.forecast.memory.expectation import SIGMA95
 from gpudiag.forecast.memory.features import parameters
-from gpudiag.forecast.memory.joint import N_DRAWS, SIGMA95, Joint, solve
-from gpudiag.forecast.memory.signal import Growth, Memory, Segments, drops, idle_level, measured_growth, segments
-from gpudiag.measures._gpu.footprint import MIN_STEP_MIB
+from gpudiag.forecast.memory.growth import Growth
+from gpudiag.forecast.memory.joint import MOST_OPEN, N_DRAWS, READING_MIB, Joint, solve
 from gpudiag.measures._gpu.own_process import own_process
-from gpudiag.measures._time.gpu_samples import samples_by_gpu
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.window import ABANDONED, TimedTrials, places_by_gpu, timed_trials
-from gpudiag.measures._trials.abandoned import find_open_trials
+from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.window import ABANDONED, TimedTrials, timed_trials
 from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.run import Run
@@ -27,16 +25,14 @@ Array = np.ndarray
 
 CONTEXT_MIB = (300.0, 450.0, 600.0)
 """A CUDA context, least, usual and most (METHODS 6): what a framework's own figures leave out."""
-MIN_ENDS = 3
 MOST_ERROR_PCT = 30.0
 """Peaks further off than this when predicted without their own end are no peaks: the estimate of METHODS 6 is off by
 1 to 4 %, one without parameters by 11 % (a default without a published source)."""
-MANY_FALLS = 0.25
-"""Falls of memory in use per trial from which it is no running maximum of a shared process (a default without a
-published source)."""
 MIN_SEPARATED_SHARE = 0.1
 """Of the trials, whose peak must be told apart for the rest to be judged by them (a default without a published
 source)."""
+MEAN_OF_95 = 0.407
+"""Mean error over half the 95 % interval, of a normal error."""
 NEIGHBOURS = 25
 ATTRIBUTES = re.compile(
     r"user_attrs\.(?:.*[._:])?(?:max_memory_(?:reserved|allocated)|(?:peak|max)_(?:gpu_|cuda_)?(?:mem|memory|vram))"
@@ -60,29 +56,16 @@ OTHER_CLOCK = (
     "Memory in use was recorded, but on a clock that could not be brought to the trials' own, so that no reading "
     "belongs to a trial; state the time zone of both."
 )
-ELSEWHERE = (
-    "Memory in use falls, but not when trials end, so that no part of it can be given to a trial: the clocks differ, "
-    "or something else took the memory; record memory by process."
-)
-FLAT = (
-    "Memory in use hardly rises while trials run, so that no part of it can be given to a trial: they hold no memory "
-    "of this GPU, the memory was taken before the first of them, or the log is another job's."
-)
-SHARED = (
-    "Trials share a process, so what a trial frees stays with the process, memory in use is a running maximum, and "
-    "nobody can tell one trial's part of it; run each trial in its own process, or store "
-    "torch.cuda.max_memory_reserved() with each trial after torch.cuda.reset_peak_memory_stats()."
-)
 
 
 @dataclass(frozen=True, eq=False)
 class Peaks:
     """``trials``, one row a trial with a start and an end: study, trial, outcome, kind (class of its failure), gpu,
     duration_s, peak_mib, low_mib, high_mib (95 %), method ('process', 'attribute', 'end', 'sum', 'parameters',
-    'typical', '' unknown), reached (False where it ended before its memory had settled, or for lack of it: its peak
-    is then what its parameters let expect), held_mib (what it was seen to hold, where its end shows that), weight_s
-    (the time that it runs, for a failed trial that of trials like it).
-    ``draws``: (n_draws, n_trials) peaks that the log allows as well; NaN for a trial without a peak.
+    'typical', 'bounds' without a value, '' unknown), reached (False where it ended before its memory had settled, or
+    for lack of it: its peak is then what its parameters let expect), held_mib (what its end freed at least, where no
+    other ended with it), weight_s (the time that it runs, for a failed trial that of trials like it).
+    ``draws``: (n_draws, n_trials) peaks that the log allows as well; NaN for a trial of which nothing is known.
     ``baseline_mib`` by GPU. ``reason``: why there are no peaks, or ''.
     """
 
@@ -91,9 +74,30 @@ class Peaks:
     baseline_mib: dict[str, float] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     growth: dict[str, Growth] = field(default_factory=dict)
-    error_pct: float = float("nan")
     n_drops: int = 0
     reason: str = ""
+
+    @property
+    def drawn(self) -> Array:
+        """True for trials whose memory can be drawn, a value or bounds alike."""
+        return np.isfinite(self.draws).all(axis=0)
+
+    @property
+    def at_peak(self) -> Array:
+        """Share of its time (0 to 1) at which each trial holds its peak, by the growth of its GPU; 1 where unknown."""
+        lasted = self.trials["weight_s"].to_numpy(float)
+        out = np.ones(len(lasted))
+        for gpu, growth in self.growth.items():
+            here = (self.trials["gpu"] == gpu).to_numpy() if len(self.growth) > 1 else np.ones(len(lasted), bool)
+            out[here] = growth.settled_share(lasted[here])
+        return out
+
+    @property
+    def error_pct(self) -> float:
+        """Mean error of the peaks that their intervals let expect, in percent; NaN without a peak."""
+        known = self.trials[self.known]
+        half = (known["high_mib"] - known["low_mib"]) / 2
+        return float((100 * MEAN_OF_95 * half / known["peak_mib"]).mean())
 
     @property
     def known(self) -> Array:
@@ -124,7 +128,8 @@ def _trials(run: Run, timed: TimedTrials) -> pd.DataFrame:
     out["duration_s"] = (timed.end_us - timed.start_us) / SECOND_US
     for name in ("peak_mib", "low_mib", "high_mib", "held_mib"):
         out[name] = np.nan
-    return out.assign(method="", reached=~out["outcome"].isin(["FAIL", ABANDONED]), weight_s=out["duration_s"])
+    reached = (out["outcome"] != ABANDONED) & (out["kind"] != "oom")
+    return out.assign(method="", reached=reached, weight_s=out["duration_s"])
 
 
 def _unknown(trials: pd.DataFrame, reason: str, baseline: dict[str, float] | None = None) -> Peaks:
@@ -171,128 +176,79 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
         return _unknown(trials, NO_MEMORY)
     if not run.info.clock.joined:
         return _unknown(trials, OTHER_CLOCK)
-    memories = _memories(run, timed)
-    growth = {gpu: measured_growth(memory) for gpu, (memory, _) in memories.items()}
-    drop = np.full(len(trials), np.nan)
-    parts, baselines = [], {}
-    for gpu, (memory, places) in memories.items():
-        freed = drops(memory, growth[gpu])
-        drop[places] = np.fmax(drop[places], freed)
-        own = segments(memory, growth[gpu])
-        baselines[gpu] = _baseline(memory, own, freed)
-        if not np.isnan(baselines[gpu]):
-            picker = sparse.csr_matrix(
-                (np.ones(len(places)), (np.arange(len(places)), places)), (len(places), len(trials))
-            )
-            parts.append(Segments(own.used_mib - baselines[gpu], (own.rows @ picker).tocsr()))
-    seen = drop[~np.isnan(drop)]
-    if len(seen) >= MIN_ENDS and (seen < MIN_STEP_MIB).mean() > 0.5:
-        falls = sum(int((np.diff(memory.used_mib) <= -MIN_STEP_MIB).sum()) for memory, _ in memories.values())
-        return _unknown(trials, ELSEWHERE if falls >= MANY_FALLS * len(trials) else SHARED, baselines)
-    if not parts:
-        reason = "No reading was taken while no trial ran, and no trial ended apart from the others."
+    read = memories(run, timed)
+    boards = {gpu: board(memory, places) for gpu, (memory, places) in read.items()}
+    baselines = {gpu: one.baseline_mib for gpu, one in boards.items()}
+    fall = np.full(len(trials), np.nan)
+    for one in boards.values():
+        fall[one.places] = np.fmax(fall[one.places], one.steps.fall_mib)
+    if reason := no_falls([memory for memory, _ in read.values()], list(boards.values()), fall):
         return _unknown(trials, reason, baselines)
-    settled = _settled(timed, trials, growth)
-    trials = trials.assign(held_mib=drop, reached=trials["reached"] & settled)
-    # What a trial freed that ran out of memory, or ended early, is no peak.
-    whole = settled & (trials["kind"] != "oom").to_numpy() & (drop >= MIN_STEP_MIB)
-    joined = Segments(
-        np.concatenate([part.used_mib for part in parts]), sparse.vstack([part.rows for part in parts]).tocsr()
-    )
-    if whole.sum() + len(joined.used_mib) < MIN_ENDS:
-        return _unknown(trials, "Too few readings were taken while the memory of the trials had settled.", baselines)
-    rows = run.trials.iloc[timed.rows.index]
-    count = np.asarray(joined.rows.sum(axis=1)).ravel()
-    each = np.concatenate([drop[whole], joined.used_mib / count])
-    if not np.median(each) >= MIN_STEP_MIB:
-        return _unknown(trials, FLAT, baselines)
-    joint = solve(joined, np.where(whole, drop, np.nan), parameters(rows), rng)
-    peaks = _assembled(trials, joint, joined, whole, rng, baselines, growth)
-    if doubt := _doubt(peaks):
+    growth = {gpu: one.growth for gpu, one in boards.items()}
+    settled = _settled(trials, growth)
+    shown = followed(read, list(boards.values()), len(trials))
+    trials = trials.assign(held_mib=fall, reached=trials["reached"] & settled & shown)
+    columns = parameters(run.trials.iloc[timed.rows.index])
+    joint = solve(list(boards.values()), len(trials), trials["reached"].to_numpy(), columns, rng)
+    for gpu, one in boards.items():
+        if np.isnan(one.baseline_mib):
+            baselines[gpu] = baseline_left(one, joint.peak_mib)
+    peaks = _assembled(trials, joint, most_held(list(boards.values()), len(trials)), rng, baselines, growth)
+    if doubt := _doubt(peaks, joint):
         return _unknown(trials, doubt, baselines)
     return peaks
 
 
-def _doubt(peaks: Peaks) -> str:
+def _doubt(peaks: Peaks, joint: Joint) -> str:
     """Why memory in use does not follow the trials, so that no peak may be read off it; '' where it does."""
-    if peaks.error_pct > MOST_ERROR_PCT:
-        return in_words(NOT_THE_TRIALS, {"error_pct": peaks.error_pct})
-    separated = int(peaks.trials["method"].isin(["end", "sum"]).sum())
+    error_pct = 100 * float(np.mean(joint.held_out)) if len(joint.held_out) else 0.0
+    if error_pct > MOST_ERROR_PCT:
+        return in_words(NOT_THE_TRIALS, {"error_pct": error_pct})
+    separated = int((joint.separate & peaks.trials["reached"].to_numpy()).sum())
     if separated < MIN_SEPARATED_SHARE * len(peaks.trials):
         return in_words(TOO_FEW_SEPARATE, {"n_separate": separated, "n": len(peaks.trials)})
     return ""
 
 
-def _memories(run: Run, timed: TimedTrials) -> dict[str, tuple[Memory, Array]]:
-    """Readings of each GPU with the trials on it, and their positions."""
-    where = measure_attribution(run)
-    samples = samples_by_gpu(run, "mem_used_mib")
-    opens = find_open_trials(run)
-    sure_us = timed.end_us.copy()
-    sure_us[timed.rows["open"].to_numpy()] = microseconds(opens["last_evidence"])
-    unknown = where.trials["gpu"].iloc[timed.rows.index].isna().to_numpy()
-    doubtful = (sure_us < timed.end_us) | (unknown & (len(where.open_to) > 1))
-    out = {}
-    for gpu, places in places_by_gpu(timed, where, list(samples)).items():
-        part = samples.get(gpu)
-        if part is None or len(part.time_us) < 2 or not len(places):
-            continue
-        origin = int(timed.start_us.min())
-        seconds = [
-            (timestamps - origin) / SECOND_US
-            for timestamps in (part.time_us, timed.start_us[places], timed.end_us[places])
-        ]
-        doubt = doubtful[places]
-        if np.average(doubt, weights=np.maximum(seconds[2] - seconds[1], 1e-9)) > 0.5:
-            doubt = np.zeros(len(places), bool)  # nothing would be left
-        out[gpu] = (Memory(seconds[0], part.value, seconds[1], seconds[2], doubt), places)
-    return out
-
-
-def _baseline(memory: Memory, own: Segments, freed: Array) -> float:
-    """Memory in use without a trial; else what sums leave when all that their trials freed is taken off."""
-    level = idle_level(memory)
-    if not np.isnan(level):
-        return level
-    known = ~np.isnan(freed)
-    whole = np.asarray(own.rows @ (~known).astype(float)).ravel() == 0
-    if whole.sum() < MIN_ENDS:
-        return float("nan")
-    return max(0.0, float(np.median(own.used_mib[whole] - own.rows[whole] @ np.where(known, freed, 0.0))))
-
-
-def _settled(timed: TimedTrials, trials: pd.DataFrame, growth: dict[str, Growth]) -> Array:
-    """True for trials that lived until their memory was settled."""
+def _settled(trials: pd.DataFrame, growth: dict[str, Growth]) -> Array:
+    """True for trials that lived until memory is settled as a rule; a COMPLETE trial did all its work."""
     age = max((g.settled_s for g in growth.values()), default=0.0)
     by_gpu = trials["gpu"].map({gpu: g.settled_s for gpu, g in growth.items()}).astype(float).fillna(age)
-    return (trials["duration_s"] > by_gpu).to_numpy()
+    return ((trials["duration_s"] > by_gpu) | (trials["outcome"] == "COMPLETE")).to_numpy()
 
 
 def _assembled(
-    trials: pd.DataFrame, joint: Joint, joined: Segments, whole: Array, rng: np.random.Generator,
+    trials: pd.DataFrame, joint: Joint, most: Array, rng: np.random.Generator,
     baselines: dict[str, float], growth: dict[str, Growth],
 ) -> Peaks:  # fmt: skip
-    """The frame: what was solved for trials that reached their peak, what their parameters let expect for others."""
+    """The frame: what was solved for trials that reached their peak, what their parameters let expect for others.
+
+    Where that leaves more than a quarter of the value open there is no value: bounds only, from what the trial's end
+    freed to all that was in use while it ran.
+    """
     reached = trials["reached"].to_numpy()
-    summed = np.asarray(joined.rows.sum(axis=0)).ravel() > 0
     spread = joint.spread_mib * joint.calibration
-    held = trials["held_mib"].fillna(0.0).to_numpy()
-    shown = np.where(summed, np.maximum(joint.peak_mib, held), held)
-    least = np.where(reached, 0.0, shown)  # of a trial that ended early only a lower bound was seen
-    separated = reached & (whole | summed)
-    likely = joint.expected_mib + spread * rng.standard_normal(joint.draws.shape)
-    draws = np.where(separated, joint.draws, np.maximum(likely, least))
-    low = np.where(separated, joint.low_mib, np.maximum(joint.expected_mib - SIGMA95 * spread, least))
-    high = np.where(separated, joint.high_mib, np.maximum(joint.expected_mib + SIGMA95 * spread, least))
+    least = joint.low_mib  # of a trial that ended early only a lower bound was seen
+    likely = joint.expected_mib + np.nan_to_num(spread, posinf=0.0) * rng.standard_normal(joint.draws.shape)
+    draws = np.where(reached, joint.draws, np.maximum(likely, least))
+    value = np.where(reached, joint.peak_mib, np.maximum(joint.expected_mib, least))
+    low = np.where(reached, joint.low_mib, np.maximum(joint.expected_mib - SIGMA95 * spread, least))
+    high = np.where(reached, joint.high_mib, np.maximum(joint.expected_mib + SIGMA95 * spread, least))
+    cap = np.where(reached & ~np.isnan(most), most + READING_MIB, np.inf)
+    value, low, high = (np.minimum(part, cap) for part in (value, low, high))
+    wide = ~(high - low <= 2 * MOST_OPEN * value)
+    floor = np.where(np.isnan(joint.fall_mib), 0.0, np.maximum(joint.fall_mib - READING_MIB, 0.0))
     by_parameters = "parameters" if joint.design.names else "typical"
+    method = np.where(reached & joint.clean, "end", np.where(reached & joint.told, "sum", by_parameters))
     out = trials.assign(
-        peak_mib=np.where(separated, joint.peak_mib, np.maximum(joint.expected_mib, least)),
-        low_mib=np.maximum(low, 0.0),
-        high_mib=high,
-        method=np.where(separated & whole, "end", np.where(separated, "sum", by_parameters)),
+        peak_mib=np.where(wide, np.nan, value),
+        low_mib=np.where(wide, floor, np.maximum(low, 0.0)),
+        high_mib=np.where(wide, np.where(reached, most, np.nan), high),
+        method=np.where(wide, "bounds", method),
     )
-    error = 100 * float(np.mean(joint.held_out)) if len(joint.held_out) else float("nan")
-    return Peaks(_like_others(out), draws, baselines, joint.design.names, growth, error, int(whole.sum()))
+    return Peaks(
+        _like_others(out), np.minimum(draws, cap), baselines, joint.design.names, growth, int(joint.clean.sum())
+    )
 
 
 def _like_others(trials: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
-"""The memory of one GPU as the sum of what its trials hold: when it grows, when it is settled, what an end frees.
+"""The memory of one GPU as a row of changes: what rises while trials run, and what falls when one of them ends.
 
-METHODS 6: M(t) = b + sum of m_i(t). A trial holds nothing at first, grows, and then keeps its peak until it ends.
-Growth is told from the log itself, for start-up and the first validation differ from job to job.
+METHODS 6: M(t) = b + sum of m_i(t). A trial holds nothing before it starts, never less than before while it runs, and
+nothing once it has ended. Changes that no reading shows did not happen.
 """
 
 from __future__ import annotations
@@ -9,23 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, sparse
-
-from gpudiag.measures._gpu.footprint import MIN_STEP_MIB
+import pandas as pd
 
 Array = np.ndarray
 
-QUIET_S = 7.0
-"""A trial allocates nothing before it is so old (METHODS 6: a successor needs 7-8 s)."""
-SETTLE_S = 30.0
-"""Nobody's memory counts as settled before this age (METHODS 6)."""
+LATE_S = 7.0
+"""Memory is free so long after a trial's recorded end at the latest (METHODS 6)."""
 BEFORE_PERIODS = 2.2
-LATER_SHARE = 0.06
-"""Memory is settled once it grows by no more than this share of itself until twice that age."""
-QUIET_SHARE = 0.005
-MAX_BINS = 48
-MAX_STEPS = 24_000
-BLOCKS = 12
+"""And so many periods before it at the earliest: the process may end before its end is written down."""
+TOLERANCE_MIB = 16.0
+"""Rises are followed in steps of so much."""
 
 
 @dataclass(frozen=True)
@@ -48,107 +41,145 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Growth:
-    """Ages in seconds: before ``quiet_s`` a trial holds nothing, from ``settled_s`` on it holds its peak."""
+class Steps:
+    """Changes of memory in use from one reading to the next, and the trials that may have made them.
 
-    quiet_s: float = QUIET_S
-    settled_s: float = SETTLE_S
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Stretches in which the same settled trials ran and nobody grew.
-
-    ``used_mib`` (n,): the greatest reading of each, as what is reserved never shrinks; ``rows`` (n, n_trials): 1 for
-    the trials in it.
+    ``change_mib`` (n,); ``falls`` (n,): a trial ends in it; ``blind`` (n,): a doubtful trial runs, so that the change
+    says nothing; ``above_mib`` (n,): the level before it.
+    The last row is what was in use at the first reading, above the baseline (blind without one).
+    Entries, one a trial that runs in a step: ``step``, ``trial``, ``young_s`` and ``old_s`` (its ages in the step's
+    time), ``ends`` (it ends there). ``end_step`` (n_trials,): -1 where no reading follows its end.
+    Reading by reading: ``end_pair`` (n_trials,), the last with its memory (-1
+    where no other follows); ``until`` (n_trials,), the last that it runs in (-1 none); ``level_mib``; ``blind_pairs``.
+    ``ceiling_mib`` (n_trials,): the greatest level while it ran (NaN without a reading).
     """
 
-    used_mib: Array
-    rows: sparse.csr_matrix
+    change_mib: Array
+    above_mib: Array
+    falls: Array
+    blind: Array
+    step: Array
+    trial: Array
+    young_s: Array
+    old_s: Array
+    ends: Array
+    end_step: Array
+    end_pair: Array
+    until: Array
+    level_mib: Array
+    blind_pairs: Array
+    ceiling_mib: Array
+
+    @property
+    def fall_mib(self) -> Array:
+        """What the end of each trial freed at least (n_trials,); NaN where another ended too or nothing is known."""
+        alone = np.bincount(self.end_step[self.end_step >= 0], minlength=len(self.change_mib)) == 1
+        out = np.full(len(self.end_step), np.nan)
+        at = np.flatnonzero(self.end_step >= 0)
+        at = at[(alone & ~self.blind)[self.end_step[at]]]
+        out[at] = -self.change_mib[self.end_step[at]]
+        return out
 
 
-def measured_growth(memory: Memory) -> Growth:
-    """Ages of quiet and settling, from how the memory rises with the ages of the trials.
-
-    Every rise between two readings is shared out over the ages of the trials that ran then (non-negative least
-    squares on age bins).
-    """
-    ages = _age_edges(memory)
-    step = np.diff(memory.time_s)
-    ends = np.sort(memory.end_s)
-    fell = np.searchsorted(ends, memory.time_s[1:], "right") > np.searchsorted(ends, memory.time_s[:-1], "left")
-    usable = (step > 0) & (step <= 3 * memory.period_s) & ~fell & _sampled(len(step))
-    if usable.sum() < 3 * len(ages):
-        return Growth()
+def read_steps(memory: Memory, baseline_mib: float) -> Steps:
+    """The changes of at least 16 MiB, and all ends; first of all what trials held that ran before the first reading."""
+    at = _end_pairs(memory)
+    level = _levels(memory, at)
+    pairs = np.unique(np.concatenate([at[at >= 0], _rises(level, at)])).astype(int)
+    falls = np.isin(pairs, at[at >= 0])
+    last = np.where(falls, pairs, np.concatenate([[0], pairs[:-1] + 1]))  # small rises since the step before count too
+    change = level[pairs + 1] - level[np.minimum(last, pairs)]
     first = np.searchsorted(memory.time_s, memory.start_s, "right") - 1
-    last = np.searchsorted(memory.time_s, np.minimum(memory.end_s, memory.start_s + ages[-1]), "left")
-    trial, row = ranges(np.maximum(first, 0), np.minimum(last, len(step)))
-    kept = usable[row]
-    trial, row = trial[kept], row[kept]
-    age = (memory.time_s[row] + memory.time_s[row + 1]) / 2 - memory.start_s[trial]
-    place = np.searchsorted(ages, age, "right") - 1
-    inside = (place >= 0) & (place < len(ages) - 1)
-    size = (len(step), len(ages) - 1)
-    design = sparse.csr_matrix((step[row[inside]], (row[inside], place[inside])), size)[usable]
-    rate, _ = optimize.nnls(design.toarray(), np.diff(memory.used_mib)[usable])
-    grown = np.cumsum(rate * np.diff(ages))
-    if not grown[-1] > MIN_STEP_MIB:
-        return Growth()
-    quiet = ages[int(np.searchsorted(grown, QUIET_SHARE * grown[-1]))]
-    later = np.interp(2 * ages[1:] + SETTLE_S, ages[1:], grown) - grown
-    ratio = np.where(grown >= grown[-1] / 2, later / np.maximum(grown, 1e-9), np.inf)
-    done = ratio <= max(LATER_SHARE, float(ratio[:-1].min()))
-    settled = ages[1 + int(np.argmax(done))]
-    return Growth(max(QUIET_S, float(quiet) - memory.period_s), max(SETTLE_S, float(settled)))
+    until = np.where(at >= 0, at, np.where(memory.end_s <= memory.time_s[0], -1, len(memory.time_s)))
+    low, high = np.searchsorted(pairs, np.maximum(first, 0)), np.searchsorted(pairs, until, "right")
+    trial, step = ranges(low, np.maximum(high, low))
+    start = memory.start_s[trial]
+    ends = at[trial] == pairs[step]
+    young = np.maximum(memory.time_s[pairs[step]] - start, 0.0)
+    old = np.maximum(memory.time_s[pairs[step] + 1] - start, young)
+    old = np.where(ends, np.clip(memory.end_s[trial] - start, young, old), old)
+    blind = _within(memory.time_s[:-1], [(memory.start_s[memory.doubtful], memory.end_s[memory.doubtful])])
+    place = np.full(len(memory.time_s), -1)
+    place[pairs] = np.arange(len(pairs))
+    early = np.flatnonzero((memory.start_s < memory.time_s[0]) & (memory.end_s > memory.time_s[0]))
+    age = memory.time_s[0] - memory.start_s[early]
+    n_early = len(early)
+    return Steps(
+        change_mib=np.append(change, level[0] - baseline_mib),
+        above_mib=np.append(level[pairs], baseline_mib),
+        falls=np.append(falls, False),
+        blind=np.append(blind[pairs], np.isnan(baseline_mib)),
+        step=np.append(step, np.full(n_early, len(pairs))),
+        trial=np.append(trial, early),
+        young_s=np.append(young, np.zeros(n_early)),
+        old_s=np.append(old, age),
+        ends=np.append(ends, np.zeros(n_early, bool)),
+        end_step=np.where(at >= 0, place[np.maximum(at, 0)], -1),
+        end_pair=at,
+        until=until,
+        level_mib=level,
+        blind_pairs=blind,
+        ceiling_mib=_ceiling(memory, level, at),
+    )
 
 
-def segments(memory: Memory, growth: Growth) -> Segments:
-    """All stretches with readings in which nobody grew and nobody's presence is in doubt."""
-    n = len(memory.start_s)
-    settled = memory.start_s + growth.settled_s
-    lasting = (settled < memory.end_s) & ~memory.doubtful
-    cuts = np.sort(np.concatenate([settled[lasting], memory.end_s]))
-    blocked = [
-        (memory.start_s + growth.quiet_s, np.minimum(settled, memory.end_s)),
-        (memory.end_s, memory.end_s + min(QUIET_S, growth.quiet_s)),
-        (memory.start_s[memory.doubtful], memory.end_s[memory.doubtful]),
-    ]
-    free = ~_within(memory.time_s, blocked)
-    number = np.searchsorted(cuts, memory.time_s[free], "right")
-    seen, place = np.unique(number, return_inverse=True)
-    used = np.full(len(seen), -np.inf)
-    np.maximum.at(used, place, memory.used_mib[free])
-    low = np.searchsorted(seen, np.searchsorted(cuts, settled[lasting], "right"))
-    high = np.searchsorted(seen, np.searchsorted(cuts, memory.end_s[lasting], "right"))
-    trial, row = ranges(low, np.maximum(high, low))
-    rows = sparse.csr_matrix((np.ones(len(row)), (row, np.flatnonzero(lasting)[trial])), (len(seen), n))
-    held = np.asarray(rows.sum(axis=1)).ravel() > 0
-    return Segments(used[held], rows[held])
+def _ceiling(memory: Memory, level: Array, at: Array) -> Array:
+    """The greatest level while each trial ran."""
+    first = np.searchsorted(memory.time_s, memory.start_s, "left")
+    last = np.where(memory.end_s <= memory.time_s[0], first, np.where(at >= 0, at + 1, len(level)))
+    found = np.maximum.reduceat(np.append(level, -np.inf), np.column_stack([first, np.maximum(last, first)]).ravel())
+    return np.where(last > first, found[::2], np.nan)
 
 
-def drops(memory: Memory, growth: Growth) -> Array:
-    """What the end of each trial freed, MiB (n_trials,); NaN where another trial's start, growth or end disturbs it.
+def _end_pairs(memory: Memory) -> Array:
+    """For each trial the reading after which its memory is gone with the next; -1 where none follows its end.
 
-    METHODS 6 a: greatest reading in 2.2 periods before the end, less the least until a successor can have allocated.
-    A period that is longer than the time until then leaves few of them.
+    Between the ends before and after it, from 2.2 periods before its own to 7 s after, the greatest fall is its.
     """
-    if len(memory.time_s) < 2:
-        return np.full(len(memory.start_s), np.nan)
-    low, high = memory.end_s - BEFORE_PERIODS * memory.period_s, memory.end_s + growth.quiet_s
-    ends = np.sort(memory.end_s)
-    alone = np.searchsorted(ends, high, "right") - np.searchsorted(ends, low, "left") == 1
-    grows, grown = memory.start_s + growth.quiet_s, np.minimum(memory.start_s + growth.settled_s, memory.end_s)
-    beside = np.searchsorted(np.sort(grows), high, "left") - np.searchsorted(np.sort(grown), low, "right")
-    own = (grows < high) & (grown > low)
-    alone &= (beside - own <= 0) & ~memory.doubtful & ~_within(memory.end_s, [_doubts(memory)])
-    before = _extreme(memory, low, memory.end_s, np.maximum, -np.inf)
-    after = _extreme(memory, memory.end_s, high, np.minimum, np.inf)
-    return np.where(alone & np.isfinite(before) & np.isfinite(after), before - after, np.nan)
+    time, used = memory.time_s, memory.used_mib
+    change = np.diff(used)
+    ends = np.unique(memory.end_s)
+    place = np.searchsorted(ends, memory.end_s)
+    before = np.concatenate([[-np.inf], ends[:-1]])[place]
+    after = np.concatenate([ends[1:], [np.inf]])[place]
+    usual = np.searchsorted(time, memory.end_s, "left") - 1
+    low = np.searchsorted(time, np.maximum(before, memory.end_s - BEFORE_PERIODS * memory.period_s), "left")
+    low = np.maximum(low, np.searchsorted(time, memory.start_s, "right") - 1)
+    high = np.searchsorted(time, np.minimum(after, memory.end_s + LATE_S), "right") - 2
+    out = np.where((usual >= 0) & (usual < len(change)), usual, -1)
+    for i in np.flatnonzero((out >= 0) & (high > low)):
+        picked = max(low[i], 0) + int(np.argmin(change[max(low[i], 0) : high[i] + 1]))
+        if change[picked] < min(change[out[i]], -TOLERANCE_MIB):
+            out[i] = picked
+    return out
+
+
+def _levels(memory: Memory, at: Array) -> Array:
+    """Readings without what comes back: between two ends memory never shrinks, and what an end frees late is gone."""
+    time, used = memory.time_s, memory.used_mib.astype(float).copy()
+    pairs = np.unique(at[at >= 0])
+    next_pair = np.append(pairs, len(time) - 1)[1:]
+    for pair, following in zip(pairs.tolist(), next_pair.tolist(), strict=True):
+        last = min(int(np.searchsorted(time, time[pair + 1] + LATE_S, "right")), following + 1)
+        if last > pair + 2:
+            least = pair + 1 + int(np.argmin(used[pair + 1 : last]))
+            used[pair + 1 : least] = used[least]
+    part = np.searchsorted(pairs, np.arange(len(time)), "left")
+    return pd.Series(used).groupby(part).cummax().to_numpy()
+
+
+def _rises(level: Array, at: Array) -> Array:
+    """Pairs of readings between which the level passes the next of the steps of 16 MiB since the last end."""
+    pairs = np.unique(at[at >= 0])
+    part = np.searchsorted(pairs, np.arange(len(level)), "left")
+    base = level[np.concatenate([[0], pairs + 1])][part]
+    count = np.floor((level - base) / TOLERANCE_MIB)
+    return np.flatnonzero((np.diff(count) > 0) & (np.diff(part) == 0))
 
 
 def idle_level(memory: Memory) -> float:
     """Median reading while no trial ran, 7 s after the last ended; NaN without such a reading."""
-    idle = ~_within(memory.time_s, [(memory.start_s, memory.end_s + QUIET_S)])
+    idle = ~_within(memory.time_s, [(memory.start_s, memory.end_s + LATE_S)])
     return float(np.median(memory.used_mib[idle])) if idle.any() else float("nan")
 
 
@@ -159,26 +190,6 @@ def ranges(low: Array, high: Array) -> tuple[Array, Array]:
     return number, np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length) + np.repeat(low, length)
 
 
-def _age_edges(memory: Memory) -> Array:
-    """Borders of age bins: as fine as the readings at first, then wider, up to the age that half of the trials reach.
-
-    Beyond that too few are left to tell growth from the steps of others.
-    """
-    width = max(5.0, memory.period_s)
-    longest = max(float(np.median(memory.end_s - memory.start_s)), 4 * width)
-    fine = np.arange(0.0, min(20 * width, longest), width)
-    coarse = np.geomspace(fine[-1] + width, max(longest, fine[-1] + 2 * width), MAX_BINS - len(fine))
-    return np.concatenate([fine, coarse])
-
-
-def _sampled(n: int) -> Array:
-    """True for all steps, or for evenly spread blocks of them where there are very many."""
-    if n <= MAX_STEPS:
-        return np.ones(n, bool)
-    at = np.arange(n)
-    return (at % (n // BLOCKS)) < MAX_STEPS // BLOCKS
-
-
 def _within(time_s: Array, stretches: list[tuple[Array, Array]]) -> Array:
     """True for times in any of the half-open stretches."""
     depth = np.zeros(len(time_s), np.int64)
@@ -187,15 +198,3 @@ def _within(time_s: Array, stretches: list[tuple[Array, Array]]) -> Array:
         depth += np.searchsorted(np.sort(low[real]), time_s, "right")
         depth -= np.searchsorted(np.sort(high[real]), time_s, "right")
     return depth > 0
-
-
-def _doubts(memory: Memory) -> tuple[Array, Array]:
-    return memory.start_s[memory.doubtful], memory.end_s[memory.doubtful]
-
-
-def _extreme(memory: Memory, low: Array, high: Array, pick: np.ufunc, nothing: float) -> Array:
-    """Greatest or least reading in each half-open stretch; ``nothing`` where there is no reading."""
-    first, last = np.searchsorted(memory.time_s, low), np.searchsorted(memory.time_s, high)
-    padded = np.append(memory.used_mib, nothing)
-    found = pick.reduceat(padded, np.column_stack([first, np.maximum(last, first)]).ravel())[::2]
-    return np.where(last > first, found, nothing)

@@ -14,10 +14,11 @@ class Scenario:
     """A forecast for ``k`` trials at once.
 
     ``throughput`` (trials/h), ``complete`` (COMPLETE trials/h), ``gain`` (throughput over the present one), ``util``
-    (%), ``overflow`` (%, chance that trials together exceed the memory, at a moment; an upper estimate), ``left`` (h to
-    finish the remaining trials, the restart included where k differs from now). ``break_even_trials``: remaining
-    trials from which the restart pays; NaN where it never does, or nobody knows. ``queueing`` is what mean value
-    analysis says (trials/h), ``least`` and ``most`` hold without a model. ``beyond``: more than was ever observed.
+    (%), ``overflow`` (%, share of ends of trials at which those at once exceed the memory; at most its upper end),
+    ``left`` (h to finish the remaining trials, the restart included where k differs from now).
+    ``break_even_trials``: remaining trials from which the restart pays; NaN where it never does, or nobody knows.
+    ``queueing`` is what mean value analysis says (trials/h), ``least`` and ``most`` hold without a model. ``beyond``:
+    more than was ever observed.
     """
 
     k: int

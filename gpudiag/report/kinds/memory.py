@@ -72,11 +72,13 @@ def _sources(capacity: MemoryCapacity) -> str:
     if separated:
         text += f"Peaks of {plural(separated, 'trial')} were told apart from the sum"
         if not math.isnan(capacity.error_pct):
-            text += f" (those seen by themselves are off by {share(capacity.error_pct)} when left out and predicted)"
+            text += f" (off by {share(capacity.error_pct)} in the mean, by their intervals)"
         rest = int(method.get("parameters", 0) + method.get("typical", 0))
         if rest:
             by = " and ".join(capacity.parameters) or "the others"
-            text += f"; {plural(rest, 'trial')} ended before the peak and {'is' if rest == 1 else 'are'} judged by {by}"
+            text += f"; {plural(rest, 'trial')} {'is' if rest == 1 else 'are'} judged by {by}"
+        if open_ended := int(method.get("bounds", 0)):
+            text += f"; of {plural(open_ended, 'trial')} there are bounds only"
         return text + "."
     return (
         text
@@ -131,8 +133,8 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
     columns = {
         "Largest": [memory(row["worst_mib"]) for row in rows],
         "All fit": ["yes" if row["hard_fit"] else "no" for row in rows],
-        "Sets over %": [_pct(Estimate(row["sets_over_pct"], row["p_low_pct"], row["p_high_pct"])) for row in rows],
-        "at most": [_short(row["p_overflow_pct"]) for row in rows],
+        "Overflow %": [_short(row["p_overflow_pct"]) for row in rows],
+        "at most": [_short(row["p_high_pct"]) for row in rows],
         "Study risk %": [
             _pct(Estimate(row["study_risk_pct"], row["study_low_pct"], row["study_high_pct"])) for row in rows
         ],
@@ -142,9 +144,9 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
     columns["Out of memory"] = [_out_of_memory(row) for row in rows]
     words = {
         "Largest": "Largest: the largest trials together.",
-        "Sets over %": "Sets over: share of sets of the trials seen whose peaks exceed what is usable, as if they came "
-        "at the same time; at most: the upper estimate of that (95 %), as if one trial more had been seen, twice as "
-        "large as the largest.",
+        "Overflow %": "Overflow: an estimate of the share of trials at whose end so many at once hold more than there "
+        "is; at most: as if all peaks came at the same time and one trial more had been seen, twice as large as the "
+        "largest (95 %).",
         "Study risk %": f"Study risk: at least one overflow in {plural(capacity.n_trials, 'trial')} like those seen.",
         "Out of memory": "Out of memory: trials that ended so with so many at once.",
     }  # fmt: skip
@@ -217,7 +219,7 @@ def _advice(capacity: MemoryCapacity) -> str:
             "torch.OutOfMemoryError, free, fail) or be refused before it starts."
         )
     row = capacity.table.set_index("k").loc[k]
-    if row["sets_over_pct"] < 0.05 and row["hard_fit"]:
+    if row["p_overflow_pct"] < 0.05 and row["hard_fit"]:
         n = int(capacity.trials["peak_mib"].notna().sum()) // k
         text += (
             f" No set of {k} of the trials seen overflows; {n} such sets without a trial in common show only that "

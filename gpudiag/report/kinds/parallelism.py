@@ -112,7 +112,7 @@ def _caption(forecast: Forecast) -> str:
         first = min(s.k for s in forecast.parallel if s.beyond)
         text += f" {first} at once or more was not observed: an extrapolation."
     if any(s.overflow.high == s.overflow.high for s in forecast.parallel):
-        text += " Too full: the chance, at a moment, that trials together exceed the memory; an upper estimate."
+        text += " Too full: trials at whose end those at once exceed the memory, at most the upper end."
     if any(not math.isnan(s.left.low) for s in forecast.parallel):
         text += f" Hours left include {quantity(forecast.restart_min, 'min')} for the restart."
     return text
