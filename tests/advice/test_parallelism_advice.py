@@ -199,8 +199,8 @@ def test_whether_they_fit_is_by_the_trials_of_one_gpu(kind: Any, n_gpus: int, ea
     made = more(analysis=told)
     noun = "trial" if each == 1 else "trials"
     said = (
-        f"The largest {each} {noun} {'fit' if fit else 'do not fit'} together; at a moment {each} at once exceed the "
-        f"memory in at most {0.7 * each:.1f} % of cases."
+        f"The largest {each} {noun} {'fit' if fit else 'do not fit'} together; at most {0.7 * each:.1f} % of trials "
+        f"end when {each} at once exceed the memory."
     )
     assert made.verify_first == ("" if fit else said)
     assert made.assumption.endswith(said) is fit

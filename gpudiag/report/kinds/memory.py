@@ -69,7 +69,7 @@ def _sources(capacity: MemoryCapacity) -> str:
     text = f"GPU {capacity.gpu} has {memory(room.total_mib)}, of which {memory(room.baseline_mib)} are in use without "
     text += f"trials; {share(100 * SPARED_SHARE)} are spared, so that {memory(room.usable_mib)} are usable. "
     separated = int(method.get("end", 0) + method.get("sum", 0))
-    if separated:
+    if not {"process", "attribute"} & set(method.index):
         text += f"Peaks of {plural(separated, 'trial')} were told apart from the sum"
         if not math.isnan(capacity.error_pct):
             text += f" (off by {share(capacity.error_pct)} in the mean, by their intervals)"

@@ -25,7 +25,7 @@ from gpudiag.report.format import (
 
 SLOWER = "Throughput counts trials, not what the search learns: with more at once the sampler knows less at each start."
 RISKY_PCT = 5.0
-"""Upper end of the chance of an overflow at a moment from which a number of trials is not recommended (a default)."""
+"""Upper end of the chance of an overflow from which a number of trials is not recommended (a default)."""
 BOUNDS = "So there are bounds only."
 
 
