@@ -15,6 +15,7 @@ import accuracy_faults
 import accuracy_gains
 import accuracy_killed
 import accuracy_ledger
+import accuracy_memory
 from other_world import WORLD
 
 pytestmark = pytest.mark.slow
@@ -62,3 +63,14 @@ def test_planted_faults_are_found_at_their_price(number: int) -> None:
 def test_one_more_at_once_brings_what_is_said(seed: int) -> None:
     found = accuracy_gains.gains(seed)
     assert found["same 1"] and found["others 1"]
+
+
+@pytest.mark.parametrize("seed", range(BLOCK, BLOCK + 12))
+def test_memory_of_single_trials(seed: int) -> None:
+    """All lengths of trials, and all ways of taking memory."""
+    found = accuracy_memory.other(seed)
+    assert found["refused"] or found["values"] or found["bounds"]
+    assert not found["values"] or (found["error"] < 15 and not math.isnan(found["said"]))
+    assert found["inside"] >= 0.75 * found["bounded"]
+    for chance in found["chances"]:
+        assert chance["low"] <= chance["truth"] <= chance["most"] and chance["said"] <= chance["most"]

@@ -253,7 +253,7 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
     if row.empty or not isinstance(row["hard_fit"].iloc[0], bool | np.bool_):
         return hard_fit(now.profiles, k)
     fits, chance = bool(row["hard_fit"].iloc[0]), capacity.overflow(each)
-    verb = "fit" if fits else "do not fit"
+    verb = "fit" if fits else f"{'is' if each == 1 else 'are'} not sure to fit"
     return fits, (
         f"The largest {plural(each, 'trial')} {verb} together; at most {share(chance.high)} of trials end when "
         f"{each} at once exceed the memory."

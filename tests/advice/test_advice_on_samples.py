@@ -149,7 +149,7 @@ def test_case_1_options_respect_cores_pruner_and_memory() -> None:
     assert "PatientPruner(optuna.pruners.HyperbandPruner(min_resource=1" in patience["changes"][0]["code"]
     assert "patience=5" in patience["changes"][0]["code"]
     more = advised(name)["more-workers"]
-    assert more["safety"] == "risky" and "largest 5 trials do not fit together" in more["verify_first"]
+    assert more["safety"] == "risky" and "largest 5 trials are not sure to fit together" in more["verify_first"]
     assert "Forecast from this log" in more["assumption"]
     after = next(p for p in more["predictions"] if p["measure"] == "memory.max_used_pct")
     assert after["high"] == pytest.approx(after["baseline"] * 5 / 4)

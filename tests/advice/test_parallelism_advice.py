@@ -198,8 +198,9 @@ def test_whether_they_fit_is_by_the_trials_of_one_gpu(kind: Any, n_gpus: int, ea
     )
     made = more(analysis=told)
     noun = "trial" if each == 1 else "trials"
+    unsure = "is not sure to fit" if each == 1 else "are not sure to fit"
     said = (
-        f"The largest {each} {noun} {'fit' if fit else 'do not fit'} together; at most {0.7 * each:.1f} % of trials "
+        f"The largest {each} {noun} {'fit' if fit else unsure} together; at most {0.7 * each:.1f} % of trials "
         f"end when {each} at once exceed the memory."
     )
     assert made.verify_first == ("" if fit else said)

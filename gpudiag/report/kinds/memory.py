@@ -132,7 +132,7 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
     rows = capacity.table.to_dict("records")
     columns = {
         "Largest": [memory(row["worst_mib"]) for row in rows],
-        "All fit": ["yes" if row["hard_fit"] else "no" for row in rows],
+        "All fit": ["yes" if row["hard_fit"] else "no" if row["p_low_pct"] > 0 else "not sure" for row in rows],
         "Overflow %": [_short(row["p_overflow_pct"]) for row in rows],
         "at most": [_short(row["p_high_pct"]) for row in rows],
         "Study risk %": [
@@ -157,7 +157,10 @@ def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[
     """A table by number at once, without columns and rows of which nothing is known, and words for what it shows."""
     shown = {name: cells for name, cells in columns.items() if set(cells) != {UNKNOWN}}
     rows = [
-        (Number(str(k)), *(cells[i] if cells[i] in ("yes", "no") else Number(cells[i]) for cells in shown.values()))
+        (
+            Number(str(k)),
+            *(cells[i] if cells[i] in ("yes", "no", "not sure") else Number(cells[i]) for cells in shown.values()),
+        )
         for i, k in enumerate(capacity.table["k"])
         if any(cells[i] != UNKNOWN for cells in shown.values())
     ]
