@@ -76,6 +76,7 @@ test-newest:
 
 accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_ledger.py
+	@$(BIN)/python benchmarks/accuracy_attribution.py
 	@$(BIN)/python benchmarks/accuracy_killed.py
 	@$(BIN)/python benchmarks/accuracy_faults.py
 	@$(BIN)/python benchmarks/accuracy_parallelism.py

@@ -92,6 +92,32 @@ def killed_run(seed: int) -> tuple[Run, dict[str, Any]] | None:
     )
 
 
+def attribution_run(seed: int) -> tuple[Run, dict[str, Any], int] | None:
+    """A run of several GPUs that trials declare, its truth, and how many trials it ran at once on each."""
+    rng = np.random.default_rng([31, seed])
+    begin_s, steps, low = float(rng.uniform(10, 220)), int(rng.integers(4, 20)), float(rng.uniform(0.25, 0.6))
+    gpus, k = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+    made = _made(
+        4_000_000 + seed,
+        gpus=gpus,
+        k=k,
+        n_trials=int(np.clip(gpus * k * rng.integers(5, 14), 30, 160)),
+        period=float(rng.choice([1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0])),
+        startup=(begin_s, begin_s * float(rng.uniform(1.1, 1.4))),
+        steps=(steps, 2 * steps),
+        step_s=(4, 12),
+        u=(low, low + 0.3),
+        gap=(0.2, float(rng.choice([1.5, 15.0]))),
+        gap_share=float(rng.choice([0.0, 0.0, 0.1, 0.3])),
+        memload=str(rng.choice(["late", "early", "prealloc", "ramp"])),
+        mem=str(rng.choice(["params", "params", "three"])),
+        mem_total=81559,
+        heavy_tail=bool(rng.random() < 0.3),
+        declare="gpu",
+    )
+    return None if made is None else (*made, k)
+
+
 def pair_of_searches(seed: int, ratio: float) -> tuple[Run, Run] | None:
     """Two searches whose start-ups and steps take ``ratio`` times as long in the second; trials draw 6 to 14 steps.
 

@@ -90,7 +90,12 @@ def _measured(measures: Mapping[str, Mapping[str, Measured]]) -> Iterator[Family
     yield Family("gpudiag_trials", "", "Trials by state.", [*by("trials", "state", "n")])
     yield Family("gpudiag_parallelism", "", "Trials at once, effectively.", one("parallelism", "effective"))
     yield Family("gpudiag_coverage_percent", "percent", "Telemetry's coverage.", one("sampling", "coverage_pct"))
-    yield Family("gpudiag_energy_kilowatthours", "kilowatthours", "Energy of all GPUs.", one("costs", "energy_kwh"))
+    yield Family(
+        "gpudiag_energy_kilowatthours",
+        "kilowatthours",
+        "Energy, observed.",
+        one("costs", "energy_kwh"),
+    )
 
 
 def _family(family: Family, run: str) -> list[str]:

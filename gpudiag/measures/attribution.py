@@ -6,16 +6,25 @@ import numpy as np
 import pandas as pd
 
 from gpudiag._run.gpu_names import declared_gpus, gpus_of_events
-from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures._gpu.footprint import active_gpus, gpus_by_memory
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag._run.worker_names import worker_names
+from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
+from gpudiag.measures._gpu.chains import chains_of
+from gpudiag.measures._gpu.footprint import active_gpus
+from gpudiag.measures._gpu.marks import marks_of
+from gpudiag.measures._gpu.placement import Lives, place
+from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.gpu_samples import known_gpus, samples_by_gpu
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import text_dtype
 
-METHODS = ("declared", "log line", "process", "only GPU", "only active GPU", "memory", "unknown")
+METHODS = ("declared", "log line", "process", "only GPU", "only active GPU", "telemetry", "unknown")
+LEAST_CHANCE = 0.05
+"""A GPU of less chance is none on which a trial may have run."""
 
 
 class TrialGpus(TrialRow):
@@ -36,10 +45,11 @@ class TrialGpu(TrialRow):
     gpu: Column[str] = column("GPU")
 
 
-class OpenGpu(Row):
-    """A GPU where a trial of unknown GPU may have run."""
+class MaybeGpu(TrialRow):
+    """A GPU on which a trial of unknown GPU may have run."""
 
     gpu: Column[str] = column("GPU")
+    chance: Column[float] = column("chance that it ran there; NaN where nothing tells")
 
 
 class AttributionProfile(Profile, topic="attribution"):
@@ -47,7 +57,7 @@ class AttributionProfile(Profile, topic="attribution"):
 
     trials: Rows = table_of(TrialGpus)
     links: Rows = table_of(TrialGpu)
-    open_to: Rows = table_of(OpenGpu)
+    maybe: Rows = table_of(MaybeGpu)
     n_trials: Fact[int] = fact("trials")
     n_attributed: Fact[int] = fact("trials whose GPU is known")
     n_inferred: Fact[int] = fact("trials whose GPU was read off the telemetry")
@@ -59,8 +69,8 @@ def measure_attribution(run: Run) -> AttributionProfile:
     """The GPU of each trial. Needs trials.
 
     In this order: what the record of the trial names, a line of a log, its process on a GPU, the only GPU
-    there is; then, marked ``weak``, the only GPU with any activity, and the GPU whose memory rose and fell with
-    the trial.
+    there is; then, marked ``weak``, the only GPU with any activity, and the GPU that shows the marks of the trial
+    (:mod:`~gpudiag.measures._gpu.placement`).
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
     known = gpu_order({*known_gpus(run), *run.info.left_out_gpus})
@@ -75,22 +85,19 @@ def measure_attribution(run: Run) -> AttributionProfile:
     )
     for method, gpus in ways:
         found |= {row: (names, method) for row, names in gpus.items() if row not in found}
-    open_to = tuple(known)
+    chance = pd.DataFrame(np.nan, range(n), known)
     if len(known) == 1:
         found |= {row: ((known[0],), "only GPU") for row in range(n) if row not in found}
     elif len(found) < n and run.info.clock.joined:
         active = active_gpus(run)
-        open_to = tuple(gpu for gpu in known if gpu in active) or open_to
-        guesses = gpus_by_memory(run, [row for row in range(n) if row not in found])
-        if len(open_to) == 1 and active:
-            found |= {row: (open_to, "only active GPU") for row in range(n) if row not in found}
-        found |= {row: ((gpu,), "memory") for row, gpu in guesses.items() if row not in found}
-    return _profile(run, found, open_to)
-
-
-def known_gpus(run: Run) -> list[str]:
-    """Every GPU of the telemetry or of its list of GPUs."""
-    return gpu_order(set(run.gpu["gpu"].dropna().unique()) | set(run.gpus["gpu"].dropna()))
+        may_be = [gpu for gpu in known if gpu in active] or known
+        chance = chance[may_be]
+        if len(may_be) == 1 and active:
+            found |= {row: ((may_be[0],), "only active GPU") for row in range(n) if row not in found}
+        elif len(found) < n and active:
+            placed, chance = _by_telemetry(run, may_be, found)
+            found |= {row: ((gpu,), "telemetry") for row, gpu in placed.items() if row not in found}
+    return _profile(run, found, chance)
 
 
 def _by_process(run: Run) -> dict[int, tuple[str, ...]]:
@@ -106,12 +113,43 @@ def _by_process(run: Run) -> dict[int, tuple[str, ...]]:
     return {int(row): tuple(gpu_order(gpus)) for row, gpus in found.items()}
 
 
-def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], open_to: tuple[str, ...]) -> AttributionProfile:
+def _by_telemetry(
+    run: Run, gpus: list[str], found: dict[int, tuple[tuple[str, ...], str]]
+) -> tuple[dict[int, str], pd.DataFrame]:
+    """The GPU by row of the trials whose marks place them, and the chance of each GPU by row; NaN where they are not
+    shared.
+
+    A trial without an end counts as no longer than a second: only how it began is known.
+    """
+    intervals = intervals_of(run)
+    several = [row for row, (names, _) in found.items() if len(names) != 1 or names[0] not in gpus]
+    timed = intervals["start"].notna() & (intervals["state"] != "WAITING") & ~intervals.index.isin(several)
+    ended = (intervals["known"] & (intervals["duration_s"] > 0))[timed].to_numpy()
+    chance = pd.DataFrame(np.nan, intervals.index, gpus)
+    if not ended.any():
+        return {}, chance
+    rows = intervals.index[timed]
+    start = microseconds(intervals["start"][timed])
+    end = start + SECOND_US
+    end[ended] = microseconds(intervals["end"][timed][ended])
+    chain = chains_of(start, end, ended, worker_names(run).to_numpy(object)[timed])
+    stated = {row: gpus.index(names[0]) for row, (names, _) in found.items() if row not in several}
+    known = np.array([stated.get(row, -1) for row in rows])
+    both = (samples_by_gpu(run, column) for column in ("mem_used_mib", "util_pct"))
+    memory, activity = ([samples[gpu] for gpu in gpus] for samples in both)
+    at_once = int(count_at(start, start, end).max())
+    made = place(marks_of(start, end, ended, memory, activity), Lives(start, end, chain, known), len(gpus), at_once)
+    if made.shared:
+        chance.loc[rows] = made.chance
+    return {int(row): gpus[gpu] for row, gpu in zip(rows, made.gpu, strict=True) if gpu >= 0}, chance
+
+
+def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], chance: pd.DataFrame) -> AttributionProfile:
     n = len(run.trials)
     nothing: tuple[tuple[str, ...], str] = ((), "unknown")
     rows = [found.get(row, nothing) for row in range(n)]
     method = np.array([how for _, how in rows], dtype=object)
-    weak = np.isin(method, ["only active GPU", "memory"])
+    weak = np.isin(method, ["only active GPU", "telemetry"])
     trials = run.trials[["study", "trial"]].reset_index(drop=True)
     trials["gpu"] = pd.Series([",".join(gpus) or None for gpus, _ in rows], dtype=text_dtype())
     trials["n_gpus"] = [len(gpus) for gpus, _ in rows]
@@ -121,5 +159,19 @@ def _profile(run: Run, found: dict[int, tuple[tuple[str, ...], str]], open_to: t
     links = trials[["study", "trial"]].take(np.repeat(np.arange(n), trials["n_gpus"])).reset_index(drop=True)
     links["gpu"] = pd.Series([gpu for gpus, _ in rows for gpu in gpus], dtype=text_dtype())
     attributed = int((method != "unknown").sum())
-    candidates = pd.DataFrame({"gpu": pd.Series(open_to, dtype=text_dtype())})
-    return AttributionProfile(trials, links, candidates, n, attributed, int(weak.sum()), 100 * attributed / n)
+    return AttributionProfile(
+        trials, links, _maybe(trials, chance), n, attributed, int(weak.sum()), 100 * attributed / n
+    )
+
+
+def _maybe(trials: pd.DataFrame, chance: pd.DataFrame) -> pd.DataFrame:
+    """The GPUs of each unknown trial that have a chance, so that chances add up to 1."""
+    unknown = np.flatnonzero((trials["method"] == "unknown").to_numpy())
+    value = chance.to_numpy(float)[unknown]
+    row, gpu = np.nonzero(~(value < LEAST_CHANCE))
+    kept = np.where(value < LEAST_CHANCE, 0.0, value)
+    share = kept / kept.sum(axis=1, keepdims=True)
+    out = trials[["study", "trial"]].take(unknown[row]).reset_index(drop=True)
+    out["gpu"] = pd.Series(np.array(chance.columns, dtype=object)[gpu], dtype=text_dtype())
+    out["chance"] = share[row, gpu]
+    return out

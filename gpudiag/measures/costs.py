@@ -15,7 +15,7 @@ from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, utc
-from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples
+from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples, Timeline
 from gpudiag.measures._time.window import ABANDONED, TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.startup import Startups, startups
@@ -27,6 +27,8 @@ from gpudiag.run import Run
 OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ABANDONED)
 NO_TRIAL = "no trial"
 GAP = "gap"
+UNTOLD = 0.05
+"""Share of the worker time that one cannot place and still say what GPU time went into, within that share."""
 
 
 class TrialCost(TrialRow):
@@ -38,7 +40,7 @@ class TrialCost(TrialRow):
     confidence: Column[str] = column("strong, weak or unknown")
     duration_s: Column[float] = column("duration")
     gpu_s: Column[float] = column("its GPU time, split evenly with the trials beside it")
-    busy_gpu_s: Column[float] = column("the same of utilization x time")
+    busy_gpu_s: Column[float] = column("the same of utilization x time, where observed")
     share_error_pct: Column[float] = column("median error of its busy_gpu_s")
     alone_pct: Column[float] = column("share of its GPU time that it had alone")
     mean_util_pct: Column[float] = column(
@@ -50,7 +52,7 @@ class TrialCost(TrialRow):
     )
     process_mem_mib: Column[float] = column("greatest memory of its own process, where processes were recorded")
     process_busy_gpu_s: Column[float] = column("SM time of its own process")
-    energy_kwh: Column[float] = column("its energy")
+    energy_kwh: Column[float] = column("its energy, where observed")
     startup_s: Column[float] = column("its start-up")
     startup_method: Column[str] = column("'solo', 'activity', 'memory' or ''")
 
@@ -79,14 +81,16 @@ class PhaseCost(Row):
 
 
 class OutcomeCost(Row):
-    """An outcome with its GPU time; ``no trial`` is the rest of it."""
+    """An outcome with its GPU time; ``no trial`` is the rest of it. All NaN where too little is known of the GPUs on
+    which trials ran. Energy and busy time are of the observed time alone (``ledger.coverage_pct``).
+    """
 
     outcome: Column[str] = column("outcome")
     n_trials: Column[int] = column("trials")
     gpu_s: Column[float] = column("GPU time")
     share_pct: Column[float] = column("share of all GPU time")
-    busy_gpu_s: Column[float] = column("utilization x time")
-    energy_kwh: Column[float] = column("energy")
+    busy_gpu_s: Column[float] = column("utilization x time, where observed")
+    energy_kwh: Column[float] = column("energy, where observed")
     cost: Column[float] = column("money, in the currency")
 
 
@@ -111,7 +115,7 @@ class CostsProfile(Profile, topic="costs"):
     outcomes: Rows = table_of(OutcomeCost)
     progress: Rows = table_of(SearchProgress)
     total_worker_h: Fact[float] = fact("worker time with gaps")
-    trial_gpu_h: Fact[float] = fact("GPU time with a trial")
+    trial_gpu_h: Fact[float] = fact("GPU time with a trial; NaN where nobody knows on which GPUs trials ran")
     to_best_gpu_h: Fact[float] = fact(
         "GPU time of the trials that had ended when their study's best value was reached, over all studies that have "
         "one",
@@ -121,7 +125,7 @@ class CostsProfile(Profile, topic="costs"):
         "GPU time of those that ended later: it found nothing better", label="GPU time after the best value"
     )
     total_gpu_h: Fact[float] = fact("all GPU time")
-    energy_kwh: Fact[float] = fact("energy of all GPUs")
+    energy_kwh: Fact[float] = fact("energy of all GPUs, where observed", label="energy of the observed time")
     cost: Fact[float] = fact("money, in the currency, at the stated price")
     currency: Fact[str] = fact("of the stated price")
     parallel: Fact[float] = fact("trials on a GPU at once while there is any", label="trials at once")
@@ -156,18 +160,23 @@ def measure_costs(run: Run) -> CostsProfile:
     shares = {gpu: trial_shares(time.timelines[gpu], time.intervals(gpu), kwh[gpu]) for gpu in time.places}
     begun = startups(run)
     trials = _trials(run, time, shares, begun)
-    outcomes = _outcomes(run, time, kwh, shares)
+    expected = _expected(time, shares, kwh)
+    total_s = sum(float(line.length_s.sum()) for line in time.timelines.values())
+    total_s = total_s if time.joined and time.timelines else float("nan")
+    energy = [float(np.nansum(part)) for part in kwh.values() if part is not None] if time.joined else []
+    outcomes = _outcomes(run, time, kwh, expected)
     worker_time = _worker_time(time.trials, worker_names(run))
     shared = trials["alone_pct"] < 100 * ALONE_SHARE
     spent = np.minimum(trials["startup_s"].fillna(begun.median_s), trials["duration_s"])
     worker_s = float(trials["duration_s"].sum())
     share = float(spent.sum(skipna=False) / worker_s) if worker_s else float("nan")
-    parallel = _parallel(time)
+    parallel, price = _parallel(time), run.info.settings.price_per_gpu_h
     by_cell = sum((timeline.seconds() for timeline in time.timelines.values()), np.zeros(len(CELLS)))
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
-    progress = _progress(run, trials, time.trials)
+    counted = trials.assign(gpu_s=np.nan if expected is None else expected["gpu_s"])
+    progress = _progress(run, counted, time.trials)
     to_best_s = 3600 * float(progress.groupby("study")["gpu_h"].last().sum(min_count=1, skipna=False))
-    searched_s = trials.loc[trials["study"].isin(progress["study"]), "gpu_s"].sum(min_count=1)
+    searched_s = counted.loc[trials["study"].isin(progress["study"]), "gpu_s"].sum(min_count=1)
     return CostsProfile(
         trials=trials,
         parameters=_parameters(run, time.trials),
@@ -176,12 +185,12 @@ def measure_costs(run: Run) -> CostsProfile:
         outcomes=outcomes,
         progress=progress,
         total_worker_h=float(worker_time["worker_s"].sum()) / 3600,
-        trial_gpu_h=float(trials["gpu_s"].sum(min_count=1)) / 3600,
+        trial_gpu_h=float(counted["gpu_s"].sum(min_count=1)) / 3600,
         to_best_gpu_h=to_best_s / 3600,
         after_best_gpu_h=(float(searched_s) - to_best_s) / 3600,
-        total_gpu_h=float(outcomes["gpu_s"].sum(min_count=1)) / 3600,
-        energy_kwh=float(outcomes["energy_kwh"].sum(min_count=1)),
-        cost=float(outcomes["cost"].sum(min_count=1)),
+        total_gpu_h=total_s / 3600,
+        energy_kwh=float(sum(energy)) if energy else float("nan"),
+        cost=total_s / 3600 * price if price is not None else float("nan"),
         currency=run.info.settings.currency if run.info.settings.price_per_gpu_h is not None else "",
         parallel=parallel,
         n_startups=int(trials["startup_s"].notna().sum()),
@@ -239,25 +248,45 @@ def _parameters(run: Run, timed: TimedTrials) -> pd.DataFrame:
     return run.trials.iloc[timed.rows.index][["study", "trial", *names]].reset_index(drop=True)
 
 
+def _expected(time: GpuTime, by_gpu: dict[str, pd.DataFrame], kwh: dict[str, np.ndarray | None]) -> pd.DataFrame | None:
+    """gpu_s, busy_gpu_s and energy_kwh of each timed trial, of unknown GPU what is expected by the chances; None where
+    trials of which nothing tells that hold more than UNTOLD of the worker time: they may share a GPU or hold several.
+    """
+    if _untold(time) > UNTOLD:
+        return None
+    parts = [part.set_axis(time.places[gpu]) for gpu, part in by_gpu.items()]
+    for gpu, (places, chance) in time.maybe.items():
+        parts.append(trial_shares(time.timelines[gpu], time.maybe_on(gpu), kwh[gpu], chance).set_axis(places))
+    names = ["gpu_s", "busy_gpu_s", "energy_kwh"]
+    together = pd.concat(parts) if parts else pd.DataFrame(columns=names)
+    return together[names].groupby(level=0).sum(min_count=1).reindex(range(len(time.trials.start_us))).astype(float)
+
+
+def _untold(time: GpuTime) -> float:
+    """Share of the worker time of which nothing tells on which GPU it was."""
+    if time.where is None:
+        return 0.0
+    lived = time.trials.rows[["study", "trial"]].assign(us=time.trials.end_us - time.trials.start_us)
+    unsure = time.where.maybe[time.where.maybe["chance"].isna()][["study", "trial"]].drop_duplicates()
+    return float(unsure.merge(lived, on=["study", "trial"])["us"].sum() / max(lived["us"].sum(), 1))
+
+
 def _outcomes(
-    run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], by_gpu: dict[str, pd.DataFrame]
+    run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], expected: pd.DataFrame | None
 ) -> pd.DataFrame:
     """All GPU time by outcome: each piece split evenly among the trials that run in it, the rest to no trial."""
     rows = {name: np.zeros(3) for name in (*OUTCOMES, NO_TRIAL)}
     outcomes = time.trials.rows["outcome"].to_numpy()
-    for gpu, timeline in time.timelines.items():
+    for gpu, timeline in time.timelines.items() if time.joined else ():
         energy = kwh[gpu]
         used = energy if energy is not None else np.full(len(timeline.cell), np.nan)
-        busy = timeline.length_s * np.nan_to_num(timeline.util_pct) / 100
-        free = timeline.running == 0
-        if time.joined:
-            rows[NO_TRIAL] += [timeline.length_s[free].sum(), busy[free].sum(), np.nansum(used[free])]
-    for gpu, shares in by_gpu.items():
-        sums = shares.groupby(outcomes[time.places[gpu]])[["gpu_s", "busy_gpu_s", "energy_kwh"]].sum()
-        for name, own in sums.iterrows():
+        free = np.maximum(1 - timeline.held, 0)
+        rows[NO_TRIAL] += [free @ timeline.length_s, free @ _busy_s(timeline), np.nansum(free * used)]
+    if expected is not None:
+        for name, own in expected.groupby(outcomes).sum().iterrows():
             rows[str(name)] += own.to_numpy()
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["gpu_s", "busy_gpu_s", "energy_kwh"])
-    if not time.joined or not time.timelines:
+    if not time.joined or not time.timelines or expected is None:
         frame[:] = np.nan
     if not any(part is not None for part in kwh.values()):
         frame["energy_kwh"] = np.nan
@@ -269,6 +298,10 @@ def _outcomes(
     price = run.info.settings.price_per_gpu_h
     frame["cost"] = frame["gpu_s"] / 3600 * price if price is not None else np.nan
     return frame.rename_axis("outcome").reset_index()
+
+
+def _busy_s(timeline: Timeline) -> np.ndarray:
+    return timeline.length_s * np.nan_to_num(timeline.util_pct) / 100
 
 
 def _worker_time(trials: TimedTrials, names: pd.Series) -> pd.DataFrame:
@@ -294,7 +327,7 @@ def _phases(startup_share: float, worker_s: float) -> pd.DataFrame:
 
 def _parallel(time: GpuTime) -> float:
     """Mean number of trials on a GPU while there is any."""
-    running = [(float(t.length_s @ t.running), float(t.length_s[t.running > 0].sum())) for t in time.timelines.values()]
+    running = [(float(t.length_s @ t.held), float(t.length_s @ np.minimum(t.held, 1))) for t in time.timelines.values()]
     held = sum(part[1] for part in running)
     return sum(part[0] for part in running) / held if held else float("nan")
 

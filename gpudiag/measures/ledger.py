@@ -116,7 +116,9 @@ class LedgerProfile(Profile, topic="ledger"):
     foreign_of_no_trial_pct: Fact[float] = fact(
         "share of foreign load in the time without a trial", label="part of that time"
     )
-    n_unknown_gpu: Fact[int] = fact("trials that count on several GPUs, because nobody knows on which they ran")
+    n_unknown_gpu: Fact[int] = fact(
+        "trials of which nobody knows on which GPU they ran; where one may have run, an idle GPU is in waiting"
+    )
     n_inferred_gpu: Fact[int] = fact("trials whose GPU was read off the telemetry")
 
     def to_frame(self) -> pd.DataFrame:

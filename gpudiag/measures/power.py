@@ -44,7 +44,9 @@ class GpuPower(Row):
     max_all_w: Column[float] = column("highest of all readings", label="highest reading")
     n_rejected: Column[int] = column("implausible readings", label="readings set aside")
     rejected_pct: Column[float] = column("their share", label="part set aside")
-    energy_kwh: Column[float] = column("trapezoids within gaps, or the board's own counter where it was recorded")
+    energy_kwh: Column[float] = column(
+        "of the observed time: trapezoids within gaps, or the board's own counter where it was recorded"
+    )
     over_limit_pct: Column[float] = column(
         "share of observed time above 1.10 x limit among plausible readings of an averaging sensor, else NaN",
         label="time over the limit",
@@ -91,7 +93,7 @@ class PowerProfile(Profile, topic="power"):
     per_gpu: Rows = table_of(GpuPower)
     rejected: Rows = table_of(RejectedPower)
     load: Rows = table_of(PowerLoad)
-    energy_kwh: Fact[float] = fact("energy of all GPUs")
+    energy_kwh: Fact[float] = fact("energy of all GPUs, where observed", label="energy of the observed time")
     n_rejected: Fact[int] = fact("implausible readings of all GPUs")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
 

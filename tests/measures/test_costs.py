@@ -99,7 +99,8 @@ def test_a_trial_of_unknown_gpu_gets_no_number_of_its_own() -> None:
     log = pd.concat([gpu(range(100), name, util_pct=60.0) for name in "01"])
     p = measure_costs(run(gpu=log, gpus=gpus(gpu=["0", "1"]), trials=trials([("COMPLETE", 0, 90)])))
     assert p.trials[["gpu_s", "busy_gpu_s", "energy_kwh"]].isna().all(axis=None) and p.attributed_pct == 0
-    assert of(p, "COMPLETE")["gpu_s"] == 180
+    assert np.isnan(of(p, "COMPLETE")["gpu_s"]) and np.isnan(p.trial_gpu_h)  # one GPU, or both
+    assert p.total_gpu_h == pytest.approx(180 / 3600)
 
 
 def test_a_trial_on_two_gpus_pays_for_both() -> None:

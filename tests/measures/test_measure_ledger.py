@@ -168,7 +168,18 @@ def test_one_gpu_of_two_missing_in_the_log() -> None:
     assert p.coverage_pct == 50 and p.n_gpus == 2
 
 
-def test_a_trial_of_unknown_gpu_counts_on_every_active_gpu() -> None:
+def test_idle_where_a_trial_of_unknown_gpu_may_have_run_is_neither_its_nor_nobodys() -> None:
+    timestamps = range(0, 100)
+    half = [60.0 if 20 <= t < 60 else 0.0 for t in timestamps]
+    logs = [gpu(timestamps, name, util_pct=half) for name in "01"]
+    p = measure_ledger(run(gpu=pd.concat(logs), trials=trials([("COMPLETE", 0, 90)])))
+    # Declared, GPU 0 would have 20 s of start-up and 30 s of tail and GPU 1 nothing but foreign load, or the reverse.
+    for name in "01":
+        assert (seconds(p).loc[name, "busy"], seconds(p).loc[name, "waiting"]) == (40, 50)
+    assert p.pct("busy", "waiting") == pytest.approx(100) and p.n_unknown_gpu == 1
+
+
+def test_a_trial_of_unknown_gpu_may_explain_the_load_of_every_active_gpu() -> None:
     timestamps = range(0, 100)
     logs = [gpu(timestamps, name, util_pct=util) for name, util in (("0", 60.0), ("1", 0.0), ("2", 70.0))]
     p = measure_ledger(run(gpu=pd.concat(logs), trials=trials([("COMPLETE", 0, 90)])))
@@ -196,7 +207,7 @@ def test_many_spans_are_rastered() -> None:
     n = 3 * MAX_SPANS
     edges = np.arange(n + 1, dtype=np.int64)[: n + 1] * 1_000_000
     cell = np.where(np.arange(n) % 3 == 0, 7, 1).astype(np.int8)
-    stripe = Timeline(edges[:-1], edges[1:], cell, np.zeros(n), np.ones(n, np.int64))
+    stripe = Timeline(edges[:-1], edges[1:], cell, np.zeros(n), np.ones(n, np.int64), np.zeros(n))
     out = spans({"0": stripe})
     assert len(out) <= MAX_SPANS and out["cell"].astype(str).eq("idle_no_trial").all()
     assert (out["end"].iloc[-1] - out["start"].iloc[0]).total_seconds() == n

@@ -19,3 +19,11 @@ def test_unknown_mean_utilization_is_a_dash() -> None:
     assert facts["mean_util_pct"]["value"] is None and facts["coverage_pct"]["value"] == 0
     text = found.to_markdown()
     assert any("mean utilization" in line and "–" in line for line in text.splitlines())
+
+
+def test_energy_of_a_partly_observed_run_says_so() -> None:
+    run = toy_run()
+    half = run.gpu["time"] <= run.gpu["time"].quantile(0.6)
+    whole, part = (diagnose(each).to_markdown() for each in (run, replace(run, gpu=run.gpu[half])))
+    heads = [next(line for line in text.splitlines() if "Worker time |" in line) for text in (whole, part)]
+    assert "Energy |" in heads[0] and "observed |" in heads[1] and "Energy |" not in heads[1]

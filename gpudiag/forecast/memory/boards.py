@@ -9,10 +9,10 @@ import numpy as np
 from gpudiag.forecast.memory.expectation import Board
 from gpudiag.forecast.memory.growth import SETTLED_SHARE, measured_growth
 from gpudiag.forecast.memory.signal import LATE_S, Memory, idle_level, read_steps
-from gpudiag.measures._gpu.footprint import MIN_STEP_MIB
+from gpudiag.measures._gpu.marks import STEP_MIB
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
-from gpudiag.measures._time.window import TimedTrials, places_by_gpu
+from gpudiag.measures._time.window import TimedTrials, maybe_by_gpu, places_by_gpu
 from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.run import Run
@@ -49,10 +49,11 @@ def memories(run: Run, timed: TimedTrials) -> dict[str, tuple[Memory, Array]]:
     sure_us = timed.end_us.copy()
     sure_us[timed.rows["open"].to_numpy()] = microseconds(opens["last_evidence"])
     unknown = where.trials["gpu"].iloc[timed.rows.index].isna().to_numpy()
-    doubtful = (sure_us < timed.end_us) | (unknown & (len(where.open_to) > 1))
+    doubtful = sure_us < timed.end_us
+    maybe = maybe_by_gpu(timed, where)
     out = {}
-    for gpu, places in places_by_gpu(timed, where, list(samples)).items():
-        part = samples.get(gpu)
+    for gpu, known in places_by_gpu(timed, where, list(samples)).items():
+        part, places = samples.get(gpu), np.sort(np.append(known, maybe[gpu][0])) if gpu in maybe else known
         if part is None or len(part.time_us) < 2 or not len(places):
             continue
         origin = int(timed.start_us.min())
@@ -63,7 +64,7 @@ def memories(run: Run, timed: TimedTrials) -> dict[str, tuple[Memory, Array]]:
         doubt = doubtful[places]
         if np.average(doubt, weights=np.maximum(seconds[2] - seconds[1], 1e-9)) > 0.5:
             doubt = np.zeros(len(places), bool)  # nothing would be left
-        out[gpu] = (Memory(seconds[0], part.value, seconds[1], seconds[2], doubt), places)
+        out[gpu] = (Memory(seconds[0], part.value, seconds[1], seconds[2], doubt | unknown[places]), places)
     return out
 
 
@@ -94,13 +95,13 @@ def baseline_left(one: Board, peak_mib: Array) -> float:
 def no_falls(read: Sequence[Memory], boards: Sequence[Board], fall: Array) -> str:
     """Why changes are none of the trials; '' where ends free memory."""
     seen, falling = fall[~np.isnan(fall)], _falls_at_ends(read)
-    n_falls = sum(int((np.diff(memory.used_mib) <= -MIN_STEP_MIB).sum()) for memory in read)
-    share = (seen >= MIN_STEP_MIB).mean() if len(seen) >= MIN_ENDS else 1.0
+    n_falls = sum(int((np.diff(memory.used_mib) <= -STEP_MIB).sum()) for memory in read)
+    share = (seen >= STEP_MIB).mean() if len(seen) >= MIN_ENDS else 1.0
     if share < MIN_FALLING_SHARE or (share < MANY_FALLING_SHARE and falling < 0.5):
         return ELSEWHERE if n_falls >= MANY_FALLS * len(fall) else SHARED
     if sum(int((one.steps.end_step >= 0).sum()) for one in boards) < MIN_ENDS:
         return "Too few readings were taken around the ends of trials."
-    if not any(one.growth.whole_mib >= MIN_STEP_MIB for one in boards):
+    if not any(one.growth.whole_mib >= STEP_MIB for one in boards):
         return FLAT
     return ""
 
@@ -119,7 +120,7 @@ def _falls_at_ends(read: Sequence[Memory]) -> float:
     fell = near = 0.0
     for memory in read:
         step = -np.diff(memory.used_mib)
-        big = step >= MIN_STEP_MIB
+        big = step >= STEP_MIB
         ends = np.sort(memory.end_s)
         low, high = memory.time_s[:-1] - LATE_S, memory.time_s[1:] + memory.period_s
         beside = np.searchsorted(ends, high, "right") > np.searchsorted(ends, low, "left")

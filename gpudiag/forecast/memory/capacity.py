@@ -28,7 +28,7 @@ from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
-from gpudiag.measures.attribution import known_gpus
+from gpudiag.measures._time.gpu_samples import known_gpus
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun, memoized, once
 from gpudiag.plain_data import JsonObject, clean, entry_of, plain_object

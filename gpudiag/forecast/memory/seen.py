@@ -10,7 +10,7 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.window import places_by_gpu, timed_trials
+from gpudiag.measures._time.window import maybe_by_gpu, places_by_gpu, timed_trials
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -22,14 +22,19 @@ frees late, its successor allocates after 7-8 s)."""
 
 @memoized
 def seen_by_level(run: Run) -> pd.DataFrame:
-    """Index k (trials on one GPU): seen_max_mib (greatest reading of any GPU), seen_h (GPU-hours of readings)."""
+    """Index k (trials on one GPU): seen_max_mib (greatest reading of any GPU), seen_h (GPU-hours of readings).
+
+    Readings count where no trial of unknown GPU may run beside those that are known.
+    """
     nothing = pd.DataFrame({"seen_max_mib": [], "seen_h": []}, index=pd.Index([], name="k"), dtype=float)
     timed = timed_trials(run)
     if not run.info.clock.joined or timed.rows.empty or run.gpu.empty:
         return nothing
     samples = samples_by_gpu(run, "mem_used_mib")
     parts = []
-    for gpu, places in places_by_gpu(timed, measure_attribution(run), list(samples)).items():
+    where = measure_attribution(run)
+    maybe = maybe_by_gpu(timed, where)
+    for gpu, places in places_by_gpu(timed, where, list(samples)).items():
         part = samples[gpu]
         if not len(part.time_us) or not len(places):
             continue
@@ -39,7 +44,10 @@ def seen_by_level(run: Run) -> pd.DataFrame:
         last = np.searchsorted(changes, part.time_us, "right") - 1
         held = (last >= 0) & (part.time_us - changes[np.maximum(last, 0)] >= SETTLE_US)
         hours = (part.end_us - part.start_us) / SECOND_US / 3600
-        parts.append(pd.DataFrame({"k": level, "used": np.where(held, part.value, np.nan), "seen_h": hours}))
+        others = maybe[gpu][0] if gpu in maybe else places[:0]
+        sure = count_at(part.time_us, timed.start_us[others], timed.end_us[others]) == 0
+        seen = pd.DataFrame({"k": level, "used": np.where(held, part.value, np.nan), "seen_h": hours})
+        parts.append(seen[sure])
     if not parts:
         return nothing
     grouped = pd.concat(parts).query("k >= 1").groupby("k")

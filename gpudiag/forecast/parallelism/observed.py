@@ -133,7 +133,8 @@ def _need_places(time: GpuTime) -> None:
 
 
 def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
-    used = {gpu: places for gpu, places in time.places.items() if len(places) and len(time.samples[gpu].time_us) > 1}
+    likeliest = time.likeliest()
+    used = {gpu: places for gpu, places in likeliest.items() if len(places) and len(time.samples[gpu].time_us) > 1}
     trials = time.trials
     n = len(trials.start_us)
     typical, own, how = _startups(run, time, used)
@@ -152,10 +153,10 @@ def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
         gpu[places] = index
         start, end = trains_us[places], trials.end_us[places]
         level_s[places] += _time_by_level(start, end, top)
-        samples = time.samples[name]
+        samples, lives = time.samples[name], Intervals(trials.start_us[places], trials.end_us[places])
         spread = np.full(1, typical) if how == "fitted" else own[~np.isnan(own)]
-        levels += measure_levels(samples, time.intervals(name), own[places], np.sort(spread), edges, top + 1)
-        total += _while_running(samples, time.intervals(name), handover, edges)
+        levels += measure_levels(samples, lives, own[places], np.sort(spread), edges, top + 1)
+        total += _while_running(samples, lives, handover, edges)
     order = np.flatnonzero(finished)[np.argsort(trials.start_us[finished], kind="stable")]
     return ObservedLog(
         key=pd.MultiIndex.from_frame(trials.rows[["study", "trial"]].iloc[order]),
@@ -183,7 +184,9 @@ def _startups(run: Run, time: GpuTime, used: dict[str, np.ndarray]) -> tuple[flo
     own = begun.seconds
     if (~np.isnan(own)).sum() >= MIN_SEEN and not np.isnan(begun.median_s):
         return begun.median_s, own, "seen"
-    return fit_startup([(time.samples[gpu], time.intervals(gpu)) for gpu in used]), own, "fitted"
+    start, end = time.trials.start_us, time.trials.end_us
+    parts = [(time.samples[gpu], Intervals(start[own], end[own])) for gpu, own in used.items()]
+    return fit_startup(parts), begun.seconds, "fitted"
 
 
 def _peak(start: np.ndarray, end: np.ndarray) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag.measures._time.timeline import Intervals, Samples, Timeline
+from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline
 
 SHARE_ERROR_PCT = {1: 0.0, 2: 19.0, 3: 23.0, 4: 26.0}
 """Median error of one trial's share when a busy GPU is split evenly among 2, 3, 4 trials (METHODS 3). Cheap
@@ -14,27 +14,32 @@ ALONE_SHARE = 0.9
 COLUMNS = ("gpu_s", "busy_gpu_s", "device_s", "alone_s", "alone_seen_s", "alone_util_s", "energy_kwh", "crowd_s")
 
 
-def trial_shares(timeline: Timeline, intervals: Intervals, kwh: np.ndarray | None) -> pd.DataFrame:
+def trial_shares(
+    timeline: Timeline,
+    intervals: Intervals | MaybeTrials,
+    kwh: np.ndarray | None,
+    chance: np.ndarray | float = 1.0,
+) -> pd.DataFrame:
     """One row a life: seconds and kWh of one GPU that fall to it.
 
     Every piece of time is split evenly among the trials that run in it, so that the sum over trials is the
-    time with a trial, exactly. Columns: gpu_s (share of the GPU's time), busy_gpu_s (of utilization x time),
-    device_s (time of its life within the timeline), alone_s (the part of it alone), alone_seen_s (the observed
-    part of that), alone_util_s (utilization x time of that), energy_kwh (NaN without power), crowd_s (integral
-    of the number of trials over its life).
+    time with a trial, exactly. A trial that ran there with a ``chance`` counts so much of one. Columns: gpu_s (share of
+    the GPU's time), busy_gpu_s (of utilization x time), device_s (time of its life within the timeline), alone_s (the
+    part of it alone), alone_seen_s (the observed part of that), alone_util_s (utilization x time of that), energy_kwh
+    (NaN without power), crowd_s (integral of the number of trials over its life).
     """
-    length, n = timeline.length_s, timeline.running
+    length, n = timeline.length_s, timeline.held
     seen = ~np.isnan(timeline.util_pct)
     busy = np.where(seen, np.nan_to_num(timeline.util_pct) / 100, 0.0) * length
     part = 1 / np.maximum(n, 1)
-    alone = n == 1
+    alone = (n == 1) & (timeline.running == 1)
     columns = (
         length * part, busy * part, length, length * alone, length * alone * seen, busy * alone,
         kwh * part if kwh is not None else np.full(len(n), np.nan), length * n,
     )  # fmt: skip
     first = np.searchsorted(timeline.start_us, intervals.start_us)
     last = np.searchsorted(timeline.start_us, intervals.end_us)
-    sums = {name: _between(values, first, last) for name, values in zip(COLUMNS, columns, strict=True)}
+    sums = {name: chance * _between(values, first, last) for name, values in zip(COLUMNS, columns, strict=True)}
     return pd.DataFrame(sums)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples
-from gpudiag.measures.attribution import known_gpus
-from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.measures.sampling import by_gpu, cells, gpu_order
 from gpudiag.run import Run
 
 
@@ -17,3 +16,8 @@ def samples_by_gpu(run: Run, column: str) -> dict[str, Samples]:
             start, end = part["start_us"].to_numpy(), part["end_us"].to_numpy()
             out[gpu] = Samples(microseconds(part["time"]), start, end, part[column].to_numpy(float))
     return out
+
+
+def known_gpus(run: Run) -> list[str]:
+    """Every GPU of the telemetry or of its list of GPUs."""
+    return gpu_order(set(run.gpu["gpu"].dropna().unique()) | set(run.gpus["gpu"].dropna()))

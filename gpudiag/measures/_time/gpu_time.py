@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpudiag.measures._time.bins import bin_cuts
+from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
-from gpudiag.measures._time.phase_steps import cut_steps
+from gpudiag.measures._time.phase_steps import Steps, cut_steps
 from gpudiag.measures._time.phases import Phases, find_phases
 from gpudiag.measures._time.span import clipped, limits_us
-from gpudiag.measures._time.timeline import Intervals, Samples, Timeline, Window, draw_timeline
+from gpudiag.measures._time.timeline import Intervals, MaybeTrials, Samples, Timeline, Window, draw_timeline
 from gpudiag.measures._time.window import (
     TimedTrials,
+    maybe_by_gpu,
     places_by_gpu,
     telemetry_windows,
     timed_trials,
@@ -23,10 +25,14 @@ from gpudiag.measures.attribution import AttributionProfile, measure_attribution
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
+MOSTLY_KNOWN_PCT = 50.0
+"""Below this share of trials whose GPU is known, the others are too many to learn phases beside them."""
+
 
 @dataclass(frozen=True)
 class GpuTime:
-    """``timelines`` by GPU; ``places``: positions in ``trials`` of those on each GPU; ``where`` is None without trials.
+    """``timelines`` by GPU; ``places``: positions in ``trials`` of those on each GPU; ``maybe``: of those that may have
+    run there, with the chance; ``where`` is None without trials.
 
     ``joined`` is False where there are no timed trials, or where their clock cannot be joined with the
     telemetry's: then the windows are the telemetry's and no trial is on any GPU. ``phases``: of the GPUs that trials
@@ -37,6 +43,7 @@ class GpuTime:
     trials: TimedTrials
     where: AttributionProfile | None
     places: dict[str, np.ndarray]
+    maybe: dict[str, tuple[np.ndarray, np.ndarray]]
     windows: list[Window]
     timelines: dict[str, Timeline]
     cuts_us: np.ndarray
@@ -47,6 +54,21 @@ class GpuTime:
         """Starts and ends of the trials on one GPU."""
         places = self.places.get(gpu, np.zeros(0, np.int64))
         return Intervals(self.trials.start_us[places], self.trials.end_us[places])
+
+    def likeliest(self) -> dict[str, np.ndarray]:
+        """``places`` with each trial of unknown GPU on the one where it most likely ran."""
+        best, where = np.zeros(len(self.trials.start_us)), np.full(len(self.trials.start_us), None)
+        for gpu, (places, chance) in self.maybe.items():
+            better = places[chance > best[places]]
+            where[better], best[places] = gpu, np.maximum(best[places], chance)
+        return {gpu: np.union1d(places, np.flatnonzero(where == gpu)) for gpu, places in self.places.items()}
+
+    def maybe_on(self, gpu: str) -> MaybeTrials:
+        """Trials that may have run on one GPU."""
+        if gpu not in self.maybe:
+            return MaybeTrials.none()
+        places, chance = self.maybe[gpu]
+        return MaybeTrials(self.trials.start_us[places], self.trials.end_us[places], chance)
 
 
 @memoized
@@ -60,7 +82,9 @@ def gpu_time(run: Run) -> GpuTime:
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
     places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
     cuts = bin_cuts(windows) if windows else np.zeros(0, np.int64)
-    made = GpuTime(samples, trials, where, places, windows, {}, cuts, joined, {})
+    maybe = maybe_by_gpu(trials, where) if joined and where else {}
+    maybe = {gpu: some for gpu, some in maybe.items() if gpu not in run.info.left_out_gpus}
+    made = GpuTime(samples, trials, where, places, maybe, windows, {}, cuts, joined, {})
     made.phases.update(_phases(made))
     for gpu in (places or samples) if windows else ():
         made.timelines[gpu] = draw_timeline(
@@ -70,14 +94,20 @@ def gpu_time(run: Run) -> GpuTime:
             has_trials=joined,
             cuts_us=cuts,
             phases=made.phases.get(gpu),
+            maybe=made.maybe_on(gpu),
         )
     return made
 
 
 def _phases(made: GpuTime) -> dict[str, Phases]:
-    """The phases on each GPU that trials share; none where nobody knows on which GPU trials ran."""
-    if made.where is None or made.where.n_attributed < made.where.n_trials:
+    """The phases on each GPU that trials share; what is seen while another may run there tells nothing of them."""
+    if made.where is None or made.where.attributed_pct < MOSTLY_KNOWN_PCT:
         return {}
     gpus = [gpu for gpu, places in made.places.items() if len(places) and gpu in made.samples]
-    found = find_phases([cut_steps(made.samples[gpu], made.intervals(gpu)) for gpu in gpus])
+    found = find_phases([_steps(made, gpu) for gpu in gpus])
     return {gpu: phases for gpu, phases in zip(gpus, found, strict=True) if phases is not None}
+
+
+def _steps(made: GpuTime, gpu: str) -> Steps:
+    steps, maybe = cut_steps(made.samples[gpu], made.intervals(gpu)), made.maybe_on(gpu)
+    return replace(steps, seen=steps.seen.astype(bool) & (count_at(steps.start_us, maybe.start_us, maybe.end_us) == 0))

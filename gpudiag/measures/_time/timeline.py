@@ -51,14 +51,37 @@ class Intervals:
 
 
 @dataclass(frozen=True)
+class MaybeTrials:
+    """Trials of which nobody knows whether they ran on a GPU: start and end (µs), and the chance that they did."""
+
+    start_us: np.ndarray
+    end_us: np.ndarray
+    chance: np.ndarray
+
+    @classmethod
+    def none(cls) -> MaybeTrials:
+        """Every trial is known to have run there, or not."""
+        nothing = np.zeros(0, np.int64)
+        return cls(nothing, nothing, np.zeros(0))
+
+
+@dataclass(frozen=True)
 class Timeline:
-    """Pieces that tile the windows: borders in microseconds, code of the cell, utilization (NaN unobserved), trials."""
+    """Pieces that tile the windows: borders in microseconds, code of the cell, utilization (NaN unobserved), trials,
+    and how many more are expected of those of unknown GPU.
+    """
 
     start_us: np.ndarray
     end_us: np.ndarray
     cell: np.ndarray
     util_pct: np.ndarray
     running: np.ndarray
+    maybe: np.ndarray
+
+    @property
+    def held(self) -> np.ndarray:
+        """How many trials are expected in each piece."""
+        return self.running + self.maybe
 
     @property
     def length_s(self) -> np.ndarray:
@@ -86,20 +109,27 @@ def draw_timeline(
     has_trials: bool,
     cuts_us: np.ndarray,
     phases: KnownPhases | None = None,
+    maybe: MaybeTrials | None = None,
 ) -> Timeline:
     """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
 
     What an idle GPU waits for is read off its activity where one trial ran at a time, and else off ``phases``; where
-    these leave two answers likely, or are not known, it is in the cell ``waiting``.
+    these leave two answers likely, or are not known, it is in the cell ``waiting``. So it is where a trial of ``maybe``
+    may run: then it may even be that none does.
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy.
     """
-    start, end = _pieces(samples, intervals, windows, cuts_us)
+    maybe = maybe or MaybeTrials.none()
+    everyone = Intervals(*(np.concatenate(both) for both in (
+        (intervals.start_us, maybe.start_us), (intervals.end_us, maybe.end_us)
+    )))  # fmt: skip
+    start, end = _pieces(samples, everyone, windows, cuts_us)
     at = np.searchsorted(samples.start_us, start, "right") - 1
     seen = (at >= 0) & (start < np.append(samples.end_us, LONG_AGO)[at])
     util = np.where(seen, np.append(samples.value, np.nan)[at], np.nan)
     running = _rank(np.sort(intervals.start_us), start) - _rank(np.sort(intervals.end_us), start)
+    others = _rank(np.sort(maybe.start_us), start) - _rank(np.sort(maybe.end_us), start)
     cell = np.full(len(start), BUSY, np.int8)
     idle = util <= IDLE_PCT
     cell[util < BUSY_PCT] = BUSY_LOW
@@ -107,14 +137,15 @@ def draw_timeline(
     works = seen & np.append(at_work(samples.value), False)[at]
     waits = np.flatnonzero(idle & (running > 0) & ~works)
     cell[waits] = _waits_for(samples, intervals, start[waits], phases, alone=bool((running <= 1).all()))
+    cell[idle & (others > 0)] = WAITING
     if has_trials:
-        free = np.flatnonzero(running == 0)
-        own = _within_pause(samples, intervals, start[free], at[free], util[free])
+        free = np.flatnonzero((running == 0) & (others == 0))
+        own = _within_pause(samples, everyone, start[free], at[free], util[free])
         cell[free] = np.where(own > IDLE_PCT, FOREIGN, NO_TRIAL)
     else:
         cell[idle] = NO_TRIAL
     cell[np.isnan(util)] = UNOBSERVED
-    return Timeline(start, end, cell, util, running)
+    return Timeline(start, end, cell, util, running, _weighed(maybe, start))
 
 
 def _waits_for(
@@ -151,6 +182,13 @@ def _rank(timestamps: np.ndarray, when: np.ndarray) -> np.ndarray:
     """How many of the sorted timestamps lie at or before each of the sorted times: one search each, not one a time."""
     borders = np.searchsorted(when, timestamps, "left")
     return np.repeat(np.arange(len(timestamps) + 1), np.diff(borders, prepend=0, append=len(when)))
+
+
+def _weighed(maybe: MaybeTrials, when: np.ndarray) -> np.ndarray:
+    """Sum of the chances of those that may run at each of the sorted times."""
+    at = np.searchsorted(when, np.concatenate([maybe.start_us, maybe.end_us]))
+    steps = np.bincount(at, np.concatenate([maybe.chance, -maybe.chance]), len(when) + 1)
+    return np.maximum(np.cumsum(steps)[: len(when)].round(9), 0.0)
 
 
 def _all_starting(samples: Samples, intervals: Intervals, when: np.ndarray) -> np.ndarray:

@@ -67,18 +67,25 @@ def telemetry_windows(samples: dict[str, Samples]) -> list[Window]:
 
 
 def places_by_gpu(trials: TimedTrials, where: AttributionProfile, gpus: list[str]) -> dict[str, np.ndarray]:
-    """Positions in ``trials`` of those that ran, or may have run, on each GPU.
-
-    A trial of unknown GPU may have run on every GPU that was ever active: it counts on each of them.
-    """
+    """Positions in ``trials`` of those that are known to have run on each GPU."""
     gpu_of = where.trials["gpu"].iloc[trials.rows.index]
-    unknown = gpu_of.isna().to_numpy()
-    open_to = set(where.open_to["gpu"])
-    out = {gpu: np.flatnonzero(unknown) if gpu in open_to else np.zeros(0, np.int64) for gpu in gpus}
+    out = {gpu: np.zeros(0, np.int64) for gpu in gpus}
     for names, places in gpu_of.groupby(gpu_of).indices.items():
         for gpu in str(names).split(","):
             out[gpu] = np.sort(np.concatenate([out.get(gpu, places[:0]), places]))
     return {gpu: out[gpu] for gpu in gpu_order(out)}
+
+
+def maybe_by_gpu(trials: TimedTrials, where: AttributionProfile) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Positions in ``trials`` of those that may have run on each GPU, and the chance; alike where nothing tells."""
+    own = trials.rows[["study", "trial"]].reset_index(drop=True).rename_axis("position").reset_index()
+    both = where.maybe.merge(own, on=["study", "trial"])
+    alike = 1 / both.groupby(["study", "trial"])["gpu"].transform("size")
+    both["chance"] = both["chance"].fillna(alike)
+    return {
+        str(gpu): (part["position"].to_numpy(np.int64), part["chance"].to_numpy(float))
+        for gpu, part in both.sort_values("position").groupby("gpu")
+    }
 
 
 def _union(spans: list[Window]) -> list[Window]:

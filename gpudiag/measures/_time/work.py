@@ -14,13 +14,16 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
 
+ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class WorkSamples:
     """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail.
 
-    ``running`` counts the trials on the GPU (0 without trials). Without trials, or without a common clock,
-    all time from the first to the last activity counts as work and ``from_trials`` is False.
+    ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there. Without
+    trials, or without a common clock, all time from the first to the last activity counts as work and ``from_trials``
+    is False.
     """
 
     time_us: np.ndarray
@@ -61,7 +64,8 @@ def _work(samples: Samples, timeline: Timeline | None) -> WorkSamples:
         inside = (at >= 0) & (samples.time_us < np.append(timeline.end_us, 0)[at])
         cell = np.where(inside, np.append(timeline.cell, UNOBSERVED)[at], UNOBSERVED)
         at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
-        running = np.where(inside, np.append(timeline.running, 0)[at], 0)
+        expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int64)
+        running = np.where(inside, expected, 0)
     return WorkSamples(
         samples.time_us, samples.start_us, samples.end_us, samples.value, at_work, running, timeline is not None
     )

@@ -58,6 +58,7 @@ def startups(run: Run) -> Startups:
     for gpu, places in time.places.items():
         phases = time.phases.get(gpu)
         own = solo_startups(time.samples.get(gpu, Samples.none()), time.intervals(gpu))
+        own[_beside_maybe(time, gpu)] = np.nan
         took, how = (own, "solo") if phases is None else (phases.startup_s, "activity")
         sooner = ~(seconds[places] <= took) & ~np.isnan(took)
         seconds[places[sooner]], method[places[sooner]] = took[sooner], how
@@ -91,8 +92,17 @@ def _ramps(run: Run, time: GpuTime) -> np.ndarray:
     memory, out = samples_by_gpu(run, "mem_used_mib"), np.full(len(time.trials.start_us), np.nan)
     for gpu in time.phases:
         places = time.places[gpu]
-        out[places] = np.fmin(out[places], ramp_startups(memory[gpu], time.intervals(gpu)))
+        own = ramp_startups(memory[gpu], time.intervals(gpu))
+        own[_beside_maybe(time, gpu)] = np.nan
+        out[places] = np.fmin(out[places], own)
     return out
+
+
+def _beside_maybe(time: GpuTime, gpu: str) -> np.ndarray:
+    """Whether a trial of unknown GPU may have run beside each trial of a GPU."""
+    own, maybe = time.intervals(gpu), time.maybe_on(gpu)
+    begun = np.searchsorted(np.sort(maybe.start_us), own.end_us)
+    return begun > np.searchsorted(np.sort(maybe.end_us), own.start_us, "right")
 
 
 def solo_startups(samples: Samples, intervals: Intervals) -> np.ndarray:

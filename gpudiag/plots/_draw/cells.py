@@ -25,7 +25,7 @@ LABELS = {
     "busy": f"busy (≥ {share(BUSY_PCT)})",
     "busy_low": f"low ({number(IDLE_PCT)} to {share(BUSY_PCT)})",
     "stalled": "stalled in a trial",
-    "waiting": "start-up or stall",
+    "waiting": "idle, unclear why",
     "tail_only": "tail of trials only",
     "startup_only": "start-up only",
     "foreign": "foreign load",

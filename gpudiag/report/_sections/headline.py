@@ -22,7 +22,7 @@ WENT = {
     "busy": "ran at 50 % utilization or more",
     "busy_low": "ran at 10 to 50 %",
     "stalled": "stalled inside trials",
-    "waiting": "waited inside trials (start-up or stall)",
+    "waiting": "was idle, unclear why",
     "startup_only": "was start-up alone",
     "tail_only": "was the end of trials",
     "idle_no_trial": "had no trial",

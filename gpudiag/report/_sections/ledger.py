@@ -12,7 +12,7 @@ CELLS = {
     "busy": ("busy", "50 % utilization or more"),
     "busy_low": ("busy, low", "utilization between 10 and 50 %"),
     "stalled": ("stalled", "idle inside a trial: input, validation on the CPU, a lock"),
-    "waiting": ("start-up or stall", "idle inside a trial; the data fit both"),
+    "waiting": ("idle, unclear why", "start-up and stall both fit; or no trial, where one of unknown GPU may have run"),
     "startup_only": ("start-up only", "every trial was still before its first work on the GPU"),
     "tail_only": ("tail only", "every trial was past its last work on the GPU"),
     "idle_no_trial": ("idle, no trial", "nothing was running"),
@@ -23,6 +23,10 @@ CELLS = {
 
 ALONE = {"idle_no_trial": ("idle", "10 % utilization or less")}
 """Without trials nobody can say what an idle GPU waited for."""
+
+
+OBSERVED_PCT = 99.5
+"""From here on as good as all of the time was observed."""
 
 
 def ledger(document: Document) -> list[Block]:
@@ -90,7 +94,9 @@ def costs(document: Document) -> list[Block]:
         for row in held.outcomes
         if row.worker_s or row.gpu_s
     )
-    columns = ("Outcome", "Trials", "Worker time", "GPU time", "Energy", "Cost")
+    covered = document.values(LedgerProfile).get(LedgerProfile.coverage_pct)
+    energy = "Energy" if covered is None or covered >= OBSERVED_PCT else f"Energy, {share(covered)} observed"
+    columns = ("Outcome", "Trials", "Worker time", "GPU time", energy, "Cost")
     kept = [i for i in range(len(columns)) if i < 2 or any(_text(row[i]) != UNKNOWN for row in rows)]
     table = TableBlock(
         tuple(columns[i] for i in kept),

@@ -67,7 +67,7 @@ POWER: TopicColumns = (
     (GpuPower.mean_w, "Mean power"),
     (GpuPower.max_w, "Max"),
     (GpuPower.limit_w, "Limit"),
-    (GpuPower.energy_kwh, "Energy"),
+    (GpuPower.energy_kwh, "Energy, observed"),
     (GpuPower.mean_temp_c, "Mean temp."),
     (GpuPower.max_temp_c, "Max temp."),
     (GpuPower.n_rejected, "Set aside"),
