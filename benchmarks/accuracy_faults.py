@@ -18,10 +18,10 @@ from accuracy_ledger import gather, write_section
 from other_world import WORLD, planted_run
 
 import gpudiag as gd
-from gpudiag.rules._engine.verdict import Severity, Status
+from gpudiag.rules._engine.verdict import Severity
 
 Truth = dict[str, Any]
-FIRST_SEED = 31_000
+FIRST_SEED = 32_000
 """Another block for each committed table."""
 
 
@@ -140,7 +140,6 @@ def healthy_result(number: int) -> dict[str, Any]:
     if made is None:
         return {}
     loud = [one.rule for one in gd.diagnose(made[0]).findings if one.severity is not Severity.NOTE]
-    assert all(one.status is Status.FOUND for one in gd.diagnose(made[0]).findings)
     return {"loud": ", ".join(loud)}
 
 

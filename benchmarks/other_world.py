@@ -170,7 +170,7 @@ def gain_run(seed: int) -> tuple[Run, dict[str, Any]] | None:
 
 def planted_run(seed: int, config: dict[str, Any]) -> tuple[Run, dict[str, Any]] | None:
     """A run made as asked, and its truth."""
-    return _made(4_000_000 + seed, **config)
+    return _made(5_000_000 + seed, **config)
 
 
 def memory_run(seed: int) -> tuple[Run, dict[str, Any], dict[str, Any]] | None:

@@ -7,12 +7,15 @@ import math
 from gpudiag.advice._engine.capacity import FULL_PCT, growth_of_memory
 from gpudiag.advice._engine.gains import fill_gain
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
+from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.facts import Key
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.report.format import times
 
-SMALL = ("batch-or-kernels-small", "launch-bound", "gpu-busy-but-light")
+LIGHT = "gpu-busy-but-light"
+SMALL = ("batch-or-kernels-small", "launch-bound", LIGHT)
 MAX_FACTOR = 8
 TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second that do not rise refute it."
 
@@ -66,7 +69,7 @@ def batch_size(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Compute in mixed precision",
-    answers=("memory-near-limit", "failures-out-of-memory", "gpu-busy-but-light"),
+    answers=("memory-near-limit", "failures-out-of-memory", LIGHT),
     tier=2,
     effort="an hour",
     apply="next study",
@@ -79,13 +82,16 @@ def mixed_precision(now: Situation) -> Proposal | None:
     """It makes the GPU's own work smaller, so only the busy part of the time can shrink: at most 1/(1-u)."""
     busy = now.bounds.busy_pct
     gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
-    verify = dict.fromkeys((SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *now.no_new_failures()))
+    less_memory = (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),)
+    no_finding = (SuccessCheck(Key(f"{FINDINGS}.{LIGHT}"), "<=", 0, "1"),)
+    full = now.fact(MemoryProfile.max_used_pct) >= FULL_PCT
+    verify = (*(less_memory if full else ()), *(no_finding if now.has(LIGHT) else ()), *now.no_new_failures())
     code = 'with torch.autocast("cuda", dtype=torch.bfloat16):\n    loss = model(batch)  # was: float32 throughout'
     return Proposal(
         (Change("precision", None, "bfloat16", code),),
         gain,
         now.unless_unknown("Only the time in which the GPU is busy can shrink, and nobody knows by how much."),
-        tuple(verify),
+        verify,
         verify_first="Whether the model trains as well in bfloat16 must be seen on one trial.",
     )
 

@@ -68,7 +68,7 @@ def more_workers(now: Situation) -> Proposal | None:
         gain,
         f"{now.unless_unknown(basis)} {shown if fits else ''}".strip(),
         (
-            SuccessCheck.of(EFFECTIVE, ">", round(now.fact(EFFECTIVE) + 0.5, 2)),
+            SuccessCheck.of(EFFECTIVE, ">", round(now.fact(EFFECTIVE) * (1 + 0.5 / k), 2)),
             *now.no_new_failures(),
         ),
         (

@@ -117,12 +117,13 @@ class CostsProfile(Profile, topic="costs"):
     total_worker_h: Fact[float] = fact("worker time with gaps")
     trial_gpu_h: Fact[float] = fact("GPU time with a trial; NaN where nobody knows on which GPUs trials ran")
     to_best_gpu_h: Fact[float] = fact(
-        "GPU time of the trials that had ended when their study's best value was reached, over all studies that have "
-        "one",
+        "GPU time of the trials that had ended when the best value was reached; NaN with several studies, and where "
+        "no value was better than the first",
         label="GPU time to the best value",
     )
     after_best_gpu_h: Fact[float] = fact(
-        "GPU time of those that ended later: it found nothing better", label="GPU time after the best value"
+        "GPU time of those that ended later, which found nothing better; NaN where that of any trial is unknown",
+        label="GPU time after the best value",
     )
     total_gpu_h: Fact[float] = fact("all GPU time")
     energy_kwh: Fact[float] = fact("energy of all GPUs, where observed", label="energy of the observed time")
@@ -175,8 +176,9 @@ def measure_costs(run: Run) -> CostsProfile:
     waited_s, with_trial_s = float(by_cell[STARTUP]), float(by_cell[STARTUP:].sum()) if time.joined else 0.0
     counted = trials.assign(gpu_s=np.nan if expected is None else expected["gpu_s"])
     progress = _progress(run, counted, time.trials)
-    to_best_s = 3600 * float(progress.groupby("study")["gpu_h"].last().sum(min_count=1, skipna=False))
-    searched_s = counted.loc[trials["study"].isin(progress["study"]), "gpu_s"].sum(min_count=1)
+    one = progress["study"].nunique() == 1 and len(progress) > 1
+    to_best_h = float(progress["gpu_h"].iloc[-1]) if one else float("nan")
+    searched_s = float(counted.loc[trials["study"].isin(progress["study"]), "gpu_s"].sum(skipna=False))
     return CostsProfile(
         trials=trials,
         parameters=_parameters(run, time.trials),
@@ -186,8 +188,8 @@ def measure_costs(run: Run) -> CostsProfile:
         progress=progress,
         total_worker_h=float(worker_time["worker_s"].sum()) / 3600,
         trial_gpu_h=float(counted["gpu_s"].sum(min_count=1)) / 3600,
-        to_best_gpu_h=to_best_s / 3600,
-        after_best_gpu_h=(float(searched_s) - to_best_s) / 3600,
+        to_best_gpu_h=to_best_h,
+        after_best_gpu_h=searched_s / 3600 - to_best_h,
         total_gpu_h=total_s / 3600,
         energy_kwh=float(sum(energy)) if energy else float("nan"),
         cost=total_s / 3600 * price if price is not None else float("nan"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,9 @@ BLOCKS = 20
 MIN_PER_BLOCK = 3
 SETTLE_S = 10.0
 MIN_AFTER = 2
+JUMP = 3.0
+"""A step of this many median steps leads to another level."""
+GROWS = 0.01
 MOST_ALIKE = 0.95
 """Correlation of neighbours beyond which twenty blocks say nothing more."""
 
@@ -102,19 +106,31 @@ def _growth(time: np.ndarray, used: np.ndarray, total_mib: float, window: tuple[
 
 
 def _mann_kendall(values: np.ndarray) -> float:
-    """One-sided p of a rising trend: normal approximation with the correction for ties (Kendall 1975).
+    """One-sided p of a rising trend over blocks, of which those that share a trial resemble each other.
+
+    Growth between the jumps from one level to another is growth; jumps alone are trials of differing size, and their
+    order may be chance. Of 400 simulated runs of 3, 5 and 8 levels 7, 2 and 1 % "grew" at 1 % (17, 14 and 7 % without).
+    """
+    step = np.abs(np.diff(values))
+    jump = step > JUMP * np.median(step)
+    jump[1:-1] &= ~(jump[:-2] & jump[2:])  # between two others it is part of a rise
+    between = np.split(values, np.flatnonzero(jump) + 1)
+    levels = jump.sum() <= len(values) / 2 and not _chance(between, 1.0) < GROWS
+    return _chance([values], _repetition(values) if levels else 1.0)
+
+
+def _chance(parts: Sequence[np.ndarray], repetition: float) -> float:
+    """One-sided p of a rising trend in all parts: normal approximation with the correction for ties (Kendall 1975).
 
     And with that for continuity, which ``scipy.stats.kendalltau`` leaves out: its p is 10 to 20 % smaller at 20 blocks.
-    Blocks that share a trial resemble each other: without the correction for that, of 1,500 runs of three equal trials
-    each on a level of its own 17 % "grew" at 1 %; with it 1.5 %.
     """
-    n = len(values)
-    order = np.sign(values[None, :] - values[:, None])
-    score = float(np.triu(order, 1).sum())
-    ties = np.unique(values, return_counts=True)[1]
-    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
-    variance *= _repetition(values)
-    return float(stats.norm.sf((score - np.sign(score)) / math.sqrt(variance))) if variance > 0 else 1.0
+    score, variance = 0.0, 0.0
+    for values in parts:
+        n = len(values)
+        score += float(np.triu(np.sign(values[None, :] - values[:, None]), 1).sum())
+        ties = np.unique(values, return_counts=True)[1]
+        variance += (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    return float(stats.norm.sf((score - np.sign(score)) / math.sqrt(variance * repetition))) if variance > 0 else 1.0
 
 
 def _repetition(values: np.ndarray) -> float:

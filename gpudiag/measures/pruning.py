@@ -195,15 +195,19 @@ class _Late:
 
 
 def _late(intervals: pd.DataFrame, reached: pd.DataFrame) -> _Late:
-    """Each is held against the COMPLETE ones of its study; without reports it is judged by its duration alone."""
+    """Each is held against the COMPLETE ones of its study: the median of their lengths and steps, and where it has no
+    reports the third quartile of their lengths.
+    """
     timed = intervals[intervals["duration_s"].notna()][["study", "trial", "state", "duration_s"]]
     timed = timed.merge(reached[["study", "trial", "steps_done"]], how="left", on=["study", "trial"])
     whole = timed[timed["state"] == "COMPLETE"]
     by_study = whole.groupby("study")[["duration_s", "steps_done"]]
-    usual = by_study.median()[by_study.size() >= MIN_COMPLETE]
+    usual = by_study.median().assign(long_s=by_study.quantile(0.75)["duration_s"])
+    usual = usual[(by_study.size() >= MIN_COMPLETE) & (usual["duration_s"] > 0)]
     pruned = timed[(timed["state"] == "PRUNED") & timed["study"].isin(usual.index)]
     of = usual.loc[pruned["study"]].set_axis(pruned.index)
-    short = (pruned["duration_s"] < LATE * of["duration_s"]) | (pruned["steps_done"] < LATE * of["steps_done"])
+    whole_s = of["duration_s"].where(pruned["steps_done"].notna(), of["long_s"])
+    short = (pruned["duration_s"] < LATE * whole_s) | (pruned["steps_done"] < LATE * of["steps_done"])
     complete_s = whole.loc[whole["study"].isin(pruned["study"].unique()), "duration_s"].median()
     return _Late(int((~short).sum()), len(pruned), float(pruned["duration_s"].median()), float(complete_s))
 

@@ -91,8 +91,7 @@ class TrialsProfile(Profile, topic="trials"):
     abandoned: Fact[int] = fact("RUNNING trials that the data show to be dead", label="dead, at least")
     fail_worker_h: Fact[float] = fact("sum of durations of FAIL", label="time of failed trials")
     to_best_worker_h: Fact[float] = fact(
-        "sum of durations of the trials that had ended when their study's best value was reached, over all studies "
-        "that have one",
+        "sum of durations of the trials that had ended when the best value was reached; NaN with several studies",
         label="trial time to the best value",
     )
     after_best_worker_h: Fact[float] = fact(
@@ -113,7 +112,9 @@ def measure_trials(run: Run) -> TrialsProfile:
     opens = find_open_trials(run)
     results = _results(run, intervals)
     best = _best(run, results[~results["infeasible"]], intervals.groupby("study")["start"].min())
-    to_best_s, after_best_s = _around_best(intervals, best)
+    to_best_s, after_best_s = _around_best(
+        intervals, best, varied="value" in results and results["value"].nunique() > 1
+    )
     return TrialsProfile(
         by_state=by_state,
         durations=intervals[intervals["duration_s"].notna()].drop(columns="known").reset_index(drop=True),
@@ -193,13 +194,15 @@ def _best(run: Run, feasible: pd.DataFrame, first: pd.Series) -> pd.DataFrame:
     return best
 
 
-def _around_best(intervals: pd.DataFrame, best: pd.DataFrame) -> tuple[float, float]:
-    """Seconds of trials that ended no later than their study's best one, and later; NaN where none has a known end."""
-    at = best.dropna(subset="at").set_index("study")["at"]
-    timed = intervals[intervals["duration_s"].notna() & intervals["end"].notna() & intervals["study"].isin(at.index)]
-    if timed.empty:
+def _around_best(intervals: pd.DataFrame, best: pd.DataFrame, *, varied: bool) -> tuple[float, float]:
+    """Seconds of trials that ended no later than the best one, and later; NaN without one, with several, or where all
+    values are equal.
+    """
+    if len(best) != 1 or best["at"].isna().any() or not varied:
         return math.nan, math.nan
-    before = timed["end"].to_numpy() <= at.loc[timed["study"]].to_numpy()
+    of_study = intervals["study"] == best["study"].iloc[0]
+    timed = intervals[intervals["duration_s"].notna() & intervals["end"].notna() & of_study]
+    before = timed["end"] <= best["at"].iloc[0]
     return float(timed.loc[before, "duration_s"].sum()), float(timed.loc[~before, "duration_s"].sum())
 
 

@@ -42,7 +42,7 @@ def pruned_too_early(
         return None
     if not agreement.rho_low <= safe_ratio:
         raise NotMeasurable(
-            "Only {n:COMPLETE trial} reported at the first step that is cut; {n_needed} are needed.",
+            "Only {n:COMPLETE trial} reported at the first step that is cut and after it; {n_needed} are needed.",
             CONTROL,
             n=agreement.n,
             n_needed=MIN_N,

@@ -18,7 +18,7 @@ def _end_says(when: str) -> Sentence:
         "{gpus} ",
         Given("several", ("were idle for ", Given("spread", "{least_s} to "), "{most_s}"), "was idle for {most_s}"),
         f" {when}",
-        Given("holding", ", with {held_mib} held on {holding}"),
+        Given("holding", ", with {held_mib} held on GPU {holding}"),
         ".",
     )
 

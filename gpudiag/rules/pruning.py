@@ -117,8 +117,8 @@ def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) 
     severity="note",
     title="Pruned trials last as long as complete ones",
     says="{n_late} of {n_late_known:PRUNED trial} lasted as long as a COMPLETE one ({pruned_median_s} at the median, "
-    "COMPLETE {complete_median_s}), so that pruning saved next to nothing; PRUNED trials took {cost_pct} of the trial "
-    "time.",
+    "COMPLETE {complete_median_s}), so that pruning them saved next to nothing; PRUNED trials took {cost_pct} of the "
+    "trial time.",
     remedy="Report more often and earlier (trial.report after each epoch, should_prune right after it), leave the "
     "training loop when it says so, and lower n_warmup_steps, interval_steps or min_resource.",
     refuted_by="Trials that are pruned only for their final value.",

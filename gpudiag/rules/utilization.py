@@ -146,9 +146,8 @@ def gpu_idle_beside_busy(
         Given("spread", " to {most_pct}"),
         " over {observed_s}",
         WHILE_TRIALS,
-        ": no kernel ran for {unused_gpu_h} of it",
         Given("short", ", which is short: judge a longer run"),
-        ".",
+        "; in {unused_gpu_h} of {seen_gpu_h} no kernel ran.",
     ),
     remedy="Look at what the GPU waits for: input first (loader workers, CPU cores, disk), then the work per step "
     "(batch size, model), then more trials at once.",
@@ -190,6 +189,7 @@ def gpu_low_utilization(
     mean, most = float(low.at[worst, "mean_pct"]), float(low["mean_pct"].max())
     seconds = float(low.at[worst, "seconds"])
     short = seconds < min_run_s
+    seen_gpu_h = float(low["seconds"].sum()) / 3600
     unused_gpu_h = float(((1 - low["mean_pct"] / 100) * low["seconds"]).sum()) / 3600
     idle_gpu_h = float(low["idle_gpu_h"].sum())
     return Evidence(
@@ -198,7 +198,13 @@ def gpu_low_utilization(
         lost_gpu_h=unused_gpu_h,
         margin=below_par_pct - mean,
         severity=_level(mean, very_low_pct, low_pct) if not short else Severity.NOTE,
-        extra={"spread": most - mean >= 0.1, "most_pct": most, "in_trials": _in_trials(use), "short": short},
+        extra={
+            "spread": most - mean >= 0.1,
+            "most_pct": most,
+            "in_trials": _in_trials(use),
+            "short": short,
+            "seen_gpu_h": seen_gpu_h,
+        },
     )
 
 

@@ -78,9 +78,16 @@ def test_precision_shrinks_the_busy_time_only(busy: float, high: float | None) -
     now = situation(trials(fail_high_pct=5.0), bounds=GainBounds(busy_pct=busy))
     made = mixed_precision.propose(now)
     assert gain_of(made) == (None if high is None else (1.0, pytest.approx(high), "x", "work"))
-    assert checks(made) == [("memory.max_used_pct", "<", 90.0), ("trials.fail_pct", "<=", 5.0)]
+    assert checks(made) == [("trials.fail_pct", "<=", 5.0)]
     assert predicted(made) == {}
     assert made is not None and "one trial" in made.verify_first and made.changes[0].present is None
+
+
+def test_precision_is_held_to_what_it_is_for() -> None:
+    light = situation(trials(fail_high_pct=5.0), rules=("gpu-busy-but-light",), bounds=HALF)
+    assert ("findings.gpu-busy-but-light", "<=", 0) in checks(mixed_precision.propose(light))
+    full = situation(memory(99.0), bounds=HALF)
+    assert ("memory.max_used_pct", "<", 90.0) in checks(mixed_precision.propose(full))
 
 
 def test_fewer_kernels_fill_idle_time() -> None:

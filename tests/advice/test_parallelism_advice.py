@@ -52,8 +52,9 @@ def test_one_more_at_once_brings_its_ratio_at_most(k: int, high: float) -> None:
         "The CPU keeps up. At worst nothing is idle at the right time and one more costs all 8 %. "
         f"The {k + 1} largest trials together need {(k + 1) * 100} MiB of 900 MiB: they fit."
     )
+    higher = pytest.approx(1.88 * (1 + 0.5 / k), abs=0.01)
     assert checks(made) == [
-        ("parallelism.effective", ">", 2.38), ("trials.fail_pct", "<=", 5.0), ("memory.max_used_pct", "<", 90.0)
+        ("parallelism.effective", ">", higher), ("trials.fail_pct", "<=", 5.0), ("memory.max_used_pct", "<", 90.0)
     ]  # fmt: skip
     longest = 60 * (k + 1) / k
     assert predicted(made) == {

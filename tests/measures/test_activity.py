@@ -23,9 +23,14 @@ def test_one_that_hardly_ever_comes_above_10_pct_works_above_half_its_usual_leve
     assert not at_work(np.zeros(0)).any()
 
 
-def test_noise_of_a_pause_beside_real_work_is_none() -> None:
-    util = np.array([3.0, 4.0, 5.0] * 2 + [60.0, 70.0, 80.0])
-    assert at_work(util).sum() == 3
+@pytest.mark.parametrize("background", [0.0, 3.0, 6.0])
+def test_a_desktop_s_background_is_no_work(background: float) -> None:
+    """Trials of 100 s with 80 s of start-up, then 90 %; seven hours of quiet after them."""
+    seconds = np.arange(0, 3000 + 25_000, 2)
+    busy = (seconds < 3000) & (seconds % 100 >= 80)
+    log = gpu(seconds, util_pct=np.where(busy, 90.0, background + seconds % 3 * (background > 0)))
+    given = run(gpu=log, trials=trials([("COMPLETE", 100 * i, 100 * i + 99) for i in range(30)]))
+    assert measure_costs(given).startup_median_s == pytest.approx(80, abs=2)
 
 
 @pytest.mark.parametrize("level", [4.0, 6.0, 9.0])

@@ -95,6 +95,9 @@ def test_trials_of_differing_size_one_after_another_are_no_leak() -> None:
     noisy = steps.assign(mem_used_mib=steps["mem_used_mib"] + np.random.default_rng(4).normal(0, 20, 360))
     row = measure_leak(run(gpu=noisy)).per_gpu.loc["0"]
     assert row["p_rise"] > 0.01 and row["slope_pct_h"] > 1
+    for shape in (np.square, np.sqrt, lambda x: np.maximum(0, 2 * x - 1)):
+        curved = noisy.assign(mem_used_mib=4000 + 2000 * shape(np.linspace(0, 1, 360)))
+        assert measure_leak(run(gpu=curved)).per_gpu.at["0", "p_rise"] < 0.01, "a leak need not be a straight line"
     grows = noisy.assign(mem_used_mib=np.linspace(4000, 6000, 360) + np.random.default_rng(4).normal(0, 200, 360))
     assert measure_leak(run(gpu=grows)).per_gpu.at["0", "p_rise"] < 0.001
 

@@ -102,3 +102,10 @@ def test_late_is_as_long_and_as_far_as_a_whole_trial_of_the_study() -> None:
     assert (p.pruned_median_s, p.complete_median_s) == (90, 100)
     few = measure_pruning(run(trials=trials(rows[1:]), reports=told))
     assert few.n_late_known == 0 and math.isnan(few.pruned_median_s) and math.isnan(few.late_low_pct)
+
+
+def test_trials_without_length_are_not_late_and_those_without_reports_are_held_to_long_ones() -> None:
+    none = measure_pruning(run(trials=trials([("COMPLETE", 0, 0)] * 6 + [("PRUNED", 0, 0)] * 6)))
+    assert none.n_late_known == 0
+    kinds = [("COMPLETE", 0, 100)] * 5 + [("COMPLETE", 0, 990)] * 5 + [("PRUNED", 0, 600)] * 9 + [("PRUNED", 0, 900)]
+    assert measure_pruning(run(trials=trials(kinds))).n_late == 1, "0.9 of 990 s"

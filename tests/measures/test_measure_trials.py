@@ -87,16 +87,17 @@ def test_best_is_a_finite_value_of_a_complete_trial(direction: str, trial: int) 
     assert best["after_s"].tolist() == [20.0 if trial == 1 else 30.0]
 
 
-def test_time_to_the_best_and_after_it_over_all_studies_that_have_one() -> None:
-    """Study s is best at 30 s after 10 + 30 s of trials, with 20 + 5 s to come; study t at its only trial of 7 s."""
+def test_time_to_the_best_and_after_it() -> None:
+    """The best ends at 30 s, after 10 + 30 s of trials, with 20 + 5 s to come; another study has no best."""
     rows = [("COMPLETE", 0, 10), ("COMPLETE", 0, 30), ("PRUNED", 20, 40), ("FAIL", 40, 45), ("RUNNING", 50, NAN)]
-    first = trials(rows, value=[0.5, 0.1, NAN, NAN, NAN])
-    other = trials([("COMPLETE", 0, 7)], study="t", value=[1.0])
+    search = trials(rows, value=[0.5, 0.1, NAN, NAN, NAN])
     without = trials([("FAIL", 0, 1000)], study="u", value=[NAN])
+    found = measure_trials(run(trials=pd.concat([search, without], ignore_index=True), studies=study("MINIMIZE")))
+    assert (3600 * found.to_best_worker_h, 3600 * found.after_best_worker_h) == pytest.approx((40, 25))
     ways = pd.concat([study("MINIMIZE"), study("MINIMIZE").assign(study="t")], ignore_index=True)
-    found = measure_trials(run(trials=pd.concat([first, other, without], ignore_index=True), studies=ways))
-    assert (3600 * found.to_best_worker_h, 3600 * found.after_best_worker_h) == pytest.approx((47, 25))
-    assert math.isnan(measure_trials(run(trials=without)).to_best_worker_h)
+    other = trials([("COMPLETE", 0, 7)], study="t", value=[1.0])
+    for table in (pd.concat([search, other], ignore_index=True), without, search.assign(value=1.0)):
+        assert math.isnan(measure_trials(run(trials=table, studies=ways)).to_best_worker_h), "two, none, all equal"
 
 
 @pytest.mark.parametrize("directions", ["", "MINIMIZE,MAXIMIZE"])

@@ -43,9 +43,9 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
         return "foreign" if near and util[near[0]] > 10 else "idle_no_trial"
     if util[j] > 10:
         return "busy" if util[j] >= 50 else "busy_low"
-    used = sorted(u for u in util if u > 1)
-    rarely = used and sum(u > 10 for u in used) / len(used) < 0.25
-    works = max(1, statistics.median(used) / 2) if rarely else 10
+    used = [u for u in util if u > 1]
+    low = used and np.quantile(used, 0.99) < 20
+    works = min(10, max(1, statistics.median(used) / 2)) if low else 10
     if util[j] > works:
         return "stalled"
     sustained = [

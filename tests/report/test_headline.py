@@ -115,8 +115,8 @@ def test_without_utilization_it_says_so() -> None:
 def test_a_study_alone_says_where_its_trials_time_went() -> None:
     times = {"state.COMPLETE.total_worker_s": 900.0, "state.PRUNED.total_worker_s": 2700.0}
     study = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7, **times}
-    said = "Of 1 h of trial time, 75 % PRUNED and 25 % COMPLETE; without GPU utilization nobody can say where "
-    said += "the GPU time went; 9 trials: 2 COMPLETE, 7 PRUNED"
+    said = "Of 1 h of trial time 75 % went to PRUNED trials and 25 % went to COMPLETE trials; without GPU utilization "
+    said += "nobody can say where the GPU time went; 9 trials: 2 COMPLETE, 7 PRUNED"
     assert headline(document(trials=study)).sentences[0] == f"{said}."
     spent = {"to_best_worker_h": 0.25, "after_best_worker_h": 0.75}
     late = headline(document(trials=study | spent)).sentences[0]
@@ -124,7 +124,13 @@ def test_a_study_alone_says_where_its_trials_time_went() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "words"), [(5.5, 41.8, "after 5.5 of 47 GPU-h of trials"), (24.0, 23.0, ""), (1.0, None, "")]
+    ("before", "after", "words"),
+    [
+        (5.5, 41.8, "after 5.5 of 47 GPU-h of trials"),
+        (0.001, 9.0, "after 3.6 GPU-s of 9 GPU-h of trials"),
+        (24.0, 23.0, ""),
+        (1.0, None, ""),
+    ],
 )
 def test_the_best_value_is_named_where_more_came_after_it(before: float, after: float | None, words: str) -> None:
     spent = {"to_best_gpu_h": before} | ({} if after is None else {"after_best_gpu_h": after})
@@ -136,7 +142,7 @@ def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
     note = verdict("FOUND", "note", summary="A note", remedy="Smile", lost_gpu_h=9.0)
     fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
     _, worst, then = headline(document(note, fault)).sentences
-    assert worst == "GPU 1 was idle. It cost at least 2.1 GPU-h." and then == "Use it."
+    assert worst == "GPU 1 was idle. It cost 2.1 GPU-h." and then == "Use it."
     _, worst, then = headline(document(note)).sentences
     assert worst.startswith("A note.") and then == "Smile."
 

@@ -81,7 +81,7 @@ def test_low_utilization(mean: float, seconds: float, expected: Severity | None)
         assert found.severity is expected
         assert found.lost_gpu_h == pytest.approx((100 - mean) / 100 * seconds / 3600)
         assert ("short" in found.summary) is (seconds < 1800)
-        assert f"no kernel ran for {(100 - mean) / 100 * seconds / 3600:.2g} GPU-h of it" in found.summary
+        assert f"in {(100 - mean) / 100 * seconds / 3600:.2g} GPU-h of 0.5 GPU-h no kernel ran" in found.summary
 
 
 def test_low_utilization_is_judged_while_trials_ran() -> None:

@@ -6,17 +6,17 @@ import numpy as np
 
 from gpudiag.schema import IDLE_PCT, UNUSED_PCT
 
-RARELY = 0.25
-"""A GPU that is in use and above IDLE_PCT for a smaller part of that time works below it."""
+REALLY = 2 * IDLE_PCT
+"""A GPU that reaches this in a hundredth of the time in which it is in use works above IDLE_PCT."""
 
 
 def at_work(util_pct: np.ndarray) -> np.ndarray:
-    """True for each sample above IDLE_PCT; where the GPU hardly ever is, above half of what it does instead.
+    """True for each sample above IDLE_PCT; where the GPU never really is, above half of what it does instead.
 
     A trial that works at 4 to 9 % has begun when it does so, and ends when it stops; its time is still that of an idle
-    GPU (``stalled``).
+    GPU (``stalled``). What a desktop shows between trials that load the GPU is no work.
     """
-    active, used = util_pct > IDLE_PCT, util_pct > UNUSED_PCT
-    if not used.any() or active.sum() >= RARELY * used.sum():
-        return active
-    return util_pct > max(UNUSED_PCT, float(np.median(util_pct[used])) / 2)
+    used = util_pct[util_pct > UNUSED_PCT]
+    if not len(used) or np.quantile(used, 0.99) >= REALLY:
+        return util_pct > IDLE_PCT
+    return util_pct > min(IDLE_PCT, max(UNUSED_PCT, float(np.median(used)) / 2))

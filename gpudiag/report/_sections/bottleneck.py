@@ -50,7 +50,9 @@ def limit(document: Document) -> str:
     """What limited the run, where there is an answer: the log's own, else the class that holds most time; else ''."""
     waits = document.values(LoaderProfile).get(LoaderProfile.of_step_pct)
     if waits is not None and waits >= MOST_OF_A_STEP_PCT:
-        return f"The data loader: by the training log a step waits for it for {share(min(waits, 100))} of its time."
+        return (
+            f"The data loader: by the training log a step spends {share(min(waits, 100))} of its time waiting for it."
+        )
     return bottleneck_sentence(document) if document.values(BottleneckProfile).get(BottleneckProfile.label) else ""
 
 

@@ -150,8 +150,8 @@ def _trial_time(document: Document) -> str:
     found = {state: trials.get(TrialState.total_worker_s.at(state)) or 0.0 for state in STATES}
     total = sum(found.values())
     order = sorted((state for state in STATES if total and found[state] >= total / 200), key=lambda s: -found[s])
-    parts = listed(f"{share(100 * found[state] / total)} {state}" for state in order)
-    return f"of {duration(total)} of trial time, {parts}" if order else ""
+    parts = listed(f"{share(100 * found[state] / total)} went to {state} trials" for state in order)
+    return f"of {duration(total)} of trial time {parts}" if len(order) > 1 else ""
 
 
 def _best_after(document: Document) -> str:
@@ -163,8 +163,10 @@ def _best_after(document: Document) -> str:
         before, after = trials.get(TrialsProfile.to_best_worker_h), trials.get(TrialsProfile.after_best_worker_h)
     if before is None or after is None or not after or after < before:
         return ""
-    spent = [quantity(value, unit).removesuffix(f" {unit}") for value in (before, before + after)]
-    return f"the best value was reached after {spent[0]} of {spent[1]} {unit} of trials"
+    spent, total = quantity(before, unit), quantity(before + after, unit)
+    if spent.rpartition(" ")[2] == total.rpartition(" ")[2]:
+        spent = spent.rpartition(" ")[0]
+    return f"the best value was reached after {spent} of {total} of trials"
 
 
 def _outcomes(document: Document) -> str:
@@ -181,7 +183,7 @@ def _worst(document: Document, counts: Counts) -> str:
     """The first finding that is more than a note, or its cause, else what was checked."""
     if first := _first(document.findings):
         cost = first.lost_gpu_h
-        price = f" It cost at least {quantity(cost, 'GPU-h')}." if cost else ""
+        price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
         return _sentence(first.summary or first.title) + price
     if counts.clear:
         return f"No fault was found in {plural(counts.clear, 'check')}."
