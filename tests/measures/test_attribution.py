@@ -134,13 +134,15 @@ def test_the_only_active_gpu_is_a_guess_and_said_to_be() -> None:
 
 
 def test_memory_that_falls_with_the_trial() -> None:
-    t = np.arange(200)
-    used = [np.where((t > 20) & (t < 90), 5000.0, 400.0), np.where((t > 40) & (t < 160), 7000.0, 400.0)]
+    """Memory that rises and falls with three trials on each GPU places them."""
+    t = np.arange(500)
+    lives = [[(18, 90), (120, 210), (300, 420)], [(35, 160), (185, 280), (333, 470)]]
+    used = [sum(np.where((t > a + 3) & (t < b), 4600.0, 0.0) for a, b in own) + 400.0 for own in lives]
     log = pd.concat([gpu(t, str(g), util_pct=60.0, mem_used_mib=used[g]) for g in (0, 1)])
-    two = trials([("COMPLETE", 18, 90), ("PRUNED", 35, 160)])
-    p = measure_attribution(run(gpu=log, gpus=BOARDS, trials=two))
-    assert p.trials["gpu"].tolist() == ["0", "1"] and p.trials["method"].unique().tolist() == ["telemetry"]
-    assert p.trials["confidence"].unique().tolist() == ["weak"] and p.n_inferred == 2
+    six = trials([("COMPLETE", a, b) for pair in zip(*lives, strict=True) for a, b in pair])
+    p = measure_attribution(run(gpu=log, gpus=BOARDS, trials=six))
+    assert p.trials["gpu"].tolist() == ["0", "1"] * 3 and p.trials["method"].unique().tolist() == ["telemetry"]
+    assert p.trials["confidence"].unique().tolist() == ["weak"] and p.n_inferred == 6
 
 
 def rotation(seed: int, **changes: Any) -> tuple[AttributionProfile, pd.Series, Simulated]:

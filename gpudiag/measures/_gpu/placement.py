@@ -23,11 +23,15 @@ TEMPER = 0.5
 """Marks of one trial are not independent: their log odds count this much."""
 FOLLOWS, APART = 5.0, -10.0
 """Log odds from which on trials are said to stay on the GPU of the one before them, and not to."""
+EACH = 0.35
+"""The former must be as much for each trial that follows another: one long chain that fits by chance is outvoted."""
 CLEAR = 10.0
 """Log odds between the best and the next GPU from which on what others do does not matter."""
 SURE = 0.85
 """Chance from which on a trial is placed. Room shared in the mean makes chances timid: of trials placed with this one,
 fewer than 1 in 1,000 were wrong in either world (development runs; fresh ones in benchmarks/accuracy.md)."""
+SURE_ALONE = 0.98
+"""The same where each trial is judged by its own marks alone."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,13 @@ def place(marks: Sequence[Mark], lives: Lives, n_gpus: int, most_at_once: int) -
     alone, joined = _learn(marks, single, lives.known, n_gpus), _learn(marks, lives.chain, lives.known, n_gpus)
     follows = _fit(joined, lives.chain) - _fit(alone, single)
     chance = _softmax(alone)
-    if follows >= FOLLOWS or (follows > APART and chance.max() >= SURE):
+    chained = follows >= max(FOLLOWS, EACH * (len(single) - len(np.unique(lives.chain))))
+    if chained or (follows > APART and chance.max() >= SURE):
         together = _roomy(joined, lives, n_gpus, most_at_once)
-        chance = together if follows >= FOLLOWS else np.minimum(chance, together)
-    sure = np.where(chance.max(axis=1) >= SURE, chance.argmax(axis=1), -1)
-    return Placement(chance, sure, follows >= FOLLOWS)
+        chance = together if chained else np.minimum(chance, together)
+    enough = SURE if chained else SURE_ALONE
+    sure = np.where(chance.max(axis=1) >= enough, chance.argmax(axis=1), -1)
+    return Placement(chance, sure, chained)
 
 
 def _learn(marks: Sequence[Mark], chain: np.ndarray, known: np.ndarray, n_gpus: int) -> np.ndarray:
