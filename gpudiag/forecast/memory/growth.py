@@ -76,8 +76,9 @@ def measured_growth(memory: Memory, steps: Steps, baseline_mib: float) -> Growth
     spent, change, released = _rows(memory, steps, edges)
     weigh = np.where(released > 0, FALL_WEIGHT, 1.0)
     system, sides = [np.column_stack([spent, -released]) * weigh[:, None]], [change * weigh]
-    system.append(10 / len(change) ** 0.5 * system[0].sum(axis=0, keepdims=True))
-    sides.append(10 / len(change) ** 0.5 * sides[0].sum(keepdims=True))
+    whole = 10 / max(len(change), 1) ** 0.5  # of the sum of all changes; there may be none
+    system.append(whole * system[0].sum(axis=0, keepdims=True))
+    sides.append(whole * sides[0].sum(keepdims=True))
     if not np.isnan(baseline_mib):
         lived, above = _level_rows(steps, edges, baseline_mib)
         system.append(np.column_stack([lived, np.zeros(len(lived))]))

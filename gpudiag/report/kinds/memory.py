@@ -26,10 +26,8 @@ from gpudiag.report.format import (
     quantity,
     share,
     significance,
-    significant,
 )
 from gpudiag.report.kinds.parallelism import between
-from gpudiag.units import MIB_PER_GIB
 
 MAX_COMBINATIONS = 12
 SHOWN_RATE = 0.05
@@ -95,7 +93,7 @@ def _levels(capacity: MemoryCapacity) -> list[Block]:
     """Trials at once against memory, margin, crash risk and throughput."""
     rows = capacity.table.to_dict("records")
     columns = {
-        "Memory": [memory(row["typical_mib"]) for row in rows],
+        "GiB": [gib(row["typical_mib"]) for row in rows],
         "Margin GiB": [_margin(row) for row in rows],
     }
     if capacity.reason:
@@ -115,7 +113,7 @@ def _levels(capacity: MemoryCapacity) -> list[Block]:
         "unknown": f"{low} to {high}, for nobody said and no failure shows it,",
     }[restart.how]
     words = {
-        "Memory": "Memory: of so many trials together, the median.",
+        "GiB": "GiB: memory of so many trials together, the median.",
         "Margin GiB": "Margin: what is usable less what one set in twenty takes.",
         "Seen max": "Seen max: the greatest reading while so many ran.",
         "Crash risk %": "Crash risk: of one trial, of any class; out of memory as seen where "
@@ -185,8 +183,7 @@ def _rate(row: dict[str, float], name: str, hours: int) -> str:
 
 
 def _margin(row: dict[str, float]) -> str:
-    low, high = (significant(row[name] / MIB_PER_GIB, 2) for name in ("margin_low_mib", "margin_high_mib"))
-    return f"{gib(row['margin_mib'])} ({low} to {high})"
+    return f"{gib(row['margin_mib'])} ({gib(row['margin_low_mib'])} to {gib(row['margin_high_mib'])})"
 
 
 def _pct(estimate: Estimate) -> str:
