@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.activity import at_work
 from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import RESPONSE_US, Intervals, Samples
@@ -51,7 +50,7 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
     start, end = intervals.start_us[order], intervals.end_us[order]
     if not len(start) or not len(samples.time_us):
         return Steps(*(np.zeros((0,) * (1 + (i > 4))) for i in range(8)))
-    active, rise = at_work(samples.value), _rises(samples.value)
+    active, rise = samples.at_work, _rises(samples.value)
     borders = _borders(samples, active, rise, start, end)
     begins, length = borders[:-1], np.diff(borders) / SECOND_US
     at = np.searchsorted(samples.start_us, begins, "right") - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +35,11 @@ class Samples:
     start_us: np.ndarray
     end_us: np.ndarray
     value: np.ndarray
+
+    @cached_property
+    def at_work(self) -> np.ndarray:
+        """True for each sample that shows work; of utilization only."""
+        return at_work(self.value)
 
     @classmethod
     def none(cls) -> Samples:
@@ -134,7 +140,7 @@ def draw_timeline(
     idle = util <= IDLE_PCT
     cell[util < BUSY_PCT] = BUSY_LOW
     cell[idle] = STALLED
-    works = seen & np.append(at_work(samples.value), False)[at]
+    works = seen & np.append(samples.at_work, False)[at]
     waits = np.flatnonzero(idle & (running > 0) & ~works)
     cell[waits] = _waits_for(samples, intervals, start[waits], phases, alone=bool((running <= 1).all()))
     cell[idle & (others > 0)] = WAITING
@@ -208,13 +214,13 @@ def _all_ending(samples: Samples, intervals: Intervals, when: np.ndarray) -> np.
     order = np.argsort(intervals.start_us, kind="stable")
     latest = np.append(LONG_AGO, np.maximum.accumulate(intervals.end_us[order]))
     until = latest[np.searchsorted(intervals.start_us[order], when, "right")]
-    timestamps = np.append(LONG_AGO, samples.time_us[at_work(samples.value)])
+    timestamps = np.append(LONG_AGO, samples.time_us[samples.at_work])
     return timestamps[np.searchsorted(timestamps, until, "left") - 1] <= when
 
 
 def first_activity(samples: Samples, since: np.ndarray) -> np.ndarray:
     """Time of the first sample at or after each time that begins two samples in a row of work; NEVER without."""
-    active = at_work(samples.value)
+    active = samples.at_work
     joined = samples.end_us[:-1] == samples.start_us[1:]
     timestamps = np.append(samples.time_us[:-1][active[:-1] & active[1:] & joined], NEVER)
     return timestamps[np.searchsorted(timestamps[:-1], since, "left")]
