@@ -8,7 +8,7 @@ established from the data in :mod:`gpudiag.alignment`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -56,10 +56,24 @@ def parse_zone(name: Zone) -> tzinfo:
 
 
 def machine_zone() -> tzinfo:
-    """The zone this machine is set to."""
+    """The zone this machine is set to.
+
+    TZ=CST-8 is known to the C library alone: a fixed offset. Raises ConfigError for such a zone with summer time.
+    """
+    import os
+    import time
+
     import tzlocal
 
-    return tzlocal.get_localzone()
+    try:
+        return tzlocal.get_localzone()
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        if time.daylight:
+            raise ConfigError(
+                f"the variable TZ is {os.environ.get('TZ')!r}; expected an IANA name such as "
+                "'Asia/Taipei', 'Europe/Berlin' or 'UTC'."
+            ) from error
+        return timezone(timedelta(seconds=-time.timezone))
 
 
 def localize(naive: pd.Series, zone: tzinfo) -> Localized:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta, timezone
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.errors import ConfigError
-from gpudiag.timezones import localize, parse_zone, transitions
+from gpudiag.timezones import localize, machine_zone, parse_zone, transitions
 
 ZONES = ["UTC", "Asia/Taipei", "Asia/Kolkata", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"]
 
@@ -92,6 +94,32 @@ def test_an_unknown_zone_is_refused_with_examples() -> None:
         ConfigError, match=r"time zone 'Asia/Taipeh' is not in the zone database; expected an IANA name"
     ):
         parse_zone("Asia/Taipeh")
+
+
+@pytest.mark.parametrize(
+    ("setting", "zone"),
+    [("CST-8", timezone(timedelta(hours=8))), ("UTC0", UTC), ("Asia/Taipei", parse_zone("Asia/Taipei"))],
+)
+def test_a_machine_may_name_its_zone_as_posix_does(setting: str, zone: tzinfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    with machine_set_to(setting, monkeypatch):
+        assert machine_zone() == zone
+
+
+def test_a_zone_of_the_c_library_with_summer_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = "CET-1CEST,M3.5.0,M10.5.0/3"
+    with machine_set_to(rules, monkeypatch), pytest.raises(ConfigError, match=f"TZ is '{rules}'; expected an IANA"):
+        machine_zone()
+
+
+@contextmanager
+def machine_set_to(zone: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The variable TZ, as the C library sees it too, and tzlocal, which keeps its first answer."""
+    monkeypatch.setenv("TZ", zone)
+    monkeypatch.setattr("tzlocal.unix._cache_tz", None)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.mark.slow

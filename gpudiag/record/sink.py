@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
@@ -134,8 +134,7 @@ def _cell(value: float | int | str | None) -> str:
 
 
 def _described(device: Device) -> Values:
-    known = asdict(device)
-    del known["handle"]
+    known = {field.name: getattr(device, field.name) for field in fields(device) if field.name != "handle"}
     return {name: value for name, value in known.items() if value not in ("", None, False)}
 
 

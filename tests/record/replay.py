@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,9 +16,12 @@ Step = Values | Exception | float
 
 
 def device(number: int, **more: Any) -> Device:
+    """Its handle is a pointer, as NVML's is: it can be neither copied nor pickled."""
+    handle = ctypes.pointer(ctypes.c_int(number))
     return Device(
-        str(number), f"GPU-{number}{'cd' * 8}", "NVIDIA H200", f"0000:0{number}:00.0", 143771.0, 700.0, **more
-    )
+        str(number), f"GPU-{number}{'cd' * 8}", "NVIDIA H200", f"0000:0{number}:00.0", 143771.0, 700.0,
+        **{"handle": handle} | more,
+    )  # fmt: skip
 
 
 def reading(util: float = 85.0) -> Values:
