@@ -164,3 +164,34 @@ def test_steps_hold_one_set_of_trials_and_one_kind_of_sample() -> None:
     assert (made.active == expected).all()
     # The sample at 60 s was taken while both ran, the piece from 62 s on has one: it says nothing of that piece.
     assert not made.seen[(middle > 62) & (middle < 65)].any() and made.seen[(middle > 75) & (middle < 85)].all()
+
+
+def test_an_idle_sample_just_after_an_end_tells_and_an_active_one_does_not() -> None:
+    """utilization.gpu looks back up to a second: what it shows may be work of the trial that ended."""
+    time = np.arange(1, 21, dtype=np.int64) * US // 2
+    value = np.full(20, 50.0)
+    value[10] = 0.0  # at 5.5 s; one trial ends at 5.1, the other at 7.1 s
+    intervals = Intervals(np.array([0, 0]), np.array([51, 71]) * US // 10)
+    steps = cut_steps(Samples(time, time - US // 2, time, value), intervals)
+    seen = {at: steps.seen[np.searchsorted(steps.start_us, at * US // 10, "right") - 1] for at in (45, 52, 57, 65)}
+    assert seen == {45: True, 52: True, 57: False, 65: True}
+
+
+@pytest.mark.parametrize(("spread", "known"), [(0.1, True), (0.8, False)])
+def test_a_typical_start_up_is_told_where_the_log_settles_it(spread: float, known: bool) -> None:
+    """Two workers, trials of 10 to 20 s: where start-ups differ widely, 24 trials leave their typical length open."""
+    trials = 24
+    rng = np.random.default_rng(3)
+    took = rng.uniform(10, 20, (2, trials // 2))
+    ends = np.cumsum(took, axis=1)
+    start, took = (ends - took + 0.01).ravel(), took.ravel() - 0.02
+    begin = start + 5.0 * np.exp(rng.normal(0, spread, trials))
+    time = np.arange(0.0, ends.max(), 1.0)
+    value = 30.0 * ((begin[:, None] <= time) & (time < (start + took)[:, None])).sum(axis=0)
+    at, whole = (time * US).astype(np.int64), Intervals(*((np.array([start, start + took]) * US).astype(np.int64)))
+    (found,) = find_phases([cut_steps(Samples(at, at - US, at, value), whole)])
+    assert found is not None and np.isfinite(found.median_s) == known
+    if known:
+        assert found.median_s == pytest.approx(5.0, rel=0.1)
+    else:
+        assert np.isnan(found.startup_s).all()

@@ -55,7 +55,7 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
     begins, length = borders[:-1], np.diff(borders) / SECOND_US
     at = np.searchsorted(samples.start_us, begins, "right") - 1
     covered = (at >= 0) & (begins < samples.end_us[at])
-    seen = covered & ~_of_other_trials(samples.time_us[at], begins, start, end)
+    seen = covered & ~_of_other_trials(samples.time_us[at], begins, start, end, active[at])
     lane = assign_workers(start, end)
     trial = np.full((int(lane.max()) + 1, len(begins)), -1)
     for i in range(len(trial)):
@@ -68,15 +68,19 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
     return Steps(begins, length, active[at] & covered, seen, rise[at] & seen, named, age, left)
 
 
-def _of_other_trials(sampled: np.ndarray, begins: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Where a trial came or went between the step and the sample that stands for it, or up to a second before that:
-    utilization.gpu looks back so far (nvml.h), so that it may show another set of trials than the step has.
+def _of_other_trials(
+    sampled: np.ndarray, begins: np.ndarray, start: np.ndarray, end: np.ndarray, active: np.ndarray
+) -> np.ndarray:
+    """Where a sample may show another set of trials than the step has for which it stands.
+
+    A trial came or went between the two; or one ended up to a second before an active sample: utilization.gpu looks
+    back so far (nvml.h), so that the work may be that trial's. An idle sample shows that nobody worked.
     """
     marks = np.sort(np.concatenate([start, end]))
     passed = np.searchsorted(marks, sampled, "right") != np.searchsorted(marks, begins, "right")
     ended = np.sort(end)
     lately = np.searchsorted(ended, sampled, "right") != np.searchsorted(ended, sampled - RESPONSE_US, "right")
-    return passed | lately
+    return passed | (lately & active)
 
 
 def _rises(value: np.ndarray) -> np.ndarray:
