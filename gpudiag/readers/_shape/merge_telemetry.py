@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC
 
 import numpy as np
@@ -15,10 +16,14 @@ from gpudiag.readers._shape.tidy import DUPLICATE, tidy
 from gpudiag.readers.base import Telemetry
 from gpudiag.schema import TABLES
 from gpudiag.statement import NOTHING, Statement
+from gpudiag.units import SECOND_US
 
 _OTHER_SIZE = 1.15
 """Memory totals this far apart are of two boards: less may be MB for MiB, or what the driver reserves."""
 _CONFLICT_SHARE = 0.05
+_BEYOND_SHARE = 0.4
+"""For logs in whole seconds. Of one H100 recorded twice, half a second apart, 0-28 % of samples lay beyond; of two
+recordings of other runs laid over each other, 50-87 % (benchmarks/gpu_search.py, four runs)."""
 _LEAST_CONFLICTS = 3
 """A log cut within a row or an instant differs in the sample at the cut, which says nothing."""
 _TOLERANCE = {"util_pct": 1.0, "mem_used_mib": 2.0}
@@ -61,7 +66,9 @@ def merge(parts: Sequence[Telemetry]) -> Telemetry:
 
 def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], list[str]]:
     """For each part, the name over all parts of each of its GPUs."""
-    identities = [[_face(row) for row in part.gpus.to_dict("records")] for part in parts]
+    rows = [part.gpus.to_dict("records") for part in parts]
+    identities = [[_face(row, part) for row in own] for own, part in zip(rows, parts, strict=True)]
+    _number_the_only(identities)
     owned = [(part, identity) for part, own in zip(parts, identities, strict=True) for identity in own]
 
     def apart(one: int, other: int) -> Statement:
@@ -70,12 +77,25 @@ def _common_names(parts: Sequence[Telemetry]) -> tuple[list[dict[str, str]], lis
 
     ids, notes = resolve([identity for _, identity in owned], apart)
     left = iter(ids)
-    return [{identity.index: next(left) for identity in own} for own in identities], notes
+    return [{str(row["gpu"]): next(left) for row in own} for own in rows], notes
 
 
-def _face(row: Mapping[str, object]) -> GpuIdentity:
+def _face(row: Mapping[str, object], part: Telemetry) -> GpuIdentity:
+    """What a log says of a GPU; a log of processes alone that knows uuids made its numbers up."""
     known = {key: str(row[key]) for key in ("uuid", "bus_id", "name") if pd.notna(row.get(key))}
-    return GpuIdentity(index=str(row["gpu"]), **known)
+    made_up = not len(part.gpu) and {"uuid", "bus_id"} & known.keys()
+    return GpuIdentity(index="" if made_up else str(row["gpu"]), **known)
+
+
+def _number_the_only(identities: Sequence[list[GpuIdentity]]) -> None:
+    """Where every log knows one GPU, and all name it alike or not at all, those without its index have it too."""
+    known = [identity for own in identities for identity in own]
+    indices = {identity.index for identity in known} - {""}
+    for key in ("uuid", "bus_id"):
+        if len(indices) != 1 or len({getattr(identity, key) for identity in known} - {""}) > 1:
+            return
+    for own in identities:
+        own[:] = [replace(identity, index=identity.index or min(indices)) for identity in own]
 
 
 def _difference(first: Telemetry, identity: GpuIdentity, second: Telemetry, another: GpuIdentity) -> Statement:
@@ -103,16 +123,33 @@ def _samples(part: Telemetry, identity: GpuIdentity) -> pd.DataFrame:
 
 
 def _conflicts(one: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
-    """How many instants two logs share, and in how many of them utilization or used memory differs."""
-    _, left, right = np.intersect1d(
-        one["time"].to_numpy("datetime64[us]"), other["time"].to_numpy("datetime64[us]"), return_indices=True
-    )
-    differ = np.zeros(len(left), dtype=bool)
+    """How many instants two logs share, and in how many of them utilization or used memory differs.
+
+    Whole seconds are no instants: two logs that write them may sample a GPU at both ends of a second. There a
+    sample differs where it lies beyond all that the other log has from its row before to its row after.
+    """
+    times = [log["time"].to_numpy("datetime64[us]").view("int64") for log in (one, other)]
+    seconds = [not (log % SECOND_US).any() for log in times]
+    if seconds[0] != seconds[1]:
+        return 0, 0
+    _, left, right = np.intersect1d(*times, return_indices=True)
+    reach = 1 if all(seconds) else 0
+    differ = {name: np.zeros(len(left), dtype=bool) for name in _TOLERANCE}
     for name, tolerance in _TOLERANCE.items():
         if name in one and name in other:
-            step = one[name].to_numpy("float64")[left] - other[name].to_numpy("float64")[right]
-            differ |= np.abs(step) > tolerance
-    return len(left), int(differ.sum())
+            value = one[name].to_numpy("float64")[left]
+            low, high = _range(other[name].to_numpy("float64"), right, reach)
+            differ[name] = (value < low - tolerance) | (value > high + tolerance)
+    if not reach:
+        return len(left), int(np.logical_or(*differ.values()).sum())
+    most = max(int(found.sum()) for found in differ.values())
+    return len(left), most if most > _BEYOND_SHARE * len(left) else 0
+
+
+def _range(values: np.ndarray, at: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest known value of the rows ``at`` and of ``reach`` rows before and after each."""
+    rows = np.clip(at[:, None] + np.arange(-reach, reach + 1), 0, len(values) - 1)
+    return np.fmin.reduce(values[rows], axis=1), np.fmax.reduce(values[rows], axis=1)
 
 
 def _stacked(parts: Sequence[Telemetry], table: str, names: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:

@@ -98,6 +98,20 @@ def apart(timestamps: Any, code: np.ndarray, columns: Mapping[str, np.ndarray]) 
     return timestamps + extra, [f"Several samples share each {name}; they were spread over it evenly."]
 
 
+def process_ticks(gpu: Sequence[int], pid: Sequence[int | None]) -> np.ndarray:
+    """Number of the tick of each row: one begins where the GPU index falls or a process comes again."""
+    tick, last, out = 0, -1, []
+    seen: set[tuple[int, int | None]] = set()
+    for pair in zip(gpu, pid, strict=True):
+        if pair[0] < last or pair in seen:
+            tick += 1
+            seen.clear()
+        seen.add(pair)
+        last = pair[0]
+        out.append(tick)
+    return np.array(out)
+
+
 def relative_time(tick: np.ndarray, period_s: float | None) -> np.ndarray:
     """Timestamps of samples without any time: tick number x period, counted from 1970."""
     step = round((period_s or DEFAULT_PERIOD_S) * SECOND_US)

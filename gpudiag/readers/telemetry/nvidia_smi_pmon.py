@@ -10,6 +10,7 @@ from gpudiag.readers._delimited.column_text import TORN, holds, read_rows, times
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish, nothing_usable
+from gpudiag.readers._shape.ticks import process_ticks
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "nvidia-smi pmon"
@@ -27,7 +28,8 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         raise nothing_usable(source, NAME, log)
     idle = (rows["pid"] == "-").to_numpy()
     pid = rows["pid"].cast(pl.UInt32, strict=False)
-    time, notes = timestamp_rows(rows, _ticks(rows["gpu"].cast(pl.Int64).to_list(), pid.to_list()), options.period_s)
+    tick = process_ticks(rows["gpu"].cast(pl.Int64).to_list(), pid.to_list())
+    time, notes = timestamp_rows(rows, tick, options.period_s)
     torn = pid.is_null().to_numpy() & ~idle
     if torn.any():
         log.add(TORN, int(torn.sum()), line=int(rows["line"][int(np.argmax(torn))]), lost=True)
@@ -42,20 +44,6 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     if "command" in rows.columns:
         table["name"] = rows["command"].str.strip_chars().replace("-", None).to_list()
     return finish(source, NAME, options, log, processes=table[busy].reset_index(drop=True), notes=notes)
-
-
-def _ticks(gpu: list[int], pid: list[int | None]) -> np.ndarray:
-    """Number of the tick of each row: one begins where the GPU index falls or a process comes again."""
-    tick, last, out = 0, -1, []
-    seen: set[tuple[int, int | None]] = set()
-    for pair in zip(gpu, pid, strict=True):
-        if pair[0] < last or pair in seen:
-            tick += 1
-            seen.clear()
-        seen.add(pair)
-        last = pair[0]
-        out.append(tick)
-    return np.array(out)
 
 
 READER = Reader(NAME, recognises, read)

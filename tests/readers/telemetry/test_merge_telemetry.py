@@ -102,6 +102,50 @@ def test_logs_of_one_gpu_that_take_turns_stay_one() -> None:
     assert merged.gpu["gpu"].tolist() == ["0"] * 20 and merged.gpu["util_pct"].tolist() == [95.0, 5.0] * 10
 
 
+def course(seconds: list[float], values: list[float], column: str = "mem_used_mib") -> Telemetry:
+    one = part([*range(len(seconds))], values={column: values})
+    time = pd.to_datetime(seconds, unit="s", utc=True).astype("datetime64[us, UTC]")
+    return replace(one, gpu=one.gpu.assign(time=time))
+
+
+STEPS = [500.0 * (k // 4) for k in range(40)]
+"""What a GPU holds at 40 half seconds; it steps up every two seconds, so that half of the steps are within one."""
+
+
+def test_logs_in_whole_seconds_that_sample_a_gpu_half_a_second_apart_are_of_one() -> None:
+    merged = merge([course([*range(19)], STEPS[0:38:2]), course([*range(19)], STEPS[3:41:2])])
+    assert set(merged.gpu["gpu"]) == {"0"}, "each differs from the other in half of the seconds"
+    other = [9000.0 - step for step in STEPS[0:38:2]]
+    merged = merge([course([*range(19)], STEPS[0:38:2]), course([*range(19)], other)])
+    assert set(merged.gpu["gpu"]) == {"0", "0b"}
+
+
+def test_a_second_and_a_fraction_of_it_are_not_the_same_instant() -> None:
+    fine = course([0.25, 1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0, 50.0])
+    coarse = course([*range(5)], [15.0, 25.0, 35.0, 45.0, 55.0])
+    assert set(merge([fine, coarse]).gpu["gpu"]) == {"0"}
+
+
+def processes(uuid: str) -> Telemetry:
+    """A log of one process that knows the GPU by its uuid and numbers it itself."""
+    time = pd.to_datetime([1], unit="s", utc=True).astype("datetime64[us, UTC]")
+    table = conform(pd.DataFrame({"time": time, "gpu": ["0"], "pid": [7]}), TABLES["processes"])
+    return Telemetry(processes=table, gpus=conform(pd.DataFrame({"gpu": ["0"], "uuid": [uuid]}), TABLES["gpus"]))
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_processes_of_a_uuid_are_of_the_gpu_that_has_it(turn: bool) -> None:
+    parts = [processes(B), part([1], gpu="0", uuid=A), part([1], gpu="1", uuid=B)]
+    merged = merge(parts[::-1] if turn else parts)
+    assert merged.processes["gpu"].tolist() == ["1"] and merged.gpus["gpu"].tolist() == ["0", "1"]
+
+
+def test_processes_of_a_uuid_that_nobody_else_states() -> None:
+    assert merge([processes(A), part([1])]).processes["gpu"].tolist() == ["0"], "there is one GPU only"
+    merged = merge([processes(A), part([1], gpu="0"), part([1], gpu="1")])
+    assert merged.processes["gpu"].tolist() == ["2"], "which of the two it is nobody knows"
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
