@@ -14,8 +14,7 @@ import numpy as np
 
 from gpudiag.readers._delimited.cell_words import WORD, CellWords
 from gpudiag.readers._delimited.clock_words import to_timestamps
-from gpudiag.readers._delimited.grid import Field, Layout
-from gpudiag.readers._fields.nvidia_fields import is_missing
+from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 
 _REGULAR = 0.8
 """Share of regular rows below which the long way is the shorter one."""

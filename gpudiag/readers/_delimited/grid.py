@@ -177,6 +177,11 @@ def _cell(place: int) -> str:
     return f"field_{place}"
 
 
+def is_missing(cell: str) -> bool:
+    """True if a cell, stripped, says that its value is unknown."""
+    return cell in MISSING or (cell.startswith("[") and cell.endswith("]"))
+
+
 def missing(cell: pl.Expr) -> pl.Expr:
     """True where the text of a cell says that its value is unknown."""
     text = cell.str.strip_chars()

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gpudiag.readers._fields.nvidia_fields import is_missing
+from gpudiag.readers._delimited.grid import is_missing
 from gpudiag.readers._shape.prose_rows import MOST_INDEX, TEMPERATURES_C
 
 TIMESTAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")

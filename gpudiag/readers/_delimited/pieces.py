@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from gpudiag.readers._delimited.fast_rows import FastRows
-from gpudiag.readers._delimited.grid import Layout, Parsed, lost
-from gpudiag.readers._fields.nvidia_fields import is_missing
+from gpudiag.readers._delimited.grid import Layout, Parsed, is_missing, lost
 from gpudiag.readers._shape.identity import GpuIdentity
 
 UNKNOWN = -1

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gpudiag.readers._delimited.grid import Field, Layout
+from gpudiag.readers._delimited.grid import Field, Layout, is_missing
+from gpudiag.readers._delimited.unnamed_cells import aligned
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
-from gpudiag.readers._fields.nvidia_fields import is_missing
 from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
 
 BLANKS = " "
@@ -101,7 +101,7 @@ def rows_under(lines: Sequence[str], separator: str, width: int) -> list[list[st
 
 def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: str) -> Layout:
     """The layout of columns with these names; some rows tell units, timestamps and which column names the GPU."""
-    names = _aligned(names, rows)
+    names = aligned(names, [_meaning(name) for name in names], rows)
     columns = [[row[place] for row in rows] for place in range(len(names))]
     known = [[cell for cell in column if not is_missing(cell)] for column in columns]
     meanings = _hosts_apart([meaning_of(name) for name in names])
@@ -121,22 +121,10 @@ def layout_of(names: Sequence[str], rows: Sequence[Sequence[str]], separator: st
     )
 
 
-def _aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The names with blanks for cells that have none: a numbering in front, or something at the end."""
-    extra = (len(rows[0]) if rows else len(names)) - len(names)
-    if extra <= 0:
-        return list(names)
-    counts = [row[0] for row in rows if row[0].isdecimal()]
-    numbered = len(counts) == len(rows) and [int(c) for c in counts] == list(
-        range(int(counts[0]), int(counts[0]) + len(rows))
-    )
-    stamped = tell_form([row[0] for row in rows])
-    first_is_time = meaning_of(names[0]).target in ("time", "elapsed", "date")
-    if numbered or (
-        first_is_time and (stamped is None or stamped.kind == "relative") and tell_form([row[1] for row in rows])
-    ):
-        return [*[""] * extra, *names]
-    return [*names, *[""] * extra]
+def _meaning(name: str) -> str:
+    """What the cells below a name must be like: those of one column per GPU hold whatever they measure."""
+    meaning = meaning_of(name)
+    return "" if meaning.target == "index" and meaning.device else meaning.target
 
 
 def _hosts_apart(meanings: Sequence[Meaning]) -> list[Meaning]:

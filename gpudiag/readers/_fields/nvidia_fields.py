@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from gpudiag.readers._delimited.grid import MISSING, Field, FieldKind, Layout
+from gpudiag.readers._delimited.grid import Field, FieldKind, Layout, is_missing
+from gpudiag.readers._delimited.unnamed_cells import aligned
 from gpudiag.readers._fields.aliases import meaning_of
+from gpudiag.readers._shape.timestamp_forms import NVIDIA, tell_form
 
 REASON_BITS = {
     "gpu_idle": 0x1,
@@ -85,11 +88,23 @@ def announces(line: str, below: Callable[[], list[str]]) -> Layout | None:
 def layout_of(names: Sequence[str], rows: Sequence[str]) -> Layout:
     """The layout of columns with these names; a few rows tell whether cells carry units."""
     separator = ", " if not rows or any(", " in row for row in rows) or len(names) == 1 else ","
-    fields = [_field(name) for name in names]
-    table = [cells for row in rows if len(cells := [c.strip() for c in row.split(",")]) == len(names)]
-    columns = [[cells[place] for cells in table if not is_missing(cells[place])] for place in range(len(names))]
-    fields = [_with_unit(field, cells, columns) for field, cells in zip(fields, columns, strict=True)]
-    return Layout(tuple(_preferred(fields, columns)), separator)
+    table = _alike([[cell.strip() for cell in row.split(",")] for row in rows], len(names))
+    named = aligned(names, [_field(name).target for name in names], table)
+    columns = [[cells[place] for cells in table if not is_missing(cells[place])] for place in range(len(named))]
+    fields = [_with_unit(_field(name), cells, columns) for name, cells in zip(named, columns, strict=True)]
+    layout = Layout(tuple(_preferred(fields, columns)), separator)
+    if len(named) == len(names):
+        return layout
+    times = [cells for field, cells in zip(fields, columns, strict=True) if field.kind == "time"]
+    return replace(layout.relaxed(), timestamp=(tell_form(times[0]) if times else None) or NVIDIA)
+
+
+def _alike(rows: Sequence[list[str]], size: int) -> list[list[str]]:
+    """The rows as long as the header; if hardly any is, those of the commonest greater length."""
+    lengths = Counter(len(row) for row in rows if len(row) >= size)
+    if 4 * lengths[size] >= lengths.total():
+        return [row for row in rows if len(row) == size]
+    return [row for row in rows if len(row) == lengths.most_common(1)[0][0]]
 
 
 def own_name(name: str) -> str:
@@ -99,10 +114,6 @@ def own_name(name: str) -> str:
     target = meaning_of(name).target
     target = "mem_util_pct" if target == "mem_pct" else target
     return next((names.split()[0] for known, _, _, names in _BY_TARGET if known == target), name)
-
-
-def is_missing(cell: str) -> bool:
-    return cell in MISSING or (cell.startswith("[") and cell.endswith("]"))
 
 
 def _field(written: str) -> Field:

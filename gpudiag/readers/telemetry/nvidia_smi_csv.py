@@ -9,6 +9,8 @@ from gpudiag.readers._delimited.grid import Layout
 from gpudiag.readers._delimited.guess import guess_names, has_units, rows_like
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
+from gpudiag.readers._delimited.table_layout import names_columns
+from gpudiag.readers._delimited.unnamed_cells import left_out
 from gpudiag.readers._fields.nvidia_fields import announces, layout_of, legal, own_name, split_header
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -32,7 +34,7 @@ def recognises(source: Source) -> bool:
     if not rows or 2 * len(rows) < len(filled):
         return False
     first = split_header(filled[0])  # a header in other words is another dialect's
-    return len(first) == 1 or len(first) != len(rows[0]) or first in rows
+    return first in rows or len(first) == 1 or (len(first) != len(rows[0]) and not names_columns(first))
 
 
 def _top(source: Source) -> list[str]:
@@ -48,7 +50,9 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
         sweep = Sweep(_named(source, options.columns, lines), lambda line, below: None, ProblemLog())
     elif header:
         rows = source.lines[header : header + _SAMPLE_LINES]
-        sweep = Sweep(layout_of(split_header(lines[header - 1]), rows), announces, ProblemLog())
+        names = split_header(lines[header - 1])
+        sweep = Sweep(layout_of(names, rows), announces, ProblemLog())
+        notes += left_out(names, sweep.layout)
     else:
         sweep = Sweep(_guessed(source, lines, notes), announces, ProblemLog())
     sweep.run(source.blocks(), header)
