@@ -32,7 +32,7 @@ _PAIR = re.compile(
 )
 _SIZE = re.compile(r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>MiB|MB|GiB|GB)\s+(?:is )?(?P<label>used|free|total)\b")
 _DEVICE = re.compile(
-    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b"
+    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b(?!\s*[.%/°]|\s?(?:[MG]i?B|W|C)\b)"
     r"(?:\s*[:-]?\s+((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]*?)\s*(?::| - ))?"
 )
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
@@ -47,6 +47,8 @@ class _Reading:
     name: str = ""
     moment: Moment | None = None
     others: int = 0
+    named: bool = False
+    """Its labels say GPU."""
     units: set[str] = field(default_factory=set)
 
 
@@ -58,10 +60,20 @@ class _ParsedLines:
     rows: list[dict[str, object]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     units: set[str] = field(default_factory=set)
+    _open: dict[str, dict[str, object]] = field(default_factory=dict)
+    """The row of each GPU at the time stated last."""
 
     def add(self, line: int, moment: Moment | None, gpu: str, values: dict[str, float]) -> None:
+        """Take what a line says; several lines of one time and GPU that say different things are one sample."""
+        gpu = gpu or "0"
+        if not self.timestamps or moment is None or moment != self.timestamps[-1]:
+            self._open.clear()
+        if gpu in self._open and self._open[gpu].keys().isdisjoint(values):
+            self._open[gpu].update(values)
+            return
+        self._open[gpu] = {"line": line, "gpu": gpu, **values}
         self.timestamps.append(moment)
-        self.rows.append({"line": line, "gpu": gpu or "0", **values})
+        self.rows.append(self._open[gpu])
 
 
 def recognises(source: Source) -> bool:
@@ -70,27 +82,34 @@ def recognises(source: Source) -> bool:
         return False
     lines = [line for line in source.lines[:_SNIFFED_LINES] if line.strip()]
     readings = [_reading_of(line) for line in lines]
-    telling = sum(_is_sample(one) for one in readings)
+    sure = any(map(_is_sample, readings))
+    telling = sum(_is_sample(one, among=sure) for one in readings)
     rows = sum(bare_row(line) is not None for line in lines)
-    timed = any(one.moment is not None or read_moment(line) for one, line in zip(readings, lines, strict=True))
-    return telling > 0 and timed and telling + rows >= _ENOUGH * len(lines)
+    dates = sum(read_moment(line) is not None for line in lines)
+    headings = sum(bool(one.gpu and not one.values) for one in readings)
+    ruled = sum(not re.search(r"\w", line) for line in lines)
+    timed = dates or any(one.moment is not None for one in readings)
+    return bool(sure and timed and telling + rows >= _ENOUGH * (len(lines) - dates - headings - ruled))
 
 
-def _is_sample(reading: _Reading) -> bool:
-    """True for a line that speaks of a GPU, by its name or by what it measures, more than of other things."""
-    sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values)
+def _is_sample(reading: _Reading, *, among: bool = False) -> bool:
+    """True for a line that speaks of a GPU, by its name or by what it measures, more than of other things.
+
+    ``among`` others that do, one whose labels say GPU is enough: ``GPU Memory: 3/8 GB`` alone may be a training's.
+    """
+    sure = reading.gpu or {"util_pct", "power_w"} & set(reading.values) or (among and reading.named)
     return bool(reading.values and sure and len(reading.values) >= reading.others)
 
 
-def _reading_of(line: str) -> _Reading:
-    """What a line says; empty values if nothing of ours."""
+def _reading_of(line: str, heading: str = "") -> _Reading:
+    """What a line says, below a heading that names this GPU; empty values if nothing of ours."""
     timestamp = TIMESTAMP.search(line)
     rest = line[: timestamp.start()] + " " + line[timestamp.end() :] if timestamp else line
     device = _DEVICE.search(rest)
     reading = _Reading({}, device[1] if device else "", (device[2] or "") if device else "")
     reading.moment = read_moment(timestamp[0]) if timestamp else None
     for match in _PAIR.finditer(rest):
-        _take(reading, match)
+        _take(reading, match, "gpu " if heading else "")
     for match in _SIZE.finditer(rest):
         meaning = meaning_of(f"gpu memory {match['label']} ({match['unit']})")
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
@@ -98,12 +117,15 @@ def _reading_of(line: str) -> _Reading:
     return reading
 
 
-def _take(reading: _Reading, match: re.Match[str]) -> None:
+def _take(reading: _Reading, match: re.Match[str], whose: str) -> None:
     unit = match["unit"].strip("°'") or match["most_unit"] or ""
     meaning = meaning_of(f"{match['label']} ({unit})")
+    if not meaning.target:
+        meaning = meaning_of(f"{whose}{match['label']} ({unit})")
     if meaning.target == "index":
         reading.gpu = match["value"]
     elif meaning.metric:
+        reading.named = reading.named or meaning.gpu
         reading.values.setdefault(meaning.target, float(match["value"]) * meaning.scale)
         reading.units |= {meaning.target, _TOTALS.get(meaning.target, "")} if meaning.unit else set()
         if match["most"] and meaning.target in _TOTALS:
@@ -120,7 +142,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     for line, moment, reading, row in _lines(source, log):
         if row is not None:
             bare.append((line, moment, row))
-        elif _is_sample(reading):
+        elif _is_sample(reading, among=True):
             found.add(line, moment, reading.gpu, reading.values)
             found.units |= reading.units
             if reading.name:
@@ -138,14 +160,18 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 def _lines(source: Source, log: ProblemLog) -> Iterator[tuple[int, Moment | None, _Reading, list[float] | None]]:
     """Number, time and content of each line that says something."""
     last: Moment | None = None
+    heading = ""
     for line, text in numbered_lines(source, log):
         if not text.strip():
             continue
         row = bare_row(text)
-        reading = _Reading({}) if row else _reading_of(text)
+        reading = _Reading({}) if row else _reading_of(text, heading)
         moment = reading.moment or (None if row else read_moment(text))
         last = moment or last
-        if row is None and not _is_sample(reading) and moment is None:
+        if row is None and not reading.values and (moment or re.search("[A-Za-z]", text)):
+            heading = reading.gpu  # "GPU 1: NVIDIA ...", of which the values right below it speak
+        reading.gpu = reading.gpu or heading
+        if row is None and not _is_sample(reading, among=True) and moment is None:
             log.add(OTHER, line=line, example=text)
         yield line, last, reading, row
 

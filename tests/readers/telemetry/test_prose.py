@@ -129,3 +129,39 @@ def test_sentences_of_one_second_are_several_samples(read: Any) -> None:
     telemetry = read("".join(f"[2021-03-25 @ 13:32:3{k // 4}] GPU 0: Utilization: {k}%\n" for k in range(12)))
     assert telemetry.gpu["util_pct"].tolist() == list(range(12))
     assert (telemetry.gpu["time"].diff().dropna() == pd.Timedelta(milliseconds=250)).all()
+
+
+BLOCK = """=== 2024-10-31 18:47:{s:02d} ===
+GPU Load: {s}.5%
+GPU Memory: {s}.0MB / 6144.0MB (0.0%)
+GPU Temperature: 48.{s}\N{DEGREE SIGN}C
+
+"""
+
+
+def test_a_block_below_a_date_is_one_sample(read: Any) -> None:
+    gpu = read("".join(BLOCK.format(s=s) for s in range(6))).gpu
+    assert gpu["time"].dt.second.tolist() == [0, 1, 2, 3, 4, 5] and gpu["util_pct"].tolist()[5] == 5.5
+    assert gpu["mem_used_mib"].tolist()[5] == 5 and set(gpu["mem_total_mib"]) == {6144} and gpu["temp_c"][5] == 48.5
+
+
+def test_blocks_of_two_gpus_and_of_the_host(read: Any) -> None:
+    text = ""
+    for s in range(4):
+        text += f"--- 2024-10-31 18:47:0{s} ---\nCPU Usage: 90%\nGPU 0: NVIDIA RTX A2000\n------\nLoad: 1{s}%\n"
+        text += f"GPU Memory: 1{s} / 6138 MB\nGPU 1: NVIDIA RTX A2000\nGPU Load: 2{s}%\nGPU Memory: 2{s} / 6138 MB\n"
+        text += "System:\nMemory: 9999 MB\n"
+    gpu = read(text).gpu
+    assert gpu["gpu"].tolist() == ["0"] * 4 + ["1"] * 4
+    assert gpu["mem_used_mib"].tolist() == [10, 11, 12, 13, 20, 21, 22, 23]
+    assert gpu["util_pct"].tolist() == [10, 11, 12, 13, 20, 21, 22, 23]
+
+
+def test_a_share_of_the_gpu_is_not_its_number(read: Any) -> None:
+    gpu = read("".join(f"2024-10-31 18:47:0{s} GPU: {40 + s}%, Memory: 300/6144 MB\n" for s in range(3))).gpu
+    assert gpu["gpu"].tolist() == ["0"] * 3 and gpu["util_pct"].tolist() == [40, 41, 42]
+
+
+def test_memory_of_a_training_alone_is_no_log_of_a_gpu(read: Any) -> None:
+    with pytest.raises(UnknownInput):
+        read("".join(f"2024-10-31 18:47:0{s} step: {s} gpu_mem: 3{s} MB\n" for s in range(8)))
