@@ -16,6 +16,8 @@ from importlib.resources import files
 
 MEMORY_FIT = (0.90, 1.02)
 """Total memory over nominal GiB that is accepted: ECC and reserved parts reduce the total (METHODS 1)."""
+_STATED_FIT = (0.925, 1.0)
+"""Of nominal GiB what drivers state: 0.925 of it on an A10G, 0.931 on a K80, all of it on many."""
 INSTANTANEOUS = frozenset({"pascal", "volta", "turing", "ga100"})
 """Architectures whose power sensor reads an instant; on all later ones it is a 1 s average (arXiv 2312.02741)."""
 _MOBILE = frozenset({"laptop", "mobile"})
@@ -72,6 +74,13 @@ def find_board(name: str | None, mem_total_mib: float | None = None) -> Board | 
         return _common(same_kind)
     found = _common(fitting)
     return replace(found, laptop_assumed=True) if found else None
+
+
+def is_memory_size(mem_mib: float) -> bool:
+    """True for the memory of some board as drivers state it in MiB, or a power of two of at least 1 GiB."""
+    if mem_mib >= 1024 and mem_mib.is_integer() and int(mem_mib).bit_count() == 1:
+        return True
+    return any(_STATED_FIT[0] <= mem_mib / 1024 / board.mem_gib <= _STATED_FIT[1] for _, board in _sheet())
 
 
 def _words(name: str) -> frozenset[str]:

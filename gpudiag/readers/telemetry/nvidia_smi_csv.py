@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._delimited.grid import Layout
 from gpudiag.readers._delimited.guess import guess_names, has_units, rows_like
+from gpudiag.readers._delimited.ranges import names_by_ranges
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
 from gpudiag.readers._delimited.table_layout import names_columns
@@ -71,14 +72,14 @@ def _named(source: Source, names: Sequence[str], lines: Sequence[str]) -> Layout
 
 def _guessed(source: Source, lines: Sequence[str], notes: list[str]) -> Layout:
     rows = rows_like(lines)
-    names = guess_names(rows) if has_units(rows) else []
+    names, told = (guess_names(rows), "units") if has_units(rows) else (names_by_ranges(rows), "ranges")
     if set(names) <= {"unknown"}:
         raise InputError(
             f"{source.path}: has no header and no units, so that its {len(rows[0])} columns cannot be told apart; "
             "name them in order with --columns, or as columns in run.toml: timestamp,index,utilization.gpu,... "
             "(unknown for one to skip)."
         )
-    notes.append(f"It has no header; its columns were taken by their units as {', '.join(names)}.")
+    notes.append(f"It has no header; its columns were taken by their {told} as {', '.join(names)}.")
     return layout_of(names, [", ".join(row) for row in rows])
 
 

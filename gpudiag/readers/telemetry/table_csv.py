@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._delimited.grid import Layout
+from gpudiag.readers._delimited.ranges import names_by_ranges
 from gpudiag.readers._delimited.sweep import TORN, Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
 from gpudiag.readers._delimited.table_layout import (
@@ -83,14 +84,20 @@ def _table(source: Source, options: ReadOptions) -> _TableFormat:
                 f"{source.path}: none of the columns given ({', '.join(options.columns)}) is a measurement; expected "
                 "names such as timestamp,gpu,util_pct,mem_used_mib,power_w."
             )
-    if header is None:
-        width = len(split(lines[0], headless(lines[:_SNIFFED_LINES]) or ","))
-        raise InputError(
-            f"{source.path}: has no header, and its {width} columns of numbers cannot be told apart; name them in "
-            "order with --columns, or as columns in run.toml: timestamp,util_pct,mem_used_mib,power_w "
-            "('-' for one to skip)."
-        )
-    return _laid_out(source, header, lines[header.line :])
+    if header is not None:
+        return _laid_out(source, header, lines[header.line :])
+    separator = headless(lines[:_SNIFFED_LINES]) or ","
+    width = len(split(lines[0], separator))
+    rows = [row for row in (split(line, separator) for line in lines) if len(row) == width]
+    if names := names_by_ranges(rows):
+        table = _laid_out(source, TableHeader(0, separator, tuple(names)), lines)
+        said = f"It has no header; its columns were taken by their ranges as {', '.join(names)}."
+        return replace(table, notes=(said, *table.notes))
+    raise InputError(
+        f"{source.path}: has no header, and its {width} columns of numbers cannot be told apart; name them in "
+        "order with --columns, or as columns in run.toml: timestamp,util_pct,mem_used_mib,power_w "
+        "('-' for one to skip)."
+    )
 
 
 def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _TableFormat:
