@@ -10,6 +10,7 @@ import pandas as pd
 
 from gpudiag._load.folder import refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
+from gpudiag._load.sessions import refuse_sessions_apart
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
@@ -131,6 +132,7 @@ def load_run(
     manifest = Manifest().model_copy(update=stated)
     options = _options(manifest)
     intakes = [_expect(take(one, options), one, role) for one, role in inputs]
+    refuse_sessions_apart(intakes, _all_shown([one for one, _ in inputs]))
     return _assemble(intakes, manifest, name or name_of([one for one, _ in inputs], study), options)
 
 
@@ -147,6 +149,7 @@ def _of_folder(path: Path, stated: Mapping[str, Any]) -> Run:
         intakes = [take(locate(name, folder), options, shown_as=name) for name in manifest.inputs]
     else:
         intakes, skipped = search(folder, options)
+        refuse_sessions_apart(intakes, str(folder))
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})
     return _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
 

@@ -1,0 +1,50 @@
+"""Recordings that are months apart are not one run, and what has no date is not placed beside what has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.errors import InputError
+
+HEAD = "timestamp, index, utilization.gpu [%]\n"
+UNDATED = "# gpu     sm\n# Idx      %\n    0     30\n    0     31\n"
+
+
+def log(folder: Path, name: str, day: str) -> Path:
+    rows = "".join(f"{day} 10:00:{s:02d}.123, 0, {s} %\n" for s in range(5))
+    (folder / name).write_text(HEAD + rows, encoding="utf-8")
+    return folder / name
+
+
+def test_recordings_months_apart_are_refused_with_what_each_holds(tmp_path: Path) -> None:
+    paths = [log(tmp_path, name, day) for name, day in (("b.csv", "2025/06/09"), ("a.csv", "2025/01/05"))]
+    with pytest.raises(InputError, match=r"2 recordings .* \(2025-01-05: a.csv; 2025-06-09: b.csv\)"):
+        gd.load_run(tmp_path, timezone="UTC")
+    with pytest.raises(InputError, match="not one run"):
+        gd.load_run(paths, timezone="UTC")
+    assert len(gd.load_run(paths[0], timezone="UTC").gpu) == 5
+
+
+def test_a_run_toml_that_names_them_says_that_they_are_one(tmp_path: Path) -> None:
+    for name, day in (("a.csv", "2025/01/05"), ("b.csv", "2025/06/09")):
+        log(tmp_path, name, day)
+    (tmp_path / "run.toml").write_text('telemetry = ["a.csv", "b.csv"]\n')
+    assert len(gd.load_run(tmp_path, timezone="UTC").gpu) == 10
+
+
+def test_weeks_apart_are_one_run_and_so_is_a_chain_of_them(tmp_path: Path) -> None:
+    for name, day in (("a.csv", "2025/01/05"), ("b.csv", "2025/02/01"), ("c.csv", "2025/03/01")):
+        log(tmp_path, name, day)
+    assert len(gd.load_run(tmp_path, timezone="UTC").gpu) == 15
+
+
+def test_a_log_without_dates_beside_one_with_dates_is_refused(tmp_path: Path) -> None:
+    log(tmp_path, "a.csv", "2025/01/05")
+    (tmp_path / "dmon.txt").write_text(UNDATED)
+    with pytest.raises(InputError, match=r"dmon.txt has no dates.* a.csv"):
+        gd.load_run(tmp_path, timezone="UTC")
+    (tmp_path / "a.csv").unlink()
+    assert len(gd.load_run(tmp_path, timezone="UTC").gpu) == 2
