@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from gpudiag._load.intake import Intake, try_take
+from gpudiag._load.intake import Intake, Unopened, try_take
 from gpudiag._load.own_outputs import is_own_output
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
+from gpudiag.faults import Fault, attempt
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
-from gpudiag.readers.base import ReadOptions, Trials
-from gpudiag.readers.identify import EXPECTED, identify
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+from gpudiag.readers.identify import EXPECTED, KnownKind, identify
 
 MAX_FILES = 20_000
 STORAGES = ("optuna-sqlite", "optuna-journal")
@@ -84,10 +86,11 @@ def _nothing(folder: Path, others: list[str], intakes: list[Intake]) -> InputErr
     return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
 
 
-def walk(folder: Path) -> Iterator[tuple[Source, bool]]:
+def walk(folder: Path) -> Iterator[tuple[Source | Unopened, bool]]:
     """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them.
 
-    Reports and plans that gpudiag left there are passed over.
+    What cannot be opened counts as recognised: it may be an input. Reports and plans that gpudiag left there are passed
+    over, and no folder is entered twice, whatever links lead to it.
     """
     whole = Source.open(folder)
     found = identify(whole)
@@ -95,26 +98,60 @@ def walk(folder: Path) -> Iterator[tuple[Source, bool]]:
         yield whole, True
         if not found[1].descends:
             return
+    top = Path(os.path.realpath(folder))  # noqa: PTH - Path.resolve raises for links that point at each other
     pending = [(folder, found and found[1])]
     count = 0
     while pending:
         here, above = pending.pop(0)
-        for path in sorted(here.iterdir()):
-            if path.name.startswith(".") or path.name in ("__pycache__", "node_modules"):
-                continue
-            if path.is_symlink() and path.resolve().is_relative_to(folder.resolve()):
-                continue  # such as W&B's latest-run: what it points to is met anyway
-            if not (path.is_file() or path.is_dir()):
-                continue  # a link to nowhere, a pipe, a socket
+        for path in _below(here, top):
             count += 1
             if count > MAX_FILES:
                 raise InputError(f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml.")
-            source = Source.open(path)
-            found = identify(source)
+            if isinstance(path, Unopened):
+                yield path, True
+                continue
+            try:
+                source, found = _told(path)
+            except InputError as error:
+                yield Unopened(path, error), True
+                continue
             if found is None and is_own_output(source):
                 continue
-            reader = found[1] if found is not None and (found[1] is not above or path.is_file()) else None
-            if path.is_dir() and (reader is None or reader.descends):
-                pending.append((path, reader or above))
-            if reader is not None or path.is_file():
+            reader = found[1] if found is not None and (found[1] is not above or not source.is_dir) else None
+            if source.is_dir and (reader is None or reader.descends):
+                pending.append((source.path, reader or above))
+            if reader is not None or not source.is_dir:
                 yield source, reader is not None
+
+
+def _told(path: Path) -> tuple[Source, tuple[KnownKind, Reader] | None]:
+    """A file and its reader. Raises InputError, also where a reader fails on it."""
+    source = Source.open(path)
+    found = attempt("a reader", lambda: identify(source))
+    if isinstance(found, Fault):
+        raise InputError(f"{path}: {found}")
+    return source, found
+
+
+def _below(folder: Path, top: Path) -> Iterator[Path | Unopened]:
+    """What is to be looked at in a folder: no hidden files, pipes and sockets, and no links to what is met anyway.
+
+    Such as W&B's latest-run, or a link to a folder above.
+    """
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        yield Unopened(folder, InputError(f"{folder}: cannot be opened ({error.strerror or error})."))
+        return
+    for path in paths:
+        if path.name.startswith(".") or path.name in ("__pycache__", "node_modules"):
+            continue
+        if path.is_symlink():
+            target = Path(os.path.realpath(path))  # noqa: PTH
+            if target.is_relative_to(top) or top.is_relative_to(target):
+                continue
+        try:
+            if path.is_file() or path.is_dir():
+                yield path
+        except OSError as error:  # the folder may be listed and not entered
+            yield Unopened(path, InputError(f"{path}: cannot be opened ({error.strerror or error})."))

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from pathlib import Path
 
 from gpudiag._load.folder import walk
-from gpudiag._load.intake import try_take
+from gpudiag._load.intake import Unopened, try_take
 from gpudiag._run.tables import TIME, InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
 from gpudiag.load import locate
@@ -50,11 +50,11 @@ def inspect(
             period = given.period_s or manifest.period_s
             options = ReadOptions(zone, given.columns or manifest.columns, period, given.study)
             for one in _inputs_of(folder, manifest):
-                progress(shown(one.path if isinstance(one, Source) else one))
+                progress(shown(one.path if isinstance(one, Source | Unopened) else one))
                 yield try_take(one, options).record
 
 
-def _inputs_of(folder: Path, manifest: Manifest) -> Iterator[Source | str | Path]:
+def _inputs_of(folder: Path, manifest: Manifest) -> Iterator[Source | Unopened | str | Path]:
     """The files of a folder, then what its run.toml names and the folder does not hold."""
     met = set()
     for source, _ in walk(folder):

@@ -12,6 +12,7 @@ import pandas as pd
 
 from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
+from gpudiag.faults import attempt
 from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url
@@ -30,12 +31,22 @@ class Intake:
     error: InputError | None = None
 
 
+@dataclass(frozen=True)
+class Unopened:
+    """A file of a folder that cannot be opened or told, and why."""
+
+    path: Path
+    error: InputError
+
+
 def take(given: object, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
     """Read one input with the reader that recognises it: a file, a folder that is one input, a storage URL, a study
     in memory or a DataFrame.
 
     Raises InputError (UnknownInput if no reader recognises it) with one sentence.
     """
+    if isinstance(given, Unopened):
+        raise given.error
     if isinstance(given, str) and is_url(given):
         return _described(trial_readers.read_url(given, options), given, "trials", "")
     if not isinstance(given, str | Path | Source):
@@ -59,12 +70,15 @@ def _described(data: Telemetry | Trials, path: str, kind: InputKind, sha256: str
     return Intake(_describe_trials(data, path, kind, sha256), data)
 
 
-def try_take(given: str | Path | Source, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
-    """Like :func:`take`, with the error kept in the record instead of raised."""
+def try_take(given: str | Path | Source | Unopened, options: ReadOptions, *, shown_as: str | None = None) -> Intake:
+    """Like :func:`take`, with the error kept in the record instead of raised; a reader that fails is one as well."""
+    name = shown_as or str(given.path if isinstance(given, Source | Unopened) else given)
     try:
-        return take(given, options, shown_as=shown_as)
+        made = attempt("a reader", lambda: take(given, options, shown_as=shown_as))
+        if isinstance(made, Intake):
+            return made
+        raise InputError(f"{name}: {made}")
     except InputError as error:
-        name = shown_as or str(given.path if isinstance(given, Source) else given)
         return Intake(InputRecord(name, "unknown", error=str(error)), None, error)
 
 

@@ -1,6 +1,7 @@
 """A file to be read: its first bytes, its encoding and its compression, without judging its name.
 
-Sniffing looks at ``Source.head`` only, so it never reads more than 256 KB of any file.
+Sniffing looks at ``Source.head`` only, so it never reads more than 256 KB of any file; what looks at every word of a
+line looks at ``Source.top`` only, so that no file takes long.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,9 +24,12 @@ import numpy as np
 from gpudiag.errors import InputError, InputNotFound, expected
 from gpudiag.readers._io.freed_memory import keep_freed_memory
 from gpudiag.readers._io.own_descriptor import open_bytes
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._io.url import shown
 
 HEAD_BYTES = 256 * 1024
+HEAD_LINES = 4096
+TOP_CHARACTERS = 32 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
 _LF = 10
 _TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 9, 10, 12, 13, 27))
@@ -114,7 +119,7 @@ class Source:
 
     def read_text(self) -> str:
         """The whole content as text; bytes that do not fit the encoding become U+FFFD."""
-        return self.read_bytes().decode(self.encoding, errors="replace")
+        return without_halves(self.read_bytes()).decode(self.encoding, errors="replace")
 
     def blocks(self, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
         """The content in blocks of about ``size`` bytes of whole lines, whatever its encoding and line ends.
@@ -175,13 +180,21 @@ class Source:
     @cached_property
     def text(self) -> str:
         """The head as text, with NUL bytes removed."""
-        return self.head.decode(self.encoding, errors="replace").replace("\0", "")
+        return without_halves(self.head).decode(self.encoding, errors="replace").replace("\0", "")
 
     @cached_property
     def lines(self) -> list[str]:
-        """The complete lines of the head (the last one may be cut if the head is full)."""
-        lines = self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        """The complete lines of the head, 4,096 at most (the last one may be cut if the head is full)."""
+        lines = self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n", HEAD_LINES)
+        if len(lines) > HEAD_LINES:
+            return lines[:HEAD_LINES]
         return lines[:-1] if len(lines) > 1 and (len(self.head) >= HEAD_BYTES or not lines[-1]) else lines
+
+    @cached_property
+    def top(self) -> list[str]:
+        """Those of the first 32 KB: no line at all where the first is longer."""
+        ends = accumulate(len(line) + 1 for line in self.lines)
+        return [line for line, end in zip(self.lines, ends, strict=True) if end <= TOP_CHARACTERS]
 
     @cached_property
     def is_binary(self) -> bool:

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gpudiag.readers._io.surrogates import without_halves
+
 DistributionKind = Literal["float", "int", "choice"]
 
 _KINDS: dict[str, DistributionKind] = {
@@ -35,7 +37,7 @@ class Distribution:
 def parse_distribution(text: str) -> Distribution | None:
     """The distribution that the JSON text describes; None where it is damaged or unknown."""
     try:
-        stored = json.loads(text)
+        stored = json.loads(without_halves(text))
         kind = _KINDS.get(stored.get("name", stored.get("type")))
         if kind != "choice":
             return Distribution(kind) if kind else None

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.distributions import Distribution, parse_distribution
 from gpudiag.schema import text_dtype
 
@@ -92,7 +93,7 @@ def pivot_attributes(attributes: pd.DataFrame, rows: int, prefix: str, problems:
 def decode_all(texts: list[Any], problems: ProblemLog) -> list[Any]:
     """JSON texts as scalars, in one pass of the C decoder where none is damaged."""
     try:
-        values = json.loads("[" + ",".join(texts) + "]")
+        values = json.loads(without_halves("[" + ",".join(texts) + "]"))
         if len(values) == len(texts):
             return [plain(value) for value in values]
     except (ValueError, TypeError, RecursionError):
@@ -102,7 +103,7 @@ def decode_all(texts: list[Any], problems: ProblemLog) -> list[Any]:
 
 def _decode(text: Any, problems: ProblemLog) -> Any:
     try:
-        return plain(json.loads(text))
+        return plain(json.loads(without_halves(text)))
     except (ValueError, TypeError, RecursionError):
         # The text itself may be a secret, so it is counted and not shown.
         problems.add("attribute that is not JSON, kept as text", int(text is not None))

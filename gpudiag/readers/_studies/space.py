@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.distributions import parse_distribution
 
 
@@ -36,7 +37,7 @@ def _domain(text: str) -> dict[str, Any] | None:
         return None
     if known.kind == "choice":
         return {"choices": [choice if isinstance(choice, str) else json.dumps(choice) for choice in known.choices]}
-    stored = json.loads(text)
+    stored = json.loads(without_halves(text))
     held = stored.get("attributes", stored)
     low, high = held.get("low"), held.get("high")
     if not all(isinstance(end, int | float) for end in (low, high)):

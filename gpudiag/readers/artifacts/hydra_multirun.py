@@ -13,6 +13,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import FAILURES, kind_of
+from gpudiag.readers._io import plain_yaml
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -73,7 +74,7 @@ def _overrides(path: Path, problems: ProblemLog) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
+        found = plain_yaml.load(path.read_text(encoding="utf-8", errors="replace"))
     except (yaml.YAMLError, ValueError, RecursionError):
         problems.add("overrides.yaml that is no plain YAML", example=path.parent.parent.name)
         return {}
@@ -82,7 +83,7 @@ def _overrides(path: Path, problems: ProblemLog) -> dict[str, Any]:
         name, equals, value = str(text).partition("=")
         if equals:
             try:
-                out[name.lstrip("+~")] = yaml.safe_load(value)
+                out[name.lstrip("+~")] = plain_yaml.load(value)
             except (yaml.YAMLError, ValueError, RecursionError):
                 out[name.lstrip("+~")] = value
     return out

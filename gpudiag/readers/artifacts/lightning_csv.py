@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,8 @@ import pandas as pd
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
+from gpudiag.readers._io import plain_yaml
+from gpudiag.readers._io.csv_records import cells_of, records
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -30,9 +31,7 @@ def recognises(source: Source) -> bool:
 
 
 def _header(source: Source) -> list[str]:
-    if source.is_binary or not source.lines or "," not in source.lines[0]:
-        return []
-    return next(csv.reader([source.lines[0].lstrip("\ufeff")]), [])
+    return [] if source.is_binary or not source.lines else cells_of(source.lines[0], holding="epoch")
 
 
 def _metrics(names: list[str]) -> list[str]:
@@ -83,12 +82,12 @@ def _table(source: Source, problems: ProblemLog) -> pd.DataFrame:
     """The numbers of all rows; CSVLogger writes the header anew when a metric joins."""
     header: list[str] = []
     rows: list[dict[str, float]] = []
-    for number, cells in enumerate(csv.reader(source.read_text().replace("\0", "").splitlines()), start=1):
+    for number, cells in records(source.read_text(), ",", problems):
         if {"epoch", "step"} <= set(cells):
-            header = [cell.lstrip("\ufeff") for cell in cells]
+            header = cells
         elif len(cells) == len(header):
             rows.append({name: _number(cell) for name, cell in zip(header, cells, strict=True)})
-        elif cells:
+        else:
             problems.add("row of another width", line=number, example=",".join(cells), lost=True)
     return pd.DataFrame(rows)
 
@@ -113,7 +112,7 @@ def _hparams(source: Source, problems: ProblemLog) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
+        found = plain_yaml.load(path.read_text(encoding="utf-8", errors="replace"))
     # A Python object is written with a tag that only running code could read.
     except (yaml.YAMLError, ValueError, RecursionError):
         problems.add("hparams.yaml that is no plain YAML")

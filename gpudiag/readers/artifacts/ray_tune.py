@@ -99,7 +99,7 @@ def _results(folder: Path, problems: ProblemLog) -> list[dict[str, Any]]:
     """The rows of result.json, or of progress.csv where that is empty. A torn last line is counted."""
     out = []
     path = folder / "result.json"
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    text = Source.open(path).read_text() if path.is_file() else ""
     for line, content in enumerate(text.splitlines(), start=1):
         try:
             result = json.loads(content)
@@ -130,7 +130,7 @@ def _states(folder: Path, problems: ProblemLog) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("experiment_state-*.json")):
         try:
-            state = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+            state = json.loads(Source.open(path).read_text())
         except (ValueError, RecursionError):
             problems.add("experiment state that is no JSON", example=path.name)
             continue
@@ -190,7 +190,7 @@ def _state(results: list[dict[str, Any]], state: Mapping[str, Any], error: str) 
 
 def _params(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / "params.json").read_text(encoding="utf-8", errors="replace"))
+        found = json.loads(Source.open(folder / "params.json").read_text())
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -5,13 +5,13 @@ The spellings are those of the JSON Lines form; ``Start Time`` and ``start-time`
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
+from gpudiag.readers._io.csv_records import cells_of, records
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -24,6 +24,7 @@ NAME = "task-csv"
 _SPENT = START + END + DURATION_S + DURATION_MS
 _TELEMETRY = re.compile(r"util|power|watt|temp|memory\.used|mem_used|vram")
 _LOOKED_AT = 20
+_MOST_COLUMNS = 4096
 
 
 def recognises(source: Source) -> bool:
@@ -34,14 +35,16 @@ def recognises(source: Source) -> bool:
     if source.is_binary or not source.lines:
         return False
     delimiter = delimiter_of(source.lines[0])
-    own = next(csv.reader([source.lines[0].lstrip("\ufeff")], delimiter=delimiter), [])
+    own = cells_of(source.lines[0], delimiter)
+    if len(own) > _MOST_COLUMNS:
+        return False
     names = [_plain(name) for name in own]
     known = set(names)
     if len(names) < 2 or not known & set(STATUS) or not known & set(_SPENT) or known & set(NOT_TASKS):
         return False
     if is_trials_header(own) or any(_TELEMETRY.search(name) for name in names):
         return False
-    rows = csv.reader(source.lines[1:_LOOKED_AT], delimiter=delimiter)
+    rows = (cells_of(line, delimiter) for line in source.lines[1:_LOOKED_AT])
     tasks = [dict(zip(names, typed_row(row), strict=False)) for row in rows if len(row) == len(names)]
     states = [task_jsonl.state_of(task) for task in tasks]
     return bool(states) and 2 * sum(state is not None for state in states) > len(states)
@@ -69,18 +72,18 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
 
 def _tasks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows = csv.reader(source.read_text().replace("\0", "").splitlines(), delimiter=delimiter_of(source.lines[0]))
-    names = [_plain(name) for name in next(rows)]
-    for row in rows:
-        if not row or [_plain(cell) for cell in row] == names:
+    rows = records(source.read_text(), delimiter_of(source.lines[0]), problems)
+    names = [_plain(name) for name in next(rows)[1]]
+    for number, row in rows:
+        if [_plain(cell) for cell in row] == names:
             continue
         task = dict(zip(names, typed_row(row), strict=False))
         if len(row) != len(names):
-            problems.add("row of another width", line=rows.line_num, example=",".join(row), lost=True)
+            problems.add("row of another width", line=number, example=",".join(row), lost=True)
         elif task_jsonl.state_of(task) is None:
-            problems.add("row without a known status", line=rows.line_num, example=",".join(row), lost=True)
+            problems.add("row without a known status", line=number, example=",".join(row), lost=True)
         else:
-            yield rows.line_num, {name: value for name, value in task.items() if value is not None}
+            yield number, {name: value for name, value in task.items() if value is not None}
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

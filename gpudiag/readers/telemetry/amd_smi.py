@@ -5,10 +5,10 @@ The tool's MB are MiB. ``umc_activity`` is how busy the memory controller was. L
 
 from __future__ import annotations
 
-import csv
 import re
 from datetime import UTC, datetime
 
+from gpudiag.readers._io.csv_records import cells_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -99,7 +99,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 
 def _cells(line: str, comma: bool) -> list[str]:
     if comma:
-        return [cell.strip() for cell in next(csv.reader([line]), [])]
+        return [cell.strip() for cell in cells_of(line)]
     return _TOKEN.findall(line)
 
 

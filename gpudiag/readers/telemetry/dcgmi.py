@@ -5,7 +5,6 @@ The text has no time. Profiling fields (1001 to 1016) are fractions of 1, utiliz
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 
 from gpudiag.readers._delimited.column_text import gpu_ticks, holds, read_rows, timestamp_rows
 from gpudiag.readers._fields.dcgm_fields import BY_NAME, BY_NUMBER, BY_TAG, Metric, without_blanks
+from gpudiag.readers._io.csv_records import cells_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -35,7 +35,7 @@ _METRICS: dict[str, Metric] = BY_NAME | BY_TAG | BY_NUMBER | {"watts": BY_TAG["p
 
 
 def recognises(source: Source) -> bool:
-    return holds(source, "dcgmi") or (bool(source.lines) and _is_csv(_names(source.lines[0])))
+    return holds(source, "dcgmi") or (bool(source.top) and _is_csv(_names(source.top[0])))
 
 
 def _names(line: str) -> list[str]:
@@ -83,7 +83,7 @@ def _read_csv(source: Source, options: ReadOptions, log: ProblemLog) -> Telemetr
     long = "field" in names
     readings: list[tuple[float, str, str, float, int]] = []
     for number, line in lines:
-        cells = [cell.strip() for cell in next(csv.reader([line]), [])]
+        cells = [cell.strip() for cell in cells_of(line)]
         timestamp = quantity(cells[time_at]) if len(cells) == len(names) else None
         if timestamp is None or not 0 <= timestamp * scale_us < _LONGEST_US or not cells[gpu_at].isdecimal():
             _odd(line, header, number, log)

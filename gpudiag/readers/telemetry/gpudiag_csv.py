@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import pandas as pd
 import polars as pl
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.csv_records import cells_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, NUMBERS, TEXTS, VERSION
 from gpudiag.readers._io.source import Source
@@ -157,7 +157,7 @@ def _take(rows: list[tuple[int, str]], found: list[Session], log: ProblemLog) ->
 
 def _whole(rows: Iterable[tuple[int, str]], width: int, log: ProblemLog) -> Iterator[tuple[int, str]]:
     for number, line in rows:
-        cells = line.count(",") + 1 if '"' not in line else len(next(csv.reader([line])))
+        cells = line.count(",") + 1 if '"' not in line else len(cells_of(line))
         if cells == width and line.count('"') % 2 == 0:
             yield number, line
         else:
@@ -169,7 +169,7 @@ def _cells(lines: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
         text = "\n".join(lines).encode()
         return pl.read_csv(text, has_header=False, new_columns=list(columns), infer_schema=False)
     except pl.exceptions.ComputeError:  # damaged quoting, which the csv module takes as it comes
-        rows = [[cell or None for cell in next(csv.reader([line]))] for line in lines]
+        rows = [[cell or None for cell in cells_of(line)] for line in lines]
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
 

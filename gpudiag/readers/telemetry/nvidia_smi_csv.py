@@ -39,7 +39,7 @@ def recognises(source: Source) -> bool:
 
 
 def _top(source: Source) -> list[str]:
-    return source.lines[:_SNIFFED_LINES]
+    return source.top[:_SNIFFED_LINES]
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:

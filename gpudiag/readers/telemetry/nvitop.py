@@ -6,13 +6,13 @@ collection interval; the mean is taken, or the last value where there is no mean
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._io.csv_records import cells_of
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -25,8 +25,8 @@ NAME = "nvitop CSV"
 NOTE = "Values are means over each collection interval."
 
 _GPU_COLUMN = re.compile(
-    r'"?(?:[^,"]*/)?(?:cuda:\d+ \(gpu:(?P<cuda>\d+)\)|gpu:(?P<gpu>\d+))'
-    r'/(?P<metric>[^,"/]+ \([^,"/]+\))/(?P<kind>mean|last)"?'
+    r"(?:.*/)?(?:cuda:\d{1,4} \(gpu:(?P<cuda>\d{1,4})\)|gpu:(?P<gpu>\d{1,4}))"
+    r"/(?P<metric>[^/]{1,60} \([^/]{1,20}\))/(?P<kind>mean|last)"
 )
 _HOST_COLUMN = re.compile(r"(?:.*/)?host/(?P<metric>[^/]+ \([^/]+\))/(?P<kind>mean|last)")
 _GPU_METRICS = {
@@ -45,14 +45,17 @@ ColumnPositions = dict[str, tuple[int, float]]
 
 
 def recognises(source: Source) -> bool:
-    return bool(source.lines) and len(_GPU_COLUMN.findall(source.lines[0])) >= 1 and "/timestamp" in source.lines[0]
+    first = source.lines[0] if source.lines else ""
+    return "/timestamp" in first and any(
+        _GPU_COLUMN.fullmatch(name.strip('"')) for name in first.split(",") if "gpu:" in name
+    )
 
 
 def read(source: Source, options: ReadOptions) -> Telemetry:
     log = ProblemLog()
     lines = numbered_lines(source, log)
     _, header = next(lines)
-    names = next(csv.reader([header]))
+    names = cells_of(header)
     timestamp = next((at for at, name in enumerate(names) if name.endswith("/timestamp") or name == "timestamp"), None)
     if timestamp is None:
         raise nothing_usable(source, NAME, log)
@@ -60,7 +63,7 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     rows: list[list[str]] = []
     numbers: list[int] = []
     for number, line in lines:
-        cells = next(csv.reader([line]), [])
+        cells = cells_of(line)
         epoch_s = quantity(cells[timestamp]) if len(cells) == len(names) else None
         if is_epoch(epoch_s):
             rows.append(cells)

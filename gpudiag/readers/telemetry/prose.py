@@ -26,14 +26,18 @@ NAME = "prose"
 _SNIFFED_LINES = 60
 _ENOUGH = 0.4
 
+# Every repetition has a limit: over a long run of one kind of letter, one without it takes the square of its length.
 _PAIR = re.compile(
-    r"(?P<label>[A-Za-z_%()]+(?: [A-Za-z_%()]+){0,2})\s*[:=]\s*(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>°?[A-Za-z%']{0,4})"
-    r"(?:\s*/\s*(?P<most>\d+(?:\.\d+)?)\s*(?P<most_unit>[A-Za-z%]{0,3}))?"
+    r"(?<![A-Za-z_%()])(?P<label>[A-Za-z_%()]{1,40}(?: [A-Za-z_%()]{1,40}){0,2})\s{0,9}[:=]\s{0,9}"
+    r"(?P<value>-?\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>°?[A-Za-z%']{0,4})"
+    r"(?:\s{0,9}/\s{0,9}(?P<most>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<most_unit>[A-Za-z%]{0,3}))?"
 )
-_SIZE = re.compile(r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>MiB|MB|GiB|GB)\s+(?:is )?(?P<label>used|free|total)\b")
+_SIZE = re.compile(
+    r"(?P<value>\d{1,15}(?:\.\d{1,15})?)\s{0,9}(?P<unit>MiB|MB|GiB|GB)\s{1,9}(?:is )?(?P<label>used|free|total)\b"
+)
 _DEVICE = re.compile(
-    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b(?!\s*[.%/°]|\s?(?:[MG]i?B|W|C)\b)"
-    r"(?:\s*[:-]?\s+((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]*?)\s*(?::| - ))?"
+    r"(?i)\b(?:gpu|cuda|card|nvidia)(?:_id)?[ :_#-]{0,3}(\d{1,3})\b(?!\s{0,9}[.%/°]|\s?(?:[MG]i?B|W|C)\b)"
+    r"(?:\s{0,9}[:-]?\s{1,9}((?:NVIDIA|Tesla|GeForce|Quadro) ?[^:]{0,80}?)\s{0,9}(?::| - ))?"
 )
 _TOTALS = {"mem_used_mib": "mem_total_mib", "power_w": "power_limit_w"}
 
@@ -80,7 +84,7 @@ def recognises(source: Source) -> bool:
     """Timed lines of labelled GPU measurements, in good part."""
     if source.is_dir or source.is_binary:
         return False
-    lines = [line for line in source.lines[:_SNIFFED_LINES] if line.strip()]
+    lines = [line for line in source.top[:_SNIFFED_LINES] if line.strip()]
     readings = [_reading_of(line) for line in lines]
     sure = any(map(_is_sample, readings))
     telling = sum(_is_sample(one, among=sure) for one in readings)

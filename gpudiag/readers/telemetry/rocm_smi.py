@@ -6,10 +6,10 @@ controller was; how full memory is stands in bytes. The odd die of an MI250 has 
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpudiag.readers._io.csv_records import cells_of
 from gpudiag.readers._io.json_documents import documents
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
@@ -169,7 +169,7 @@ class _Lines:
         self._pending.setdefault(gpu, (number, {}))[1][name] = value
 
     def _row(self, number: int, line: str) -> None:
-        cells = next(csv.reader([line])) if self._form == "csv" else re.sub(r", +", ",", line).split()
+        cells = cells_of(line) if self._form == "csv" else re.sub(r", +", ",", line).split()
         if len(cells) != len(self._names):
             self._log.add("torn row", line=number, example=line, lost=True)
             return

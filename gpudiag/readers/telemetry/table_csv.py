@@ -55,7 +55,7 @@ def recognises(source: Source) -> bool:
 
 def _top(source: Source) -> list[str]:
     """The first lines, without quotes."""
-    text = "\n".join(source.lines[: _SNIFFED_LINES + _SAMPLE_LINES])
+    text = "\n".join(source.top[: _SNIFFED_LINES + _SAMPLE_LINES])
     prepare = quoting(text)
     return (prepare(text.encode()).decode() if prepare else text).split("\n")
 
@@ -101,7 +101,7 @@ def _table(source: Source, options: ReadOptions) -> _TableFormat:
 
 
 def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _TableFormat:
-    steps = [quoting("\n".join(source.lines[: _SNIFFED_LINES + _SAMPLE_LINES]))]
+    steps = [quoting("\n".join(source.top[: _SNIFFED_LINES + _SAMPLE_LINES]))]
     rows = rows_under(below, header.separator, len(header.names))
     if header.separator == BLANKS:
         steps.append(squeeze)

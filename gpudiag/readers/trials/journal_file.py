@@ -10,6 +10,7 @@ from typing import cast
 
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.journal import BLOCKS_IN_USE, no_collection, replay
 from gpudiag.readers._studies.journal_tables import to_stored
@@ -60,6 +61,8 @@ class _CompleteLines:
                 cut = buffer.rfind(b"\n", 0, filled) + 1
                 rest = bytes(buffer[cut:filled])
                 if cut:
+                    if buffer.find(b"\\u", 0, cut) >= 0:
+                        buffer[:cut] = without_halves(bytes(memoryview(buffer)[:cut]))
                     yield memoryview(buffer)[:cut]
                     at = (at + 1) % BLOCKS_IN_USE  # not before: the others may still be looked at
         self.torn = bool(rest)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._io.url import show_url, without_secrets
 from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.journal import no_collection, replay
@@ -82,4 +83,4 @@ def _blocks(server: Redis, prefix: str) -> Iterator[memoryview]:
     for first in range(0, last + 1, BATCH):
         keys = [f"{prefix}:log:{number}" for number in range(first, min(first + BATCH, last + 1))]
         entries = [b"null" if raw is None else raw.replace(b"\n", b" ") or b"null" for raw in server.mget(keys)]
-        yield memoryview(b"\n".join([*entries, b""]))
+        yield memoryview(without_halves(b"\n".join([*entries, b""])))

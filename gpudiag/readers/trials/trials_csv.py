@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 
-from gpudiag.errors import InputError
+from gpudiag.readers._io.csv_records import cells_of, records
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -32,8 +31,8 @@ def recognises_dashboard(source: Source) -> bool:
 def _header(source: Source) -> list[str]:
     if source.is_binary or not source.lines:
         return []
-    line = source.lines[0].lstrip("\ufeff")
-    return next(csv.reader([line], delimiter=delimiter_of(line)), [])
+    line = source.lines[0]
+    return cells_of(line, delimiter_of(line), holding="umber")  # of number and Number
 
 
 def plain_names(header: Sequence[str]) -> list[str]:
@@ -48,14 +47,10 @@ def plain_names(header: Sequence[str]) -> list[str]:
 
 
 def _rows(source: Source, problems: ProblemLog) -> list[list[str]]:
-    text = source.read_text().replace("\0", "").lstrip("\ufeff")
+    text = source.read_text()
     # Whoever writes such a file ends its lines, so a last line without an end was cut, maybe inside a number.
     problems.add("last line without its end, its last cell may be cut", int(not text.endswith(("\n", "\r"))))
-    delimiter = delimiter_of(text.partition("\n")[0])
-    try:
-        return [row for row in csv.reader(text.splitlines(keepends=True), delimiter=delimiter) if row]
-    except csv.Error as error:
-        raise InputError(f"{source.path}: is no CSV file of trials ({error}).") from error
+    return [cells for _, cells in records(text, delimiter_of(source.lines[0]), problems)]
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[str]], problems: ProblemLog) -> dict[str, list[object]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io import plain_yaml
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.flat import from_columns, is_trials_header
@@ -87,7 +88,7 @@ def _items(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
 
     for part in _NEXT_ITEM.split(text.strip()):
         try:
-            found = yaml.safe_load(part)
+            found = plain_yaml.load(part)
         except (yaml.YAMLError, ValueError, RecursionError):
             found = None
         if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):

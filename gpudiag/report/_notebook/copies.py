@@ -170,7 +170,9 @@ def inputs_by_kind(source: str | Path | Sequence[str | Path]) -> Parameters:
     kinds = {"telemetry": manifest.telemetry, "trials": trials, "artifacts": manifest.artifacts}
     found = {kind: [str(locate(name, folder.resolve())) for name in names] for kind, names in kinds.items()}
     if not any(found.values()):
-        return _sorted_out([source.path for source, known in walk(folder.resolve()) if known], named, run)
+        return _sorted_out(
+            [one.path for one, known in walk(folder.resolve()) if known and isinstance(one, Source)], named, run
+        )
     study = next(iter(found["trials"]), "")
     return {**found, "trials": study if shown(study) == study else "", **named}  # a password is not copied
 

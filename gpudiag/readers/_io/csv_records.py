@@ -1,0 +1,56 @@
+"""The records of a CSV text. A quote that nobody closes costs its own line, not the rest of the file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+
+from gpudiag.readers._io.problems import ProblemLog
+
+STRAY_QUOTE = "row with a quote that nothing closes"
+RECORD_LINES = 1000
+"""Lines that the cells of one record hold at most."""
+
+
+def cells_of(line: str, delimiter: str = ",", holding: str = "") -> list[str]:
+    """The cells of one line, without a byte order mark; none where it is no CSV or has not this text."""
+    if holding not in line:
+        return []
+    try:
+        return next(csv.reader([line.lstrip("\ufeff")], delimiter=delimiter), [])
+    except csv.Error:  # a cell of more than 131,072 characters
+        return []
+
+
+def records(text: str, delimiter: str, problems: ProblemLog) -> Iterator[tuple[int, list[str]]]:
+    """Number of the first line and cells of each record; empty lines are left out.
+
+    A record of several lines is taken where it has as many cells as the one before it, else its first line is lost.
+    """
+    lines = text.replace("\0", "").lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    at, width = 0, 0
+    while at < len(lines):
+        size, cells = _record(lines, at, delimiter, width)
+        if cells:
+            yield at + 1, cells
+            width = len(cells)
+        elif lines[at]:
+            problems.add(STRAY_QUOTE, line=at + 1, example=lines[at], lost=True)
+        at += size
+
+
+def _record(lines: Sequence[str], at: int, delimiter: str, width: int) -> tuple[int, list[str]]:
+    """How many lines the record has, and its cells; none where it is damaged or the line is empty."""
+    if '"' not in lines[at]:
+        return 1, lines[at].split(delimiter) if lines[at] else []
+    given = islice(lines, at, at + RECORD_LINES)
+    taken = count()
+    try:
+        cells = next(csv.reader((f"{line}\n" for line, _ in zip(given, taken, strict=False)), delimiter=delimiter))
+        size = next(taken)
+        if size > 1:  # strict, a quote must be closed at the end of its cell
+            next(csv.reader((f"{line}\n" for line in lines[at : at + size]), delimiter=delimiter, strict=True))
+    except csv.Error:
+        return 1, []
+    return (1, []) if size > 1 and width and len(cells) != width else (size, cells)
