@@ -11,6 +11,7 @@ from itertools import pairwise
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
 from gpudiag.readers._delimited.unnamed_cells import aligned
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
+from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
 
 BLANKS = " "
@@ -25,6 +26,7 @@ _NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+=]|.{60}")
 _DEVICE = re.compile(r"(?i)((?:gpu|cuda|card|nvidia|device)[ :_-]?)\d{1,3}")
 _UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
 _BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
+_LIMITS = {"power_limit_w", "mem_total_mib"}
 _MOST_GPUS = 64
 _MOST_COLUMNS = 24
 _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
@@ -66,7 +68,8 @@ def names_columns(names: Sequence[str]) -> bool:
     known = sum(bool(m.target) for m in meanings)
     named = sum(bool(name) for name in names)
     sure = gpu or metrics & {"util_pct", "power_w"} or len(metrics) > 2
-    return bool(metrics and sure and 2 * known >= named and (timed or (gpu and len(metrics) > 1)))
+    untimed = gpu and len(metrics - _LIMITS) > 1  # power and its maximum alone may be of whole runs
+    return bool(metrics and sure and 2 * known >= named and (timed or untimed))
 
 
 def _bare_device(meaning: Meaning) -> bool:
@@ -75,7 +78,7 @@ def _bare_device(meaning: Meaning) -> bool:
 
 def headless(lines: Sequence[str]) -> str | None:
     """The separator of a table of numbers that begins without a header; None if these lines are none."""
-    filled = [line for line in lines if line.strip()]
+    filled = [line for line in lines if line.strip() and not read_moment(line)]
     for separator in _SEPARATORS if filled else ():
         rows = [split(line, separator) for line in filled]
         width = len(rows[0])

@@ -14,6 +14,8 @@ from gpudiag.units import SECOND_US
 _DATE = r"(?P<date>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{8})"
 _CLOCK = r"(?P<clock>\d{1,2}:\d{2}(?P<seconds>:\d{2}(?P<fraction>[.,]\d+)?)?)(?P<half> ?[AaPp][Mm])?"
 _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
+_NAMED = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:(?P<zone>[A-Z]{3,5}) )?\d{4}")
+"""Output of ``date`` and of ``ctime``: ``Thu Aug  8 15:42:09 UTC 2024``."""
 _CLOCK_ALONE = re.compile(_CLOCK)
 TIMESTAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
 
@@ -83,6 +85,9 @@ class TimestampForm:
         return (second.cast(pl.Int64) + fraction_us).cast(pl.Datetime("us"))
 
     def _any(self, cell: pl.Expr) -> pl.Expr:
+        if self.format.startswith("%a"):  # its zone stands before the year
+            cell = cell.str.replace(r" (?:UTC|GMT) (\d{4})$", " $1+00:00" if self.zone else " $1")
+            cell = cell if self.zone else cell.str.replace(r" [A-Z]{3,5} (\d{4})$", " $1")
         if not self.zone:
             return cell.str.to_datetime(self.format, time_unit="us", strict=False)
         text = cell.str.replace(" ?(Z|UTC|GMT)$", "+00:00").str.replace(r" ([+-]\d\d:?\d\d)$", "$1")
@@ -126,6 +131,10 @@ def tell_form(cells: Sequence[str], unit: str = "", *, elapsed: bool = False) ->
     matches = [match for match in map(TIMESTAMP.fullmatch, some) if match]
     if 2 * len(matches) > len(some):
         return _text_form(matches)
+    named = [match for match in map(_NAMED.fullmatch, some) if match]
+    if 2 * len(named) > len(some):
+        zones = {match["zone"] for match in named}
+        return TimestampForm("text", "%a %b %e %H:%M:%S %Y", "%z" if zones <= {"UTC", "GMT"} else "")
     clocks = [match for match in map(_CLOCK_ALONE.fullmatch, some) if match]
     if 2 * len(clocks) > len(some):
         comma = any((match["fraction"] or "").startswith(",") for match in clocks)

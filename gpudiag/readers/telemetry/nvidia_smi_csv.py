@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._delimited.grid import Layout
-from gpudiag.readers._delimited.guess import guess_names, has_units, rows_like
+from gpudiag.readers._delimited.guess import TIMESTAMP, guess_names, has_units, rows_like
 from gpudiag.readers._delimited.ranges import names_by_ranges
 from gpudiag.readers._delimited.sweep import Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
@@ -16,6 +16,7 @@ from gpudiag.readers._fields.nvidia_fields import announces, layout_of, legal, o
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.moments import read_moment
+from gpudiag.readers._shape.timestamp_forms import tell_form
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "nvidia-smi-query-csv"
@@ -28,14 +29,23 @@ def recognises(source: Source) -> bool:
     if source.is_dir or source.is_binary:
         return False
     lines = _top(source)
-    if any(legal(split_header(line)) for line in lines):
-        return True
+    header = next((at for at, line in enumerate(lines, 1) if legal(split_header(line))), 0)
+    if header:
+        return not _dated_otherwise(split_header(lines[header - 1]), lines[header:])
     rows = rows_like(lines)
     filled = [line for line in lines if line.strip() and not read_moment(line)] if rows else []
     if not rows or 2 * len(rows) < len(filled):
         return False
     first = split_header(filled[0])  # a header in other words is another dialect's
     return first in rows or len(first) == 1 or (len(first) != len(rows[0]) and not names_columns(first))
+
+
+def _dated_otherwise(names: Sequence[str], below: Sequence[str]) -> bool:
+    """True if its times are no nvidia-smi's: somebody wrote its names above a table of his own."""
+    rows = [row for line in below if len(row := split_header(line)) == len(names)]
+    cells = [row[names.index("timestamp")] for row in rows] if "timestamp" in names else []
+    form = None if any(map(TIMESTAMP.fullmatch, cells)) else tell_form(cells)
+    return form is not None and form.kind in ("text", "epoch")
 
 
 def _top(source: Source) -> list[str]:

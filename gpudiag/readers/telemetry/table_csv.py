@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiag.errors import ConfigError, InputError
-from gpudiag.readers._delimited.grid import Layout
+from gpudiag.readers._delimited.grid import Layout, is_missing
 from gpudiag.readers._delimited.ranges import names_by_ranges
 from gpudiag.readers._delimited.sweep import TORN, Sweep
 from gpudiag.readers._delimited.sweep_tables import assemble
@@ -26,6 +26,7 @@ from gpudiag.readers._delimited.unnamed_cells import left_out
 from gpudiag.readers._fields.aliases import meaning_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import swapped
 from gpudiag.readers._shape.wide import is_wide, long, metric_of_numbers, with_metric
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
@@ -63,6 +64,8 @@ def _top(source: Source) -> list[str]:
 def read(source: Source, options: ReadOptions) -> Telemetry:
     """Read every row; see :func:`gpudiag.readers.telemetry.read_telemetry`."""
     table = _table(source, options)
+    if "time" not in table.layout.targets and not options.period_s:
+        _check_times(source, table.header)
     sweep = _swept(source, table, table.layout)
     notes = list(table.notes)
     if table.layout.timestamp.ambiguous:
@@ -87,8 +90,9 @@ def _table(source: Source, options: ReadOptions) -> _TableFormat:
     if header is not None:
         return _laid_out(source, header, lines[header.line :])
     separator = headless(lines[:_SNIFFED_LINES]) or ","
-    width = len(split(lines[0], separator))
-    rows = [row for row in (split(line, separator) for line in lines) if len(row) == width]
+    cells = [split(line, separator) for line in lines if line.strip() and not read_moment(line)]
+    width = len(cells[0])
+    rows = [row for row in cells if len(row) == width]
     if names := names_by_ranges(rows):
         table = _laid_out(source, TableHeader(0, separator, tuple(names)), lines)
         said = f"It has no header; its columns were taken by their ranges as {', '.join(names)}."
@@ -98,6 +102,19 @@ def _table(source: Source, options: ReadOptions) -> _TableFormat:
         "order with --columns, or as columns in run.toml: timestamp,util_pct,mem_used_mib,power_w "
         "('-' for one to skip)."
     )
+
+
+def _check_times(source: Source, header: TableHeader) -> None:
+    """Raise InputError for a column of times of which none is understood: a period would be made up."""
+    places = [at for at, name in enumerate(header.names) if meaning_of(name).target in ("time", "date")]
+    rows = rows_under(_top(source)[header.line :], header.separator, len(header.names))
+    for at in places:
+        if cell := next((row[at] for row in rows if not is_missing(row[at])), ""):
+            raise InputError(
+                f"{source.path}: column {header.names[at]!r} holds {cell[:40]!r}, no known form of time; expected "
+                "such as 2026-02-15 06:12:48 or seconds since 1970. Give the time between rows with --period, "
+                "or as period_s in run.toml, to read it without them."
+            )
 
 
 def _laid_out(source: Source, header: TableHeader, below: Sequence[str]) -> _TableFormat:

@@ -22,7 +22,8 @@ NAME = "tegrastats"
 TORN = "torn row"
 OTHER = "line that is no sample"
 
-_LINE = r"\bRAM \d+/\d+MB .*\bGR3D(?:_FREQ)? \d+%"
+_LINE = r"\bRAM \d+/\d+MB .*(?:\bCPU \[.*\]|\bGR3D(?:_FREQ)? \d+%)"
+"""A board whose GPU is switched off prints no GR3D: its utilization is unknown then."""
 _STATED = r"^(?P<time>.*?)\s*RAM \d"
 _OWN_TIME = TimestampForm("text", "%m-%d-%Y %H:%M:%S%.f")
 """What releases from 35 on print themselves: month first."""

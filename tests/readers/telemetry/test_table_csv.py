@@ -47,6 +47,9 @@ def test_epochs_are_told_by_magnitude(factor: int, read: Any) -> None:
         ("24-09-2025 11:48:33", "2025-09-24 03:48:33"),
         ("9/24/2025 11:48:33 AM", "2025-09-24 03:48:33"),
         ("20250924 11:48:33", "2025-09-24 03:48:33"),
+        ("Wed Sep 24 11:48:33 2025", "2025-09-24 03:48:33"),
+        ("Wed Sep  3 11:48:33 UTC 2025", "2025-09-03 11:48:33"),
+        ("Wed Sep 24 11:48:33 CST 2025", "2025-09-24 03:48:33"),
     ],
 )
 def test_timestamps(timestamp: str, utc: str, read: Any) -> None:
@@ -222,3 +225,34 @@ def test_memory_without_a_unit_is_told_by_its_size(
 def test_a_unit_in_the_name_is_taken_at_its_word(read: Any) -> None:
     telemetry = read("time,gpu_util,gpu_memory_mb,power_w", lambda k: f"{EPOCH_S + k},{k},{k},100")
     assert not any("unit" in note for note in telemetry.notes)
+
+
+def test_names_of_nvidia_smi_above_times_of_somebody(read: Any) -> None:
+    head = "timestamp,memory.used,memory.total,utilization.gpu"
+    gpu = read(head, lambda k: f"{EPOCH_S + k},{1000 + k}, 24576, {k}").gpu
+    assert gpu["time"].tolist()[5] == START + pd.Timedelta(seconds=5) and gpu["util_pct"].tolist()[5] == 5
+    head = "timestamp, name, utilization.gpu [%], memory.used [MiB], temperature.gpu"
+    telemetry = read(head, lambda k: f"03-11-2026 15:{13 + k}:16, Orin, 9{k}, 2610{k}, 45.2", rows=6)
+    assert telemetry.gpu["mem_used_mib"].tolist()[5] == 26105 and telemetry.gpu["temp_c"].tolist()[0] == 45.2
+    assert any("day first or month first, and nothing in the log decides" in note for note in telemetry.notes)
+
+
+def test_times_of_no_known_form_are_refused_unless_a_period_is_given(read: Any) -> None:
+    row: Callable[[int], str] = lambda k: f"Q{k}/24 week {k},{k}"  # noqa: E731
+    with pytest.raises(InputError, match=r"column 'time' holds 'Q0/24 week 0'.*--period"):
+        read("time,gpu_util", row)
+    assert read("time,gpu_util", row, period_s=2.0).gpu["time"].diff().dt.total_seconds().tolist()[1:] == [2.0] * 5
+
+
+def test_power_and_its_maximum_without_a_time_are_no_log(read: Any) -> None:
+    with pytest.raises(UnknownInput):
+        read("RUN,PWR_CPU_AVG,PWR_GPU_MAX,PWR_GPU_AVG", lambda k: f"{k},1612.4,610.0,{259 + k}.4")
+
+
+def test_rows_of_numbers_below_times_of_day_are_read_with_names(read: Any) -> None:
+    text: Callable[[int], str] = lambda k: f"1623, 2308, 4096, {k}\n13:25:5{k}"  # noqa: E731
+    with pytest.raises(InputError, match="its 4 columns of numbers cannot be told apart"):
+        read("13:25:49", text)
+    gpu = read("13:25:49", text, columns=("memory_used", "memory_free", "memory_total", "gpu_util")).gpu
+    assert gpu["util_pct"].tolist() == [0, 1, 2, 3, 4, 5] and gpu["mem_used_mib"].tolist() == [1623] * 6
+    assert gpu["time"].dt.second.tolist() == [49, 50, 51, 52, 53, 54]
