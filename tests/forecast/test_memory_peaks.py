@@ -149,7 +149,7 @@ def by_hand(
     used = np.full(len(time), 300.0)
     for s, e, h in zip(start, end, held, strict=True):
         used += np.where(time >= s + ages_s[1], h, 400.0) * ((time >= s + ages_s[0]) & (time < e))
-    return Memory(time, used, start, end, np.zeros(len(start), bool))
+    return Memory(time, used, start, end, np.zeros(len(start), bool), np.zeros(len(start)))
 
 
 def test_two_trials_by_hand() -> None:

@@ -64,7 +64,10 @@ def memories(run: Run, timed: TimedTrials) -> dict[str, tuple[Memory, Array]]:
         doubt = doubtful[places]
         if np.average(doubt, weights=np.maximum(seconds[2] - seconds[1], 1e-9)) > 0.5:
             doubt = np.zeros(len(places), bool)  # nothing would be left
-        out[gpu] = (Memory(seconds[0], part.value, seconds[1], seconds[2], doubt | unknown[places]), places)
+        out[gpu] = (
+            Memory(seconds[0], part.value, seconds[1], seconds[2], doubt | unknown[places], np.zeros(len(places))),
+            places,
+        )
     return out
 
 

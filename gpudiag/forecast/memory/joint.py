@@ -120,7 +120,7 @@ def _model(boards: Sequence[Board], n_trials: int) -> _Model:
         mean, var, sure = _before_readings(board)
         entry = np.arange(len(mean))
         rows.append(_balance(steps, n_rows, n_entries))
-        noise = np.full(n, READING_MIB**2)
+        noise = READING_MIB**2 + steps.sd_mib**2
         noise[steps.blind] = np.inf
         alone = np.isfinite(steps.fall_mib) & (steps.end_step >= 0)
         alone &= sure[np.maximum(steps.end_step, 0)] & (np.nan_to_num(steps.fall_mib) > READING_MIB)

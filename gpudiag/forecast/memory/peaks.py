@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from gpudiag.forecast.memory.boards import baseline_left, board, followed, memor
 from gpudiag.forecast.memory.expectation import SIGMA95
 from gpudiag.forecast.memory.features import parameters
 from gpudiag.forecast.memory.growth import Growth
+from gpudiag.forecast.memory.held import LEAST_MIB, held_by_workers
 from gpudiag.forecast.memory.joint import MOST_OPEN, N_DRAWS, READING_MIB, Joint, solve
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._time.microseconds import SECOND_US
@@ -178,6 +179,13 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
         return _unknown(trials, OTHER_CLOCK)
     read = memories(run, timed)
     boards = {gpu: board(memory, places) for gpu, (memory, places) in read.items()}
+    added, open_mib = np.zeros((2, len(trials)))
+    held = {gpu: held_by_workers(memory, boards[gpu]) for gpu, (memory, _) in read.items()}
+    for gpu, (memory, places) in read.items():
+        if held[gpu].mib:
+            read[gpu] = held[gpu].taken_off(memory), places
+            boards[gpu] = board(read[gpu][0], places)
+        added[places], open_mib[places] = held[gpu].added_mib, held[gpu].open_mib
     baselines = {gpu: one.baseline_mib for gpu, one in boards.items()}
     fall = np.full(len(trials), np.nan)
     for one in boards.values():
@@ -191,12 +199,36 @@ def _from_sum(run: Run, timed: TimedTrials, trials: pd.DataFrame, rng: np.random
     columns = parameters(run.trials.iloc[timed.rows.index])
     joint = solve(list(boards.values()), len(trials), trials["reached"].to_numpy(), columns, rng)
     for gpu, one in boards.items():
+        left = baseline_left(one, joint.peak_mib)
         if np.isnan(one.baseline_mib):
-            baselines[gpu] = baseline_left(one, joint.peak_mib)
-    peaks = _assembled(trials, joint, most_held(list(boards.values()), len(trials)), rng, baselines, growth)
+            baselines[gpu] = left
+        elif left - one.baseline_mib < LEAST_MIB * held[gpu].workers.max(initial=1.0):
+            open_mib[one.places] = 0.0  # what trials hold makes up the levels: no process holds more
+    most = most_held(list(boards.values()), len(trials))
+    peaks = _assembled(trials, joint, most, rng, baselines, growth)
     if doubt := _doubt(peaks, joint):
         return _unknown(trials, doubt, baselines)
-    return peaks
+    return _with_process(peaks, added, open_mib, most, rng)
+
+
+def _with_process(peaks: Peaks, added: Array, open_mib: Array, most: Array, rng: np.random.Generator) -> Peaks:
+    """Peaks with what the worker's process held beside the trial, which its end does not free (n_trials,).
+
+    Where that is open, levels do not tell one trial from another either: ends alone tell.
+    """
+    trials = peaks.trials
+    told = (open_mib == 0) | (trials["method"] == "end").to_numpy()
+    freed = np.maximum(np.nan_to_num(trials["held_mib"]) - READING_MIB, 0.0)
+    low = np.where(told, trials["low_mib"] + added, freed)
+    high = np.where(told, trials["high_mib"] + added + open_mib, np.where(trials["reached"], most, np.nan))
+    value = trials["peak_mib"] + added + open_mib / 2
+    wide = ~(high - low <= 2 * MOST_OPEN * value)
+    trials = trials.assign(
+        peak_mib=value.mask(wide), low_mib=low, high_mib=high, held_mib=trials["held_mib"] + added,
+        method=trials["method"].mask(wide & trials["peak_mib"].notna(), "bounds"),
+    )  # fmt: skip
+    draws = peaks.draws + added + open_mib * rng.random((len(peaks.draws), 1))
+    return replace(peaks, trials=trials, draws=draws)
 
 
 def _doubt(peaks: Peaks, joint: Joint) -> str:

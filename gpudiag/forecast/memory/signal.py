@@ -26,6 +26,7 @@ class Memory:
     """One GPU: timestamps and readings of its memory, and the lives of its trials; seconds from one origin, MiB.
 
     ``doubtful`` (n_trials,) bool: its end or its GPU is not known, so that nothing is read off while it runs.
+    ``end_sd_mib`` (n_trials,): what its end frees differs from what it took by about so much.
     """
 
     time_s: Array
@@ -33,6 +34,7 @@ class Memory:
     start_s: Array
     end_s: Array
     doubtful: Array
+    end_sd_mib: Array
 
     @property
     def period_s(self) -> float:
@@ -44,17 +46,18 @@ class Memory:
 class Steps:
     """Changes of memory in use from one reading to the next, and the trials that may have made them.
 
-    ``change_mib`` (n,); ``falls`` (n,): a trial ends in it; ``blind`` (n,): a doubtful trial runs, so that the change
-    says nothing; ``above_mib`` (n,): the level before it.
+    ``change_mib`` (n,), known to ``sd_mib`` (n,); ``falls`` (n,): a trial ends in it; ``blind`` (n,): a doubtful trial
+    runs, so that the change says nothing; ``above_mib`` (n,): the level before it.
     The last row is what was in use at the first reading, above the baseline (blind without one).
     Entries, one a trial that runs in a step: ``step``, ``trial``, ``young_s`` and ``old_s`` (its ages in the step's
-    time), ``ends`` (it ends there). ``end_step`` (n_trials,): -1 where no reading follows its end.
+    time), ``ends`` (it ends there). ``end_step`` (n_trials,): -1 where readings end 7 s after it.
     Reading by reading: ``end_pair`` (n_trials,), the last with its memory (-1
     where no other follows); ``until`` (n_trials,), the last that it runs in (-1 none); ``level_mib``; ``blind_pairs``.
     ``ceiling_mib`` (n_trials,): the greatest level while it ran (NaN without a reading).
     """
 
     change_mib: Array
+    sd_mib: Array
     above_mib: Array
     falls: Array
     blind: Array
@@ -76,7 +79,7 @@ class Steps:
         alone = np.bincount(self.end_step[self.end_step >= 0], minlength=len(self.change_mib)) == 1
         out = np.full(len(self.end_step), np.nan)
         at = np.flatnonzero(self.end_step >= 0)
-        at = at[(alone & ~self.blind)[self.end_step[at]]]
+        at = at[(alone & ~self.blind & (self.sd_mib == 0))[self.end_step[at]]]
         out[at] = -self.change_mib[self.end_step[at]]
         return out
 
@@ -101,11 +104,14 @@ def read_steps(memory: Memory, baseline_mib: float) -> Steps:
     blind = _within(memory.time_s[:-1], [(memory.start_s[memory.doubtful], memory.end_s[memory.doubtful])])
     place = np.full(len(memory.time_s), -1)
     place[pairs] = np.arange(len(pairs))
+    sd = np.zeros(len(pairs) + 1)
+    np.maximum.at(sd, place[at[at >= 0]], memory.end_sd_mib[at >= 0])
     early = np.flatnonzero((memory.start_s < memory.time_s[0]) & (memory.end_s > memory.time_s[0]))
     age = memory.time_s[0] - memory.start_s[early]
     n_early = len(early)
     return Steps(
         change_mib=np.append(change, level[0] - baseline_mib),
+        sd_mib=sd,
         above_mib=np.append(level[pairs], baseline_mib),
         falls=np.append(falls, False),
         blind=np.append(blind[pairs], np.isnan(baseline_mib)),
@@ -132,7 +138,7 @@ def _ceiling(memory: Memory, level: Array, at: Array) -> Array:
 
 
 def _end_pairs(memory: Memory) -> Array:
-    """For each trial the reading after which its memory is gone with the next; -1 where none follows its end.
+    """For each trial the reading after which its memory is gone with the next; -1 where readings end 7 s after it.
 
     Between the ends before and after it, from 2.2 periods before its own to 7 s after, the greatest fall is its.
     """
@@ -146,7 +152,8 @@ def _end_pairs(memory: Memory) -> Array:
     low = np.searchsorted(time, np.maximum(before, memory.end_s - BEFORE_PERIODS * memory.period_s), "left")
     low = np.maximum(low, np.searchsorted(time, memory.start_s, "right") - 1)
     high = np.searchsorted(time, np.minimum(after, memory.end_s + LATE_S), "right") - 2
-    out = np.where((usual >= 0) & (usual < len(change)), usual, -1)
+    whole = memory.end_s + LATE_S <= time[-1]  # else the log may end before all is free
+    out = np.where((usual >= 0) & (usual < len(change)) & whole, usual, -1)
     for i in np.flatnonzero((out >= 0) & (high > low)):
         picked = max(low[i], 0) + int(np.argmin(change[max(low[i], 0) : high[i] + 1]))
         if change[picked] < min(change[out[i]], -TOLERANCE_MIB):
@@ -158,12 +165,13 @@ def _levels(memory: Memory, at: Array) -> Array:
     """Readings without what comes back: between two ends memory never shrinks, and what an end frees late is gone."""
     time, used = memory.time_s, memory.used_mib.astype(float).copy()
     pairs = np.unique(at[at >= 0])
-    next_pair = np.append(pairs, len(time) - 1)[1:]
+    any_end = np.unique(np.concatenate([pairs, np.searchsorted(time, memory.end_s[at < 0], "left") - 1]))
+    next_pair = np.append(any_end, len(time) - 1)[np.searchsorted(any_end, pairs, "right")]
     for pair, following in zip(pairs.tolist(), next_pair.tolist(), strict=True):
         last = min(int(np.searchsorted(time, time[pair + 1] + LATE_S, "right")), following + 1)
-        if last > pair + 2:
-            least = pair + 1 + int(np.argmin(used[pair + 1 : last]))
-            used[pair + 1 : least] = used[least]
+        late = pair + 2 + np.flatnonzero(np.diff(used[pair + 1 : last]) < -TOLERANCE_MIB)
+        for reading in late.tolist():
+            used[pair + 1 : reading] += used[reading] - used[reading - 1]
     part = np.searchsorted(pairs, np.arange(len(time)), "left")
     return pd.Series(used).groupby(part).cummax().to_numpy()
 
@@ -178,9 +186,15 @@ def _rises(level: Array, at: Array) -> Array:
 
 
 def idle_level(memory: Memory) -> float:
-    """Median reading while no trial ran, 7 s after the last ended; NaN without such a reading."""
+    """Median reading while no trial ran, 7 s after the last ended; NaN without such a reading.
+
+    Before the first trial where that is less: processes of workers may hold memory from then on.
+    """
     idle = ~_within(memory.time_s, [(memory.start_s, memory.end_s + LATE_S)])
-    return float(np.median(memory.used_mib[idle])) if idle.any() else float("nan")
+    if not idle.any():
+        return float("nan")
+    early = idle & (memory.time_s < memory.start_s.min())
+    return float(min(np.median(memory.used_mib[part]) for part in (idle, early) if part.any()))
 
 
 def ranges(low: Array, high: Array) -> tuple[Array, Array]:

@@ -1,0 +1,81 @@
+"""Real searches on one H100 against what was written down beside them (data/samples/real-h100)."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpudiag as gd
+from gpudiag.forecast.memory.peaks import trial_peaks
+from gpudiag.measures.costs import measure_costs
+from gpudiag.measures.ledger import measure_ledger
+
+COUNTS = {"one-worker": 1, "two-workers": 2, "three-workers": 3, "four-workers": 4, "six-workers": 6}
+NAMES = (*COUNTS, "process-per-trial", "killed-worker")
+DRIVER_MIB = 100.0
+"""What the driver keeps for a process beside what NVML counts for it: 75 MiB here."""
+
+
+@pytest.fixture(scope="module")
+def runs(samples: Path) -> dict[str, gd.Run]:
+    return {name: gd.load_run(samples / "real-h100" / name) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def truth(samples: Path) -> dict[str, list[dict[str, Any]]]:
+    return {name: json.loads((samples / "real-h100" / name / "truth.json").read_text())["trials"] for name in NAMES}
+
+
+def share_starting(trials: list[dict[str, Any]]) -> float:
+    """Percent of the time from the first start to the last end in which trials ran and none had begun to train."""
+    ended = [t for t in trials if "end" in t]
+    borders = sorted({t[name] for t in ended for name in ("start", "training_start", "end")})
+    total = 0.0
+    for low, high in pairwise(borders):
+        live = [t for t in ended if t["start"] <= low < t["end"]]
+        if live and all(low < t["training_start"] for t in live):
+            total += high - low
+    return 100 * total / (borders[-1] - borders[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_clocks_agree_and_start_ups_are_found(name: str, runs: dict[str, gd.Run], truth: dict[str, Any]) -> None:
+    run = runs[name]
+    assert run.info.clock.joined and run.info.clock.applied_s == 0
+    cells = measure_ledger(run).totals.set_index("cell")["share_pct"]
+    assert cells.sum() == pytest.approx(100)
+    assert cells["startup_only"] == pytest.approx(share_starting(truth[name]), abs=3.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_typical_start_up_is_right_or_withheld(name: str, runs: dict[str, gd.Run], truth: dict[str, Any]) -> None:
+    said = measure_costs(runs[name]).startup_median_s
+    true = np.median([t["training_start"] - t["start"] for t in truth[name] if "training_start" in t])
+    assert np.isnan(said) or said == pytest.approx(true, rel=0.15)
+    assert np.isfinite(said) == (name in {"one-worker", "process-per-trial", "killed-worker"})
+
+
+@pytest.mark.parametrize(("now", "more"), [("one-worker", "two-workers"), ("three-workers", "four-workers")])
+def test_a_forecast_holds_what_more_workers_did(now: str, more: str, runs: dict[str, gd.Run]) -> None:
+    k = COUNTS[more]
+    said, measured = gd.what_if(runs[now], [k]).at(k), gd.what_if(runs[more], [k]).rate.value
+    assert said.throughput.low <= measured <= said.throughput.high
+    assert said.queueing == pytest.approx(measured, rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["one-worker", "two-workers", "process-per-trial", "killed-worker"])
+def test_a_peak_is_that_of_the_process(name: str, runs: dict[str, gd.Run], truth: dict[str, Any]) -> None:
+    """Workers that run many trials in one process keep 817 MiB of it between them."""
+    true = {t["number"]: t["process_mib"] for t in truth[name] if "process_mib" in t}
+    rows = trial_peaks(runs[name], np.random.default_rng(0)).trials
+    rows = rows[rows["peak_mib"].notna()]
+    error = (rows["peak_mib"] / rows["trial"].map(true) - 1).abs()
+    actual = rows["trial"].map(true)
+    held = (rows["low_mib"] - DRIVER_MIB <= actual) & (actual <= rows["high_mib"] + DRIVER_MIB)
+    assert len(rows) >= 7
+    assert error.median() < 0.02 and held.mean() >= 0.9
