@@ -4,7 +4,7 @@
 
 Needs torch and optuna on a machine with a GPU, and no gpudiag. OUT receives optuna.db and truth.json: one entry a trial
 with its true times (seconds since 1970: start, training_start, end), pauses, and memory of its process as NVML and
-torch count it. The parameters of trial i are the same whatever the number of workers, so that rates compare.
+torch count it. The parameters of trial i are the same whatever the number of workers, so that rates compare; SEARCH_SEED draws others.
 Record it with ``gpudiag record -o OUT/gpu.csv --processes --host -- python benchmarks/gpu_search.py OUT``.
 """
 
@@ -30,7 +30,7 @@ PAUSE_EVERY = 5
 def parameters(number: int) -> dict[str, Any]:
     import numpy as np
 
-    rng = np.random.default_rng(7_000 + number)
+    rng = np.random.default_rng(int(os.environ.get("SEARCH_SEED", "7000")) + number)
     return {
         "width": int(rng.choice([3072, 4096, 6144, 8192])),
         "batch": int(rng.choice([2048, 4096])),
