@@ -233,7 +233,7 @@ def other_clock_section(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def gather(work: Callable[[int], dict[str, Any]], seeds: Iterable[int]) -> pd.DataFrame:
+def gather(work: Callable[[Any], dict[str, Any]], seeds: Iterable[Any]) -> pd.DataFrame:
     """One row a seed, on all cores."""
     with ProcessPoolExecutor() as pool:
         return pd.DataFrame(list(pool.map(work, seeds, chunksize=8)))

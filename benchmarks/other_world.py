@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import gpudiag as gd
 from gpudiag.forecast.pruning.pruner import build_pruner
+from gpudiag.manifest import Settings
 from gpudiag.measures._trials.pruner_spec import parse_pruner
-from gpudiag.run import Run
+from gpudiag.run import Run, RunInfo
+from gpudiag.schema import TRIALS, conform
 
 ROOT = Path(__file__).resolve().parent.parent
 WORLD = Path(os.environ.get("GPUDIAG_WORLDS", ROOT.parent / "shared" / "worlds")) / "world_b.py"
@@ -143,6 +146,20 @@ def pair_of_searches(seed: int, ratio: float) -> tuple[Run, Run] | None:
         slow = {"slow_factor": factor, "startup_slow": factor}
         made.append(_made(2_000_000 + 2 * seed + side, pruner=pruner, **choice, **slow))
     return None if made[0] is None or made[1] is None else (made[0][0], made[1][0])
+
+
+def bare_search(seed: int, *, n: int, correlation: float, heavy: bool, factor: float, workers: int) -> Run:
+    """The trials alone of a search whose steps take alike long from trial to trial (AR(1)), each of six steps."""
+    choice = {"startup": (10.0, 12.0), "step_s": (10.0, 12.0), "max_steps": 6, "fail_p": 0.0, "period": 60.0}
+    slow = {"auto": correlation, "heavy_tail": heavy, "slow_factor": factor, "startup_slow": factor}
+    truth = _world().run("", write=False, hours=999, seed=seed, k=workers, n_trials=n, **choice, **slow)
+    rows = pd.DataFrame(truth["trials"])
+    times = {
+        name: pd.Timestamp("2026-02-02", tz="UTC") + pd.to_timedelta(rows[name].round(6), unit="s")
+        for name in ("start", "end")
+    }
+    frame = pd.DataFrame({"study": "s", "trial": rows["number"], "state": rows["state"], **times})
+    return Run(trials=conform(frame, TRIALS), info=RunInfo(name="search", settings=Settings(parallel=workers)))
 
 
 def gain_run(seed: int) -> tuple[Run, dict[str, Any]] | None:

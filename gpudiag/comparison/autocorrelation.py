@@ -6,12 +6,20 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize, special, stats
 
+from gpudiag.comparison.power import POWER
+
+MIN_UNITS = 6
+"""Independent units per side below which a number is described and gets no interval (METHODS 7, check 7)."""
 MIN_GEYER = 20
 """Values from which autocorrelations beyond the first neighbour are summed; fewer leave mostly noise."""
 MOST_ALIKE = 0.99
-SURE = 1.645
-"""Standard errors above 0 from which neighbours are surely alike (one-sided 5 %)."""
+BEARABLE = 0.5
+"""Correlation of neighbours up to which a few values are still worth testing by it; beyond, six must be independent."""
+WORST = 0.95
+"""Correlation that is allowed for where a series is too short to rule out a great one."""
+MOST_ITEMS = 10_000
 
 
 @dataclass(frozen=True)
@@ -24,17 +32,81 @@ class Dependence:
     inflation: float
 
 
+@dataclass(frozen=True)
+class Neighbors:
+    """How alike neighbours are in series of these ``sizes``: their correlation and its standard error.
+
+    Eight values of 0.9 often look independent: they lie close together, and apart from those of the next run. So the
+    correlation is believed where it is small even with its error added; else :data:`WORST` is allowed for. Both
+    numbers were chosen on normal AR(1) series: of the same against the same at most 8 % are then called different, from
+    six values a side on and up to a correlation of 0.9, where tests of independent values call up to 60 %. A slow drift
+    beneath other differences still passes for a difference: 20 to 25 % from 12 values on.
+    """
+
+    correlation: float
+    error: float
+    sizes: tuple[int, ...]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the series rule out that neighbours are much more alike than they look."""
+        return self.correlation <= self._limit
+
+    @property
+    def share_bounded(self) -> float:
+        """Share of such series, with the correlation found here, that rule it out."""
+        return float(special.ndtr((self._limit - max(self.correlation, 0.0)) / self.error))
+
+    @property
+    def enough(self) -> int | None:
+        """Values a series, to within a tenth, with which 4 of 5 as alike would rule it out; None above 10,000."""
+        n = max(self.sizes)
+        while n <= MOST_ITEMS:
+            sizes = (n,) * len(self.sizes)
+            if Neighbors(self.correlation, _standard_error(sizes), sizes).share_bounded >= POWER:
+                return n
+            n = math.ceil(1.1 * n)
+        return None
+
+    def worth(self, values: np.ndarray, *, bounded: bool) -> Dependence:
+        """What is left of a series if the correlation found is right, or if the worst is."""
+        if bounded:
+            return dependence(values, min(self.correlation, max(self._limit, 0.0)))
+        n, most = len(values), max(self.correlation, WORST)
+        return Dependence(float(n), _inflation(n, mean_inflation(n, most)))
+
+    @property
+    def _limit(self) -> float:
+        """The greatest correlation that is believed."""
+        n = min(self.sizes)
+        most = BEARABLE
+        if n / mean_inflation(n, BEARABLE) > MIN_UNITS:
+            most = float(
+                optimize.brentq(lambda c: n / mean_inflation(n, c) - MIN_UNITS, BEARABLE, MOST_ALIKE, xtol=1e-4)
+                if n / mean_inflation(n, MOST_ALIKE) < MIN_UNITS
+                else MOST_ALIKE
+            )
+        return most - self.error
+
+
+def neighbors(*series: np.ndarray) -> Neighbors:
+    """How alike neighbours are in series that are thought to be alike in this."""
+    sizes = tuple(len(values) for values in series)
+    return Neighbors(neighbor_correlation(*series), _standard_error(sizes), sizes)
+
+
 def dependence(values: np.ndarray, correlation: float) -> Dependence:
     """What neighbours with this correlation leave of a series; from 20 values on also what Geyer's sum leaves."""
     n = len(values)
-    time = mean_inflation(n, correlation)
+    time = mean_inflation(n, max(correlation, 0.0))
     if n >= MIN_GEYER:
         time = max(time, n / effective_size(values))
-    return Dependence(n / time, time * (n - 1) / (n - time) if time < n else math.inf)
+    return Dependence(n / time, _inflation(n, time))
 
 
 def neighbor_correlation(*series: np.ndarray) -> float:
-    """Correlation of neighbours, 0 to 0.99, pooled over series that are thought to be alike in this.
+    """Correlation of neighbours, at most 0.99, pooled over series that are thought to be alike in this: that of the
+    values or of their ranks, whichever is greater, since a few great values hide how alike the others are.
 
     Each is corrected for the series' own mean, about which a short series looks less correlated than it is:
     (n r + 1) / (n - 3), M. G. Kendall, Biometrika 41 (1954) 403. Uncorrected, 19 values of 0.6 show 0.4.
@@ -42,17 +114,20 @@ def neighbor_correlation(*series: np.ndarray) -> float:
     known = [values for values in series if len(values) > 3 and np.ptp(values) > 0]
     if not known:
         return 0.0
-    pooled = sum(len(values) * _corrected(values) for values in known) / sum(len(values) for values in known)
-    return min(max(float(pooled), 0.0), MOST_ALIKE)
+    n = sum(len(values) for values in known)
+    of_values = sum(len(values) * _corrected(values) for values in known) / n
+    of_ranks = sum(len(values) * _corrected(stats.rankdata(values)) for values in known) / n
+    return min(max(float(of_values), float(of_ranks)), MOST_ALIKE)
 
 
-def surely_alike(correlation: float, *sizes: int) -> bool:
-    """Whether independent series of these sizes would seldom (1 in 20) show this correlation of neighbors."""
+def _standard_error(sizes: tuple[int, ...]) -> float:
+    """Of the correlation of neighbours, where there is none."""
     known = [n for n in sizes if n > 3]
-    if not known:
-        return False
-    error = math.sqrt(sum(n**3 / (n - 3) ** 2 for n in known)) / sum(known)
-    return correlation > SURE * error
+    return math.sqrt(sum(n**3 / (n - 3) ** 2 for n in known)) / sum(known) if known else math.inf
+
+
+def _inflation(n: int, time: float) -> float:
+    return time * (n - 1) / (n - time) if time < n else math.inf
 
 
 def mean_inflation(n: int, correlation: float) -> float:

@@ -11,11 +11,11 @@ import pandas as pd
 from scipy import stats
 
 from gpudiag.comparison.applied import parameters_applied
+from gpudiag.comparison.autocorrelation import MIN_UNITS
 from gpudiag.comparison.check import ERROR, FAIL, PASS, TITLES, UNKNOWN, GateCheck, GateFinding, worst
 from gpudiag.comparison.consistency import SAME_WORK, samples_per_item_ratio
 from gpudiag.comparison.coverage import telemetry_covers_job
 from gpudiag.comparison.differences import logged_params
-from gpudiag.comparison.intervals import MIN_UNITS
 from gpudiag.comparison.match import SAME_SET, Match
 from gpudiag.comparison.same_search import same_search
 from gpudiag.comparison.side import Side

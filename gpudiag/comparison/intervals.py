@@ -8,23 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, stats
 
-from gpudiag.comparison.autocorrelation import Dependence, dependence, neighbor_correlation, surely_alike
+from gpudiag.comparison.autocorrelation import (
+    BEARABLE,
+    MIN_UNITS,
+    Dependence,
+    Neighbors,
+    dependence,
+    neighbor_correlation,
+    neighbors,
+)
+from gpudiag.comparison.power import Case
 from gpudiag.measures._trials.proportions import CONFIDENCE
-from gpudiag.statement import NOTHING, Statement
+from gpudiag.statement import NOTHING, Statement, joined
 
-MIN_UNITS = 6
-"""Independent units per side below which a number is described and gets no interval (METHODS 7, check 7)."""
 MIN_ESS = 10.0
 """Effective samples below which a mean of a time series gets no interval (METHODS 7)."""
 MIN_BOOTSTRAP = 30
 """Units per side from which a bootstrap of a ratio of means holds its coverage (METHODS 7)."""
 OUTLIER_MADS = 5.0
 MAX_PAIRS = 2_000_000
+MOST_LOG = 100.0
+"""An interval whose ends are factors beyond this logarithm is none."""
+MOST_FACTOR = 10.0
+"""An interval about 1 that goes on for this factor, because neighbors may be alike, says nothing and is left out."""
 RESAMPLES = 2000
 SEED = 7
 MOST_EXACT = 25
@@ -33,8 +44,9 @@ Z = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
 PAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise means of log ratios), paired"
 UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
 OUTLIERS = "There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
-ALIKE = "ratio of geometric means; neighbors too alike to test"
-"""Of values of which fewer than six are independent."""
+ALIKE = "Items that ran one after the other are alike (correlation {found}), so the interval is {how}."
+UNSURE = "So few items cannot rule out that those that ran one after the other are alike, so the interval is {how}."
+ENOUGH = "About {n} items a side would settle it."
 SHARES = "Fisher's exact test, score interval (Koopman)"
 
 
@@ -42,7 +54,8 @@ SHARES = "Fisher's exact test, score interval (Koopman)"
 class Ratio:
     """Experiment over baseline: estimate, 95 % interval, two-sided p of a ratio of 1; NaN where not estimated.
 
-    ``log_se``: standard error of the logarithm, with ``freedom`` degrees of freedom.
+    ``log_se``: standard error of the logarithm, with ``freedom`` degrees of freedom. ``cases``: what pairs of this size
+    may have as these, each with its share; '' its own alone. ``doubt``: why the interval is wide.
     """
 
     ratio: float
@@ -52,19 +65,21 @@ class Ratio:
     method: str = ""
     log_se: float = math.nan
     freedom: float = math.nan
+    cases: tuple[Case, ...] = ()
+    doubt: Statement = NOTHING
 
     @property
     def note(self) -> Statement:
-        """What must be said beside two means: that this is not their ratio."""
+        """What must be said beside it: that it is not the ratio of two means, or why its interval is wide."""
         if self.method not in (PAIRED_MEDIAN, UNPAIRED_MEDIAN):
-            return NOTHING
+            return self.doubt
         way = "of the items' ratios, averaged in pairs" if self.method == PAIRED_MEDIAN else "of pairwise ratios"
-        return Statement(OUTLIERS, way=way)
+        return joined(Statement(OUTLIERS, way=way), self.doubt)
 
     @property
     def inverse(self) -> Ratio:
         """Baseline over experiment."""
-        return Ratio(1 / self.ratio, 1 / self.high, 1 / self.low, self.p, self.method, self.log_se, self.freedom)
+        return replace(self, ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low)
 
 
 @dataclass(frozen=True)
@@ -80,24 +95,26 @@ def paired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     """Ratio of the same items: the geometric mean of their ratios with t on logs; where outliers are, Hodges-Lehmann,
     the median of pairwise means of log ratios, with the signed ranks inverted.
 
-    Items in the order in which they ran: ratios that surely drift are worth fewer items, as in :func:`unpaired_ratio`.
+    Items in the order in which they ran: ratios that drift are worth fewer items, as in :func:`unpaired_ratio`.
     """
     logs = np.log(experiment) - np.log(baseline)
     n = len(logs)
     if n < MIN_UNITS:
         return Ratio(math.exp(float(logs.mean())), method="geometric mean of ratios") if n else Ratio(math.nan)
-    (series,) = _tame(logs)
-    alike = neighbor_correlation(series)
-    worth = dependence(series, alike) if surely_alike(alike, n) else Dependence(n, 1.0)
-    if worth.size < MIN_UNITS:
-        return Ratio(math.exp(float(logs.mean())), method=ALIKE)
-    if has_outliers(logs) and n * (n + 1) // 2 <= MAX_PAIRS:
-        return _by_signed_ranks(logs, worth.inflation)
-    error = float(logs.std(ddof=1)) * math.sqrt(worth.inflation / n)
+    found = neighbors(logs)
+    by_t = [_paired_t(logs, found.worth(logs, bounded=bounded)) for bounded in (True, False)]
+    ratio = believed(found, *by_t)
+    if not found.bounded or not has_outliers(logs) or n * (n + 1) // 2 > MAX_PAIRS:
+        return ratio
+    return _with_cases_of(ratio, _by_signed_ranks(logs, found.worth(logs, bounded=True).inflation))
+
+
+def _paired_t(logs: np.ndarray, worth: Dependence) -> Ratio:
+    error = float(logs.std(ddof=1)) * math.sqrt(worth.inflation / len(logs))
     return _t_ratio(float(logs.mean()), error, worth.size - 1, "t on log ratios, paired")
 
 
-def _by_signed_ranks(logs: np.ndarray, inflation: float) -> Ratio:
+def _by_signed_ranks(logs: np.ndarray, inflation: float) -> Ratio | None:
     """Hodges and Lehmann's ratio; ranks are counted, and with alike neighbors their variance is ``inflation`` times."""
     n = len(logs)
     i, j = np.triu_indices(n)
@@ -116,8 +133,8 @@ def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     """Ratio of two samples: that of geometric means with Welch on logs; where outliers are, Hodges-Lehmann, the median
     of pairwise ratios, with the Mann-Whitney inversion.
 
-    Values in the order in which they ran: where neighbours are alike there are fewer independent ones, and no interval
-    where that leaves fewer than six.
+    Values in the order in which they ran: where neighbours are alike there are fewer independent ones, and where too
+    few values cannot rule out that they are, the interval allows for it (:class:`~.autocorrelation.Neighbors`).
     """
     a, b = np.log(baseline), np.log(experiment)
     if not len(a) or not len(b):
@@ -125,21 +142,50 @@ def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     estimate = float(b.mean() - a.mean())
     if min(len(a), len(b)) < MIN_UNITS:
         return Ratio(math.exp(estimate), method="ratio of geometric means")
-    series = _tame(a, b)
-    alike = neighbor_correlation(*series)
-    worth = [dependence(values, alike) for values in series]
-    if min(one.size for one in worth) < MIN_UNITS and surely_alike(alike, len(a), len(b)):
-        return Ratio(math.exp(estimate), method=ALIKE)
-    if (has_outliers(a) or has_outliers(b)) and len(a) * len(b) <= MAX_PAIRS:
-        steps = np.sort((b[:, None] - a[None, :]).ravel())
-        inflation = max(one.inflation for one in worth)
-        spread = math.sqrt(inflation * len(a) * len(b) * (len(a) + len(b) + 1) / 12)
-        half = len(a) * len(b) / 2
-        away = abs(float(stats.mannwhitneyu(b, a).statistic) - half)
-        p = float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread))
-        place = math.floor(half - 0.5 - Z * spread)
-        return _from_sorted(steps, place, min(p, 1.0), UNPAIRED_MEDIAN)
-    return log_ratio(_log_mean(a, worth[0]), _log_mean(b, worth[1]), "Welch on logs, unpaired")
+    found = neighbors(a, b)
+    ratio = believed(found, *(_welch(a, b, found, bounded=bounded) for bounded in (True, False)))
+    if not found.bounded or not (has_outliers(a) or has_outliers(b)) or len(a) * len(b) > MAX_PAIRS:
+        return ratio
+    return _with_cases_of(ratio, _by_ranks(a, b, max(found.worth(x, bounded=True).inflation for x in (a, b))))
+
+
+def _welch(a: np.ndarray, b: np.ndarray, found: Neighbors, *, bounded: bool) -> Ratio:
+    one, other = (_log_mean(logs, found.worth(logs, bounded=bounded)) for logs in (a, b))
+    return log_ratio(one, other, "Welch on logs, unpaired")
+
+
+def _by_ranks(a: np.ndarray, b: np.ndarray, inflation: float) -> Ratio | None:
+    """Hodges and Lehmann's ratio, the variance of ranks ``inflation`` times that of independent values."""
+    steps = np.sort((b[:, None] - a[None, :]).ravel())
+    spread = math.sqrt(inflation * len(a) * len(b) * (len(a) + len(b) + 1) / 12)
+    half = len(a) * len(b) / 2
+    away = abs(float(stats.mannwhitneyu(b, a).statistic) - half)
+    p = float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread))
+    return _from_sorted(steps, math.floor(half - 0.5 - Z * spread), min(p, 1.0), UNPAIRED_MEDIAN)
+
+
+def believed(found: Neighbors, bounded: Ratio, worst: Ratio) -> Ratio:
+    """Which of two ratios stands: that by the correlation found, or where too few values bound it that by the worst."""
+    share = found.share_bounded
+    cases = (Case(share, bounded.log_se, bounded.freedom), Case(1 - share, worst.log_se, worst.freedom))
+    if found.bounded:
+        return replace(bounded, cases=cases)
+    nothing = not (worst.high < MOST_FACTOR * worst.ratio or worst.p < 1 - CONFIDENCE)
+    how = "left out" if nothing else "wide"
+    surely = found.correlation > BEARABLE
+    doubt = Statement(ALIKE, found=found.correlation, how=how) if surely else Statement(UNSURE, how=how)
+    if found.enough is not None:
+        doubt = joined(doubt, Statement(ENOUGH, n=found.enough))
+    shown = Ratio(worst.ratio, method=worst.method) if nothing else worst
+    return replace(shown, cases=cases, doubt=doubt)
+
+
+def _with_cases_of(ratio: Ratio, median: Ratio | None) -> Ratio:
+    """The median where there is one, with what pairs of its size may have beside it."""
+    if median is None:
+        return ratio
+    own = Case(ratio.cases[0].share, median.log_se, median.freedom)
+    return replace(median, cases=(own, *ratio.cases[1:]))
 
 
 def _log_mean(logs: np.ndarray, worth: Dependence) -> Mean:
@@ -172,12 +218,16 @@ def mean_ratio(baseline: np.ndarray, experiment: np.ndarray, *, paired: bool) ->
     first = rng.integers(0, len(baseline), (RESAMPLES, len(baseline)))
     second = first if paired else rng.integers(0, len(experiment), (RESAMPLES, len(experiment)))
     drawn = np.log(experiment[second].mean(axis=1) / baseline[first].mean(axis=1))
-    se = float(drawn.std(ddof=1))
-    if not paired:
-        a, b = np.log(baseline), np.log(experiment)
-        se *= math.sqrt(max(dependence(x, neighbor_correlation(a, b)).inflation for x in (a, b)))
+    a, b = np.log(baseline), np.log(experiment)
+    series = (b - a,) if paired else (a, b)
+    found = neighbors(*series)
     freedom = min(len(baseline), len(experiment)) - 1
-    return _t_ratio(math.log(ratio), se, freedom, "bootstrap of the ratio of arithmetic means")
+    errors = [
+        float(drawn.std(ddof=1)) * math.sqrt(max(found.worth(x, bounded=bounded).inflation for x in series))
+        for bounded in (True, False)
+    ]
+    method = "bootstrap of the ratio of arithmetic means"
+    return believed(found, *(_t_ratio(math.log(ratio), error, freedom, method) for error in errors))
 
 
 def series_mean(values: np.ndarray, mean: float) -> Mean:
@@ -255,16 +305,13 @@ def has_outliers(logs: np.ndarray) -> bool:
     return bool(mad > 0 and away.max() > OUTLIER_MADS * mad)
 
 
-def _tame(*logs: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The series themselves, or their ranks where outliers would hide how alike neighbors are."""
-    return tuple(stats.rankdata(one) for one in logs) if any(map(has_outliers, logs)) else logs
-
-
 def _t_ratio(estimate: float, se: float, freedom: float, method: str) -> Ratio:
     if se == 0:
         exact = math.exp(estimate)
         return Ratio(exact, exact, exact, 1.0 if estimate == 0 else 0.0, method, 0.0, freedom)
     half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
+    if not half + abs(estimate) < MOST_LOG:
+        return Ratio(math.exp(estimate), method=method)
     p = float(2 * stats.t.sf(abs(estimate) / se, freedom))
     return Ratio(math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), p, method, se, freedom)
 
@@ -284,8 +331,12 @@ def signed_rank(n: int) -> int:
     return int(np.searchsorted(np.cumsum(ways) / 2.0**n, (1 - CONFIDENCE) / 2, "right")) - 1
 
 
-def _from_sorted(steps: np.ndarray, place: int, p: float, method: str) -> Ratio:
-    """Median of sorted differences, and those at ``place`` from either end: what the test cannot tell from it."""
-    low, high = float(steps[max(place, 0)]), float(steps[len(steps) - 1 - max(place, 0)])
+def _from_sorted(steps: np.ndarray, place: int, p: float, method: str) -> Ratio | None:
+    """Median of sorted differences, and those at ``place`` from either end: what the test cannot tell from it; None
+    where even the outermost are told from it.
+    """
+    if place < 0:
+        return None
+    low, high = float(steps[place]), float(steps[len(steps) - 1 - place])
     se = (high - low) / (2 * Z)
     return Ratio(math.exp(float(np.median(steps))), math.exp(low), math.exp(high), p, method, se, math.inf)

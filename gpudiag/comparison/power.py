@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -14,30 +15,58 @@ POWER = 0.8
 NODES = (np.arange(50) + 0.5) / 50
 LARGE = 1000.0
 """Degrees of freedom from which an estimated error is as good as known."""
-MOST_ERRORS = 1e4
 MOST = 1e3
 """A pair that shows only ratios beyond this shows nothing."""
 
 
-def detectable(log_se: float, freedom: float, level: float) -> float:
-    """The ratio, above 1, that 80 % of pairs with this error of the logarithm find at this level; its inverse as well.
+@dataclass(frozen=True)
+class Case:
+    """A share of pairs of one size, whose ratio has this standard error of its logarithm and degrees of freedom."""
+
+    share: float
+    log_se: float
+    freedom: float
+
+
+def detectable(cases: Sequence[Case], level: float) -> float:
+    """The ratio, above 1, that 80 % of pairs find at this level, of which each case is a share; its inverse as well.
 
     The error is itself an estimate, that of the next pair another: the share is over both. NaN where the error is not
     known, 1 where there is none.
     """
-    if not log_se >= 0 or not freedom > 0:
+    known = [_Planned(case, level) for case in cases if case.share > 0]
+    if not known or not all(one.log_se >= 0 and one.freedom > 0 for one in known):
         return math.nan
-    spread = np.sqrt(stats.chi2.ppf(NODES, freedom) / freedom) if freedom < LARGE else np.ones(1)
-    least = float(stats.t.ppf(1 - level / 2, freedom)) * spread
 
-    def missing(errors: float) -> float:
-        return POWER - float(special.ndtr(errors * spread[:, None] - least[None, :]).mean())
+    def missing(away: float) -> float:
+        return POWER - sum(one.share * one.found(away) for one in known)
 
-    top = 1.0
-    while missing(top) > 0 and top < MOST_ERRORS:
+    top = max(one.log_se for one in known)
+    if top == 0:
+        return 1.0
+    while missing(top) > 0 and top < math.log(MOST):
         top *= 2
-    away = log_se * float(optimize.brentq(missing, 0.0, top, xtol=1e-4)) if missing(top) <= 0 else math.inf
+    if missing(top) > 0:
+        return math.nan
+    away = float(optimize.brentq(missing, 0.0, top, xtol=1e-6))
     return math.exp(away) if away < math.log(MOST) else math.nan
+
+
+class _Planned:
+    """A case at a level: how often it finds a difference of logarithms."""
+
+    def __init__(self, case: Case, level: float) -> None:
+        self.share, self.log_se, self.freedom = case.share, case.log_se, case.freedom
+        if self.freedom > 0:
+            known = self.freedom < LARGE
+            self._spread = np.sqrt(stats.chi2.ppf(NODES, self.freedom) / self.freedom) if known else np.ones(1)
+            self._least = float(stats.t.ppf(1 - level / 2, self.freedom)) * self._spread
+
+    def found(self, away: float) -> float:
+        """Share of such pairs that find it."""
+        if self.log_se == 0:
+            return float(away > 0)
+        return float(special.ndtr(away / self.log_se * self._spread - self._least).mean())
 
 
 def level_left(others: Sequence[float], alpha: float = ALPHA) -> float:

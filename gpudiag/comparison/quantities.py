@@ -13,8 +13,6 @@ import pandas as pd
 from gpudiag.comparison.coverage import usable
 from gpudiag.comparison.differences import pollers_agree
 from gpudiag.comparison.intervals import (
-    ALIKE,
-    Mean,
     Ratio,
     log_ratio,
     mean_ratio,
@@ -39,7 +37,7 @@ from gpudiag.comparison.quantity import (
 )
 from gpudiag.comparison.side import Side
 from gpudiag.comparison.steps import steps_per_item
-from gpudiag.comparison.throughput import throughput_mean
+from gpudiag.comparison.throughput import throughput, throughput_ratio
 from gpudiag.comparison.time_series import mean_over_time, time_series
 from gpudiag.faults import Fault, attempt
 from gpudiag.statement import NOTHING, Statement, joined
@@ -48,10 +46,6 @@ AT_ONCE = "{a} and {b} ran at once: longer items can still be more an hour."
 EVENTS = "{n_a} in {a_s} and {n_b} in {b_s}, by the logs given."
 SHARES = "{hits_a} of {n_a} and {hits_b} of {n_b}; Fisher's exact {p:as significance}."
 FEW = Statement("Fewer than 6 a side: described, not tested.")
-NEIGHBORS = Statement(
-    "Items that ran one after the other are so alike that they are worth fewer than 6 independent ones a side: "
-    "described, not tested. Run the two in turns (A, B, A, B)."
-)
 READINGS = Statement("The numbers of readings during the jobs differ.")
 NOT_COMPARABLE = Statement("Their greatest readings are not comparable.")
 
@@ -96,7 +90,7 @@ def _durations(baseline: Side, experiment: Side, matched: Match) -> list[Quantit
         return []
     item = partial(make, n_baseline=len(a), n_experiment=len(b), whole=not paired)
     geometric = [float(np.exp(np.log(x).mean())) for x in (a, b)]
-    few = NOTHING if not math.isnan(ratio.low) else NEIGHBORS if ratio.method == ALIKE else FEW
+    few = NOTHING if not math.isnan(ratio.low) else FEW
     parallel = [side.parallel for side in (baseline, experiment)]
     at_once = Statement(AT_ONCE, a=parallel[0], b=parallel[1])
     if not all(math.isfinite(p) for p in parallel) or abs(parallel[1] / parallel[0] - 1) <= 0.1:
@@ -147,11 +141,11 @@ def _step_s(side: Side) -> np.ndarray:
 
 
 def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
-    a, b = throughput_mean(baseline), throughput_mean(experiment)
+    a, b = throughput(baseline), throughput(experiment)
     out = []
     if a.mean > 0 and b.mean > 0:
         counted = partial(make, n_baseline=float(len(baseline.finished)), n_experiment=float(len(experiment.finished)))
-        ratio = log_ratio(a, b, "wall time over finished items, error from cycles")
+        ratio = throughput_ratio((a, b), "wall time over finished items, error from cycles")
         out = [
             counted("time_per_item", "Wall time per finished item", "s", TIME, (a.mean, b.mean), ratio),
             counted(
@@ -165,11 +159,11 @@ def _throughput(baseline: Side, experiment: Side, matched: Match) -> list[Quanti
                 follows="time_per_item",
             ),
         ]
-    a, b = throughput_mean(baseline, "COMPLETE"), throughput_mean(experiment, "COMPLETE")
+    a, b = throughput(baseline, "COMPLETE"), throughput(experiment, "COMPLETE")
     if a.mean > 0 and b.mean > 0:
         n = [int((side.finished["state"] == "COMPLETE").sum()) for side in (baseline, experiment)]
         same = bool(out) and n == [len(side.finished) for side in (baseline, experiment)]
-        ratio = log_ratio(a, b, "wall time over COMPLETE items, error from cycles")
+        ratio = throughput_ratio((a, b), "wall time over COMPLETE items, error from cycles")
         out.append(
             make(
                 "time_per_complete",
@@ -299,7 +293,7 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
     n = [len(side.finished) for side in (baseline, experiment)]
     if costs[0] is None or costs[1] is None or not all(n):
         return []
-    time = [throughput_mean(side) for side in (baseline, experiment)]
+    time = [throughput(side) for side in (baseline, experiment)]
     out = []
     for name, title, unit, field in (
         ("gpu_time", "GPU time", "GPU-h", "total_gpu_h"),
@@ -310,13 +304,8 @@ def _costs(baseline: Side, experiment: Side, matched: Match) -> list[Quantity]:
         if not all(value > 0 for value in total) or (name == "cost" and costs[0].currency != costs[1].currency):
             continue
         each = [value / count for value, count in zip(total, n, strict=True)]
-        power = (
-            [mean_over_time(side, "power_w") for side in (baseline, experiment)]
-            if name == "energy"
-            else [Mean(1, 0), Mean(1, 0)]
-        )
-        error = [math.hypot(t.log_se, p.log_se) for t, p in zip(time, power, strict=True)]
-        ratio = log_ratio(Mean(each[0], error[0], time[0].n), Mean(each[1], error[1], time[1].n), "as time per item")
+        power = [mean_over_time(side, "power_w") for side in (baseline, experiment)] if name == "energy" else []
+        ratio = throughput_ratio(time, "as time per item", each, power)
         out.append(make(name, f"{title} in all", unit, TOTAL, total, tested=False))
         small, scale = ("Wh", 1000.0) if unit == "kWh" else ("GPU-s", 3600.0) if unit == "GPU-h" else (unit, 1.0)
         out.append(

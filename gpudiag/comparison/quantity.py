@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpudiag.comparison.intervals import MIN_UNITS, Ratio, adjusted
+from gpudiag.comparison.autocorrelation import MIN_UNITS
+from gpudiag.comparison.intervals import Ratio, adjusted
 from gpudiag.comparison.match import Match
-from gpudiag.comparison.power import ALPHA, detectable, level_left
+from gpudiag.comparison.power import ALPHA, Case, detectable, level_left
 from gpudiag.statement import NOTHING, Statement, joined
 
 FASTER, SLOWER, HIGHER, LOWER = "faster", "slower", "higher", "lower"
@@ -32,7 +33,7 @@ class Quantity:
     one observation a side and is described. ``whole``: it is about the whole run, not about the items in both.
     ``follows``: the quantity whose number this is as well, and whose test counts for both; '' for its own.
     ``detectable``: the ratio above 1 that 4 of 5 pairs of this size would show as different (its inverse as well);
-    ``log_se`` and ``freedom``: the standard error of the ratio's logarithm and its degrees of freedom.
+    ``cases``: the standard errors of the ratio's logarithm that pairs of this size may have.
     """
 
     name: str
@@ -55,8 +56,7 @@ class Quantity:
     tested: bool = True
     follows: str = ""
     detectable: float = math.nan
-    log_se: float = math.nan
-    freedom: float = math.nan
+    cases: tuple[Case, ...] = ()
 
 
 def make(
@@ -95,8 +95,7 @@ def make(
         whole=whole,
         tested=tested,
         follows=follows,
-        log_se=found.log_se,
-        freedom=found.freedom,
+        cases=found.cases or (Case(1.0, found.log_se, found.freedom),),
     )
 
 
@@ -120,9 +119,7 @@ def _with_power(found: list[list[Quantity]], p: list[float]) -> list[list[Quanti
         at = {quantity.name: place + i for i, quantity in enumerate(part)}
         own = [at.get(quantity.follows or quantity.name, place + i) for i, quantity in enumerate(part)]
         levels = {i: level_left(p[:i] + p[i + 1 :]) for i in set(own)}
-        out.append(
-            [replace(q, detectable=detectable(q.log_se, q.freedom, levels[i])) for q, i in zip(part, own, strict=True)]
-        )
+        out.append([replace(q, detectable=detectable(q.cases, levels[i])) for q, i in zip(part, own, strict=True)])
         place += len(part)
     return out
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from gpudiag.comparison.intervals import MIN_UNITS
+from gpudiag.comparison.autocorrelation import MIN_UNITS
 from gpudiag.comparison.side import Side
 from gpudiag.statement import Statement, joined
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.comparison.autocorrelation import dependence, neighbor_correlation, surely_alike
-from gpudiag.comparison.intervals import MIN_UNITS, Mean
+from gpudiag.comparison.autocorrelation import MIN_UNITS, neighbors
+from gpudiag.comparison.intervals import Mean, Ratio, believed, log_ratio
 from gpudiag.comparison.side import Side
 from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -21,12 +23,20 @@ def time_per_item_s(side: Side) -> float:
     return side.wall_s / n if n > 0 and side.wall_s > 0 else math.nan
 
 
-def throughput_mean(side: Side, state: str = "") -> Mean:
-    """Wall time per finished item, or per item of ``state``, with the error of its logarithm.
+@dataclass(frozen=True, eq=False)
+class Throughput:
+    """Wall time per finished item, or per item of one state; ``cycles``: what each cycle of a worker adds to it."""
+
+    mean: float
+    n: int
+    cycles: np.ndarray | None
+
+
+def throughput(side: Side, state: str = "") -> Throughput:
+    """Wall time per finished item, or per item of ``state``, with what its error follows from.
 
     A worker's cycle is the time from the start of an item to the start of the next. Time per item is a ratio of sums
-    over cycles (time, and whether the item counts), so its error follows from the residuals of that ratio; cycles of
-    one run are alike where neighbours in time are, which leaves fewer of them.
+    over cycles (time, and whether the item counts), so its error follows from the residuals of that ratio.
     """
     known = side.finished[side.finished["duration_s"].notna() & side.finished["start"].notna()]
     counts = (known["state"] == state).to_numpy() if state else np.ones(len(known), bool)
@@ -35,17 +45,38 @@ def throughput_mean(side: Side, state: str = "") -> Mean:
     if not state and not side.has_starts:
         mean = time_per_item_s(side)
     if counts.sum() < MIN_UNITS or math.isnan(mean):
-        return Mean(mean, n=n)
+        return Throughput(mean, n, None)
     start, end = microseconds(known["start"]), microseconds(known["end"].fillna(known["start"]))
     cycle = _cycles(start, end) / SECOND_US
     if not cycle.mean() > 0:
-        return Mean(mean, n=n)
-    residual = cycle / cycle.mean() - counts / counts.mean()
-    alike = neighbor_correlation(residual)
-    worth = dependence(residual, alike)
-    if worth.size < MIN_UNITS and surely_alike(alike, len(residual)):
-        return Mean(mean, n=worth.size)
-    return Mean(mean, float(residual.std(ddof=1)) * math.sqrt(worth.inflation / len(residual)), worth.size)
+        return Throughput(mean, n, None)
+    return Throughput(mean, n, cycle / cycle.mean() - counts / counts.mean())
+
+
+def throughput_ratio(
+    sides: Sequence[Throughput], method: str, each: Sequence[float] = (), others: Sequence[Mean] = ()
+) -> Ratio:
+    """Ratio of two times per item, or of ``each``, which follow from the times and from ``others``, as energy does
+    from time and power; cycles of one run are alike where neighbours in time are.
+    """
+    means = list(each) or [side.mean for side in sides]
+    series = [side.cycles for side in sides if side.cycles is not None]
+    if len(series) < len(sides):
+        one, other = (Mean(mean, n=side.n) for mean, side in zip(means, sides, strict=True))
+        return log_ratio(one, other, method)
+    found = neighbors(*series)
+    also = [other.log_se for other in others] or [0.0, 0.0]
+
+    def by(bounded: bool) -> Ratio:
+        worth = [found.worth(cycles, bounded=bounded) for cycles in series]
+        errors = [
+            math.hypot(float(cycles.std(ddof=1)) * math.sqrt(left.inflation / len(cycles)), error)
+            for cycles, left, error in zip(series, worth, also, strict=True)
+        ]
+        one, other = (Mean(*parts) for parts in zip(means, errors, [left.size for left in worth], strict=True))
+        return log_ratio(one, other, method)
+
+    return believed(found, by(True), by(False))
 
 
 def _cycles(start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -42,6 +42,8 @@ class Trial:
     startup_s: Range = (25.0, 40.0)
     epochs: int = 10
     epoch_s: Range = (12.0, 24.0)
+    pace_sd: float = 0.0  # of the logarithm of a factor on all epochs of a trial, which goes from trial to trial as ...
+    pace_correlation: float = 0.0  # ... an AR(1) process
     segments: int = 1
     dip_s: Range = (1.0, 2.0)
     tail_s: Range = (2.0, 4.0)

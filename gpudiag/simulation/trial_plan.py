@@ -45,7 +45,7 @@ def draw_plan(spec: Spec, seed: int, number: int) -> TrialPlan:
     draws = iter(rng.random(12 + count).tolist())
     model = _pick(trial.models, next(draws))
     batch = trial.batch_sizes[int(next(draws) * len(trial.batch_sizes))]
-    epoch_s = _between(trial.epoch_s, next(draws)) * model.work
+    epoch_s = _between(trial.epoch_s, next(draws)) * model.work * _pace(trial, seed, number)
     startup_s = _between(trial.startup_s, next(draws))
     lr = round(10.0 ** (-5.0 + 3.0 * next(draws)), 8)
     tail_s, gap_s = _between(trial.tail_s, next(draws)), _between(trial.gap_s, next(draws))
@@ -69,6 +69,18 @@ def draw_plan(spec: Spec, seed: int, number: int) -> TrialPlan:
         fault_at_s=at * nominal_s,
         lottery=lottery,
     )
+
+
+def _pace(trial: Trial, seed: int, number: int) -> float:
+    """How much longer than usual everything takes while this trial runs: stationary over the trials in order."""
+    if not trial.pace_sd:
+        return 1.0
+    alike = trial.pace_correlation
+    noise = np.random.default_rng([seed, 2]).standard_normal(number + 1)
+    state = float(noise[0])
+    for step in noise[1:].tolist():
+        state = alike * state + (1 - alike * alike) ** 0.5 * step
+    return float(np.exp(trial.pace_sd * state))
 
 
 def memory_ramp(trial: Trial, peak_mib: float) -> list[tuple[float, float]]:

@@ -17,6 +17,14 @@ from gpudiag.schema import GPU, GPUS, TRIALS, conform
 T0 = pd.Timestamp("2026-02-02 08:00:00", tz="UTC")
 
 
+def unlike(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """The same values in an order in which neighbors are anything but alike: the least, the greatest, and so on."""
+    rising = np.sort(values)
+    out = np.empty_like(rising)
+    out[0::2], out[1::2] = rising[: (len(rising) + 1) // 2], rising[::-1][: len(rising) // 2]
+    return out
+
+
 def batch(
     name: str,
     seconds: Sequence[float] | np.ndarray,

@@ -217,3 +217,15 @@ def test_the_default_run_is_a_simulated_study() -> None:
     assert isinstance(done, Simulated)
     assert len(done.run.trials) == 40
     assert done.run.info.settings.parallel == 4
+
+
+def test_the_pace_goes_from_trial_to_trial_as_asked() -> None:
+    one = (ModelSpec(),)
+    times: dict[str, Any] = {"startup_s": (1, 1), "tail_s": (1, 1), "dip_s": (0, 0), "epoch_s": (5, 5), "epochs": 2}
+    run = gd.simulation.simulate(
+        seed=4, n_trials=400, workers=1, models=one, period_s=60.0, pace_sd=0.2, pace_correlation=0.8, **times
+    ).run
+    seconds = (run.trials["end"] - run.trials["start"]).dt.total_seconds().to_numpy() - 2
+    logs = np.log(seconds / 10)
+    assert logs.std() == pytest.approx(0.2, rel=0.25)
+    assert np.corrcoef(logs[1:], logs[:-1])[0, 1] == pytest.approx(0.8, abs=0.08)
