@@ -14,7 +14,7 @@ from gpudiag.readers._delimited.grid import split_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish, nothing_usable
-from gpudiag.readers._shape.ticks import relative_note, relative_time
+from gpudiag.readers._shape.ticks import apart, relative_note, relative_time
 from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
@@ -58,12 +58,16 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
     rows = pl.concat(parts) if parts else pl.DataFrame()
     if rows.is_empty():
         raise nothing_usable(source, NAME, log)
-    time, notes = _time(rows, options)
     text = rows["text"]
+    values = {name: _number(text, form) * factor for name, (form, factor) in _GPU.items()}
+    time, notes = _time(rows, options)
+    time, coarse = apart(time, np.zeros(len(rows), dtype=np.int8), values)
     gpu = {"time": time, "line": rows["line"].to_numpy(), "gpu": np.repeat("0", len(rows)).astype(object)}
-    gpu |= {name: _number(text, form) * factor for name, (form, factor) in _GPU.items()}
+    gpu |= values
     host = {"time": time} | {name: _number(text, form) for name, form in _RAM.items()} | _cores(text)
-    return finish(source, NAME, options, log, gpu=pd.DataFrame(gpu), host=pd.DataFrame(host), notes=[SHARED, *notes])
+    return finish(
+        source, NAME, options, log, gpu=pd.DataFrame(gpu), host=pd.DataFrame(host), notes=[SHARED, *notes, *coarse]
+    )
 
 
 def _rows(data: bytes, first_line: int, log: ProblemLog) -> pl.DataFrame:

@@ -19,3 +19,13 @@ def test_what_is_off_is_unknown_and_what_is_shared_is_the_hosts(tmp_path: Path) 
     assert "power_w" not in gpu and "mem_used_mib" not in gpu and telemetry.host["ram_used_mib"][0] == 2631
     assert telemetry.host["cpu_pct"].tolist() == [18, 0, 0]
     assert [(p.kind, p.count, p.line) for p in telemetry.problems] == [("torn row", 1, 4)]
+
+
+def test_samples_of_one_second_are_spread_over_it(tmp_path: Path) -> None:
+    lines = [f"05-08-2026 12:01:4{k // 4} " + ON.replace("18%@1134", f"{k}%@1134") for k in range(16)]
+    (tmp_path / "log").write_text("".join(lines), encoding="utf-8")
+    gpu = read_telemetry(tmp_path / "log", timezone="UTC").gpu
+    assert (
+        gpu["util_pct"].tolist() == [*range(16)] and gpu["time"].diff().dt.total_seconds().tolist()[1:] == [0.25] * 15
+    )
+    assert gpu["time"].dt.month.tolist()[0] == 5
