@@ -4,7 +4,8 @@
 
 Needs torch and optuna on a machine with a GPU, and no gpudiag. OUT receives optuna.db and truth.json: one entry a trial
 with its true times (seconds since 1970: start, training_start, end), pauses, and memory of its process as NVML and
-torch count it. The parameters of trial i are the same whatever the number of workers, so that rates compare; SEARCH_SEED draws others.
+torch count it. The parameters of trial i are the same whatever the number of workers, so that rates compare;
+another SEARCH_SEED in the environment draws others.
 Record it with ``gpudiag record -o OUT/gpu.csv --processes --host -- python benchmarks/gpu_search.py OUT``.
 """
 
