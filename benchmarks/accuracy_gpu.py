@@ -104,8 +104,8 @@ def truth_of(name: str) -> list[dict[str, Any]]:
 def main() -> None:
     body = "\n".join(
         [
-            "Nine searches of one to three minutes by PyTorch, found / true. The first four were known when the method of "
-            "shared start-ups was last changed, and the first seven when that of memory was: the last two are fresh.",
+            "Nine searches of one to three minutes by PyTorch, found / true. The first four were known when the method "
+            "of shared start-ups was last changed, and the first seven when that of memory was: the last two are fresh.",
             "",
             *ledger_lines(),
             "",
