@@ -105,7 +105,7 @@ def main() -> None:
     body = "\n".join(
         [
             "Nine searches of one to three minutes by PyTorch, found / true. The first four were known when the method "
-            "of shared start-ups was last changed, and the first seven when that of memory was: the last two are fresh.",
+            "of shared start-ups was last changed, the first seven when that of memory was: the last two are fresh.",
             "",
             *ledger_lines(),
             "",

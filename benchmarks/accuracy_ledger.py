@@ -267,7 +267,7 @@ def write_both_worlds(
 def main() -> None:
     """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--first", type=int, default=70_000, help="first seed: another block for each committed table")
+    parser.add_argument("--first", type=int, default=80_000, help="first seed: another block for each committed table")
     parser.add_argument("--ledgers", type=int, default=240, help="runs; 0 leaves the section as it is")
     parser.add_argument("--other-ledgers", type=int, default=80, help="runs of world_b; 0 leaves the section as it is")
     parser.add_argument("--clocks", type=int, default=2000, help="runs; 0 leaves the section as it is")

@@ -24,7 +24,7 @@ from gpudiag.run import Run
 from gpudiag.simulation import Gpu, ModelSpec, Simulated, simulate
 
 TITLE = "Memory capacity"
-FIRST = 1000
+FIRST = 60_000
 """No run that the method was developed on has a seed from here on."""
 LEVELS = (2, 3, 4, 6)
 RISKS = (0.005, 0.01, 0.03, 0.1)
