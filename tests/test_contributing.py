@@ -66,16 +66,18 @@ PIECES = (
     Piece(
         "telemetry format",
         {
-            "gpudiag/readers/telemetry/tegrastats.py": whole("reader"),
+            "gpudiag/readers/telemetry/mthreads_gmi.py": whole("reader"),
             "gpudiag/readers/telemetry/__init__.py": lambda text: text.replace(
-                "    table_csv,\n", "    table_csv,\n    tegrastats,\n"
-            ).replace("            npu_smi.READER,\n", "            npu_smi.READER,\n            tegrastats.READER,\n"),
-            "tests/readers/telemetry/dialects/tegrastats.py": whole("reader_sample"),
+                "    mlflow,\n", "    mlflow,\n    mthreads_gmi,\n"
+            ).replace(
+                "            npu_smi.READER,\n", "            npu_smi.READER,\n            mthreads_gmi.READER,\n"
+            ),
+            "tests/readers/telemetry/dialects/mthreads_gmi.py": whole("reader_sample"),
         },
         {},
-        ("tests/readers/telemetry/test_contract.py", "-k", "tegrastats or has_a_sample", "tests/test_contributing.py"),
+        ("tests/readers/telemetry/test_contract.py", "-k", "mthreads or has_a_sample", "tests/test_contributing.py"),
         {
-            "tests/readers/telemetry/dialects/tegrastats.py": (
+            "tests/readers/telemetry/dialects/mthreads_gmi.py": (
                 "add tests/readers/telemetry/dialects/<dialect>.py",
                 ("tests/readers/telemetry/test_contract.py", "-k", "has_a_sample"),
             ),
@@ -218,7 +220,7 @@ def test_what_was_forgotten_is_told(piece: Piece, forgotten: str, tree: Path) ->
 def test_a_reader_that_halves_utilization_fails(tree: Path) -> None:
     piece = PIECES[0]
     add(piece, tree)
-    path = tree / "gpudiag/readers/telemetry/tegrastats.py"
+    path = tree / "gpudiag/readers/telemetry/mthreads_gmi.py"
     path.write_text(path.read_text().replace('"util_pct": util,', '"util_pct": float(util) / 2,'))
     done = looked_at(piece.tests, tree)
     assert done.returncode == 1 and "test_values_are_what_the_content_says" in done.stdout
