@@ -5,6 +5,7 @@ Exit 0 fine, 1 --fail-on met, 2 bad input or usage, 3 a fault of gpudiag itself 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Annotated
@@ -13,6 +14,7 @@ import typer
 
 from gpudiag import __version__
 from gpudiag.cli._arguments import expand
+from gpudiag.cli._console import write_any_text
 from gpudiag.cli._faults import last_resort
 from gpudiag.cli._options import taking_groups
 from gpudiag.cli._stderr import Commands, complain
@@ -30,6 +32,7 @@ from gpudiag.cli.report import report
 from gpudiag.cli.rules import rules_app
 from gpudiag.cli.whatif import whatif
 from gpudiag.errors import GpudiagError
+from gpudiag.report.format import safe
 
 app = typer.Typer(
     name="gpudiag",
@@ -73,17 +76,19 @@ def main() -> None:
     """Entry point: every deliberate failure is one sentence on stderr and exit 2, any other one sentence and exit 3."""
     for module in NEEDLESS:
         sys.modules.setdefault(module, None)  # type: ignore[arg-type]
+    write_any_text()
+    logging.getLogger("asyncio").disabled = True  # interrupted, it says which tasks of Jupyter nobody waited for
     try:
         app(expand(sys.argv[1:]))
     except GpudiagError as error:
-        complain(f"gpudiag: {error}\n")
+        complain(f"gpudiag: {safe(error)}\n")
         sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        complain(f"gpudiag: {where}{error.strerror or error}; check the path and the room on the disk.\n")
+        complain(f"gpudiag: {safe(where)}{error.strerror or error}; check the path and the room on the disk.\n")
         sys.exit(2)
     except Exception as error:  # whatever nobody thought of: with 1 it would look like --fail-on
         given = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]

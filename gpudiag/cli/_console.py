@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +24,8 @@ if TYPE_CHECKING:
     from gpudiag.report._render.blocks import Block
 
 BAR_AFTER_S = 2.0
+PLAIN = {"→": "->", "–": "-", "·": "-", "×": "x", "≤": "<=", "≥": ">=", "…": "...", "✓": "+", "✗": "x", "█": "#"}
+"""Characters of ours that an encoding may lack, in letters that none does."""
 
 
 def no_color() -> bool:
@@ -28,6 +36,26 @@ def console_for(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, no_color=no_color(), highlight=False)
+
+
+def write_any_text() -> None:
+    """Let standard output take every character, whatever its encoding: one that it lacks becomes JSON's escape."""
+    codecs.register_error("gpudiag", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="gpudiag")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN.get(one) or json.dumps(one)[1:-1] for one in text), error.end
+
+
+def say(*lines: object, err: bool = False) -> None:
+    """Print lines that may quote names of files and texts of inputs, each as one line without control characters."""
+    typer.echo("\n".join(map(safe, lines)), err=err)
 
 
 def show(blocks: Iterable[Block]) -> None:
@@ -57,7 +85,7 @@ def reading(console: Console) -> Iterator[Callable[[str], None]]:
     from rich.markup import escape
 
     with spinner(console, "reading") as status:
-        yield lambda path: status.update(f"reading {escape(path)} ...") if status else None
+        yield lambda path: status.update(f"reading {escape(safe(path))} ...") if status else None
 
 
 class _Bar:
@@ -86,7 +114,7 @@ class _Bar:
             self._path, self._began = path, time.monotonic()
         if self._task is None and share < 1 and time.monotonic() - self._began > BAR_AFTER_S:
             self._status.stop()
-            self._task = self._progress.add_task(f"reading {escape(path)}", total=1.0)
+            self._task = self._progress.add_task(f"reading {escape(safe(path))}", total=1.0)
             self._progress.start()
         if self._task is not None:
             self._progress.update(self._task, completed=share)

@@ -10,11 +10,12 @@ from typing import Any
 from typer.core import TyperGroup
 
 from gpudiag.report._notebook.redact import redacted
+from gpudiag.report.format import safe
 
 
 def complain(text: str) -> None:
-    """Write to stderr what may quote an argument."""
-    sys.stderr.write(_hidden(text))
+    """Write to stderr what may quote an argument or a file."""
+    sys.stderr.write("\n".join(map(safe, _hidden(text).split("\n"))))
 
 
 def _hidden(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudiag.cli._console import console_for, reading
+from gpudiag.cli._console import console_for, reading, say
 from gpudiag.cli._options import ReadingOptions, Study, choice
 from gpudiag.readers._io.url import shown
 
@@ -33,7 +33,7 @@ def inspect(
     if format_ == "json":
         typer.echo(json.dumps([to_json(entry) for entry in entries], indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n".join(line for entry in entries for line in lines(entry)))
+        say(*(line for entry in entries for line in lines(entry)))
     if not any(entry.error is None for entry in entries) or _named_failed(paths, entries):
         raise typer.Exit(2)
 

@@ -16,7 +16,7 @@ from gpudiag.cli._arguments import (
     folder_name,
     suppression_file,
 )
-from gpudiag.cli._console import console_for, show, spinner
+from gpudiag.cli._console import console_for, say, show, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import LEVELS, FailOn, Inputs, Judging, OnFault, Parameters, ReadingOptions, as_typed
 from gpudiag.errors import ConfigError
@@ -60,7 +60,7 @@ def report(
                 raise ConfigError("got several runs and single inputs as well; give one or the other.")
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
-                typer.echo(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
+                say(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
             options = [f"--notebook={notebook}", *as_typed(inputs, layout, judging)]
             options += [f"--parameter={name}={value}" for name, value in parameters.items()]
             level = _report_many(planned, output or Path("reports"), options, jobs)
@@ -99,7 +99,7 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
         level = made.headline.level
         show(headline(made))
     for path in files:
-        typer.echo(f"  {path}")
+        say(f"  {path}")
     return level
 
 
@@ -171,5 +171,5 @@ def _report_many(planned: list[Any], output: Path, options: list[str], jobs: int
         index = report_all(planned, output, options, workers=jobs, progress=row_done)
     typer.echo(repr(index))
     for path in (output / "index.html", output / "index.md"):
-        typer.echo(f"  {path}")
+        say(f"  {path}")
     return index.level

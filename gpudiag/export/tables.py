@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from gpudiag.diagnosis import Diagnosis
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet runs (OWASP, CSV injection)."""
 PRIVATE = ("user_attrs.", "system_attrs.")
 
 
@@ -37,12 +39,22 @@ def write_parquet(diagnosis: Diagnosis, folder: Path) -> list[Path]:
 
 
 def write_csv(diagnosis: Diagnosis, folder: Path) -> list[Path]:
-    """One NAME.csv a table; times are ISO 8601 in UTC, unknown is empty."""
+    """One NAME.csv a table; times are ISO 8601 in UTC, unknown is empty. No text is a formula to a spreadsheet."""
     timestamps = "%Y-%m-%dT%H:%M:%S.%fZ"
     return [
-        _written(folder / f"{name}.csv", table.to_csv(index=False, date_format=timestamps))
+        _written(folder / f"{name}.csv", _inert(table).to_csv(index=False, date_format=timestamps))
         for name, table in frames(diagnosis)
     ]
+
+
+def _inert(table: pd.DataFrame) -> pd.DataFrame:
+    """With an apostrophe before text that a spreadsheet would run."""
+    texts = [name for name in table if table[name].dtype.kind not in "biufmM"]
+    quoted = {
+        name: table[name].map(lambda cell: f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell)
+        for name in texts
+    }
+    return table.assign(**quoted).rename(columns=lambda name: f"'{name}" if str(name).startswith(FORMULA) else name)
 
 
 def _is_public(column: str, shown: tuple[str, ...]) -> bool:

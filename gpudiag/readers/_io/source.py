@@ -29,6 +29,9 @@ from gpudiag.readers._io.url import shown
 
 HEAD_BYTES = 256 * 1024
 HEAD_LINES = 4096
+UNPACKED_BYTES = 2 * 1024**3
+WHOLE_BYTES = 512 * 1024**2
+"""What a compressed file may unpack to: one read line by line, and one read as a whole."""
 TOP_CHARACTERS = 32 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
 _LF = 10
@@ -103,19 +106,22 @@ class Source:
         """The decompressed bytes from the beginning. A torn compressed tail ends the stream early."""
         with open_bytes(self.path) as raw:
             if self.compression == "gzip":
-                yield io.BufferedReader(_Gunzip(raw))
+                yield io.BufferedReader(_Gunzip(raw, self.path))
             elif self.compression == "zstd":
                 import zstandard
 
                 reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-                yield io.BufferedReader(_Tolerant(reader))
+                yield io.BufferedReader(_Tolerant(reader, self.path))
             else:
                 yield raw
 
     def read_bytes(self) -> bytes:
         """The whole content, decompressed."""
         with self.stream() as stream:
-            return stream.read()
+            data = stream.read(WHOLE_BYTES + 1) if self.compression else stream.read()
+        if self.compression and len(data) > WHOLE_BYTES:
+            raise too_large(self.path, WHOLE_BYTES)
+        return data
 
     def read_text(self) -> str:
         """The whole content as text; bytes that do not fit the encoding become U+FFFD."""
@@ -213,6 +219,11 @@ class Source:
             return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
+def too_large(path: Path, most: int) -> InputError:
+    """The error for a compressed file that grows beyond what its size lets expect."""
+    return InputError(f"{path}: unpacks to more than {most // 2**20:,} MiB; unpack it yourself and give the result.")
+
+
 def _plain(data: bytes) -> bytes:
     """Valid UTF-8 with LF line ends and without byte order marks."""
     if not data.isascii():
@@ -225,8 +236,9 @@ def _plain(data: bytes) -> bytes:
 class _Gunzip(io.RawIOBase):
     """Inflates every byte that can be had: a torn or damaged gzip log keeps its good part."""
 
-    def __init__(self, raw: BinaryIO) -> None:
+    def __init__(self, raw: BinaryIO, path: Path) -> None:
         self._raw = raw
+        self._path, self._unpacked = path, 0
         self._inflate = zlib.decompressobj(wbits=31)
         self._pending = b""
         self._ended = False
@@ -249,6 +261,9 @@ class _Gunzip(io.RawIOBase):
                 self._inflate = zlib.decompressobj(wbits=31)
             if out:
                 buffer[: len(out)] = out
+                self._unpacked += len(out)
+                if self._unpacked > UNPACKED_BYTES:
+                    raise too_large(self._path, UNPACKED_BYTES)
                 return len(out)
         self._ended = True
         return 0
@@ -257,8 +272,9 @@ class _Gunzip(io.RawIOBase):
 class _Tolerant(io.RawIOBase):
     """Ends at the first damage of a zstd stream instead of raising."""
 
-    def __init__(self, inner: BinaryIO) -> None:
+    def __init__(self, inner: BinaryIO, path: Path) -> None:
         self._inner = inner
+        self._path, self._unpacked = path, 0
 
     def readable(self) -> bool:
         return True
@@ -271,4 +287,7 @@ class _Tolerant(io.RawIOBase):
         except (OSError, ValueError, zstandard.ZstdError):
             return 0
         buffer[: len(data)] = data
+        self._unpacked += len(data)
+        if self._unpacked > UNPACKED_BYTES:
+            raise too_large(self._path, UNPACKED_BYTES)
         return len(data)

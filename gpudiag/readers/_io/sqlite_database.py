@@ -19,6 +19,16 @@ from gpudiag.readers._studies.optuna_rdb import Database, SelectedColumns, selec
 _FIRST = {"int": "0", "float": "0.5", "name": "''", "text": "''", "timestamp": "''"}
 
 
+def refuse_view(table: str, kind: str) -> None:
+    """Raise ViewFound for a view: no tool makes one by such a name, and its query may run without end."""
+    if kind == "view":
+        raise ViewFound(f"its '{table}' is a view, not a table")
+
+
+class ViewFound(sqlite3.Error):
+    """A view stands in place of a table."""
+
+
 class SqliteRows:
     """Through Python's sqlite3. Rows behind a damaged page are left out and counted as a problem."""
 
@@ -29,6 +39,8 @@ class SqliteRows:
 
     def _columns(self, table: str) -> frozenset[str]:
         try:
+            for (kind,) in self._connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)):
+                refuse_view(table, kind)
             return frozenset(row[1] for row in self._connection.execute(f'PRAGMA table_info("{table}")'))
         except sqlite3.DatabaseError:
             return frozenset()
@@ -80,6 +92,9 @@ class SqliteColumns:
         return self._pool.submit(read, SqliteColumns(self._path, self._pool, self._exits)).result
 
     def _columns(self, table: str) -> frozenset[str]:
+        with self._run(f"SELECT '' AS type UNION ALL SELECT type FROM sqlite_master WHERE name = '{table}'") as batches:
+            for kind in batches.read_all()["type"].to_pylist():
+                refuse_view(table, kind)
         with self._run(f"SELECT '' AS name UNION ALL SELECT name FROM pragma_table_info('{table}')") as batches:
             return frozenset(batches.read_all()["name"].to_pylist()) - {""}
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 MAGIC = b"SQLite format 3\0"
 BUSY_S = 10.0
+CELL_BYTES = 64 * 1024 * 1024
+"""No cell of a study is larger; one that a hostile file computes could fill the memory."""
 """How long to wait for a writer that is just committing."""
 
 
@@ -55,6 +57,7 @@ def _connect(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     uri = f"{path.resolve().as_uri()}?mode={mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None)) as connection:
         connection.text_factory = _decode
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, CELL_BYTES)
         # Lets a file that was cut short be opened; without it SQLite refuses the whole file.
         connection.execute("PRAGMA writable_schema=ON")
         connection.execute("BEGIN")

@@ -65,13 +65,10 @@ def run_notebook(
         left = document.read_bytes() if document.is_file() else None
     if wants_json:
         _forget_json(executed)
-    files = _write(executed, Path(output_dir))
-    beside = files.html.with_name(DOCUMENT)
-    if left is not None:
-        pages.write(beside, left)
-    elif JSON_PARAMETER not in given:
-        beside.unlink(missing_ok=True)  # an earlier report's, about another run perhaps
-    return files
+    beside: dict[Path, bytes | None] = {}
+    if left is not None or JSON_PARAMETER not in given:  # without one, an earlier report's goes: it is of another run
+        beside[Path(output_dir) / DOCUMENT] = left
+    return _write(executed, Path(output_dir), beside)
 
 
 def _forget_json(notebook: NotebookNode) -> None:
@@ -161,15 +158,15 @@ def _neutral(notebook: NotebookNode, name: str) -> NotebookNode:
     return clean
 
 
-def _write(notebook: NotebookNode, output_dir: Path) -> ReportFiles:
-    """All is rendered before the first file is written."""
+def _write(notebook: NotebookNode, output_dir: Path, beside: Mapping[Path, bytes | None]) -> ReportFiles:
+    """All is rendered before the first file is written, and all is written before the first takes its place."""
     import nbformat
 
     html = pages.html_page(notebook)
     text = nbformat.writes(notebook)
     files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / NOTEBOOK)
-    pages.write_markdown(files.md, notebook)
-    pages.write(files.html, html)
-    pages.write(files.ipynb, text)
-    (output_dir / "report.failed.ipynb").unlink(missing_ok=True)
+    failed = output_dir / "report.failed.ipynb"
+    pages.write_all(
+        {**pages.markdown_files(files.md, notebook), files.html: html, files.ipynb: text, **beside, failed: None}
+    )
     return files

@@ -38,7 +38,7 @@ def render(blocks: Sequence[Block]) -> str:
 def inline(text: str) -> str:
     """Text with Markdown's own characters escaped; `code` stays code."""
     parts = safe(text).split("`")
-    if len(parts) % 2 == 0:
+    if len(parts) % 2 == 0 or "" in parts[1:-1]:  # an open end, or several in a row, which close in other places
         return _SPECIAL.sub(r"\\\1", "'".join(parts))
     return "`".join(part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
 

@@ -32,8 +32,6 @@ def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, G
     redacted(notebook, plain)
     html, text = pages.html_page(notebook), nbformat.writes(notebook)
     paths = folder / "report.html", folder / "report.md", folder / "report.ipynb"
-    pages.write_markdown(paths[1], notebook)
-    pages.write(paths[0], html)
-    pages.write(paths[2], text)
-    (folder / "report.failed.ipynb").unlink(missing_ok=True)
+    failed = folder / "report.failed.ipynb"
+    pages.write_all({**pages.markdown_files(paths[1], notebook), paths[0]: html, paths[2]: text, failed: None})
     return paths

@@ -1,0 +1,56 @@
+"""Files that are small and would become large, or would be read without end."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import gpudiag as gd
+from gpudiag.readers._io import source
+
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
+ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)"
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("table", ["trial_user_attributes", "trial_heartbeats", "trial_params"])
+def test_a_view_in_place_of_a_table_is_not_run(
+    table: str, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpudiag.readers.trials import optuna_sqlite
+
+    shutil.copy(SAMPLES / "healthy" / "optuna.db", tmp_path / "o.db")
+    with sqlite3.connect(tmp_path / "o.db") as held:
+        names = [row[1] for row in held.execute(f"PRAGMA table_info({table})")]
+        held.execute(f"ALTER TABLE {table} RENAME TO kept")
+        held.execute(f"CREATE VIEW {table} AS {ENDLESS} SELECT {', '.join(f'n AS {name}' for name in names)} FROM c")
+    if large:
+        monkeypatch.setattr(optuna_sqlite, "LARGE_BYTES", 0)
+    with pytest.raises(gd.InputError, match=f"'{table}' is a view"):
+        gd.load_run(tmp_path / "o.db")
+
+
+@pytest.mark.parametrize("packed", ["gzip", "zstd"])
+@pytest.mark.parametrize("limit", ["UNPACKED_BYTES", "WHOLE_BYTES"])
+def test_a_log_that_unpacks_to_too_much_is_refused(
+    limit: str, packed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, limit, 2**20)
+    head = b"number,state,value,datetime_start\n0,COMPLETE,1.0,2026-03-01 10:00:00\n"
+    text = head + b"\n" * (2**20 + 1)
+    if packed == "gzip":
+        (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text))
+    else:
+        (tmp_path / "t.csv.gz").write_bytes(pytest.importorskip("zstandard").compress(text))
+    with pytest.raises(gd.InputError, match="unpacks to more than 1 MiB; unpack it yourself"):
+        gd.load_run(tmp_path / "t.csv.gz", timezone="UTC")
+
+
+def test_a_log_that_unpacks_to_less_is_read(tmp_path: Path) -> None:
+    shutil.copy(SAMPLES / "tiny-batch-laptop" / "gpu.csv", tmp_path)
+    (tmp_path / "g.csv.gz").write_bytes(gzip.compress((tmp_path / "gpu.csv").read_bytes()))
+    assert len(gd.load_run(tmp_path / "g.csv.gz", timezone="UTC").gpu) == 90

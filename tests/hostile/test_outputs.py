@@ -1,0 +1,146 @@
+"""What a hostile name or text does in what gpudiag writes: nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+
+from gpudiag.cli import _console, main
+from gpudiag.export.tables import _inert
+from gpudiag.report._notebook import pages
+from gpudiag.report._render.markdown import inline
+
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
+ESCAPE = "\x1b]0;title\x07\x1b[2Jx\n::warning::injected"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(SAMPLES / "tiny-batch-laptop" / "gpu.csv", run)
+    return run
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
+    try:
+        main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def clean(said: str) -> bool:
+    return not ({chr(n) for n in range(32)} - {"\n"}) & set(said) and "\n::warning" not in f"\n{said}"
+
+
+def test_names_hold_no_command_for_a_terminal_or_for_ci(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trial = {"number": 0, "state": "COMPLETE", "value": 1.0, "datetime_start": "2026-03-01 10:00:00", "params": {}}
+    (folder / f"{ESCAPE}.json").write_text(json.dumps([trial, trial | {"number": 1}]))
+    (folder / f"{ESCAPE}.txt").write_text("no input")
+    for arguments in (
+        ("inspect", folder),
+        ("diagnose", folder),
+        ("inspect", f"{folder}/{ESCAPE}.txt"),
+        ("diagnose", f"nothing{ESCAPE}"),
+    ):
+        command(monkeypatch, *arguments)
+        held = capsys.readouterr()
+        assert clean(held.out) and clean(held.err) and held.out + held.err, arguments
+    assert command(monkeypatch, "rules", "explain", ESCAPE) == 2 and clean(capsys.readouterr().err.partition("\n")[2])
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "gbk", "shift_jis", "latin-1", "ascii", "utf-8"])
+def test_output_of_any_encoding(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    _console.write_any_text()
+    document = {"mark": "✓ 1 → 2 é \U0001f600 \udcff", "text": "ü"}
+    print(json.dumps(document, ensure_ascii=False), file=out, flush=True)
+    data = out.detach().getvalue()  # type: ignore[attr-defined]
+    held = json.loads(data.decode(encoding))
+    assert held["text"] == "ü" and held["mark"].endswith("\U0001f600 \udcff")
+
+
+def test_a_file_name_that_is_not_utf_8(folder: Path, tmp_path: Path) -> None:
+    named = Path(os.fsdecode(os.fsencode(tmp_path) + b"/run\xff"))
+    try:
+        folder.rename(named)
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    for arguments in (
+        ["inspect"],
+        ["diagnose"],
+        ["diagnose", "--format", "json"],
+        ["export", "--to", "csv", "-o", tmp_path],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "gpudiag", arguments[0], named, *arguments[1:]],
+            capture_output=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        assert done.returncode == 0, (arguments, done.stderr.decode())
+
+
+@pytest.mark.parametrize(
+    "name", ["```x``<h1>I</h1><img src='http://e/t.png'>`", "a`<h1>`b", "`<b>` ``<i>``", "`` <i> ``"]
+)
+def test_backticks_of_a_name_close_no_code(name: str) -> None:
+    from markdown_it import MarkdownIt
+
+    for text in (name, f"`{name}`", f"{name} and `code`"):
+        html = MarkdownIt().render(inline(text))
+        assert "<h1>" not in html and "<img" not in html and "<b>" not in html and "<i>" not in html, text
+
+
+def test_no_cell_of_a_table_is_a_formula() -> None:
+    table = pd.DataFrame({"name": ["=HYPERLINK(1)", "@SUM(1)", "+1", "-x", "plain", None], "=x": 0.0, "v": [-1.5] * 6})
+    made = _inert(table)
+    assert list(made) == ["name", "'=x", "v"]
+    assert (
+        made["name"].tolist()[:5] == ["'=HYPERLINK(1)", "'@SUM(1)", "'+1", "'-x", "plain"] and (made["v"] == -1.5).all()
+    )
+
+
+def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpudiag.report._notebook import runner
+
+    def report(text: str) -> dict[Path, bytes]:
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+        runner._write(notebook, tmp_path, {tmp_path / "diagnosis.json": text.encode()})
+        return held()
+
+    def held() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    first = report("run A")
+    assert len(first) == 4
+    written = Path.write_bytes
+    for room in range(4):
+        left = iter(range(room))
+
+        def full(path: Path, data: bytes, left: object = left) -> int:
+            if next(left, None) is None:  # type: ignore[call-overload]
+                raise OSError(28, "No space left on device")
+            return written(path, data)
+
+        with monkeypatch.context() as context, pytest.raises(OSError, match="No space"):
+            context.setattr(Path, "write_bytes", full)
+            report("run B")
+        assert held() == first
+    assert all(b"run B" in content for content in report("run B").values())
+    pages.write_all({tmp_path / "report.md": None})
+    assert not (tmp_path / "report.md").exists()
