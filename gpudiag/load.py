@@ -14,8 +14,8 @@ from gpudiag._load.sessions import refuse_sessions_apart
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
-from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
-from gpudiag.readers._io.url import is_url, shown
+from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, Settings, read_manifest
+from gpudiag.readers._io.url import is_url, shown, without_passwords
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
@@ -203,17 +203,17 @@ def _assemble(
     info = RunInfo(
         name=name,
         timezone=str(options.timezone),
-        settings=manifest.settings,
+        settings=_hidden(manifest.settings),
         dataloader=manifest.dataloader,
         inputs=tuple(intake.record for intake in intakes),
-        stated=dict(manifest.stated),
+        stated={key: _hidden_text(value) for key, value in manifest.stated.items()},
         thresholds={rule: dict(values) for rule, values in manifest.rules.items()},
         show_attrs=manifest.show_attrs,
         gpu_overrides=dict(manifest.gpus),
         given_offset_s=manifest.clock_offset_s,
         rule_modules=manifest.rule_modules,
         folder=folder,
-        notes=(*manifest.notes, *telemetry.notes, *trials.notes),
+        notes=tuple(map(without_passwords, (*manifest.notes, *telemetry.notes, *trials.notes))),
     )
     run = Run(
         gpu=telemetry.gpu,
@@ -223,12 +223,31 @@ def _assemble(
         trials=conform(trials.trials, TRIALS),
         reports=trials.reports,
         studies=conform(trials.studies, STUDIES),
-        events=pd.concat([telemetry.events, trials.events], ignore_index=True)
-        if len(telemetry.events) and len(trials.events)
-        else (telemetry.events if len(telemetry.events) else trials.events),
+        events=_without_passwords(
+            pd.concat([telemetry.events, trials.events], ignore_index=True)
+            if len(telemetry.events) and len(trials.events)
+            else (telemetry.events if len(telemetry.events) else trials.events)
+        ),
         info=info,
     )
     return apply_clock(run, establish_clock(run))
+
+
+def _hidden_text(value: Any) -> Any:
+    return without_passwords(value) if isinstance(value, str) else value
+
+
+def _hidden(settings: Settings) -> Settings:
+    """What run.toml says, such as the command line, without passwords: documents and comparisons quote it."""
+    texts = {name: without_passwords(value) for name, value in settings if isinstance(value, str)}
+    return settings.model_copy(update=texts)
+
+
+def _without_passwords(events: pd.DataFrame) -> pd.DataFrame:
+    """The events, whose detail is a line of a log."""
+    if "detail" not in events or not events["detail"].str.contains("[:?&]", na=False).any():
+        return events
+    return events.assign(detail=events["detail"].map(_hidden_text).astype(events["detail"].dtype))
 
 
 def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:

@@ -33,6 +33,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from gpudiag.errors import ConfigError, InputNotFound, nearest
 
 MANIFEST = "run.toml"
+MOST_OFFSET_S = 366 * 86_400
+"""Clocks differ by seconds or by time zones; by more than a year no pair does."""
 
 
 def _listed(value: Any) -> Any:
@@ -104,7 +106,9 @@ class Manifest(_Strict):
     show_attrs: TextList = Field((), description="user attributes that may appear in reports")
     period_s: float | None = Field(None, gt=0, description="sampling period of telemetry without timestamps")
     columns: TextList = Field((), description="column names of telemetry without a header")
-    clock_offset_s: float | None = Field(None, description="trial clock + this = telemetry clock")
+    clock_offset_s: float | None = Field(
+        None, ge=-MOST_OFFSET_S, le=MOST_OFFSET_S, description="trial clock + this = telemetry clock"
+    )
     settings: Settings = Settings()
     dataloader: DataLoader = DataLoader()
     stated: Mapping[str, float] = Field(
@@ -129,7 +133,7 @@ def read_manifest(path: Path) -> Manifest:
         raise InputNotFound(f"{path}: no such file; expected a run.toml.")
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: is not valid TOML ({error}).") from error
     return check_manifest(data, str(path))
 

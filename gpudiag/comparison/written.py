@@ -75,7 +75,7 @@ def read_written(path: Path) -> Written | None:
     """
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:  # no JSON, or no text
+    except (ValueError, RecursionError):  # no JSON, or no text
         return None
     schema = held.get("schema") if isinstance(held, dict) else None
     form = FORMS.get(schema) if isinstance(schema, str) else None

@@ -189,8 +189,11 @@ def _best(run: Run, feasible: pd.DataFrame, first: pd.Series) -> pd.DataFrame:
         at = group["value"].idxmin() if direction == "MINIMIZE" else group["value"].idxmax()
         rows.append((study, group.at[at, "trial"], group.at[at, "value"], group.at[at, "at"], first[study]))
     best = pd.DataFrame(rows, columns=["study", "trial", "value", "at", "after_s"])
-    best["at"] = best["at"].astype(feasible["at"].dtype)
-    best["after_s"] = (best["at"] - best["after_s"].astype(feasible["at"].dtype)).dt.total_seconds()
+    # A study whose best trial has no end, and no other, makes a column of NaT alone, which has no zone.
+    best["at"], began = (
+        pd.to_datetime(best[name], utc=True).astype(feasible["at"].dtype) for name in ("at", "after_s")
+    )
+    best["after_s"] = (best["at"] - began).dt.total_seconds()
     return best
 
 

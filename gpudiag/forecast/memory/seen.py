@@ -35,8 +35,8 @@ def seen_by_level(run: Run) -> pd.DataFrame:
     where = measure_attribution(run)
     maybe = maybe_by_gpu(timed, where)
     for gpu, places in places_by_gpu(timed, where, list(samples)).items():
-        part = samples[gpu]
-        if not len(part.time_us) or not len(places):
+        part = samples.get(gpu)  # a log may name a GPU that nobody sampled
+        if part is None or not len(part.time_us) or not len(places):
             continue
         start, end = timed.start_us[places], timed.end_us[places]
         level = count_at(part.time_us, start, end)

@@ -134,7 +134,8 @@ def _need_places(time: GpuTime) -> None:
 
 def _observe(run: Run, time: GpuTime, finished: np.ndarray) -> ObservedLog:
     likeliest = time.likeliest()
-    used = {gpu: places for gpu, places in likeliest.items() if len(places) and len(time.samples[gpu].time_us) > 1}
+    sampled = {gpu for gpu, samples in time.samples.items() if len(samples.time_us) > 1}  # a log may name others
+    used = {gpu: places for gpu, places in likeliest.items() if len(places) and gpu in sampled}
     trials = time.trials
     n = len(trials.start_us)
     typical, own, how = _startups(run, time, used)

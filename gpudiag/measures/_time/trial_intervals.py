@@ -10,6 +10,8 @@ from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import dtype
 
+MOST_S = 100 * 366 * 86_400
+"""A stated duration of a century is none."""
 HANDOVER_US = 2 * SECOND_US
 """A trial that starts this soon after another's end took its place."""
 
@@ -23,6 +25,7 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
     """
     out = trials[["study", "trial", "state", "start", "end"]].reset_index(drop=True)
     stated = trials["duration_s"].reset_index(drop=True) if "duration_s" in trials else pd.Series(np.nan, out.index)
+    stated = stated.where(stated.abs() < MOST_S)
     with np.errstate(over="ignore"):  # pandas 2.2 rounds what it never set where a duration is unknown
         length = pd.to_timedelta(stated, unit="s")
     out["end"] = out["end"].fillna((out["start"] + length).astype(dtype("time")))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpudiag.readers._io.url import without_passwords
+
 INCOMPLETE = "incomplete:"
 """How the kind of a problem begins by which part of a study is missing, and not only a row here and there."""
 
@@ -40,7 +42,7 @@ class ProblemLog:
         """Count ``count`` more cases of ``kind``; the first line and example are kept."""
         if count <= 0:
             return
-        text = " ".join(str(example).split())
+        text = without_passwords(" ".join(str(example)[:1000].split()))
         text = text if len(text) <= 80 else text[:77] + "..."
         old = self._by_kind.get(kind)
         if old is None:

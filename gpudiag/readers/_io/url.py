@@ -15,6 +15,10 @@ _SECRET_OPTION = re.compile(r"([?&;][^=&;]*(?:pass|pwd|secret|token|key|auth|cre
 _DATABASES = ("postgresql", "postgres", "mysql", "mariadb", "sqlite", "oracle", "mssql")
 """Schemes whose user without a password is a name, and no key."""
 HIDDEN = "***"
+_IN_TEXT = re.compile(
+    r"(://[^:/@\s'\"]{0,200}:)[^@\s'\"]{1,500}@|([?&][^=&\s]{0,60}?(?:pass|pwd|secret)[^=&\s]{0,60}=)[^&\s'\"<\\]+",
+    re.I,
+)
 
 
 def is_url(source: object) -> bool:
@@ -95,6 +99,11 @@ def without_secrets(text: str, url: str) -> str:
     for secret in sorted(secrets_of(url), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return " ".join(text.split())
+
+
+def without_passwords(text: str) -> str:
+    """``text`` without what looks like the password of a URL."""
+    return _IN_TEXT.sub(lambda found: f"{found[1]}{HIDDEN}@" if found[1] else f"{found[2]}{HIDDEN}", text)
 
 
 def sqlite_path(url: str) -> Path:

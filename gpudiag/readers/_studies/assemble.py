@@ -16,6 +16,7 @@ from gpudiag.readers._studies.pivot import floats, pivot_attributes, pivot_param
 from gpudiag.readers._studies.space import declared_space
 from gpudiag.readers._studies.stamped import apply_timestamps
 from gpudiag.readers._studies.stored import Stored
+from gpudiag.readers._studies.timestamps import possible
 from gpudiag.readers.base import Trials
 from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
 
@@ -72,6 +73,12 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
             "trial without a study, an id, a number or a known state", int((~good).sum()), example=example, lost=True
         )
     out = trials[good].assign(state=state[good], study=trials["study_id"].map(names)[good])
+    for name in ("start", "end"):
+        told = possible(out[name])
+        odd = out[name].notna() & told.isna()
+        if odd.any():
+            problems.add("timestamp that is no date", int(odd.sum()), example=out.loc[odd, name].iloc[0])
+            out[name] = told
     out["number"] = out["number"].astype("int64")
     out["place"] = out["study_id"].map(place).astype("int64")
     out = out.sort_values(["place", "number", "trial_id"], kind="stable").drop(columns="place")
@@ -87,6 +94,7 @@ def _clocks(stored: Stored, trials: pd.DataFrame, zone: tzinfo) -> dict[object, 
         return {key: Clocked(group["start"], group["end"], *stored.clocks[key]) for key, group in groups}
     if len(stored.heartbeats):
         last = stored.heartbeats.drop_duplicates("trial_id", keep="last").set_index("trial_id")["heartbeat"]
+        last = possible(last.astype("datetime64[us]"))
         trials = trials.assign(heartbeat=trials["trial_id"].map(last).astype("datetime64[us]"))
     return {key: to_utc(group, zone, stored.created_by) for key, group in trials.groupby("study_id", sort=False)}
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
 from gpudiag.timezones import localize
 
 _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
@@ -51,7 +52,9 @@ def to_utc(cells: Sequence[object], zone: tzinfo) -> Timestamps:
         cut = series[aware].str.replace(r"\s*(UTC|GMT)$", "+00:00", regex=True)
         out[aware] = pd.to_datetime(cut, format="ISO8601", errors="coerce", utc=True).astype("datetime64[us, UTC]")
     if naive.any():
-        out[naive] = localize(pd.to_datetime(series[naive], format="ISO8601", errors="coerce"), zone).time
+        told = possible(pd.to_datetime(series[naive], format="ISO8601", errors="coerce"))
+        out[naive] = localize(told, zone).time
+    out = possible(out)
     bad = out.isna().to_numpy() & there
     clock = "mixed" if zoned.any() and naive.any() else "utc" if zoned.any() else "local" if naive.any() else "unknown"
     return Timestamps(out, clock, int(bad.sum()), texts[int(bad.argmax())] if bad.any() else "")
@@ -65,7 +68,16 @@ def _plain_utc(cells: Sequence[object]) -> pd.Series | None:
         times = pa.array(cells, pa.string()).cast(pa.timestamp("us", "UTC"))
     except pa.ArrowInvalid:
         return None
-    return None if times.null_count == len(times) else times.to_pandas().astype("datetime64[us, UTC]")
+    if times.null_count == len(times):
+        return None
+    out = times.to_pandas().astype("datetime64[us, UTC]")
+    return out if possible(out).notna().sum() == out.notna().sum() else None
+
+
+def possible(times: pd.Series) -> pd.Series:
+    """The timestamps, NaT where no trial can have run: the bounds of a sample's timestamp hold for trials as well."""
+    first, last = (pd.Timestamp(year, 1, 1, tz=times.dt.tz) for year in (FIRST_YEAR, LAST_YEAR))
+    return times.where((times >= first) & (times < last))
 
 
 def duration_s(cell: object) -> float:

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from gpudiag.readers._io.url import HIDDEN, secrets_of, shown
+from gpudiag.readers._io.url import HIDDEN, secrets_of, shown, without_passwords
 
 if TYPE_CHECKING:
     from gpudiag.report._notebook.parameters import Given
 
 T = TypeVar("T")
 
-_IN_TEXT = re.compile(r"(://[^:/@\s'\"]*:)[^@\s'\"]+@|([?&][^=&\s]*(?:pass|pwd|secret)[^=&\s]*=)[^&\s'\"<\\]+", re.I)
 _START = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 LEAST_LETTERS = 4
 """A shorter password is taken out where it stands as in a URL, ``:abc@``: elsewhere its letters mean something else."""
@@ -70,4 +69,4 @@ def _changed(node: T, swaps: Mapping[str, str]) -> T:
 def _changed_text(text: str, swaps: Mapping[str, str]) -> str:
     for secret, instead in swaps.items():
         text = text.replace(secret, instead)
-    return _IN_TEXT.sub(lambda found: f"{found[1]}***@" if found[1] else f"{found[2]}***", text)
+    return without_passwords(text)
