@@ -22,6 +22,7 @@ from gpudiag.forecast.parallelism.backtest import backtest
 from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.report._sections.forecast import SECTIONS, ForecastShow
+from gpudiag.report.kinds.parallelism import startup
 from gpudiag.schemas import schema
 from gpudiag.simulation.spec import Gpu, Spec, override
 from gpudiag.simulation.world import World
@@ -133,10 +134,11 @@ def replace_settings(settings: Any, **changes: Any) -> Any:
 
 
 def test_startup_at_full_overlap_costs_little(case_1: Forecast) -> None:
+    """Of four at once too few start-ups are seen to tell their share, but the GPU idles for a sixth of its time."""
     gain = case_1.startup
-    assert gain.alone_pct <= 1.2
-    assert gain.alone_pct == pytest.approx(100 * (gain.share_pct / 100) ** 4)
-    assert gain.removed.high <= gain.most <= 1.21
+    assert np.isnan(gain.share_pct) and np.isnan(gain.alone_pct)
+    assert 1 < gain.removed.high <= gain.most <= 1.21 and gain.removed.bounds_only
+    assert "at most 1.2" in startup(case_1)
 
 
 def test_case_1_leaves_at_most_a_fifth_and_says_why_there_is_no_value(case_1: Forecast) -> None:

@@ -13,6 +13,7 @@ from gpudiag.forecast.parallelism.spread import ratio_estimate
 from gpudiag.plain_data import clean
 
 UNKNOWN = Estimate()
+NOT_SETTLED = "the log leaves open how long trials start up"
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,18 @@ class StartupGain:
 
 
 def startup_gain(model: ThroughputModel, workers: int, widening: float, reason: str) -> StartupGain:
-    """Gains at the same number of workers; ``reason`` says why there are bounds only, '' for a forecast."""
+    """Gains at the same number of workers; ``reason`` says why there are bounds only, '' for a forecast.
+
+    Where the log does not settle the start-up, only the idle time of the GPU bounds them: a start-up that utilization
+    lets guess is for the model's use alone.
+    """
     log = model.log
     share = log.startup_share
     used = log.least_busy_share(workers)
-    full = 1.0 / used if used > 0 else np.inf
+    full = max(1.0, 1.0 / used if used > 0 else np.inf)
+    if log.startup_how == "fitted":
+        bounds = Estimate.bounds(1.0, full, "", NOT_SETTLED)
+        return StartupGain(most=full, halved=bounds, removed=bounds)
     most = max(1.0, min(1.0 / (1.0 - share), full) if share < 1 else full)
     per_gpu = workers / max(len(log.gpus), 1)
     if reason:

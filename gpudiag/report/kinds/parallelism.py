@@ -27,6 +27,10 @@ SLOWER = "Throughput counts trials, not what the search learns: with more at onc
 RISKY_PCT = 5.0
 """Upper end of the chance of an overflow from which a number of trials is not recommended (a default)."""
 BOUNDS = "So there are bounds only."
+START_UPS_OPEN = (
+    "The log leaves open how long trials start up: let them store when they begin to train (gd.TrialTimestamps). "
+    "Without any, throughput would be at most {most} times the present one, for the GPU idles no more than that."
+)
 
 
 @shown_as.register
@@ -222,15 +226,15 @@ def _assignment(forecast: Forecast) -> list[Block]:
 
 
 def startup(forecast: Forecast) -> str:
-    """What start-up costs and what less of it would bring; '' where nobody knows."""
+    """What start-up costs and what less of it would bring; '' where nothing was forecast."""
     gain = forecast.startup
     if math.isnan(gain.share_pct):
-        return ""
-    seen = f"seen in {plural(gain.n_seen, 'trial')}" if gain.n_seen else "fitted"
+        return "" if math.isnan(gain.most) else START_UPS_OPEN.format(most=ratio(gain.most))
+    seen = plural(gain.n_seen, "trial")
     return (
-        f"Start-up takes {share(gain.share_pct)} of a trial's worker ({duration(gain.typical_s)}, {seen}), but with "
-        f"{forecast.now} at once it leaves a GPU with nothing else for {share(gain.alone_pct)} of its time at most. "
-        f"Half as long, throughput would be {between(gain.halved)} times the present one; without any, "
+        f"Start-up takes {share(gain.share_pct)} of a trial's worker ({duration(gain.typical_s)}, seen in {seen}), "
+        f"but with {forecast.now} at once it leaves a GPU with nothing else for {share(gain.alone_pct)} of its time at "
+        f"most. Half as long, throughput would be {between(gain.halved)} times the present one; without any, "
         f"{between(gain.removed)} times; more than {ratio(gain.most)} times is not possible."
     )
 
