@@ -14,8 +14,8 @@ from gpudiag.rules._engine.verdict import Severity
     severity="warning",
     title="Trials and telemetry share no time",
     says="{clock}",
-    remedy="Give the telemetry of the same run. If only the clocks differ, state clock_offset_s in run.toml "
-    "(trials + offset = telemetry), or the right timezone.",
+    remedy="Give the telemetry of the same run. If only the clocks differ, state the zone of times that name none "
+    "(--timezone, or timezone in run.toml), or clock_offset_s in run.toml (trials + offset = telemetry).",
     refuted_by="A common time after the offset between the clocks is stated.",
 )
 def clocks_apart(clock: ClockProfile) -> Evidence | None:
