@@ -18,6 +18,17 @@ MEMORY_FIT = (0.90, 1.02)
 """Total memory over nominal GiB that is accepted: ECC and reserved parts reduce the total (METHODS 1)."""
 _STATED_FIT = (0.925, 1.0)
 """Of nominal GiB what drivers state: 0.925 of it on an A10G, 0.931 on a K80, all of it on many."""
+_STATED = """
+    2048 3072 4096 6144 8192 10240 11264 12288 16384 20480 24576 32768 40960 46080 49152 81920
+    6078 6141 7611 7680 7952 7982 8114 8119 8151 8188 11019 11178 11441 12053 12066 12196 12227 12282
+    15109 15360 16125 16160 16280 16303 16311 16376 16380 20475 22731 22919 23028 23034 24220 24268 24564
+    32510 32607 45634 46068 48676 48685 49140 81251 81559 95830 97871 97887 143771 183359
+"""
+_STATED_MIB = frozenset(map(int, _STATED.split()))
+"""Totals in MiB that NVIDIA drivers state, as in published logs: nominal sizes, and those less ECC and reserved parts.
+
+Not every one: a size that is missing here is asked for, one that the memory of a PC has would be a wrong GPU.
+"""
 INSTANTANEOUS = frozenset({"pascal", "volta", "turing", "ga100"})
 """Architectures whose power sensor reads an instant; on all later ones it is a 1 s average (arXiv 2312.02741)."""
 _MOBILE = frozenset({"laptop", "mobile"})
@@ -77,10 +88,15 @@ def find_board(name: str | None, mem_total_mib: float | None = None) -> Board | 
 
 
 def is_memory_size(mem_mib: float) -> bool:
-    """True for the memory of some board as drivers state it in MiB, or a power of two of at least 1 GiB."""
-    if mem_mib >= 1024 and mem_mib.is_integer() and int(mem_mib).bit_count() == 1:
-        return True
-    return any(_STATED_FIT[0] <= mem_mib / 1024 / board.mem_gib <= _STATED_FIT[1] for _, board in _sheet())
+    """True for a total in MiB that drivers state to the digit."""
+    return mem_mib in _STATED_MIB
+
+
+def may_be_memory_size(mem_mib: float) -> bool:
+    """True for a total in MiB that a board could have; a third of all numbers can be one, the memory of a PC too."""
+    return is_memory_size(mem_mib) or any(
+        _STATED_FIT[0] <= mem_mib / 1024 / board.mem_gib <= _STATED_FIT[1] for _, board in _sheet()
+    )
 
 
 def _words(name: str) -> frozenset[str]:

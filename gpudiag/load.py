@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag._load.folder import refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
-from gpudiag._load.sessions import refuse_sessions_apart
+from gpudiag._load.sessions import refuse_sessions_apart, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
@@ -148,7 +148,8 @@ def _of_folder(path: Path, stated: Mapping[str, Any]) -> Run:
     if manifest.inputs:
         intakes = [take(locate(name, folder), options, shown_as=name) for name in manifest.inputs]
     else:
-        intakes, skipped = search(folder, options)
+        found, skipped = search(folder, options)
+        intakes = without_undated(found)
         refuse_sessions_apart(intakes, str(folder))
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})
     return _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)

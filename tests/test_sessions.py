@@ -8,6 +8,7 @@ import pytest
 
 import gpudiag as gd
 from gpudiag.errors import InputError
+from gpudiag.measures.inputs import measure_inputs
 
 HEAD = "timestamp, index, utilization.gpu [%]\n"
 UNDATED = "# gpu     sm\n# Idx      %\n    0     30\n    0     31\n"
@@ -41,10 +42,22 @@ def test_weeks_apart_are_one_run_and_so_is_a_chain_of_them(tmp_path: Path) -> No
     assert len(gd.load_run(tmp_path, timezone="UTC").gpu) == 15
 
 
-def test_a_log_without_dates_beside_one_with_dates_is_refused(tmp_path: Path) -> None:
-    log(tmp_path, "a.csv", "2025/01/05")
-    (tmp_path / "dmon.txt").write_text(UNDATED)
-    with pytest.raises(InputError, match=r"dmon.txt has no dates.* a.csv"):
-        gd.load_run(tmp_path, timezone="UTC")
-    (tmp_path / "a.csv").unlink()
-    assert len(gd.load_run(tmp_path, timezone="UTC").gpu) == 2
+PMON = (
+    "# gpu        pid  type    sm   mem   enc   dec   command\n# Idx          #   C/G     %     %     %     %   name\n"
+)
+PMON += "    0       4711     C    30    10     -     -   python\n" * 2
+
+
+@pytest.mark.parametrize(("name", "text"), [("dmon", UNDATED), ("pmon", PMON)])
+def test_a_log_without_dates_beside_one_with_dates(name: str, text: str, tmp_path: Path) -> None:
+    dated, undated = log(tmp_path, "a.csv", "2025/01/05"), tmp_path / f"{name}.txt"
+    undated.write_text(text)
+    with pytest.raises(InputError, match=rf"{name}.txt has no dates.*a.csv.*nvidia-smi {name} -o DT"):
+        gd.load_run([dated, undated], timezone="UTC")
+    run = gd.load_run(tmp_path, timezone="UTC")
+    assert run.gpu["util_pct"].tolist() == [0, 1, 2, 3, 4] and not len(run.processes)
+    unread = measure_inputs(run)
+    assert unread.n_unread == 1 and f"nvidia-smi {name} -o DT" in unread.unread["error"].iloc[0]
+    dated.unlink()
+    alone = gd.load_run(tmp_path, timezone="UTC")
+    assert len(alone.gpu) + len(alone.processes) == 2 and not alone.info.inputs[0].error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from gpudiag._load.intake import Intake
@@ -16,17 +17,44 @@ APART = timedelta(days=30)
 published source). A log with a hole as long is one file of one recorder, and is said to have a gap."""
 
 
+_WITH_DATES = {
+    "nvidia-smi dmon": "nvidia-smi dmon -o DT",
+    "nvidia-smi pmon": "nvidia-smi pmon -o DT",
+    "nvidia-smi-query-csv": "nvidia-smi --query-gpu=timestamp,...",
+    "nvidia-smi-compute-apps": "nvidia-smi --query-compute-apps=timestamp,...",
+}
+"""By reader: the command whose lines have dates."""
+
+
+def without_undated(intakes: Sequence[Intake]) -> list[Intake]:
+    """What was found in a folder, with logs that have no dates left unread where another log has them."""
+    dated, undated = _by_date(intakes)
+    if not dated:
+        return list(intakes)
+    return [_unread(intake, dated[0]) if intake.record in undated else intake for intake in intakes]
+
+
+def _unread(intake: Intake, beside: InputRecord) -> Intake:
+    record = intake.record
+    error = InputError(f"{_undated(record, beside)}; load it alone, or {_remedy(record)}.")
+    left = InputRecord(record.path, record.kind, record.reader, record.sha256, error=str(error))
+    return replace(intake, record=left, data=None, error=error)
+
+
+def _undated(record: InputRecord, beside: InputRecord) -> str:
+    return f"{record.path} has no dates, so that it cannot be placed beside {beside.path}"
+
+
+def _remedy(record: InputRecord) -> str:
+    command = _WITH_DATES.get(record.reader, "")
+    return f"record with dates ({command})" if command else "record with dates"
+
+
 def refuse_sessions_apart(intakes: Sequence[Intake], where: str) -> None:
     """Raise InputError where logs of GPU metrics lie months apart, or some have dates and others count from 0."""
-    logs = [intake.record for intake in intakes if isinstance(intake.data, Telemetry) and intake.record.start]
-    logs.sort(key=lambda record: (_start(record), record.path))
-    undated = [record for record in logs if _start(record).year < FIRST_YEAR]
-    dated = [record for record in logs if record not in undated]
+    dated, undated = _by_date(intakes)
     if undated and dated:
-        raise InputError(
-            f"{where}: {undated[0].path} has no dates, so that it cannot be placed beside {dated[0].path}; load one of "
-            "the two, or record with dates (nvidia-smi dmon -o DT)."
-        )
+        raise InputError(f"{where}: {_undated(undated[0], dated[0])}; load one of the two, or {_remedy(undated[0])}.")
     sessions: list[list[InputRecord]] = []
     last = None
     for record in dated:
@@ -40,6 +68,14 @@ def refuse_sessions_apart(intakes: Sequence[Intake], where: str) -> None:
             f"{where}: holds {len(sessions)} recordings more than {APART.days} days apart ({held}), which are not one "
             "run; load the files of one of them, or name all of them in a run.toml (telemetry = [...])."
         )
+
+
+def _by_date(intakes: Sequence[Intake]) -> tuple[list[InputRecord], list[InputRecord]]:
+    """The logs of GPU metrics that have dates, and those that count from 0, by when they start."""
+    logs = [intake.record for intake in intakes if isinstance(intake.data, Telemetry) and intake.record.start]
+    logs.sort(key=lambda record: (_start(record), record.path))
+    undated = [record for record in logs if _start(record).year < FIRST_YEAR]
+    return [record for record in logs if record not in undated], undated
 
 
 def _start(record: InputRecord) -> datetime:

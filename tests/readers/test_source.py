@@ -93,3 +93,10 @@ def test_sniffing_looks_at_the_head_only(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputNotFound, match="no such file"):
         Source.open(tmp_path / "gone.csv")
+
+
+def test_backslashes_of_a_text_that_is_no_json_stay(tmp_path: Path) -> None:
+    line = "D:\\runs\\udeface\\log"
+    (tmp_path / "log").write_text(line + "\n", encoding="utf-8")
+    source = Source.open(tmp_path / "log")
+    assert source.lines == [line] and source.read_text() == line + "\n"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpudiag.hardware import is_memory_size
+from gpudiag.hardware import is_memory_size, may_be_memory_size
 from gpudiag.readers._delimited.grid import is_missing
 from gpudiag.readers._shape.prose_rows import MOST_INDEX, TEMPERATURES_C
 from gpudiag.readers._shape.timestamp_forms import tell_form
@@ -20,8 +20,9 @@ _FULL = 0.9
 def names_by_ranges(rows: Sequence[Sequence[str]]) -> list[str]:
     """Field names for rows of ``timestamp[, index], utilization.gpu[, utilization.memory], memory.used, memory.total``.
 
-    The last column must be one size of memory that boards have, the one before it at most that, and those between
-    shares of which each comes below what a temperature can be. Empty where other columns would look the same.
+    The last column must be one total that drivers state (beside GPUs that take turns, one that a board can have), the
+    one before it at most that, and those between shares of which each comes below what a temperature can be. Empty
+    where other columns would look the same, such as the load and memory of a PC.
 
     Args:
         rows: the cells of some rows, all equally many.
@@ -35,9 +36,11 @@ def names_by_ranges(rows: Sequence[Sequence[str]]) -> list[str]:
     if len(numbers) < _LEAST_ROWS:
         return []
     *shares, used, total = numbers.T
-    if len(set(total)) != 1 or not is_memory_size(float(total[0])) or (used > total).any():
+    if len(set(total)) != 1 or not may_be_memory_size(float(total[0])) or (used > total).any():
         return []
     names = _shares(shares)
+    if not is_memory_size(float(total[0])) and not ("index" in names and shares[0].any()):
+        return []
     full_of_nothing = np.median(used) > _FULL * total[0] and "utilization.gpu" in names
     if not names or (full_of_nothing and shares[names.index("utilization.gpu")].mean() < TEMPERATURES_C[0]):
         return []  # as free memory of an idle GPU would be

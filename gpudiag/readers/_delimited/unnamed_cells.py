@@ -35,8 +35,6 @@ def aligned(names: Sequence[str], targets: Sequence[str], rows: Sequence[Sequenc
         return list(names)
     columns = [[cell for cell in column if not is_missing(cell)] for column in zip(*rows, strict=True)]
     front = [*[""] * extra, *names]
-    if _counts(columns[0], len(rows)):
-        return front
     if "time" not in targets and _is_time(columns[0]):
         return ["timestamp", *aligned(names, targets, [row[1:] for row in rows])]
     misfits = {
@@ -44,9 +42,13 @@ def aligned(names: Sequence[str], targets: Sequence[str], rows: Sequence[Sequenc
         for at in range(len(names) + 1)
     }
     best = [at for at, count in misfits.items() if count == min(misfits.values())]
-    if len(names) in best:
+    numbered = _counts(columns[0], len(rows))
+    if numbered and misfits[0] < misfits[len(names)]:
+        return front
+    either = numbered and 0 in best and targets[0] != "index"  # what counts up may as well be the first measurement
+    if len(names) in best and not either:
         return [*names, *[""] * extra]
-    if 0 in best:
+    if 0 in best and not either:
         return front
     ways = [[*names[:at], *[""] * extra, *names[at:]] for at in best]
     return [cell[0] if len(set(cell)) == 1 else "" for cell in zip(*ways, strict=True)]
@@ -68,9 +70,9 @@ def _without(columns: Sequence[Sequence[str]], at: int, extra: int) -> list[Sequ
 
 
 def _counts(cells: Sequence[str], rows: int) -> bool:
-    """True for a numbering of the rows."""
+    """True for what can be a numbering of the rows; a single row shows none."""
     numbers = [int(cell) for cell in cells if cell.isdecimal()]
-    return len(numbers) == rows and numbers == list(range(numbers[0], numbers[0] + rows))
+    return len(numbers) == rows > 1 and numbers == list(range(numbers[0], numbers[0] + rows))
 
 
 def _is_time(cells: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._shape.moments import Moment, read_moment
 
 _DECODER = json.JSONDecoder()
@@ -20,7 +21,7 @@ def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] 
     What is neither is counted. A damaged or cut object is counted as lost, and reading goes on at the next line
     that begins with a bracket.
     """
-    text = text.replace("\0", "").lstrip("\ufeff")
+    text = without_halves(text).replace("\0", "").lstrip("\ufeff")
     at, line, counted = 0, 1, 0
     while (match := _NOT_BLANK.search(text, at)) is not None:
         at = match.start()

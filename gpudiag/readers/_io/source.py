@@ -24,7 +24,6 @@ import numpy as np
 from gpudiag.errors import InputError, InputNotFound, expected
 from gpudiag.readers._io.freed_memory import keep_freed_memory
 from gpudiag.readers._io.own_descriptor import open_bytes
-from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._io.url import shown
 
 HEAD_BYTES = 256 * 1024
@@ -125,7 +124,7 @@ class Source:
 
     def read_text(self) -> str:
         """The whole content as text; bytes that do not fit the encoding become U+FFFD."""
-        return without_halves(self.read_bytes()).decode(self.encoding, errors="replace")
+        return self.read_bytes().decode(self.encoding, errors="replace")
 
     def blocks(self, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
         """The content in blocks of about ``size`` bytes of whole lines, whatever its encoding and line ends.
@@ -186,7 +185,7 @@ class Source:
     @cached_property
     def text(self) -> str:
         """The head as text, with NUL bytes removed."""
-        return without_halves(self.head).decode(self.encoding, errors="replace").replace("\0", "")
+        return self.head.decode(self.encoding, errors="replace").replace("\0", "")
 
     @cached_property
     def lines(self) -> list[str]:

@@ -19,6 +19,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "ray-tune"
@@ -102,7 +103,7 @@ def _results(folder: Path, problems: ProblemLog) -> list[dict[str, Any]]:
     text = Source.open(path).read_text() if path.is_file() else ""
     for line, content in enumerate(text.splitlines(), start=1):
         try:
-            result = json.loads(content)
+            result = json.loads(without_halves(content))
         except (ValueError, RecursionError):
             problems.add("line of result.json that is no JSON", line=line, example=content, lost=True)
             continue
@@ -130,7 +131,7 @@ def _states(folder: Path, problems: ProblemLog) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("experiment_state-*.json")):
         try:
-            state = json.loads(Source.open(path).read_text())
+            state = json.loads(without_halves(Source.open(path).read_text()))
         except (ValueError, RecursionError):
             problems.add("experiment state that is no JSON", example=path.name)
             continue
@@ -147,7 +148,7 @@ def _listed(state: Any) -> Iterator[dict[str, Any]]:
     for entry in entries if isinstance(entries, list) else []:
         first = entry[0] if isinstance(entry, list) and entry else entry
         try:
-            trial = json.loads(first) if isinstance(first, str) else first
+            trial = json.loads(without_halves(first)) if isinstance(first, str) else first
         except (ValueError, RecursionError):
             continue
         if isinstance(trial, dict):
@@ -190,7 +191,7 @@ def _state(results: list[dict[str, Any]], state: Mapping[str, Any], error: str) 
 
 def _params(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads(Source.open(folder / "params.json").read_text())
+        found = json.loads(without_halves(Source.open(folder / "params.json").read_text()))
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

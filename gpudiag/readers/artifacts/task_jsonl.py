@@ -38,6 +38,7 @@ from gpudiag.readers._batches.task_words import (
 )
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
@@ -66,7 +67,7 @@ def recognises(source: Source) -> bool:
 def _parse(line: str) -> dict[str, Any] | None:
     """The object of one line, with lower-case keys; None if it is none."""
     try:
-        found = json.loads(line)
+        found = json.loads(without_halves(line))
     except (ValueError, RecursionError):
         return None
     return {str(key).lower(): value for key, value in found.items()} if isinstance(found, dict) else None

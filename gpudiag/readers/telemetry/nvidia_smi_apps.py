@@ -105,9 +105,8 @@ def read(source: Source, options: ReadOptions) -> Telemetry:
 
 def _rows(source: Source, names: Sequence[str], log: ProblemLog) -> pl.DataFrame:
     """The cells of the rows by what they mean, with their line. A process name may hold commas, other cells none."""
-    targets = [_TARGETS[name] for name in names]
-    cells = [f"(?P<{target}>{'.*' if target == 'name' else '[^,]*'})" if target else "[^,]*" for target in targets]
-    unit = " MiB" if re.search(r"\d MiB\s*$", source.text, re.MULTILINE) else ""
+    form = _form(names)
+    unit = _unit(source, form)
     parts = []
     for block in source.blocks():
         log.add("run of NUL bytes", int(block.nul_bytes > 0), line=block.first_line)
@@ -115,10 +114,24 @@ def _rows(source: Source, names: Sequence[str], log: ProblemLog) -> pl.DataFrame
         numbers = np.arange(block.first_line, block.first_line + len(lines))
         part = pl.DataFrame({"line": numbers, "text": lines}).filter(pl.col("text").str.strip_chars() != "")
         header = part["text"].map_elements(lambda text: bool(_header(text)), return_dtype=pl.Boolean)
-        part = part.filter(~header).with_columns(pl.col("text").str.extract_groups(f"^{', ?'.join(cells)}$").alias("c"))
+        part = part.filter(~header).with_columns(pl.col("text").str.extract_groups(form).alias("c"))
         part = part.unnest("c").with_columns(pl.exclude("line", "text").str.strip_chars())
         parts.append(_checked(part, unit, log))
     return pl.concat(parts) if parts else pl.DataFrame()
+
+
+def _form(names: Sequence[str]) -> str:
+    """The pattern of a row: a group for each cell that means something, in the order of the header."""
+    targets = [_TARGETS[name] for name in names]
+    cells = [f"(?P<{target}>{'.*' if target == 'name' else '[^,]*'})" if target else "[^,]*" for target in targets]
+    return f"^{', ?'.join(cells)}$"
+
+
+def _unit(source: Source, form: str) -> str:
+    """What follows the number in cells of memory, wherever their column stands."""
+    rows = (re.match(form, line.strip()) for line in source.lines)
+    sizes = (row.groupdict().get("mem_used_mib") or "" for row in rows if row)
+    return " MiB" if any(re.fullmatch(r"\d+ MiB", size.strip()) for size in sizes) else ""
 
 
 def _checked(part: pl.DataFrame, unit: str, log: ProblemLog) -> pl.DataFrame:

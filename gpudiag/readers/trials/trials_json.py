@@ -14,6 +14,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io import plain_yaml
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.flat import from_columns, is_trials_header
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
@@ -21,6 +22,8 @@ NAME = "optuna-cli-json"
 YAML_NAME = "optuna-cli-yaml"
 
 _NEXT_ITEM = re.compile(r"\n(?=- )")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+"""Text of YAML in which escapes are meant as in JSON."""
 
 
 def recognises(source: Source) -> bool:
@@ -65,7 +68,7 @@ def _table(
 
 def _objects(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
     """The objects of a list, one by one, so that a cut list keeps its good part."""
-    decoder = json.JSONDecoder()
+    text, decoder = without_halves(text), json.JSONDecoder()
     at = text.find("[") + 1
     while True:
         at = next((i for i in range(at, len(text)) if text[i] not in " \t\r\n,"), len(text))
@@ -88,7 +91,7 @@ def _items(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
 
     for part in _NEXT_ITEM.split(text.strip()):
         try:
-            found = plain_yaml.load(part)
+            found = plain_yaml.load(_QUOTED.sub(lambda quoted: without_halves(quoted[0]), part))
         except (yaml.YAMLError, ValueError, RecursionError):
             found = None
         if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):

@@ -61,3 +61,12 @@ def test_a_header_alone_is_refused_alone_and_no_loss_beside_a_log(tmp_path: Path
         read(HEAD, tmp_path)
     (tmp_path / "smi.csv").write_text("timestamp, index, utilization.gpu [%]\n2026/03/01 10:00:00.378, 0, 7 %\n")
     assert gd.load_run(tmp_path, timezone="UTC").gpu["util_pct"].tolist() == [7]
+
+
+@pytest.mark.parametrize("unit", [" MiB", ""])
+def test_columns_in_any_order(unit: str, tmp_path: Path) -> None:
+    head = "timestamp, used_gpu_memory [MiB], pid, process_name\n"
+    rows = [f"2026/03/01 10:00:0{s}.378, {512 + s}{unit}, 7, /opt/a, b/python -c x" for s in range(5)]
+    telemetry = read(head + "\n".join(rows) + "\n", tmp_path)
+    assert telemetry.processes["mem_used_mib"].tolist() == [512, 513, 514, 515, 516] and not telemetry.problems
+    assert set(telemetry.processes["name"]) == {"/opt/a, b/python -c x"} and set(telemetry.processes["pid"]) == {7}

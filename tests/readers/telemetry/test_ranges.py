@@ -60,6 +60,9 @@ def test_fewer_columns(cells: Callable[[int, int], list[object]], columns: set[s
         (lambda s, g: [g, 8 * s, 3 * s, 24564, 900 + s], "total before used, or free"),
         (lambda s, g: [g, 0, 0, 24000 + s, 24564], "free memory of an idle GPU"),
         (lambda s, g: [0, 2 * s, 900 + s, 24564], "index and utilization, or both shares of an idle GPU"),
+        (lambda s, g: [8 * s, 9000 + s, 15884], "the load and memory of a PC"),
+        (lambda s, g: [8 * s, 3 * s, 9000 + s, 15884], "load, waiting and memory of a PC"),
+        (lambda s, g: [0, 8 * s, 9000 + s, 15884], "a column of 0 is no index"),
         (lambda s, g: [g, 8 * s, 3 * s, 70.25, 900 + s, 24564], "a power between"),
     ],
 )
@@ -69,6 +72,11 @@ def test_what_ranges_leave_open_is_asked_for(
 ) -> None:
     with pytest.raises(InputError, match="--columns"):
         read(cells, stamp, tmp_path)
+
+
+def test_beside_gpus_that_take_turns_a_board_may_have_any_size(tmp_path: Path) -> None:
+    gpu = read(lambda s, g: [g, 8 * s, 900 + s, 15884], STAMPS[0], tmp_path, gpus=2).gpu
+    assert set(gpu["gpu"]) == {"0", "1"} and set(gpu["mem_total_mib"]) == {15884}
 
 
 def test_one_row_has_no_range(tmp_path: Path) -> None:
@@ -87,6 +95,8 @@ def test_one_row_has_no_range(tmp_path: Path) -> None:
         (8192, True),
         (143771, True),
         (21777, False),
+        (15884, False),
+        (65536, False),
         (900, False),
     ],
 )

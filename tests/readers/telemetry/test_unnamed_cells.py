@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from gpudiag.readers._delimited.unnamed_cells import aligned
 from gpudiag.readers.telemetry import read_telemetry
 
 UUID = "GPU-27b94a00-ed54-5c24-b1fd-00000000000"
@@ -66,3 +67,34 @@ def test_a_name_for_which_two_cells_fit_is_left_out_and_said(tmp_path: Path) -> 
     gpu, notes = rows_of("time,gpu_util,gpu_uuid,power.draw", row, tmp_path)
     assert gpu["power_w"].unique().tolist() == [71.5] and "util_pct" not in gpu
     assert any("gpu_util cannot be told" in note for note in notes)
+
+
+SNAPSHOT = "index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]\n"
+NAMES, TARGETS = ["index", "util", "used", "total"], ["index", "util_pct", "mem_used_mib", "mem_total_mib"]
+
+
+@pytest.mark.parametrize("units", [(" %", " MiB"), ("", "")])
+@pytest.mark.parametrize("busy", [0, 7])
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_a_snapshot_of_gpus_with_a_comma_too_many(gpus: int, busy: int, units: tuple[str, str], tmp_path: Path) -> None:
+    share, size = units
+    rows = [f"{g}, {busy * g}{share}, {10 + g}{size}, 24564{size},\n" for g in range(gpus)]
+    (tmp_path / "log.csv").write_text(SNAPSHOT + "".join(rows))
+    gpu = read_telemetry(tmp_path / "log.csv", timezone="UTC").gpu
+    assert gpu["gpu"].tolist() == [str(g) for g in range(gpus)]
+    assert gpu["util_pct"].tolist() == [busy * g for g in range(gpus)]
+    assert gpu["mem_used_mib"].tolist() == [10 + g for g in range(gpus)] and set(gpu["mem_total_mib"]) == {24564}
+
+
+def test_a_numbering_stands_in_front_where_the_columns_fit_better_behind_it() -> None:
+    rows = [[str(n), "0", f"{n} %", f"{900 + n} MiB", "24564 MiB"] for n in range(5)]
+    assert aligned(NAMES, TARGETS, rows) == ["", *NAMES]
+
+
+def test_one_row_shows_no_numbering() -> None:
+    assert aligned(["util", "used"], ["util_pct", "mem_used_mib"], [["7", "8", "9"]]) == ["util", "used", ""]
+
+
+def test_what_counts_up_and_may_be_either_is_left_out() -> None:
+    rows = [[str(n), "60", "900"] for n in range(5)]
+    assert aligned(["util", "power"], ["util_pct", "power_w"], rows) == ["", "", ""]
