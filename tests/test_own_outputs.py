@@ -73,5 +73,5 @@ def test_every_document_is_known_by_its_first_key(samples: Path, tmp_path: Path)
 
 def test_a_folder_of_reports_alone_is_not_called_empty(reported: Path) -> None:
     (reported / "gpu.csv").unlink()
-    with pytest.raises(UnknownInput, match="it holds only what gpudiag left there"):
+    with pytest.raises(UnknownInput, match="passed over: what gpudiag left there"):
         gd.load_run(reported)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpudiag._load.intake import Intake, Unopened, try_take
 from gpudiag._load.own_outputs import is_own_output
+from gpudiag._load.passed_over import PassedOver
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.faults import Fault, attempt
 from gpudiag.manifest import MANIFEST
@@ -33,14 +34,15 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
     """Every input below the folder that some reader recognises by content, and a note on the other files."""
     intakes: list[Intake] = []
     others: list[str] = []
-    for source, recognised in walk(folder):
+    passed_over = PassedOver()
+    for source, recognised in walk(folder, passed_over):
         name = str(source.path.relative_to(folder)) if source.path != folder else folder.name
         if recognised:
             intakes.append(try_take(source, options, shown_as=name))
         else:
             others.append(name)
     if not any(intake.data is not None for intake in intakes):
-        raise _nothing(folder, others, intakes)
+        raise _nothing(folder, others, intakes, passed_over)
     if options.study:
         intakes = _of_study(options.study, folder, intakes)
     if not others:
@@ -77,20 +79,23 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def _nothing(folder: Path, others: list[str], intakes: list[Intake]) -> InputError:
+def _nothing(folder: Path, others: list[str], intakes: list[Intake], passed_over: PassedOver) -> InputError:
     if intakes:
         return InputError("; ".join(str(intake.record.error) for intake in intakes[:3]))
-    held = "its one file is" if len(others) == 1 else f"its {len(others)} files are"
-    empty = "it holds only what gpudiag left there" if any(folder.iterdir()) else "it is empty"
-    what = f"{held} none of these ({_some(others)})" if others else empty
+    held = "1 file in it is" if len(others) == 1 else f"{len(others)} files in it are"
+    what = f"{held} none of these ({_some(others)})" if others else "it holds no file that is looked at"
+    if passed_over:
+        what += f"; passed over: {passed_over}"
+    elif not any(folder.iterdir()):
+        what = "it is empty"
     return UnknownInput(f"{folder}: no data found; expected {EXPECTED} by content, but {what}.")
 
 
-def walk(folder: Path) -> Iterator[tuple[Source | Unopened, bool]]:
+def walk(folder: Path, passed_over: PassedOver | None = None) -> Iterator[tuple[Source | Unopened, bool]]:
     """Files, and folders that a reader takes whole, in a fixed order, and whether a reader recognises them.
 
     What cannot be opened counts as recognised: it may be an input. Reports and plans that gpudiag left there are passed
-    over, and no folder is entered twice, whatever links lead to it.
+    over, and nothing is met twice, whatever links lead to it. ``passed_over`` takes the names of what was passed over.
     """
     whole = Source.open(folder)
     found = identify(whole)
@@ -98,12 +103,14 @@ def walk(folder: Path) -> Iterator[tuple[Source | Unopened, bool]]:
         yield whole, True
         if not found[1].descends:
             return
-    top = Path(os.path.realpath(folder))  # noqa: PTH - Path.resolve raises for links that point at each other
+    top = _real(folder)
+    passed_over = PassedOver() if passed_over is None else passed_over
+    met = {top}
     pending = [(folder, found and found[1])]
     count = 0
     while pending:
         here, above = pending.pop(0)
-        for path in _below(here, top):
+        for path in _below(here, top, met, passed_over):
             count += 1
             if count > MAX_FILES:
                 raise InputError(f"{folder}: holds more than {MAX_FILES} files; name the inputs in a run.toml.")
@@ -116,6 +123,7 @@ def walk(folder: Path) -> Iterator[tuple[Source | Unopened, bool]]:
                 yield Unopened(path, error), True
                 continue
             if found is None and is_own_output(source):
+                passed_over.own.append(path.name)
                 continue
             reader = found[1] if found is not None and (found[1] is not above or not source.is_dir) else None
             if source.is_dir and (reader is None or reader.descends):
@@ -133,25 +141,46 @@ def _told(path: Path) -> tuple[Source, tuple[KnownKind, Reader] | None]:
     return source, found
 
 
-def _below(folder: Path, top: Path) -> Iterator[Path | Unopened]:
-    """What is to be looked at in a folder: no hidden files, pipes and sockets, and no links to what is met anyway.
+def _below(folder: Path, top: Path, met: set[Path], passed_over: PassedOver) -> Iterator[Path | Unopened]:
+    """What is to be looked at in a folder: no hidden files, pipes and sockets, and nothing that was met or will be.
 
-    Such as W&B's latest-run, or a link to a folder above.
+    Such as W&B's latest-run, or a link to a folder above. ``met``: real paths, to which these are added.
     """
+    real_folder = _real(folder)
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:
         yield Unopened(folder, InputError(f"{folder}: cannot be opened ({error.strerror or error})."))
         return
     for path in paths:
-        if path.name.startswith(".") or path.name in ("__pycache__", "node_modules"):
-            continue
-        if path.is_symlink():
-            target = Path(os.path.realpath(path))  # noqa: PTH
-            if target.is_relative_to(top) or top.is_relative_to(target):
-                continue
-        try:
-            if path.is_file() or path.is_dir():
-                yield path
-        except OSError as error:  # the folder may be listed and not entered
-            yield Unopened(path, InputError(f"{path}: cannot be opened ({error.strerror or error})."))
+        is_link = os.path.islink(path)  # noqa: PTH114 - Path.is_symlink raises where a folder may not be entered
+        real = _real(path) if is_link else real_folder / path.name
+        if _is_hidden(path.name):
+            passed_over.hidden.append(path.name)
+        elif real in met or (is_link and _is_met_anyway(real, top)):
+            is_there = os.path.exists(real)  # noqa: PTH110 - likewise
+            (passed_over.again if is_there else passed_over.broken).append(path.name)
+        else:
+            met.add(real)
+            try:
+                if path.is_file() or path.is_dir():
+                    yield path
+                else:
+                    (passed_over.broken if is_link else passed_over.special).append(path.name)
+            except OSError as error:  # the folder may be listed and not entered
+                yield Unopened(path, InputError(f"{path}: cannot be opened ({error.strerror or error})."))
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # noqa: PTH - Path.resolve raises for links that point at each other
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name in ("__pycache__", "node_modules")
+
+
+def _is_met_anyway(target: Path, top: Path) -> bool:
+    """Whether the search meets a link's target without the link, or began in it. What is hidden, only links lead to."""
+    if not target.is_relative_to(top):
+        return top.is_relative_to(target)
+    return not any(_is_hidden(part) for part in target.relative_to(top).parts)

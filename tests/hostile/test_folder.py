@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import gpudiag as gd
+from gpudiag._load.folder import walk
 from gpudiag._load.inspection import inspect
+from gpudiag.errors import InputError, UnknownInput
 from gpudiag.faults import strict
 from gpudiag.readers.artifacts import lightning_csv, task_csv
 
@@ -76,6 +78,42 @@ def test_links_that_lead_in_a_circle(folder: Path) -> None:
     assert len(run.gpu) == alone and len(run.info.inputs) == 1
 
 
+def test_nothing_is_met_twice_whatever_links_lead_to_it(tmp_path: Path) -> None:
+    outside, top = tmp_path / "X", tmp_path / "L" / "in"
+    for made in (outside, top):
+        made.mkdir(parents=True)
+    shutil.copy(SAMPLES / "tiny-batch-laptop" / "gpu.csv", outside)
+    for link, target in {"a": "../../X", "b": "../../X", "c.csv": "a/gpu.csv"}.items():
+        (top / link).symlink_to(target)
+    (outside / "loop").symlink_to(outside)
+    (outside / "up").symlink_to(top)
+    assert len(list(walk(top))) == 1 and samples(top) == 90
+
+
+@pytest.mark.parametrize("store", [".store", ".git/annex/objects"])
+def test_a_link_to_a_hidden_file_is_read(folder: Path, store: str) -> None:
+    hidden = folder / store
+    hidden.mkdir(parents=True)
+    (folder / "gpu.csv").rename(hidden / "abc")
+    (folder / "gpu.csv").symlink_to(f"{store}/abc")
+    (folder / "again.csv").symlink_to("gpu.csv")
+    assert [source.path.name for source, _ in walk(folder)] == ["again.csv"] and samples(folder) == 90
+    (hidden / "abc").unlink()  # as git-annex leaves it where the content was not fetched
+    with pytest.raises(UnknownInput) as caught:
+        gd.load_run(folder)
+    said = str(caught.value)
+    assert "links whose target is missing (again.csv, gpu.csv)" in said and "gpudiag left" not in said
+    assert f"hidden files and folders ({store.split('/')[0]})" in said
+
+
+def test_an_empty_folder_is_called_empty(tmp_path: Path) -> None:
+    with pytest.raises(UnknownInput, match="it is empty"):
+        gd.load_run(tmp_path)
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(UnknownInput, match="it holds no file"):
+        gd.load_run(tmp_path)
+
+
 def test_a_reader_that_fails_costs_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "tasks.csv").write_text("task,status,start,end\na,ok,1761645600,1761645601\n")
     reader = task_csv.READER
@@ -104,6 +142,14 @@ def test_a_stray_quote_costs_its_own_line(folder: Path, rows: int) -> None:
     run = gd.load_run(folder / "tasks.csv", timezone="UTC")
     assert len(run.trials) == rows + 1
     assert [(p.count, p.line, p.lost) for p in run.info.inputs[0].problems] == [(1, 3, True)]
+
+
+def test_a_stray_quote_in_the_header_of_trials(tmp_path: Path) -> None:
+    (tmp_path / "trials.csv").write_text(
+        'number,value,state,"datetime_start\n' + "0,0.5,COMPLETE,2026-03-01 10:00:00\n" * 9
+    )
+    with pytest.raises(InputError, match="expected the column names in line 1, but a quote"):
+        gd.load_run(tmp_path / "trials.csv", timezone="UTC")
 
 
 def test_a_stray_quote_in_metrics(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
+from pathlib import Path
 
+from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 
 STRAY_QUOTE = "row with a quote that nothing closes"
@@ -38,6 +40,24 @@ def records(text: str, delimiter: str, problems: ProblemLog) -> Iterator[tuple[i
         elif lines[at]:
             problems.add(STRAY_QUOTE, line=at + 1, example=lines[at], lost=True)
         at += size
+
+
+def header_and_rows(
+    text: str, delimiter: str, problems: ProblemLog, path: Path | str
+) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The column names of line 1 and the records below it, as in :func:`records`.
+
+    Raises InputError where a quote makes line 1 no header by itself: a row would be taken for the names, or for a part
+    of the last one.
+    """
+    rows = records(text, delimiter, problems)
+    number, names = next(rows, (0, []))
+    if number != 1 or any("\n" in name for name in names):
+        raise InputError(
+            f"{path}: expected the column names in line 1, but a quote in that line is not closed there; close the "
+            "quote or remove it."
+        )
+    return names, rows
 
 
 def _record(lines: Sequence[str], at: int, delimiter: str, width: int) -> tuple[int, list[str]]:

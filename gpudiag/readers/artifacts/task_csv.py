@@ -11,7 +11,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.task_words import DURATION_MS, DURATION_S, END, NOT_TASKS, START, STATUS
-from gpudiag.readers._io.csv_records import cells_of, records
+from gpudiag.readers._io.csv_records import cells_of, header_and_rows
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -72,8 +72,8 @@ def read(source: Source, options: ReadOptions) -> Trials:
 
 
 def _tasks(source: Source, problems: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
-    rows = records(source.read_text(), delimiter_of(source.lines[0]), problems)
-    names = [_plain(name) for name in next(rows)[1]]
+    header, rows = header_and_rows(source.read_text(), delimiter_of(source.lines[0]), problems, source.path)
+    names = [_plain(name) for name in header]
     for number, row in rows:
         if [_plain(cell) for cell in row] == names:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpudiag.readers._io.csv_records import cells_of, records
+from gpudiag.readers._io.csv_records import cells_of, header_and_rows
 from gpudiag.readers._io.lines import delimiter_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -50,7 +50,8 @@ def _rows(source: Source, problems: ProblemLog) -> list[list[str]]:
     text = source.read_text()
     # Whoever writes such a file ends its lines, so a last line without an end was cut, maybe inside a number.
     problems.add("last line without its end, its last cell may be cut", int(not text.endswith(("\n", "\r"))))
-    return [cells for _, cells in records(text, delimiter_of(source.lines[0]), problems)]
+    header, rows = header_and_rows(text, delimiter_of(source.lines[0]), problems, source.path)
+    return [header, *(cells for _, cells in rows)]
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[str]], problems: ProblemLog) -> dict[str, list[object]]:

@@ -75,3 +75,14 @@ def test_other_tables_are_left_alone(tmp_path: Path, text: str) -> None:
 def test_a_table_without_a_task_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no row is a task"):
         task_csv.read(put(tmp_path, "task,status,seconds\na,purple,1\n"), ReadOptions(parse_zone("UTC")))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ['a,ok,"5\nb,ok,"6\nc,ok,"7\n', "a,ok,5\nb,ok,6\n", 'a,ok,5"\nb,ok,6\n'],
+    ids=["in every line", "in the header", "closed one line below"],
+)
+def test_a_header_with_a_stray_quote_is_refused(tmp_path: Path, rows: str) -> None:
+    source = put(tmp_path, 'name,status,"duration_s\n' + rows)
+    with pytest.raises(InputError, match="expected the column names in line 1, but a quote"):
+        task_csv.read(source, ReadOptions(parse_zone("UTC")))
