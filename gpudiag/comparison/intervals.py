@@ -32,6 +32,8 @@ MIN_BOOTSTRAP = 30
 """Units per side from which a bootstrap of a ratio of means holds its coverage (METHODS 7)."""
 OUTLIER_MADS = 5.0
 MAX_PAIRS = 2_000_000
+ROUNDING = 1e-12
+"""Standard error of a logarithm up to which values are the same, but for the rounding of their logarithms."""
 MOST_LOG = 100.0
 """An interval whose ends are factors beyond this logarithm is none."""
 MOST_FACTOR = 10.0
@@ -41,6 +43,7 @@ SEED = 7
 MOST_EXACT = 25
 """Pairs up to which ranks are counted out; beyond, the normal approximation is as good."""
 Z = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
+Z_ONE_SIDED = float(stats.norm.ppf(CONFIDENCE))
 PAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise means of log ratios), paired"
 UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
 OUTLIERS = "There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
@@ -170,10 +173,12 @@ def believed(found: Neighbors, bounded: Ratio, worst: Ratio) -> Ratio:
     cases = (Case(share, bounded.log_se, bounded.freedom), Case(1 - share, worst.log_se, worst.freedom))
     if found.bounded:
         return replace(bounded, cases=cases)
+    if worst.log_se <= ROUNDING:  # all values are the same: no interval, and none to doubt
+        return replace(worst, cases=cases)
     nothing = not (worst.high < MOST_FACTOR * worst.ratio or worst.p < 1 - CONFIDENCE)
     how = "left out" if nothing else "wide"
-    surely = found.correlation > BEARABLE
-    doubt = Statement(ALIKE, found=found.correlation, how=how) if surely else Statement(UNSURE, how=how)
+    beyond_chance = found.correlation > max(BEARABLE, Z_ONE_SIDED * found.error)
+    doubt = Statement(ALIKE, found=found.correlation, how=how) if beyond_chance else Statement(UNSURE, how=how)
     if found.enough is not None:
         doubt = joined(doubt, Statement(ENOUGH, n=found.enough))
     shown = Ratio(worst.ratio, method=worst.method) if nothing else worst

@@ -98,7 +98,12 @@ def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pc
     if p.gaps.empty:
         raise NotApplicable("No worker ran two trials one after the other.")
     if len(p.gaps) < MIN_GAPS:
-        raise NotMeasurable("There is only {n_gaps:gap} between trials.", "Judge a longer search.", n_gaps=len(p.gaps))
+        raise NotMeasurable(
+            "The trials have only {n_gaps:gap} between them; {n_needed} are needed.",
+            "Judge a longer search.",
+            n_gaps=len(p.gaps),
+            n_needed=MIN_GAPS,
+        )
     if not (p.median_gap_s > max_gap_s and p.handover_pct < max_handover_pct):
         return None
     share = 100 * p.gap_worker_h * 3600 / (p.n_workers * p.window_s)

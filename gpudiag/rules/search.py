@@ -161,7 +161,7 @@ def trial_gap_growth(
         )
     if search.n_gaps < MIN_GAPS:
         raise NotMeasurable(
-            "There are only {n_gaps:gap} between trials; {n_needed} are needed.",
+            "The trials have only {n_gaps:gap} between them; {n_needed} are needed.",
             "Judge a longer search.",
             n_gaps=search.n_gaps,
             n_needed=MIN_GAPS,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from gpudiag.comparison.autocorrelation import neighbors
 from gpudiag.comparison.intervals import (
     Mean,
     adjusted,
@@ -182,3 +183,21 @@ def test_arithmetic_means_need_thirty_for_an_interval() -> None:
     assert found.ratio == pytest.approx(b.mean() / a.mean()) and found.low < found.ratio < found.high
     assert found == mean_ratio(a, b, paired=False)
     assert math.isnan(mean_ratio(a[:29], b[:29], paired=False).low)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, 2.0), (7.7, 3.3)])
+@pytest.mark.parametrize("make", [paired_ratio, unpaired_ratio])
+def test_values_that_are_all_the_same_leave_no_interval_to_doubt(make: object, a: float, b: float) -> None:
+    found = make(np.full(6, a), np.full(6, b))  # type: ignore[operator]
+    assert (found.low, found.high) == pytest.approx((b / a, b / a)) and not found.note
+
+
+def test_noise_is_not_called_alike() -> None:
+    """Of pure noise 5 % may be, as in any test at 5 %; a correlation above 0.5 is shown by more."""
+    said, high = 0, 0
+    for seed in range(400):
+        rng = np.random.default_rng([19, seed])
+        a, b = (np.exp(0.2 * rng.normal(size=6)) for _ in range(2))
+        high += neighbors(np.log(a), np.log(b)).correlation > 0.5
+        said += "are alike (correlation" in str(unpaired_ratio(a, b).note)
+    assert said < 0.05 * 400 < high

@@ -230,9 +230,11 @@ def test_no_gap_no_question() -> None:
     assert verdict(trial_gaps, parallel(gaps=pd.DataFrame({"gap_s": []}))).status is NOT_APPLICABLE
 
 
-def test_few_gaps_have_no_median_to_speak_of() -> None:
-    few = parallel(gaps=pd.DataFrame({"gap_s": [99.0] * 4}), median_gap_s=99.0)
-    assert verdict(trial_gaps, few).status is NOT_ASSESSED
+@pytest.mark.parametrize(("n", "gaps"), [(1, "1 gap"), (4, "4 gaps")])
+def test_few_gaps_have_no_median_to_speak_of(n: int, gaps: str) -> None:
+    found = verdict(trial_gaps, parallel(gaps=pd.DataFrame({"gap_s": [99.0] * n}), median_gap_s=99.0))
+    assert found.status is NOT_ASSESSED
+    assert f"The trials have only {gaps} between them; 5 are needed." in found.reason
 
 
 @pytest.mark.parametrize(
