@@ -25,9 +25,8 @@ _STATED = """
     32510 32607 45634 46068 48676 48685 49140 81251 81559 95830 97871 97887 143771 183359
 """
 _STATED_MIB = frozenset(map(int, _STATED.split()))
-"""Totals in MiB that NVIDIA drivers state, as in published logs: nominal sizes, and those less ECC and reserved parts.
-
-Not every one: a size that is missing here is asked for, one that the memory of a PC has would be a wrong GPU.
+"""Totals in MiB that NVIDIA drivers state: nominal sizes, and those less ECC and reserved parts (a default, partly
+without a published source). A size that is missing here is asked for; one that a PC has would be a wrong GPU.
 """
 INSTANTANEOUS = frozenset({"pascal", "volta", "turing", "ga100"})
 """Architectures whose power sensor reads an instant; on all later ones it is a 1 s average (arXiv 2312.02741)."""

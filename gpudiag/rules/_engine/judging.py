@@ -22,7 +22,7 @@ MIN_OBSERVED_S = 60.0
 MIN_SAMPLES = 10
 """Nor can a glance: CLEAR on telemetry needs this much of some GPU (defaults without a published source)."""
 TOO_SHORT = "Nothing was found, but only {observed_s} were observed; {needed_s} is needed."
-TOO_FEW = "Nothing was found, but only {n_samples:sample} were observed; {n_needed} are needed."
+TOO_FEW = "Nothing was found in only {n_samples:sample}; {n_needed} are needed."
 TOO_LITTLE = (
     "Nothing was found, but ",
     Given("known", "only {coverage_pct:exact}", "an unknown part"),
