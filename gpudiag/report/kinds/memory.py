@@ -141,7 +141,7 @@ def _grounds(capacity: MemoryCapacity) -> list[Block]:
         columns = {}
     columns["Out of memory"] = [_out_of_memory(row) for row in rows]
     words = {
-        "Largest": "Largest: the largest trials together.",
+        "Largest": "Largest: the largest trials together, in the mean over what the log leaves open of their peaks.",
         "Overflow %": "Overflow: an estimate of the share of trials at whose end so many at once hold more than there "
         "is; at most: as if all peaks came at the same time and one trial more had been seen, twice as large as the "
         "largest (95 %).",
