@@ -207,7 +207,7 @@ def _assemble(
         settings=_hidden(manifest.settings),
         dataloader=manifest.dataloader,
         inputs=tuple(intake.record for intake in intakes),
-        stated={key: _hidden_text(value) for key, value in manifest.stated.items()},
+        stated=dict(manifest.stated),
         thresholds={rule: dict(values) for rule, values in manifest.rules.items()},
         show_attrs=manifest.show_attrs,
         gpu_overrides=dict(manifest.gpus),
@@ -234,10 +234,6 @@ def _assemble(
     return apply_clock(run, establish_clock(run))
 
 
-def _hidden_text(value: Any) -> Any:
-    return without_passwords(value) if isinstance(value, str) else value
-
-
 def _hidden(settings: Settings) -> Settings:
     """What run.toml says, such as the command line, without passwords: documents and comparisons quote it."""
     texts = {name: without_passwords(value) for name, value in settings if isinstance(value, str)}
@@ -248,7 +244,9 @@ def _without_passwords(events: pd.DataFrame) -> pd.DataFrame:
     """The events, whose detail is a line of a log."""
     if "detail" not in events or not events["detail"].str.contains("[:?&]", na=False).any():
         return events
-    return events.assign(detail=events["detail"].map(_hidden_text).astype(events["detail"].dtype))
+    return events.assign(
+        detail=events["detail"].map(without_passwords, na_action="ignore").astype(events["detail"].dtype)
+    )
 
 
 def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:

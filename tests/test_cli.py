@@ -12,31 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from gpudiag.cli import expand, main
+from gpudiag.cli import expand
 
 CSV = """timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB]
 2026/03/01 10:00:00.000, 0, NVIDIA GeForce RTX 4090, 95 %, 9000 MiB, 24564 MiB
 2026/03/01 10:00:05.000, 0, NVIDIA GeForce RTX 4090, 97 %, 9100 MiB, 24564 MiB
 2026/03/01 10:00:10.000, 0, NVIDIA GeForce RTX 4090, 96 %, 9100 MiB, 24564 MiB
 """
-
-
-@pytest.fixture
-def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
-    """Run the command line in an empty folder; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
 
 
 SLIPS = [

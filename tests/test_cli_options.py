@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commandline import called
 
-from gpudiag.cli import main
 from gpudiag.cli._options import Inputs, Judging, ReadingOptions, as_typed
 from gpudiag.report import batch
 from gpudiag.report._notebook import runner
@@ -20,15 +19,6 @@ from gpudiag.report.index import Index
 
 GIVEN = ["--columns", "time,gpu,util_pct", "--period", "5", "--timezone", "Asia/Taipei", "--preset", "jobstats"]
 LIMITS = ["--set", "gpu-unused.max_util_pct=2", "--set", "trial-gaps.max_gap_s=10, memory-near-limit.high_pct=95"]
-
-
-def called(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
-    try:
-        main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import functools
 import json
 import pickle
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from toyrun import renamed, toy_run
 import gpudiag as gd
 from gpudiag import advice, faults
 from gpudiag.advice._engine.advise import advise
-from gpudiag.cli import main
 from gpudiag.comparison import compare as comparing
 from gpudiag.comparison import quantities
 from gpudiag.errors import NotMeasurable
@@ -313,24 +311,6 @@ def test_faults_are_heard_once_and_travel() -> None:
         assert isinstance(made[0], Fault) and inner == outer == [made[0]]
     again = pickle.loads(pickle.dumps(Failed(made[0])))
     assert again.fault == made[0] and again.reason == Failed(made[0]).reason
-
-
-@pytest.fixture
-def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Run the command line in an empty folder; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
 
 
 @pytest.mark.parametrize("format_", ["text", "json", "md", "junit", "github"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,28 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 import gpudiag as gd
-from gpudiag.cli import main
 from gpudiag.errors import StudyNotFound
 
 HEALTHY = Path(__file__).resolve().parent.parent / "data" / "samples" / "healthy"
-
-
-@pytest.fixture
-def gpudiag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Run the command line in an empty folder; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpudiag._load.intake import Intake, Unopened, try_take
 from gpudiag._load.own_outputs import is_own_output
-from gpudiag._load.passed_over import PassedOver
+from gpudiag._load.passed_over import PassedOver, some
 from gpudiag.errors import InputError, StudyNotFound, UnknownInput
 from gpudiag.faults import Fault, attempt
 from gpudiag.manifest import MANIFEST
@@ -27,7 +27,7 @@ def refuse_several_runs(folder: Path) -> None:
     below = sorted(str(found.parent.relative_to(folder)) for found in folder.glob(f"*/{MANIFEST}"))
     if below:
         what = f"holds {len(below)} runs" if len(below) > 1 else "holds a run"
-        raise InputError(f"{folder}: {what}, each with its own {MANIFEST} ({_some(below)}); name one of them.")
+        raise InputError(f"{folder}: {what}, each with its own {MANIFEST} ({some(below)}); name one of them.")
 
 
 def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]:
@@ -52,7 +52,7 @@ def search(folder: Path, options: ReadOptions) -> tuple[list[Intake], list[str]]
 
 def _left(others: list[str]) -> str:
     what = "1 other file in the folder is" if len(others) == 1 else f"{len(others)} other files in the folder are"
-    return f"{what} none of the kinds read: {_some(others)}."
+    return f"{what} none of the kinds read: {some(others)}."
 
 
 def _of_study(study: str, folder: Path, intakes: list[Intake]) -> list[Intake]:
@@ -75,15 +75,11 @@ def _left_out(intake: Intake) -> Intake:
     return replace(intake, record=replace(intake.record, kind="trials", error=None, notes=(note,)), error=None)
 
 
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-
-
 def _nothing(folder: Path, others: list[str], intakes: list[Intake], passed_over: PassedOver) -> InputError:
     if intakes:
         return InputError("; ".join(str(intake.record.error) for intake in intakes[:3]))
     held = "1 file in it is" if len(others) == 1 else f"{len(others)} files in it are"
-    what = f"{held} none of these ({_some(others)})" if others else "it holds no file that is looked at"
+    what = f"{held} none of these ({some(others)})" if others else "it holds no file that is looked at"
     if passed_over:
         what += f"; passed over: {passed_over}"
     elif not any(folder.iterdir()):

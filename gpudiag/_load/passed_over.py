@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 SHOWN = 5
 
 
+def some(names: list[str]) -> str:
+    """The first five of the names."""
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+
+
 @dataclass
 class PassedOver:
     """Names of files and folders; each stands under one reason."""
@@ -21,11 +26,7 @@ class PassedOver:
         return any(names for _, names in self._by_reason)
 
     def __str__(self) -> str:
-        return ", ".join(
-            f"{reason} ({', '.join(names[:SHOWN])}{', ...' if len(names) > SHOWN else ''})"
-            for reason, names in self._by_reason
-            if names
-        )
+        return ", ".join(f"{reason} ({some(names)})" for reason, names in self._by_reason if names)
 
     @property
     def _by_reason(self) -> tuple[tuple[str, list[str]], ...]:

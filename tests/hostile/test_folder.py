@@ -21,14 +21,6 @@ SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
 ROWS = 8000
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    run = tmp_path / "run"
-    run.mkdir()
-    shutil.copy(SAMPLES / "tiny-batch-laptop" / "gpu.csv", run)
-    return run
-
-
 def samples(folder: Path) -> int:
     return len(gd.load_run(folder, timezone="UTC").gpu)
 

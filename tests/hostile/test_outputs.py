@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,31 +12,15 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import pytest
+from commandline import called
 
-from gpudiag.cli import _console, main
+from gpudiag.cli import _console
 from gpudiag.export.tables import _inert
 from gpudiag.report._notebook import pages
 from gpudiag.report._render.markdown import inline
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
 ESCAPE = "\x1b]0;title\x07\x1b[2Jx\n::warning::injected"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    run = tmp_path / "run"
-    run.mkdir()
-    shutil.copy(SAMPLES / "tiny-batch-laptop" / "gpu.csv", run)
-    return run
-
-
-def command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["gpudiag", *map(str, arguments)])
-    try:
-        main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def clean(said: str) -> bool:
@@ -56,10 +39,10 @@ def test_names_hold_no_command_for_a_terminal_or_for_ci(
         ("inspect", f"{folder}/{ESCAPE}.txt"),
         ("diagnose", f"nothing{ESCAPE}"),
     ):
-        command(monkeypatch, *arguments)
+        called(monkeypatch, *arguments)
         held = capsys.readouterr()
         assert clean(held.out) and clean(held.err) and held.out + held.err, arguments
-    assert command(monkeypatch, "rules", "explain", ESCAPE) == 2 and clean(capsys.readouterr().err.partition("\n")[2])
+    assert called(monkeypatch, "rules", "explain", ESCAPE) == 2 and clean(capsys.readouterr().err.partition("\n")[2])
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "gbk", "shift_jis", "latin-1", "ascii", "utf-8"])

@@ -14,6 +14,7 @@ from gpudiag.forecast.memory.expectation import Board
 from gpudiag.forecast.memory.signal import Memory
 from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.weighted import weighted_quantiles
 
 Array = np.ndarray
 
@@ -60,7 +61,7 @@ def held_by_workers(memory: Memory, board: Board) -> Held:
     if not lowest >= LEAST_MIB or not len(shown):
         return Held(0.0, workers, last, none, none)
     weight = 1 / (sd + NOISE_MIB) ** 2
-    usual = _weighted_median(shown, weight)
+    (usual,) = weighted_quantiles(shown, weight, [0.5])
     scatter = 1.4826 * float(np.median(np.abs(shown - usual)))
     certain = float(weight.sum() ** 2 / (weight**2).sum()) >= FEWEST_LEVELS
     if certain and abs(usual - lowest) <= CLOSE * lowest and scatter <= MOST_SPREAD * usual:
@@ -73,9 +74,8 @@ def _warm_workers(memory: Memory, board: Board) -> tuple[Array, Array, Array, Ar
     it is the first, and the last, of a worker.
     """
     at = board.steps.end_pair
-    gone_at = (
-        np.where(at >= 0, at, np.searchsorted(memory.time_s, memory.end_s)) + 1
-    )  # its end is written a little early
+    # An end that no reading shows is written a little early.
+    gone_at = np.where(at >= 0, at, np.searchsorted(memory.time_s, memory.end_s)) + 1
     lane = assign_workers(*((part * SECOND_US).astype(np.int64) for part in (memory.start_s, memory.end_s)))
     warmed, left = np.zeros((2, len(memory.time_s) + 2))
     first, last = np.zeros((2, len(lane)), bool)
@@ -107,9 +107,3 @@ def _levels_left(board: Board, workers: Array) -> tuple[Array, Array]:
     used[used] &= workers[pair[used]] > 0
     left = steps.above_mib - board.baseline_mib - held
     return left[used] / workers[pair[used]], rough[used] / workers[pair[used]]
-
-
-def _weighted_median(values: Array, weight: Array) -> float:
-    order = np.argsort(values)
-    grown = np.cumsum(weight[order])
-    return float(values[order][np.searchsorted(grown, grown[-1] / 2)])

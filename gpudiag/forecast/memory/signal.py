@@ -50,7 +50,7 @@ class Steps:
     runs, so that the change says nothing; ``above_mib`` (n,): the level before it.
     The last row is what was in use at the first reading, above the baseline (blind without one).
     Entries, one a trial that runs in a step: ``step``, ``trial``, ``young_s`` and ``old_s`` (its ages in the step's
-    time), ``ends`` (it ends there). ``end_step`` (n_trials,): -1 where readings end 7 s after it.
+    time), ``ends`` (it ends there). ``end_step`` (n_trials,): -1 where readings end within 7 s of it.
     Reading by reading: ``end_pair`` (n_trials,), the last with its memory (-1
     where no other follows); ``until`` (n_trials,), the last that it runs in (-1 none); ``level_mib``; ``blind_pairs``.
     ``ceiling_mib`` (n_trials,): the greatest level while it ran (NaN without a reading).
@@ -138,7 +138,7 @@ def _ceiling(memory: Memory, level: Array, at: Array) -> Array:
 
 
 def _end_pairs(memory: Memory) -> Array:
-    """For each trial the reading after which its memory is gone with the next; -1 where readings end 7 s after it.
+    """For each trial the reading after which its memory is gone with the next; -1 where readings end within 7 s of it.
 
     Between the ends before and after it, from 2.2 periods before its own to 7 s after, the greatest fall is its.
     """

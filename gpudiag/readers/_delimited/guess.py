@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpudiag.readers._delimited.grid import is_missing
+from gpudiag.readers._shape.identity import BUS_ID, UUID
 from gpudiag.readers._shape.prose_rows import MOST_INDEX, TEMPERATURES_C
 
 TIMESTAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WITH_UNIT = re.compile(r"-?\d+(?:\.\d+)? (%|MiB|W|MHz|us)")
-_UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
-_BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
 _PSTATE = re.compile(r"P\d{1,2}")
 _NAME = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro|GRID|TITAN|RTX|GTX|A\d+|H\d+|L\d+)[\w ().+/-]*")
 _MOST_ALIKE = 0.8
@@ -39,7 +38,7 @@ def _stamped(row: Sequence[str]) -> bool:
 
 
 def _legal(cell: str) -> bool:
-    forms = (_NUMBER, _WITH_UNIT, TIMESTAMP, _UUID, _BUS_ID, _PSTATE, _NAME)
+    forms = (_NUMBER, _WITH_UNIT, TIMESTAMP, UUID, BUS_ID, _PSTATE, _NAME)
     return is_missing(cell) or cell in ("Active", "Not Active") or any(form.fullmatch(cell) for form in forms)
 
 
@@ -49,8 +48,8 @@ def guess_names(rows: Sequence[Sequence[str]]) -> list[str]:
     names = ["unknown"] * len(columns)
     for form, name in (
         (TIMESTAMP, "timestamp"),
-        (_UUID, "uuid"),
-        (_BUS_ID, "pci.bus_id"),
+        (UUID, "uuid"),
+        (BUS_ID, "pci.bus_id"),
         (_PSTATE, "pstate"),
         (_NAME, "name"),
     ):
@@ -84,7 +83,7 @@ def _form(cell: str) -> str:
     if match := _WITH_UNIT.fullmatch(cell):
         return match[1]
     return next(
-        (form.pattern for form in (_NUMBER, TIMESTAMP, _UUID, _BUS_ID, _PSTATE, _NAME) if form.fullmatch(cell)), "?"
+        (form.pattern for form in (_NUMBER, TIMESTAMP, UUID, BUS_ID, _PSTATE, _NAME) if form.fullmatch(cell)), "?"
     )
 
 

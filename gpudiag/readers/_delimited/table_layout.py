@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gpudiag.readers._delimited.grid import Field, Layout, is_missing
-from gpudiag.readers._delimited.unnamed_cells import aligned
+from gpudiag.readers._delimited.unnamed_cells import MOST_GPUS, aligned
 from gpudiag.readers._fields.aliases import Meaning, meaning_of
+from gpudiag.readers._shape.identity import BUS_ID, UUID
 from gpudiag.readers._shape.moments import read_moment
 from gpudiag.readers._shape.timestamp_forms import TimestampForm, tell_form
 
@@ -24,10 +25,7 @@ _NUMBER = re.compile(r"-?\d*[.,]?\d+(?:[eE][+-]?\d+)?")
 _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?)( ?[A-Za-z%°].*)")
 _NO_NAME = re.compile(r": \S|\d\d:\d\d|[|+=]|.{60}")
 _DEVICE = re.compile(r"(?i)((?:gpu|cuda|card|nvidia|device)[ :_-]?)\d{1,3}")
-_UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
-_BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
 _LIMITS = {"power_limit_w", "mem_total_mib"}
-_MOST_GPUS = 64
 _MOST_COLUMNS = 24
 _RANK = {"text": 0, "epoch": 0, "clock": 1, "relative": 2}
 
@@ -186,8 +184,8 @@ def _index(name: str, cells: Sequence[str]) -> Field:
     if cells and all(cell.isdecimal() for cell in cells):
         values = [int(cell) for cell in cells]
         counting = len(values) > 3 and all(b == a + 1 for a, b in pairwise(values)) and max(values) > 15
-        return Field(name) if counting or max(values) >= _MOST_GPUS else Field(name, "index", "number")
-    for form, target in ((_UUID, "uuid"), (_BUS_ID, "bus_id")):
+        return Field(name) if counting or max(values) >= MOST_GPUS else Field(name, "index", "number")
+    for form, target in ((UUID, "uuid"), (BUS_ID, "bus_id")):
         if cells and all(map(form.fullmatch, cells)):
             return Field(name, target, "text")
     prefixes = {match[1] for cell in cells if (match := _DEVICE.fullmatch(cell))}

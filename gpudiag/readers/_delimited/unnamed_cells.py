@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 
 from gpudiag.readers._delimited.grid import Layout, is_missing
+from gpudiag.readers._shape.identity import UUID
 from gpudiag.readers._shape.timestamp_forms import tell_form
 
 _MEASURED = re.compile(r"(-?\d+(?:[.,]\d+)?) ?([A-Za-z%°].*)?")
-_UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
 _UNITS = {"pct": "%", "mib": "MiB MB GiB GB KiB KB B", "w": "W mW", "mhz": "MHz GHz Hz", "c": "C °C", "j": "J mJ Wh"}
 """For the unit that ends a target: how cells may write it."""
 _HIGHEST = {"pct": 100.0, "c": 130.0, "w": 2500.0, "mhz": 20_000.0}
-_MOST_GPUS = 64
+MOST_GPUS = 64
 _BY_FORM = ("", "known", "event", "name", "driver", "elapsed", "pstate", "throttle_reasons")
 """Targets whose cells may look like anything."""
 
@@ -88,11 +88,11 @@ def _fits(target: str, cells: Sequence[str]) -> bool:
         form = tell_form(cells)
         return target == "date" or (form is not None and form.kind != "relative")
     if target == "uuid":
-        return all(map(_UUID.fullmatch, cells))
+        return all(map(UUID.fullmatch, cells))
     if target == "bus_id":
         return all(":" in cell and "." in cell for cell in cells)
     if target == "index":
-        return not any(cell.isdecimal() and int(cell) >= _MOST_GPUS for cell in cells) and not _is_measured(cells)
+        return not any(cell.isdecimal() and int(cell) >= MOST_GPUS for cell in cells) and not _is_measured(cells)
     unit = target.rsplit("_", 1)[-1]
     matches = [_MEASURED.fullmatch(cell) for cell in cells]
     return all(match and (match[2] or "") in ("", *_UNITS.get(unit, match[2] or "").split()) for match in matches) and (

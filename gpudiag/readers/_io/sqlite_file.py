@@ -17,9 +17,9 @@ from pathlib import Path
 
 MAGIC = b"SQLite format 3\0"
 BUSY_S = 10.0
+"""How long to wait for a writer that is just committing."""
 CELL_BYTES = 64 * 1024 * 1024
 """No cell of a study is larger; one that a hostile file computes could fill the memory."""
-"""How long to wait for a writer that is just committing."""
 
 
 @contextmanager

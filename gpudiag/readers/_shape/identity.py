@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from gpudiag.statement import NOTHING, Statement
 
+UUID = re.compile(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}")
+BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")
 _SUFFIXES = "bcdefghijklmnopqrstuvwxyz"
 _VENDORS = frozenset(["nvidia", "geforce", "tesla", "quadro", "amd", "radeon", "instinct", "graphics", "gpu"])
 

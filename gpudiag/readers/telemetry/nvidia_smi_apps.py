@@ -10,10 +10,11 @@ import pandas as pd
 import polars as pl
 
 from gpudiag.readers._delimited.grid import missing, split_lines
+from gpudiag.readers._delimited.guess import TIMESTAMP
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish, nothing_usable
-from gpudiag.readers._shape.identity import GpuIdentity, resolve
+from gpudiag.readers._shape.identity import BUS_ID, UUID, GpuIdentity, resolve
 from gpudiag.readers._shape.ticks import process_ticks, relative_note, relative_time
 from gpudiag.readers._shape.timestamp_forms import NVIDIA
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
@@ -39,10 +40,10 @@ _TARGETS = {
 """What its fields mean, under all the names of nvidia-smi --help-query-compute-apps."""
 
 _CELLS = (
-    ("timestamp", r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}"),
-    ("gpu_uuid", r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}"),
-    ("gpu_bus_id", r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d"),
-    ("pid", r"\d{1,10}"),
+    ("timestamp", TIMESTAMP),
+    ("gpu_uuid", UUID),
+    ("gpu_bus_id", BUS_ID),
+    ("pid", re.compile(r"\d{1,10}")),
 )
 _SIZE = r"\d+ MiB|\[[^\]]+\]"
 
@@ -73,7 +74,7 @@ def _guessed(cells: Sequence[str]) -> list[str]:
     """Names for the cells of a row without a header, if it ends in the path of a program and its size."""
     names: list[str] = []
     for at, cell in enumerate(cells[:-1]):
-        found = next((name for name, form in _CELLS if name not in names and re.fullmatch(form, cell)), "")
+        found = next((name for name, form in _CELLS if name not in names and form.fullmatch(cell)), "")
         if not found:
             program = ", ".join(cells[at:-1])  # it may hold commas
             sure = names[-1:] == ["pid"] and re.fullmatch(r"(?:[A-Z]:)?[/\\.][^\[\]]+|python[\d.]*(?:\.exe)?", program)
