@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from accuracy_clock_noise import noise_result, noise_section
 from other_world import WORLD, clock_run, drawn_run
 
 from gpudiag.alignment import establish_clock
@@ -272,12 +273,14 @@ def main() -> None:
     parser.add_argument("--other-ledgers", type=int, default=80, help="runs of world_b; 0 leaves the section as it is")
     parser.add_argument("--clocks", type=int, default=2000, help="runs; 0 leaves the section as it is")
     parser.add_argument("--other-clocks", type=int, default=600, help="runs of world_b; 0 leaves the section as it is")
+    parser.add_argument("--noise-clocks", type=int, default=3000, help="runs; 0 leaves the section as it is")
     options = parser.parse_args()
     other, clocks = (options.other_ledgers, options.other_clocks) if WORLD.is_file() else (0, 0)
     parts = (
         ("GPU-time ledger", ledger_errors, ledger_section, options.ledgers),
         ("GPU-time ledger in a world that is not ours", other_ledger_errors, other_ledger_section, other),
         ("Clock between trials and telemetry", clock_result, clock_section, options.clocks),
+        ("Clock where the load has nothing to do with the trials", noise_result, noise_section, options.noise_clocks),
         ("Clock in a world that is not ours", other_clock_result, other_clock_section, clocks),
     )
     for title, work, section, runs in parts:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gpudiag as gd
+from gpudiag.alignment import establish_clock
 from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
@@ -50,6 +53,32 @@ def test_clocks_agree_and_start_ups_are_found(name: str, runs: dict[str, gd.Run]
     cells = measure_ledger(run).totals.set_index("cell")["share_pct"]
     assert cells.sum() == pytest.approx(100)
     assert cells["startup_only"] == pytest.approx(share_starting(truth[name]), abs=3.0)
+
+
+PLACED = {"three-workers", "four-workers", "six-workers", "process-per-trial", "killed-worker"}
+"""What two minutes of telemetry determine; in the others trials are too few, or keep the GPU busy without a break."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("hours", [8.0, -8.0, 5.5, -1.0])
+def test_logs_of_two_minutes_are_placed_or_left(name: str, hours: float, runs: dict[str, gd.Run]) -> None:
+    """The zone of the runs is 8 h ahead of UTC; other offsets need more evidence."""
+    run = runs[name]
+    moved = run.gpu.assign(time=run.gpu["time"] + pd.Timedelta(hours=hours))
+    clock = establish_clock(replace(run, gpu=moved, info=replace(run.info, inputs=())))
+    placed = name in (PLACED if abs(hours) == 8 else PLACED - {"four-workers"})
+    assert clock.confidence == ("strong" if placed else "undetermined")
+    assert clock.applied_s == (3600 * hours if placed else 0) and clock.joined == placed
+    assert placed or "more than chance gives with so few trials" in str(clock.evidence)
+
+
+@pytest.mark.parametrize("hours", [0.0, 8.0])
+def test_telemetry_of_another_search_is_not_moved(hours: float, runs: dict[str, gd.Run]) -> None:
+    for one, other in [("three-workers", "three-workers-again"), ("process-per-trial", "killed-worker")]:
+        trials, gpu = runs[one], runs[other].gpu
+        begin = trials.trials["start"].min() - gpu["time"].min() + pd.Timedelta(hours=hours + 3)
+        mixed = replace(trials, gpu=gpu.assign(time=gpu["time"] + begin), info=replace(trials.info, inputs=()))
+        assert establish_clock(mixed).applied_s == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,8 @@ import pandas as pd
 from gpudiag.alignment.apply import shifts_s
 from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
-from gpudiag.alignment.scan import REACH_S, scan_offsets
-from gpudiag.alignment.signals import SampleTimes, covered_s, make_grid, seconds, trial_signals
+from gpudiag.alignment.scan import REACH_S, noise_at, responses_within, scan_offsets
+from gpudiag.alignment.signals import Lack, SampleTimes, covered_s, make_grid, seconds, trial_signals
 from gpudiag.errors import ConfigError
 from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import Statement
@@ -23,7 +24,12 @@ MIN_TRIALS = 3
 MAX_SPLITS = 8
 ONE_CLOCK = "There is no {missing}, so no two clocks to compare."
 BOTH_UTC = "Trials and telemetry both carry their zone in their timestamps."
-UNCHANGED = "Neither activity nor memory of any GPU changed with the trials."
+SHORT = (
+    "The telemetry near the trials, {covered_s} with a sample every {period_s}, is too little to show how anything "
+    "changed with trials of {trial_s}."
+)
+KEPT = "No GPU was busy and idle in turn, and memory was taken but hardly ever freed."
+STEADY = "Neither activity nor memory of any GPU ever changed."
 APART = (
     "Trials and telemetry share no time: {order}. They are not joined. If the clocks differ, state clock_offset_s in "
     "run.toml. {evidence}"
@@ -111,17 +117,27 @@ def _correlate(run: Run, samples: SampleTimes, trials: pd.DataFrame, zone: tzinf
     if len(start) < MIN_TRIALS:
         return _unknown(Statement("Only {n} trials have a start and an end.", n=len(start)))
     low, high = float(start.min()), float(end.max())
-    grid = make_grid(samples, low - REACH_S, high + REACH_S)
+    trial_s = float(np.median(end - start))
+    grid = make_grid(samples, low - REACH_S, high + REACH_S, trial_s)
     if grid is None:
         return _unknown(Statement("No telemetry lies within {reach_s} of the trials.", reach_s=REACH_S))
     if not {"util_pct", "mem_used_mib"} & set(run.gpu.columns):
         return _unknown(Statement("The telemetry has neither utilization nor memory."))
-    signals = trial_signals(run, samples, grid)
+    observed = ObservedTime(covered_s(samples, low - REACH_S, high + REACH_S), high - low, samples.period_s, trial_s)
+    signals, lacking = trial_signals(run, samples, grid)
     if not signals:
-        return Judgement(0.0, "undetermined", Statement(UNCHANGED), ())
-    scan = scan_offsets(signals, grid, start, end)
-    observed = ObservedTime(covered_s(samples, low - REACH_S, high + REACH_S), high - low, samples.period_s)
-    return judge(scan, _prior(zone, low, high), observed)
+        return Judgement(0.0, "undetermined", _no_signal(lacking, observed), ())
+    responses_s = responses_within(trial_s)
+    scan = scan_offsets(signals, grid, start, end, responses_s)
+    noise = partial(noise_at, signals=signals, grid=grid, start_s=start, end_s=end, responses_s=responses_s)
+    return judge(scan, _prior(zone, low, high), observed, noise)
+
+
+def _no_signal(lacking: set[Lack], observed: ObservedTime) -> Statement:
+    """Why nothing in the telemetry can be compared with the trials."""
+    if Lack.SHORT in lacking:
+        return Statement(SHORT, covered_s=observed.covered_s, period_s=observed.period_s, trial_s=observed.trial_s)
+    return Statement(KEPT if Lack.KEPT in lacking else STEADY)
 
 
 def _unknown(why: Statement) -> Judgement:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpudiag._run.tables import Confidence
-from gpudiag.alignment.scan import REACH_S, Scan
-from gpudiag.statement import Statement
+from gpudiag.alignment.chance import Noise
+from gpudiag.alignment.scan import REACH_S, Scan, responses_within
+from gpudiag.statement import NOTHING, Statement
 
 QUARTER_S = 900.0
 """Every zone of the world is a multiple of 15 minutes from UTC."""
@@ -29,11 +29,11 @@ FAR_S = 30.0
 CLEAR_FROM_FAR = 0.5
 """The best fit lies within 30 s of the quarter (standard deviation 6 s) unless start-ups are long or the clocks differ
 by seconds as well. The two look alike, so that only whole quarters are ever applied, and such a fit must be clearer."""
-BEYOND_CHANCE = 4.0
-LIKELY_BEYOND_CHANCE = 2.5
-"""The statistic r / sqrt((1 - r^2) / (n - 2)) of the correlation r, n the starts and ends that fall into the telemetry.
-Over all offsets the best of it is above 4 in 11 of 2,100 runs of noise (white, drifting, spikes, waves), and in none of
-them are the rivals clear. An offset that a zone suggests is one of few and needs less. Below it none is told."""
+MAX_CHANCE = 0.003
+LIKELY_MAX_CHANCE = 0.01
+"""Telemetry that has nothing to do with the trials reaches a fit of so small a chance (alignment/chance.py) in at most
+so many runs, whatever its load does by itself: jumps, drifts or goes in waves. An offset that a zone suggests is
+likelier beforehand, so that less evidence will do. Measured on noise: benchmarks/accuracy.md. Above it none is told."""
 
 BEST_FIT = (
     "{signals} fit the trials best at {best_s:as shift} (correlation {fit:as ratio}; next best {rival_s:as shift} with "
@@ -43,6 +43,9 @@ BEST_FITS = BEST_FIT.replace(" fit ", " fits ")
 """Of one signal."""
 TOO_LITTLE = "{evidence} That is less than a third, too little to trust an offset that no time zone suggests."
 CHANCE = "{evidence} That is no more than chance gives with so few trials, or with a load of its own."
+LITTLE = "{evidence} That is {covered_s} of telemetry from a longer study, too little to rely on."
+BESIDE = "{evidence} A better fit lies {away_s} beside it, further than a start-up can be in trials of {trial_s}."
+UNCLEAR = "{evidence} {other_s:as shift}, which no time zone explains, fits with {other_fit:as ratio}."
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,12 @@ class Judgement:
 
 @dataclass(frozen=True)
 class ObservedTime:
-    """For how long there is telemetry, how long the study took, and the sampling period."""
+    """For how long there is telemetry, how long the study took, the sampling period and the median trial."""
 
     covered_s: float
     study_s: float
     period_s: float
+    trial_s: float
 
     @property
     def coverage(self) -> float:
@@ -73,55 +77,85 @@ class ObservedTime:
         """True if every quarter of an hour may be considered, not only the likely offsets."""
         return self.coverage >= MIN_COVERAGE
 
+    @property
+    def tolerance_s(self) -> float:
+        """How far beside its offset a fit may lie: trials begin to show after a start-up, and before their end."""
+        return min(TOLERANCE_S, self.trial_s)
 
-def judge(scan: Scan, prior_s: Iterable[float], observed: ObservedTime) -> Judgement:
-    """The offset that the data show; ``prior_s`` are likely beforehand: none, and the zone's own."""
+
+def judge(
+    scan: Scan, prior_s: Iterable[float], observed: ObservedTime, noise_at: Callable[[float, int], Noise]
+) -> Judgement:
+    """The offset that the data show; ``prior_s`` are likely beforehand: none, and the zone's own.
+
+    ``noise_at``: the noise of the fit at an offset, given the number of starts and ends that telemetry covers there.
+    """
     most = int(REACH_S // QUARTER_S)
     quarters = QUARTER_S * np.arange(-most, most + 1)
-    fits = np.array([scan.near(quarter, TOLERANCE_S)[0] for quarter in quarters])
+    fits = np.array([scan.near(quarter, observed.tolerance_s)[0] for quarter in quarters])
     candidates = tuple(zip(quarters.tolist(), np.round(fits, 4).tolist(), strict=True))
     likely = np.isin(quarters, QUARTER_S * np.round(np.array(list(prior_s)) / QUARTER_S))
     at = int(np.argmax(fits))
     if not fits[at] > 0:
         return Judgement(0.0, "undetermined", Statement("No offset makes telemetry and trials fit."), candidates)
     rival = int(np.argmax(np.where(np.arange(len(fits)) != at, fits, -np.inf)))
-    evidence = Statement(
-        BEST_FITS if len(scan.signals) == 1 else BEST_FIT,
-        signals=[scan.signals[0].capitalize(), *scan.signals[1:]],
-        best_s=float(quarters[at]),
-        fit=float(fits[at]),
-        rival_s=float(quarters[rival]),
-        rival_fit=float(fits[rival]),
-        coverage_pct=100 * observed.coverage,
-    )
+    best = Best(float(quarters[at]), float(fits[at]), float(quarters[rival]), float(fits[rival]))
+    evidence = _evidence(scan, best, observed)
     if not (likely[at] or observed.allows_all):
         return Judgement(0.0, "undetermined", Statement(TOO_LITTLE, evidence=evidence), candidates)
-    if fits[rival] > LEADS * fits[at]:
+    if best.rival_fit > LEADS * best.fit:
         return Judgement(
             0.0, "undetermined", Statement("Several offsets fit alike. {evidence}", evidence=evidence), candidates
         )
-    n_edges = scan.n_edges(float(quarters[at]))
-    if _statistic(float(fits[at]), n_edges) < (LIKELY_BEYOND_CHANCE if likely[at] else BEYOND_CHANCE):
+    compared = scan.meets(quarters[likely] if likely[at] else quarters)
+    noise = noise_at(scan.near(best.offset_s, observed.tolerance_s)[1], scan.n_edges(best.offset_s))
+    n_responses = len(responses_within(observed.trial_s))
+    chance = noise.chance_of(best.fit, int(compared.sum()), observed.tolerance_s, n_responses)
+    if chance > (LIKELY_MAX_CHANCE if likely[at] else MAX_CHANCE):
         return Judgement(0.0, "undetermined", Statement(CHANCE, evidence=evidence), candidates)
-    place = scan.near(quarters[at], TOLERANCE_S)[1]
-    others = np.abs(scan.offset_s - place) > LOBE_S
-    clear = _clear(
-        float(scan.fit[others].max() / fits[at]), fits[rival] / fits[at], place - float(quarters[at]), observed
+    doubt = _doubt(scan, best, observed, evidence)
+    return Judgement(best.offset_s, "weak" if doubt else "strong", doubt or evidence, candidates)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The quarter of an hour that fits best, and the next best."""
+
+    offset_s: float
+    fit: float
+    rival_s: float
+    rival_fit: float
+
+
+def _evidence(scan: Scan, best: Best, observed: ObservedTime) -> Statement:
+    return Statement(
+        BEST_FITS if len(scan.signals) == 1 else BEST_FIT,
+        signals=[scan.signals[0].capitalize(), *scan.signals[1:]],
+        best_s=best.offset_s,
+        fit=best.fit,
+        rival_s=best.rival_s,
+        rival_fit=best.rival_fit,
+        coverage_pct=100 * observed.coverage,
     )
-    return Judgement(float(quarters[at]), "strong" if clear else "weak", evidence, candidates)
 
 
-def _statistic(fit: float, n: int) -> float:
-    """Student's t of a correlation over n values."""
-    if n <= 2:
-        return 0.0
-    return fit / math.sqrt((1 - fit**2) / (n - 2)) if fit < 1 else math.inf
-
-
-def _clear(any_rival: float, quarter_rival: float, away_s: float, observed: ObservedTime) -> bool:
-    """True if the rivals, as shares of the best fit, leave no doubt."""
-    if observed.covered_s < MIN_OBSERVED_S:
-        return False
-    if abs(away_s) > FAR_S:
-        return any_rival <= CLEAR_FROM_FAR
-    return any_rival <= CLEAR_OF_ALL or (observed.allows_all and quarter_rival <= CLEAR_OF_QUARTERS)
+def _doubt(scan: Scan, best: Best, observed: ObservedTime, evidence: Statement) -> Statement:
+    """What speaks against the best offset beyond chance; nothing where it is clear."""
+    if observed.covered_s < MIN_OBSERVED_S and not observed.allows_all:
+        return Statement(LITTLE, evidence=evidence, covered_s=observed.covered_s)
+    nearest_fit, nearest_s = scan.near(best.offset_s, TOLERANCE_S)
+    if nearest_fit > best.fit:
+        away_s = abs(nearest_s - best.offset_s)
+        return Statement(BESIDE, evidence=evidence, away_s=away_s, trial_s=observed.trial_s)
+    place_s = scan.near(best.offset_s, observed.tolerance_s)[1]
+    others = np.where(np.abs(scan.offset_s - place_s) > LOBE_S, scan.fit, -1.0)
+    other = int(np.argmax(others))
+    other_fit = float(others[other])
+    if abs(place_s - best.offset_s) > FAR_S:
+        clear = other_fit <= CLEAR_FROM_FAR * best.fit
+    else:
+        apart = observed.allows_all and best.rival_fit <= CLEAR_OF_QUARTERS * best.fit
+        clear = apart or other_fit <= CLEAR_OF_ALL * best.fit
+    if clear:
+        return NOTHING
+    return Statement(UNCLEAR, evidence=evidence, other_s=float(scan.offset_s[other]), other_fit=other_fit)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import fft
 
+from gpudiag.alignment.chance import Noise, noise_of
 from gpudiag.alignment.signals import Grid, Signal, edges
 
 REACH_S = 14.25 * 3600.0
@@ -48,6 +50,11 @@ class Scan:
         inside = (at >= seen[0]) & (at <= seen[-1]) & near
         return min(int(inside.sum()), len(seen))
 
+    def meets(self, offset_s: np.ndarray) -> np.ndarray:
+        """At which offsets trials and telemetry share any time."""
+        seen_s = self.begin_s + self.step_s * np.flatnonzero(self.seen)[[0, -1]]
+        return (self.edge_s.max() + offset_s >= seen_s[0]) & (self.edge_s.min() + offset_s <= seen_s[1])
+
     def near(self, offset_s: float, within_s: float) -> tuple[float, float]:
         """The best fit within ``within_s`` of an offset, and where it lies."""
         low, high = np.searchsorted(self.offset_s, [offset_s - within_s - 1e-6, offset_s + within_s + 1e-6])
@@ -57,7 +64,18 @@ class Scan:
         return float(self.fit[best]), float(self.offset_s[best])
 
 
-def scan_offsets(signals: list[Signal], grid: Grid, start_s: np.ndarray, end_s: np.ndarray) -> Scan:
+def responses_within(trial_s: float) -> tuple[float, ...]:
+    """The responses that are tried for trials that take so long: none shows only after it has ended."""
+    return tuple(response for response in RESPONSES_S if response <= trial_s)
+
+
+def scan_offsets(
+    signals: list[Signal],
+    grid: Grid,
+    start_s: np.ndarray,
+    end_s: np.ndarray,
+    responses_s: tuple[float, ...] = RESPONSES_S,
+) -> Scan:
     """Correlate the edges of each signal with those of the number of trials past their first ``response``.
 
     For each signal and offset the response that fits best counts; the fit is the mean over signals.
@@ -68,7 +86,7 @@ def scan_offsets(signals: list[Signal], grid: Grid, start_s: np.ndarray, end_s: 
     best = np.full((len(signals), 2 * lags + 1), -1.0)
     masks = [fft.rfft(signal.seen, size).conj() for signal in signals]
     changes = [fft.rfft(signal.edge, size).conj() for signal in signals]
-    for response in RESPONSES_S:
+    for response in responses_s:
         edge = edges(running(start_s + response, end_s, borders), grid)
         spectrum, square = fft.rfft(edge, size), fft.rfft(edge * edge, size)
         for row, signal in enumerate(signals):
@@ -80,6 +98,34 @@ def scan_offsets(signals: list[Signal], grid: Grid, start_s: np.ndarray, end_s: 
     names = tuple(signal.name for signal in signals)
     edge_s = np.concatenate([start_s, end_s])
     return Scan(offsets[::-1], best.mean(axis=0)[::-1], names, grid.step_s, seen, grid.start_s, edge_s)
+
+
+def noise_at(
+    offset_s: float,
+    n_events: int,
+    signals: list[Signal],
+    grid: Grid,
+    start_s: np.ndarray,
+    end_s: np.ndarray,
+    responses_s: tuple[float, ...],
+) -> Noise:
+    """The noise of the fit at one offset, with the response that fits each signal best there."""
+    borders = grid.start_s - offset_s + grid.step_s * np.arange(-2 * grid.lag, grid.n + 2 * grid.lag + 1)
+    inside = slice(2 * grid.lag, 2 * grid.lag + grid.n)
+    shown = [edges(running(start_s + response, end_s, borders), grid)[inside] for response in responses_s]
+    pairs = []
+    for signal in signals:
+        seen = signal.seen
+        fits = [_pearson(x[seen], signal.edge[seen]) for x in shown]
+        pairs.append((shown[int(np.argmax(fits))], signal.edge, seen))
+    return noise_of(pairs, grid.step_s, n_events)
+
+
+def _pearson(x: np.ndarray, y: np.ndarray) -> float:
+    """Pearson's r; -1 where the first never changes."""
+    x, y = x - x.mean(), y - y.mean()
+    square = float((x * x).sum())
+    return float((x * y).sum()) / math.sqrt(square * float((y * y).sum())) if square > 1e-9 else -1.0
 
 
 def running(start_s: np.ndarray, end_s: np.ndarray, borders: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 
 import numpy as np
@@ -16,12 +17,23 @@ STEPS_S = (1, 2, 3, 4, 5, 6, 9, 10, 12, 15, 18, 20, 25, 30, 36, 45, 50, 60, 75, 
 """Possible grid steps: divisors of 15 minutes, so that every candidate offset is a whole number of steps."""
 MAX_BINS = 1 << 17
 EDGE_S = 40.0
-"""An edge is the difference of the means of this long before and after. Of 15, 40, 100 and 300 s and of raw levels,
-this found the right offset most often in simulated runs (92 to 100 % by coverage, raw levels 88 to 97 %)."""
+EDGE_SHARE = 0.25
+"""An edge is the difference of the means before and after, so that a load that jumps about its level shows none. Each
+mean is over 40 s (of 15, 40, 100 and 300 s and of raw levels this found the right offset most often in simulated runs:
+92 to 100 % by coverage, raw levels 88 to 97 %), but over no more than a quarter of a typical trial, so that a start or
+an end is not averaged with the next."""
 SPARSE_S = 10.0
 FINE_S = 5.0
 """Samples further apart than 10 s are compared one by one, on a grid of 5 s, so that each keeps its instant."""
 MIN_SEEN = 0.6
+
+
+class Lack(Enum):
+    """Why a column is no signal: too few samples for an edge, the same value throughout, memory that is kept."""
+
+    SHORT = "short"
+    STEADY = "steady"
+    KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -83,8 +95,8 @@ class SampleTimes:
             yield from (np.flatnonzero(self.gpu == code) for code in range(count))
 
 
-def make_grid(samples: SampleTimes, low_s: float, high_s: float) -> Grid | None:
-    """The grid of the telemetry between two times; None where there is none."""
+def make_grid(samples: SampleTimes, low_s: float, high_s: float, trial_s: float) -> Grid | None:
+    """The grid of the telemetry between two times, for trials that take so long; None where there is none."""
     period, time = samples.period_s, samples.time_s
     near = time[(time >= low_s) & (time <= high_s)]
     if len(near) < 2 or np.isnan(period):
@@ -94,7 +106,7 @@ def make_grid(samples: SampleTimes, low_s: float, high_s: float) -> Grid | None:
     sparse = period > SPARSE_S and coarsest <= FINE_S and _even(samples)
     wanted = FINE_S if sparse else max(0.999 * period, coarsest)
     step = float(next((step for step in STEPS_S if step >= wanted), STEPS_S[-1]))
-    reach = 1 if sparse else max(1, round(EDGE_S / step))
+    reach = 1 if sparse else max(1, round(min(EDGE_S, EDGE_SHARE * trial_s) / step))
     return Grid(first, step, int((last - first) / step) + 1, reach, round(period / step) if sparse else reach)
 
 
@@ -104,8 +116,8 @@ def _even(samples: SampleTimes) -> bool:
     return bool(np.mean(np.abs(steps - samples.period_s) <= FINE_S / 2) >= MIN_SEEN)
 
 
-def trial_signals(run: Run, samples: SampleTimes, grid: Grid) -> list[Signal]:
-    """Signals that rise and fall with trials: memory, share of active GPUs, utilization.
+def trial_signals(run: Run, samples: SampleTimes, grid: Grid) -> tuple[list[Signal], set[Lack]]:
+    """Signals that rise and fall with trials (memory, share of active GPUs, utilization), and why others do not.
 
     Memory is left out where it hardly ever falls: a process that runs many trials keeps it.
     """
@@ -114,7 +126,7 @@ def trial_signals(run: Run, samples: SampleTimes, grid: Grid) -> list[Signal]:
         ("activity", "util_pct", IDLE_PCT),
         ("utilization", "util_pct", None),
     ]
-    signals = []
+    signals, lacking = [], set()
     at = np.floor((samples.time_s - grid.start_s) / grid.step_s)
     inside = (at >= 0) & (at < grid.n)
     bins = np.where(inside, at, 0).astype(np.int64)
@@ -127,9 +139,13 @@ def trial_signals(run: Run, samples: SampleTimes, grid: Grid) -> list[Signal]:
             value = (value > threshold).astype(float)
         level, seen = _on_grid(samples, known, bins, value, grid.n)
         signal = _edges(name, level, seen, grid)
-        if signal is not None and not (name == "memory" and _never_falls(signal)):
+        if isinstance(signal, Lack):
+            lacking.add(signal)
+        elif name == "memory" and _never_falls(signal):
+            lacking.add(Lack.KEPT)
+        else:
             signals.append(signal)
-    return signals
+    return signals, lacking
 
 
 def covered_s(samples: SampleTimes, low_s: float, high_s: float) -> float:
@@ -167,15 +183,17 @@ def _on_grid(
     return level, seen
 
 
-def _edges(name: str, level: np.ndarray, seen: np.ndarray, grid: Grid) -> Signal | None:
-    """The signal's edges where both sides are seen well enough; None where it never changes."""
+def _edges(name: str, level: np.ndarray, seen: np.ndarray, grid: Grid) -> Signal | Lack:
+    """The signal's edges where both sides are seen well enough."""
     at = np.arange(grid.n)
     after, after_seen = _means(level, seen, at, grid.reach)
     before, before_seen = _means(level, seen, at - grid.lag, grid.reach)
     good = np.minimum(after_seen, before_seen) >= MIN_SEEN
     edge = np.where(good, after - before, 0.0)
-    if good.sum() < 2 * grid.lag or not edge[good].std() > 1e-9:
-        return None
+    if good.sum() < 2 * grid.lag:
+        return Lack.SHORT
+    if not edge[good].std() > 1e-9:
+        return Lack.STEADY
     return Signal(name, edge, good)
 
 
