@@ -24,7 +24,7 @@ MOST_ITEMS = 10_000
 
 @dataclass(frozen=True)
 class Dependence:
-    """``size``: independent values that tell as much about the mean. ``inflation``: factor on the variance of the mean
+    """``size``: independent values whose spread is as well known. ``inflation``: factor on the variance of the mean
     that independent values with this spread would have; the spread is too small as well where neighbours are alike.
     """
 
@@ -40,7 +40,7 @@ class Neighbors:
     correlation is believed where it is small even with its error added; else :data:`WORST` is allowed for. Both
     numbers were chosen on normal AR(1) series: of the same against the same at most 8 % are then called different, from
     six values a side on and up to a correlation of 0.9, where tests of independent values call up to 60 %. A slow drift
-    beneath other differences still passes for a difference: 20 to 25 % from 12 values on.
+    beneath other differences hides from neighbors; :func:`~.drift.drift` looks for it.
     """
 
     correlation: float
@@ -68,10 +68,14 @@ class Neighbors:
             n = math.ceil(1.1 * n)
         return None
 
-    def worth(self, values: np.ndarray, *, bounded: bool) -> Dependence:
-        """What is left of a series if the correlation found is right, or if the worst is."""
-        if bounded:
-            return dependence(values, min(self.correlation, max(self._limit, 0.0)))
+    def likely(self, values: np.ndarray) -> Dependence:
+        """What is left of a series if the correlation found is right."""
+        return dependence(values, min(self.correlation, max(self._limit, 0.0)))
+
+    def worst(self, values: np.ndarray) -> Dependence:
+        """What is left if neighbors are as alike as the series cannot rule out; its size stays that of the series,
+        since the inflation, which is not estimated, holds all that is lost.
+        """
         n, most = len(values), max(self.correlation, WORST)
         return Dependence(float(n), _inflation(n, mean_inflation(n, most)))
 

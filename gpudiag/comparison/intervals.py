@@ -7,7 +7,7 @@ bootstrap of a ratio of means 0.83-0.91) and, for whole comparisons, in benchmar
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from gpudiag.comparison.autocorrelation import (
     neighbor_correlation,
     neighbors,
 )
+from gpudiag.comparison.drift import CHANCE, drift, drifts, has_outliers, usual_drift
 from gpudiag.comparison.power import Case
 from gpudiag.measures._trials.proportions import CONFIDENCE
 from gpudiag.statement import NOTHING, Statement, joined
@@ -30,7 +31,6 @@ MIN_ESS = 10.0
 """Effective samples below which a mean of a time series gets no interval (METHODS 7)."""
 MIN_BOOTSTRAP = 30
 """Units per side from which a bootstrap of a ratio of means holds its coverage (METHODS 7)."""
-OUTLIER_MADS = 5.0
 MAX_PAIRS = 2_000_000
 ROUNDING = 1e-12
 """Standard error of a logarithm up to which values are the same, but for the rounding of their logarithms."""
@@ -105,11 +105,13 @@ def paired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     if n < MIN_UNITS:
         return Ratio(math.exp(float(logs.mean())), method="geometric mean of ratios") if n else Ratio(math.nan)
     found = neighbors(logs)
-    by_t = [_paired_t(logs, found.worth(logs, bounded=bounded)) for bounded in (True, False)]
-    ratio = believed(found, *by_t)
+    ratio = believed(found, [logs], lambda worth: _paired_t(logs, worth(logs)))
     if not found.bounded or not has_outliers(logs) or n * (n + 1) // 2 > MAX_PAIRS:
         return ratio
-    return _with_cases_of(ratio, _by_signed_ranks(logs, found.worth(logs, bounded=True).inflation))
+    slow = drift(logs)
+    medians = [_by_signed_ranks(logs, found.likely(logs).inflation, math.inf)]
+    medians += [_by_signed_ranks(logs, slow.inflation, slow.size - 1)] if drifts(logs) else []
+    return _by_median(ratio, medians)
 
 
 def _paired_t(logs: np.ndarray, worth: Dependence) -> Ratio:
@@ -117,19 +119,20 @@ def _paired_t(logs: np.ndarray, worth: Dependence) -> Ratio:
     return _t_ratio(float(logs.mean()), error, worth.size - 1, "t on log ratios, paired")
 
 
-def _by_signed_ranks(logs: np.ndarray, inflation: float) -> Ratio | None:
-    """Hodges and Lehmann's ratio; ranks are counted, and with alike neighbors their variance is ``inflation`` times."""
+def _by_signed_ranks(logs: np.ndarray, inflation: float, freedom: float) -> Ratio | None:
+    """Hodges and Lehmann's ratio; ranks are counted, unless their variance is ``inflation`` times that of independent
+    ones, known with so many degrees of freedom.
+    """
     n = len(logs)
     i, j = np.triu_indices(n)
     walsh = np.sort((logs[i] + logs[j]) / 2)
-    if inflation > 1:
+    if inflation > 1 or freedom < math.inf:
         spread = math.sqrt(inflation * n * (n + 1) * (2 * n + 1) / 24)
         away = abs(float(stats.rankdata(np.abs(logs))[logs > 0].sum()) - n * (n + 1) / 4)
-        p = min(float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread)), 1.0)
-        return _from_sorted(walsh, math.floor(n * (n + 1) / 4 - 0.5 - Z * spread), p, PAIRED_MEDIAN)
+        return _from_sorted(walsh, away, n * (n + 1) / 4, spread, freedom, PAIRED_MEDIAN)
     no_ties = n <= MOST_EXACT and bool(np.all(logs != 0)) and len(np.unique(np.abs(logs))) == n
     p = float(stats.wilcoxon(logs, method="exact" if no_ties else "approx").pvalue) if np.any(logs) else 1.0
-    return _from_sorted(walsh, signed_rank(n), p, PAIRED_MEDIAN)
+    return _between(walsh, signed_rank(n), p, math.inf, PAIRED_MEDIAN)
 
 
 def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
@@ -137,7 +140,8 @@ def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     of pairwise ratios, with the Mann-Whitney inversion.
 
     Values in the order in which they ran: where neighbours are alike there are fewer independent ones, and where too
-    few values cannot rule out that they are, the interval allows for it (:class:`~.autocorrelation.Neighbors`).
+    few values cannot rule out that they are, the interval allows for it (:class:`~.autocorrelation.Neighbors`). Where
+    the values drift more than neighbours show, the interval allows for that (:func:`~.drift.drift`).
     """
     a, b = np.log(baseline), np.log(experiment)
     if not len(a) or not len(b):
@@ -146,35 +150,61 @@ def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     if min(len(a), len(b)) < MIN_UNITS:
         return Ratio(math.exp(estimate), method="ratio of geometric means")
     found = neighbors(a, b)
-    ratio = believed(found, *(_welch(a, b, found, bounded=bounded) for bounded in (True, False)))
+    ratio = believed(
+        found,
+        [a, b],
+        lambda worth: log_ratio(_log_mean(a, worth(a)), _log_mean(b, worth(b)), "Welch on logs, unpaired"),
+    )
     if not found.bounded or not (has_outliers(a) or has_outliers(b)) or len(a) * len(b) > MAX_PAIRS:
         return ratio
-    return _with_cases_of(ratio, _by_ranks(a, b, max(found.worth(x, bounded=True).inflation for x in (a, b))))
+    medians = [_by_ranks(a, b, max(found.likely(x).inflation for x in (a, b)), math.inf)]
+    medians += [_by_ranks(a, b, *_drift_of_both(a, b))] if drifts(a, b) else []
+    return _by_median(ratio, medians)
 
 
-def _welch(a: np.ndarray, b: np.ndarray, found: Neighbors, *, bounded: bool) -> Ratio:
-    one, other = (_log_mean(logs, found.worth(logs, bounded=bounded)) for logs in (a, b))
-    return log_ratio(one, other, "Welch on logs, unpaired")
+def _welch(baseline: Mean, experiment: Mean) -> Ratio:
+    return log_ratio(baseline, experiment, "Welch on logs, unpaired")
 
 
-def _by_ranks(a: np.ndarray, b: np.ndarray, inflation: float) -> Ratio | None:
+def _by_ranks(a: np.ndarray, b: np.ndarray, inflation: float, freedom: float) -> Ratio | None:
     """Hodges and Lehmann's ratio, the variance of ranks ``inflation`` times that of independent values."""
     steps = np.sort((b[:, None] - a[None, :]).ravel())
     spread = math.sqrt(inflation * len(a) * len(b) * (len(a) + len(b) + 1) / 12)
     half = len(a) * len(b) / 2
     away = abs(float(stats.mannwhitneyu(b, a).statistic) - half)
-    p = float(2 * stats.norm.sf(max(away - 0.5, 0.0) / spread))
-    return _from_sorted(steps, math.floor(half - 0.5 - Z * spread), min(p, 1.0), UNPAIRED_MEDIAN)
+    return _from_sorted(steps, away, half, spread, freedom, UNPAIRED_MEDIAN)
 
 
-def believed(found: Neighbors, bounded: Ratio, worst: Ratio) -> Ratio:
-    """Which of two ratios stands: that by the correlation found, or where too few values bound it that by the worst."""
+def _drift_of_both(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Inflation of the difference of two means by the drifts of both, and its degrees of freedom (Satterthwaite)."""
+    both = [drift(x) for x in (a, b)]
+    plain = [float(x.var()) / len(x) for x in (a, b)]
+    parts = [one.inflation * variance for one, variance in zip(both, plain, strict=True)]
+    if not sum(parts) > 0:
+        return 1.0, math.inf
+    weight = sum(part**2 / (one.size - 1) for one, part in zip(both, parts, strict=True))
+    return sum(parts) / sum(plain), sum(parts) ** 2 / weight
+
+
+Worth = Callable[[np.ndarray], Dependence]
+
+
+def believed(found: Neighbors, series: Sequence[np.ndarray], ratio: Callable[[Worth], Ratio]) -> Ratio:
+    """Which ``ratio`` of ``series`` stands: that by the neighbors found, or by the drift where that is less sure, or
+    where too few values bound how alike neighbors are that by the worst.
+    """
+    likely, slow, worst = ratio(found.likely), ratio(drift), ratio(found.worst)
     share = found.share_bounded
-    cases = (Case(share, bounded.log_se, bounded.freedom), Case(1 - share, worst.log_se, worst.freedom))
+    cases = [Case(share * (1 - CHANCE), likely.log_se, likely.freedom)]
+    cases += [Case(share * CHANCE, likely.log_se * usual_drift(*series), slow.freedom)]
+    cases += [Case(1 - share, worst.log_se, worst.freedom)]
+    shown = likely
+    if drifts(*series) and _width(slow) > _width(likely):
+        shown, cases[:2] = slow, [Case(share, slow.log_se, slow.freedom)]
     if found.bounded:
-        return replace(bounded, cases=cases)
+        return replace(shown, cases=tuple(cases))
     if worst.log_se <= ROUNDING:  # all values are the same: no interval, and none to doubt
-        return replace(worst, cases=cases)
+        return replace(worst, cases=tuple(cases))
     nothing = not (worst.high < MOST_FACTOR * worst.ratio or worst.p < 1 - CONFIDENCE)
     how = "left out" if nothing else "wide"
     beyond_chance = found.correlation > max(BEARABLE, Z_ONE_SIDED * found.error)
@@ -182,15 +212,22 @@ def believed(found: Neighbors, bounded: Ratio, worst: Ratio) -> Ratio:
     if found.enough is not None:
         doubt = joined(doubt, Statement(ENOUGH, n=found.enough))
     shown = Ratio(worst.ratio, method=worst.method) if nothing else worst
-    return replace(shown, cases=cases, doubt=doubt)
+    return replace(shown, cases=tuple(cases), doubt=doubt)
 
 
-def _with_cases_of(ratio: Ratio, median: Ratio | None) -> Ratio:
-    """The median where there is one, with what pairs of its size may have beside it."""
-    if median is None:
+def _width(ratio: Ratio) -> float:
+    """Of the interval as a factor; infinite without one."""
+    return ratio.high / ratio.low if ratio.low > 0 else math.inf
+
+
+def _by_median(ratio: Ratio, medians: Sequence[Ratio | None]) -> Ratio:
+    """The less sure of medians, where all are there, with what pairs of its size may have beside it."""
+    known = [median for median in medians if median is not None]
+    if len(known) < len(medians):
         return ratio
-    own = Case(ratio.cases[0].share, median.log_se, median.freedom)
-    return replace(median, cases=(own, *ratio.cases[1:]))
+    shown = max(known, key=_width)
+    first = Case(ratio.cases[0].share, shown.log_se, shown.freedom)
+    return replace(shown, cases=(first, *ratio.cases[1:]))
 
 
 def _log_mean(logs: np.ndarray, worth: Dependence) -> Mean:
@@ -226,13 +263,14 @@ def mean_ratio(baseline: np.ndarray, experiment: np.ndarray, *, paired: bool) ->
     a, b = np.log(baseline), np.log(experiment)
     series = (b - a,) if paired else (a, b)
     found = neighbors(*series)
-    freedom = min(len(baseline), len(experiment)) - 1
-    errors = [
-        float(drawn.std(ddof=1)) * math.sqrt(max(found.worth(x, bounded=bounded).inflation for x in series))
-        for bounded in (True, False)
-    ]
-    method = "bootstrap of the ratio of arithmetic means"
-    return believed(found, *(_t_ratio(math.log(ratio), error, freedom, method) for error in errors))
+    spread, method = float(drawn.std(ddof=1)), "bootstrap of the ratio of arithmetic means"
+
+    def by(worth: Worth) -> Ratio:
+        left = [worth(x) for x in series]
+        freedom = min(min(len(baseline), len(experiment)) - 1, sum(one.size - 1 for one in left))
+        return _t_ratio(math.log(ratio), spread * math.sqrt(max(one.inflation for one in left)), freedom, method)
+
+    return believed(found, series, by)
 
 
 def series_mean(values: np.ndarray, mean: float) -> Mean:
@@ -303,13 +341,6 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in p]
 
 
-def has_outliers(logs: np.ndarray) -> bool:
-    """A value more than 5 scaled median deviations from the median."""
-    away = np.abs(logs - np.median(logs))
-    mad = float(np.median(away)) * 1.4826
-    return bool(mad > 0 and away.max() > OUTLIER_MADS * mad)
-
-
 def _t_ratio(estimate: float, se: float, freedom: float, method: str) -> Ratio:
     if se == 0:
         exact = math.exp(estimate)
@@ -336,12 +367,21 @@ def signed_rank(n: int) -> int:
     return int(np.searchsorted(np.cumsum(ways) / 2.0**n, (1 - CONFIDENCE) / 2, "right")) - 1
 
 
-def _from_sorted(steps: np.ndarray, place: int, p: float, method: str) -> Ratio | None:
+def _from_sorted(
+    steps: np.ndarray, away: float, half: float, spread: float, freedom: float, method: str
+) -> Ratio | None:
+    """Median of sorted differences, by the sum of ranks: so far ``away`` from its middle, with this spread."""
+    t = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom))
+    p = min(float(2 * stats.t.sf(max(away - 0.5, 0.0) / spread, freedom)), 1.0) if spread > 0 else math.nan
+    return _between(steps, math.floor(half - 0.5 - t * spread), p, freedom, method)
+
+
+def _between(steps: np.ndarray, place: int, p: float, freedom: float, method: str) -> Ratio | None:
     """Median of sorted differences, and those at ``place`` from either end: what the test cannot tell from it; None
     where even the outermost are told from it.
     """
     if place < 0:
         return None
     low, high = float(steps[place]), float(steps[len(steps) - 1 - place])
-    se = (high - low) / (2 * Z)
-    return Ratio(math.exp(float(np.median(steps))), math.exp(low), math.exp(high), p, method, se, math.inf)
+    se = (high - low) / (2 * float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)))
+    return Ratio(math.exp(float(np.median(steps))), math.exp(low), math.exp(high), p, method, se, freedom)

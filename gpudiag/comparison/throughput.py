@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpudiag.comparison.autocorrelation import MIN_UNITS, neighbors
-from gpudiag.comparison.intervals import Mean, Ratio, believed, log_ratio
+from gpudiag.comparison.intervals import Mean, Ratio, Worth, believed, log_ratio
 from gpudiag.comparison.side import Side
 from gpudiag.measures._time.concurrency import assign_workers
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
@@ -67,16 +67,16 @@ def throughput_ratio(
     found = neighbors(*series)
     also = [other.log_se for other in others] or [0.0, 0.0]
 
-    def by(bounded: bool) -> Ratio:
-        worth = [found.worth(cycles, bounded=bounded) for cycles in series]
+    def by(worth: Worth) -> Ratio:
+        kept = [worth(cycles) for cycles in series]
         errors = [
             math.hypot(float(cycles.std(ddof=1)) * math.sqrt(left.inflation / len(cycles)), error)
-            for cycles, left, error in zip(series, worth, also, strict=True)
+            for cycles, left, error in zip(series, kept, also, strict=True)
         ]
-        one, other = (Mean(*parts) for parts in zip(means, errors, [left.size for left in worth], strict=True))
+        one, other = (Mean(*parts) for parts in zip(means, errors, [left.size for left in kept], strict=True))
         return log_ratio(one, other, method)
 
-    return believed(found, by(True), by(False))
+    return believed(found, series, by)
 
 
 def _cycles(start: np.ndarray, end: np.ndarray) -> np.ndarray:
