@@ -7,9 +7,9 @@ import math
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
-import jsonschema
 import pandas as pd
 import pytest
+from documents import fits
 from matplotlib.figure import Figure
 from toyrun import TOY_RULES, renamed, toy_run
 
@@ -21,7 +21,6 @@ from gpudiag.rules import RULES
 from gpudiag.rules._engine.suppression import Suppression
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import Run
-from gpudiag.schemas import schema
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +32,8 @@ def toy() -> Diagnosis:
     "run", [toy_run(), toy_run(samples=0), toy_run(trials=0), Run()], ids=["toy", "trials", "gpu", "empty"]
 )
 def test_the_document_fits_its_schema(run: Run) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema("diagnosis-3"))
     document = json.loads(diagnose(run, rules=(*RULES, *TOY_RULES)).to_json())
-    jsonschema.validate(document, schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
+    fits(document, "diagnosis-3")
     assert [v["rule"] for v in document["verdicts"] if v["status"] != "FOUND"]
     assert len(document["verdicts"]) == len(RULES) + len(TOY_RULES)
 
@@ -242,7 +240,7 @@ def test_a_suppressed_finding_is_shown_and_counts_for_nothing() -> None:
     d = diagnose(toy_run(), rules=TOY_RULES, suppress=entries)
     assert [v.rule for v in d.findings] == ["toy-dear"] and not d.fails("critical")
     document = d.to_dict()
-    jsonschema.validate(document, schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
+    fits(document, "diagnosis-3")
     assert document["headline"]["counts"]["suppressed"] == 1
     assert "1 finding suppressed" in document["headline"]["verdict"]
     assert [one["state"] for one in document["suppressions"]] == ["applied", "unused"]

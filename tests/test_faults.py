@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema
 import nbformat
 import pytest
+from documents import fits
 from toyrun import renamed, toy_run
 
 import gpudiag as gd
@@ -36,7 +36,6 @@ from gpudiag.report.text import whole
 from gpudiag.rules import RULES
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.verdict import Status
-from gpudiag.schemas import schema
 
 SAMPLES = Path(__file__).resolve().parent.parent / "data" / "samples"
 SAMPLE = SAMPLES / "tiny-batch-laptop"
@@ -126,7 +125,7 @@ def test_a_rule_that_fails_is_error_and_alone() -> None:
 def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path) -> None:
     found = gd.diagnose(toy_run())
     document = found.to_dict()
-    jsonschema.validate(document, schema("diagnosis-3"), cls=jsonschema.Draft202012Validator)
+    fits(document, "diagnosis-3")
     assert [one["part"] for one in document["errors"]] == ["measure power"]
     assert document["headline"]["counts"]["error"] == len(OF_POWER)
     assert f"{len(OF_POWER)} check failed in gpudiag itself (ERROR)" in document["headline"]["verdict"]
@@ -244,7 +243,7 @@ def test_a_quantity_of_a_comparison_that_fails_is_left_out(monkeypatch: pytest.M
     left = {q.name for q in pair.quantities}
     assert left < whole
     document = pair.to_dict()
-    jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
+    fits(document, "comparison-1")
     assert [one["part"] for one in document["errors"]] == [f"quantities {part[1:]}"]
     for text in (pair.to_markdown(), pair.summary()):
         assert "ERROR" in text and f"Quantities {part[1:]} failed with Planted" in text
@@ -255,7 +254,7 @@ def test_a_check_of_the_gate_that_fails_is_error(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(gate, "warm_up", broken(gate.warm_up))
     document = gd.compare(toy_run("a"), toy_run("b")).to_dict()
-    jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
+    fits(document, "comparison-1")
     assert [c["check"] for c in document["gate"] if c["status"] == "error"] == ["warm-up"]
     assert "ERROR" in gd.compare(toy_run("a"), toy_run("b")).to_markdown()
 
@@ -265,7 +264,7 @@ def test_items_that_cannot_be_matched_are_error_and_give_no_number(monkeypatch: 
     monkeypatch.setattr(comparing, "match", broken(comparing.match))
     pair = gd.compare(toy_run("a"), renamed(toy_run("b"), "b"))
     document = pair.to_dict()
-    jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
+    fits(document, "comparison-1")
     failed = [c["check"] for c in document["gate"] if c["status"] == "error"]
     assert failed == ["same-workload", "not-a-subset", "sample-size", "equal-success"]
     assert len(document["gate"]) == 8 and document["quantities"] == [] and pair.verdict == "no evidence"
@@ -279,7 +278,7 @@ def test_verdicts_that_fail_leave_the_numbers(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(comparing, "judged", broken(comparing.judged))
     for pair in gd.compare(a, b, c):
         document = pair.to_dict()
-        jsonschema.validate(document, schema("comparison-1"), cls=jsonschema.Draft202012Validator)
+        fits(document, "comparison-1")
         assert {q.verdict for q in pair.quantities} == {"no evidence"}
         assert all("Comparison's verdicts failed with Planted" in q["note"] for q in document["quantities"])
         assert [one["part"] for one in document["errors"]] == ["comparison's verdicts"]
@@ -353,7 +352,6 @@ from dataclasses import replace
 from gpudiag.measures import power
 from gpudiag.plots import PLOTS
 from gpudiag.report.sections import SECTIONS
-from gpudiag.schemas import schema
 def broken(like):
     @functools.wraps(like)
     def fails(*given, **named):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -82,15 +83,21 @@ class Neighbors:
     @property
     def _limit(self) -> float:
         """The greatest correlation that is believed."""
-        n = min(self.sizes)
-        most = BEARABLE
-        if n / mean_inflation(n, BEARABLE) > MIN_UNITS:
-            most = float(
-                optimize.brentq(lambda c: n / mean_inflation(n, c) - MIN_UNITS, BEARABLE, MOST_ALIKE, xtol=1e-4)
-                if n / mean_inflation(n, MOST_ALIKE) < MIN_UNITS
-                else MOST_ALIKE
-            )
-        return most - self.error
+        return _most_believed(min(self.sizes)) - self.error
+
+
+@cache
+def _most_believed(n: int) -> float:
+    """The correlation that leaves ``n`` values just worth :data:`MIN_UNITS`; :data:`BEARABLE` where it is less."""
+
+    def units_left(correlation: float) -> float:
+        return n / mean_inflation(n, correlation) - MIN_UNITS
+
+    if units_left(BEARABLE) <= 0:
+        return BEARABLE
+    if units_left(MOST_ALIKE) >= 0:
+        return MOST_ALIKE
+    return float(optimize.brentq(units_left, BEARABLE, MOST_ALIKE, xtol=1e-4))
 
 
 def neighbors(*series: np.ndarray) -> Neighbors:

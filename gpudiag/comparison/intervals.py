@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from gpudiag.comparison.autocorrelation import (
     BEARABLE,
@@ -42,8 +42,8 @@ RESAMPLES = 2000
 SEED = 7
 MOST_EXACT = 25
 """Pairs up to which ranks are counted out; beyond, the normal approximation is as good."""
-Z = float(stats.norm.ppf(0.5 + CONFIDENCE / 2))
-Z_ONE_SIDED = float(stats.norm.ppf(CONFIDENCE))
+Z = float(special.ndtri(0.5 + CONFIDENCE / 2))
+Z_ONE_SIDED = float(special.ndtri(CONFIDENCE))
 PAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise means of log ratios), paired"
 UNPAIRED_MEDIAN = "Hodges-Lehmann (median of pairwise ratios), unpaired"
 OUTLIERS = "There are outliers: the ratio is the median {way} (Hodges-Lehmann), not that of the two means."
@@ -171,7 +171,8 @@ def _by_ranks(a: np.ndarray, b: np.ndarray, inflation: float, freedom: float) ->
     steps = np.sort((b[:, None] - a[None, :]).ravel())
     spread = math.sqrt(inflation * len(a) * len(b) * (len(a) + len(b) + 1) / 12)
     half = len(a) * len(b) / 2
-    away = abs(float(stats.mannwhitneyu(b, a).statistic) - half)
+    ranks = stats.rankdata(np.concatenate([b, a]))[: len(b)]
+    away = abs(float(ranks.sum()) - len(b) * (len(b) + 1) / 2 - half)  # Mann and Whitney's U
     return _from_sorted(steps, away, half, spread, freedom, UNPAIRED_MEDIAN)
 
 
@@ -345,10 +346,10 @@ def _t_ratio(estimate: float, se: float, freedom: float, method: str) -> Ratio:
     if se == 0:
         exact = math.exp(estimate)
         return Ratio(exact, exact, exact, 1.0 if estimate == 0 else 0.0, method, 0.0, freedom)
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
+    half = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * se
     if not half + abs(estimate) < MOST_LOG:
         return Ratio(math.exp(estimate), method=method)
-    p = float(2 * stats.t.sf(abs(estimate) / se, freedom))
+    p = float(2 * special.stdtr(freedom, -abs(estimate) / se))
     return Ratio(math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), p, method, se, freedom)
 
 
@@ -371,8 +372,8 @@ def _from_sorted(
     steps: np.ndarray, away: float, half: float, spread: float, freedom: float, method: str
 ) -> Ratio | None:
     """Median of sorted differences, by the sum of ranks: so far ``away`` from its middle, with this spread."""
-    t = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom))
-    p = min(float(2 * stats.t.sf(max(away - 0.5, 0.0) / spread, freedom)), 1.0) if spread > 0 else math.nan
+    t = float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2))
+    p = min(float(2 * special.stdtr(freedom, -max(away - 0.5, 0.0) / spread)), 1.0) if spread > 0 else math.nan
     return _between(steps, math.floor(half - 0.5 - t * spread), p, freedom, method)
 
 
@@ -383,5 +384,5 @@ def _between(steps: np.ndarray, place: int, p: float, freedom: float, method: st
     if place < 0:
         return None
     low, high = float(steps[place]), float(steps[len(steps) - 1 - place])
-    se = (high - low) / (2 * float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)))
+    se = (high - low) / (2 * float(special.stdtrit(freedom, 0.5 + CONFIDENCE / 2)))
     return Ratio(math.exp(float(np.median(steps))), math.exp(low), math.exp(high), p, method, se, freedom)

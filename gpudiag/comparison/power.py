@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 ALPHA = 0.05
 POWER = 0.8
@@ -59,8 +59,8 @@ class _Planned:
         self.share, self.log_se, self.freedom = case.share, case.log_se, case.freedom
         if self.freedom > 0:
             known = self.freedom < LARGE
-            self._spread = np.sqrt(stats.chi2.ppf(NODES, self.freedom) / self.freedom) if known else np.ones(1)
-            self._least = float(stats.t.ppf(1 - level / 2, self.freedom)) * self._spread
+            self._spread = np.sqrt(special.chdtri(self.freedom, 1 - NODES) / self.freedom) if known else np.ones(1)
+            self._least = float(special.stdtrit(self.freedom, 1 - level / 2)) * self._spread
 
     def found(self, away: float) -> float:
         """Share of such pairs that find it."""

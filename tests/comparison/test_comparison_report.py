@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import nbformat
 import numpy as np
 import pytest
 from batchruns import batch, with_telemetry
+from documents import fits
 
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.errors import ConfigError, NotMeasurable
@@ -21,7 +21,6 @@ from gpudiag.report._notebook.runner import run_notebook
 from gpudiag.report._render.terminal import render
 from gpudiag.report.comparison import SECTIONS, summary, text
 from gpudiag.run import Run
-from gpudiag.schemas import schema
 
 A = np.random.default_rng(41).lognormal(3, 0.4, 30)
 UNIT = re.compile(r"\[.+\]$")
@@ -51,7 +50,7 @@ def odd() -> Comparison:
 def test_the_document_is_of_its_schema(pair: Comparison, odd: Comparison) -> None:
     for found in (pair, odd):
         document = json.loads(found.to_json())
-        jsonschema.validate(document, schema("comparison-1"))
+        fits(document, "comparison-1")
         assert document == found.to_dict()
         assert set(document) >= {"gate", "verdict", "quantities", "ledger", "plan"}
 

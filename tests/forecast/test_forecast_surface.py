@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
+from documents import fits
 from sampleruns import sample
 from typer.testing import CliRunner
 
@@ -16,7 +16,6 @@ from gpudiag.cli import app
 from gpudiag.errors import ConfigError
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.plots.forecast import THROUGHPUT
-from gpudiag.schemas import schema
 
 CASE = "hpo-aggressive-pruning"
 
@@ -30,7 +29,7 @@ def test_command_prints_json_that_keeps_its_schema(samples: Path) -> None:
     result = CliRunner().invoke(app, ["whatif", str(samples / CASE), "--parallel", "2, 6", "--format", "json"])
     assert result.exit_code == 0
     document = json.loads(result.stdout)
-    jsonschema.validate(document, schema("forecast-2"))
+    fits(document, "forecast-2")
     assert [row["k"] for row in document["parallel"]] == [2, 4, 6]
 
 
@@ -59,7 +58,7 @@ def test_more_at_once_than_memory_is_looked_at_for_is_a_gap(made: Forecast) -> N
     assert "up to 32 trials" in reason and "33, 40 over 1 GPU." in reason and reason in repr(many).replace("\n", " ")
     assert many.at(33).overflow.reason == reason and not many.at(33).overflow.known and many.at(2).overflow.known
     assert "33 at once would be" not in repr(many) and "memory" not in dict(made.gaps)
-    jsonschema.validate(json.loads(many.to_json()), schema("forecast-2"))
+    fits(json.loads(many.to_json()), "forecast-2")
 
 
 def test_out_of_range_names_the_option(samples: Path) -> None:

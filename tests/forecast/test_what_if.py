@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from documents import fits
 from sampleruns import sample
 
 import gpudiag as gd
@@ -23,7 +23,6 @@ from gpudiag.forecast.parallelism.observed import observe
 from gpudiag.forecast.parallelism.what_if import Forecast
 from gpudiag.report._sections.forecast import SECTIONS, ForecastShow
 from gpudiag.report.kinds.parallelism import startup
-from gpudiag.schemas import schema
 from gpudiag.simulation.spec import Gpu, Spec, override
 from gpudiag.simulation.world import World
 
@@ -103,9 +102,8 @@ def test_the_same_run_gives_the_same_forecast() -> None:
 
 
 def test_document_keeps_its_schema(forecast: Forecast, case_1: Forecast, case_4: Forecast) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema("forecast-2"))
     for made in (forecast, case_1, case_4):
-        jsonschema.validate(json.loads(made.to_json()), schema("forecast-2"))
+        fits(json.loads(made.to_json()), "forecast-2")
 
 
 def test_it_shows_itself_everywhere(forecast: Forecast) -> None:
@@ -167,7 +165,7 @@ def test_without_utilization_there_are_bounds() -> None:
     assert (made.at(8).gain.low, made.at(8).gain.high) == pytest.approx((0.92**4, 2.0))
     assert (made.at(2).gain.low, made.at(2).gain.high) == pytest.approx((0.5, 1 / 0.92**2))
     assert made.at(2).throughput.low <= true_rate(SPEC, 2, 78) <= made.at(2).throughput.high
-    jsonschema.validate(json.loads(made.to_json()), schema("forecast-2"))
+    fits(json.loads(made.to_json()), "forecast-2")
     assert "no util_pct" in repr(made)
 
 

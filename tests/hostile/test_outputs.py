@@ -63,19 +63,22 @@ def test_a_file_name_that_is_not_utf_8(folder: Path, tmp_path: Path) -> None:
         folder.rename(named)
     except OSError:
         pytest.skip("this file system takes UTF-8 only")
-    for arguments in (
-        ["inspect"],
-        ["diagnose"],
-        ["diagnose", "--format", "json"],
-        ["export", "--to", "csv", "-o", tmp_path],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "gpudiag", arguments[0], named, *arguments[1:]],
-            capture_output=True,
-            check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        assert done.returncode == 0, (arguments, done.stderr.decode())
+    program = (
+        "import sys; from gpudiag.cli import main\n"
+        "name, out = sys.argv[1:]\n"
+        "commands = ['inspect'], ['diagnose'], ['diagnose', '--format', 'json'], ['export', '--to', 'csv', '-o', out]\n"
+        "for command in commands:\n"
+        "    sys.argv[:] = ['gpudiag', command[0], name, *command[1:]]\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as stop:\n        assert not stop.code, command\n"
+    )
+    done = subprocess.run(  # its own process: the encoding of its streams is part of what is asked
+        [sys.executable, "-c", program, named, tmp_path],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr.decode()
 
 
 @pytest.mark.parametrize(

@@ -180,13 +180,12 @@ def written(run: Run, style: Mapping[str, tuple[str, Callable[[float], str]]], p
     return replace(run, gpu=read_telemetry(path, timezone="UTC").gpu)
 
 
-OF_TELEMETRY = [f for f in FAULTS.values() if len(planted_run(f.rule).gpu)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("planted", OF_TELEMETRY, ids=lambda planted: planted.rule)
+@FAULTY
 def test_units_of_the_log_do_not_matter(planted: Fault, tmp_path: Path) -> None:
     run = planted_run(planted.rule)
+    if run.gpu.empty:
+        pytest.skip("its fault is planted in a run without telemetry")
     kept = [name for name in run.gpu if name in {"time", "gpu", *OTHER}]
     if set(run.gpu) <= {"time", "gpu", *UNITS}:
         same(verdict(planted.rule), judged(written(run, UNITS, tmp_path / "a.csv"), planted.rule)[planted.rule])
@@ -214,9 +213,12 @@ def with_a_healthy_gpu(run: Run) -> Run:
     )
 
 
-@pytest.mark.parametrize("planted", OF_TELEMETRY, ids=lambda planted: planted.rule)
+@FAULTY
 def test_a_healthy_gpu_beside_it_hides_nothing(planted: Fault) -> None:
-    after = judged(with_a_healthy_gpu(planted_run(planted.rule)), planted.rule)[planted.rule]
+    run = planted_run(planted.rule)
+    if run.gpu.empty:
+        pytest.skip("its fault is planted in a run without telemetry")
+    after = judged(with_a_healthy_gpu(run), planted.rule)[planted.rule]
     assert after.status is FOUND, after.reason
 
 

@@ -242,8 +242,11 @@ class _Patient:
         kept = self._patience + 1
         if len(trial.losses) <= kept:
             return False
-        steps = sorted(trial.losses)
-        after = min((x for step in steps[-kept:] if (x := trial.losses[step]) == x), default=math.nan)
+        steps, after = sorted(trial.losses), math.nan
+        for step in steps[-kept:]:  # a loop, since it is run for every report of every replay
+            loss = trial.losses[step]
+            if loss < after or after != after:
+                after = loss
         if after <= trial.best:  # then nothing before is better
             return False
         before = min((x for step in steps[:-kept] if (x := trial.losses[step]) == x), default=math.nan)
