@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import fft, stats
+from scipy import fft, special
 
 from gpudiag.comparison.autocorrelation import Dependence
 
@@ -42,13 +42,13 @@ def drifts(*series: np.ndarray) -> bool:
     beneath = float((fast**2).sum())
     if not beneath > 0:
         return bool(slow.any())
-    return float((slow**2).mean()) / (beneath / len(fast)) > float(stats.f.ppf(1 - CHANCE, len(slow), len(fast)))
+    return float((slow**2).mean()) / (beneath / len(fast)) > float(special.fdtri(len(slow), len(fast), 1 - CHANCE))
 
 
 def usual_drift(*series: np.ndarray) -> float:
     """Factor on the standard error of independent series that are taken for drifting: that of the median of these."""
     slow, fast = (sum(map(len, waves)) for waves in zip(*map(_waves, series), strict=True))
-    return math.sqrt(float(stats.f.ppf(1 - CHANCE / 2, slow, fast))) if fast else math.inf
+    return math.sqrt(float(special.fdtri(slow, fast, 1 - CHANCE / 2))) if fast else math.inf
 
 
 def _waves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
