@@ -1,6 +1,6 @@
 """Accuracy of the GPU-time ledger and of the clock, on simulated runs whose truth is known.
 
-    python benchmarks/accuracy_ledger.py                         240 ledgers and 2,000 clocks, about 7 minutes of CPU
+    python benchmarks/accuracy_ledger.py                         all of it, about half an hour of CPU
     python benchmarks/accuracy_ledger.py --clocks 0              the ledgers only, in both worlds
 
 The tables are printed and written into benchmarks/accuracy.md.
@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from accuracy_clock_noise import noise_result, noise_section
+from accuracy_clock_short import other_short_result, our_short_result, short_section
+from accuracy_clock_skew import other_skew_result, our_skew_result, skew_section
 from other_world import WORLD, clock_run, drawn_run
 
 from gpudiag.alignment import establish_clock
@@ -250,17 +252,24 @@ def write_section(title: str, body: str) -> None:
     PAGE.write_text(page.rstrip() + "\n", encoding="utf-8")
 
 
+def seeds(first: int, runs: int) -> str:
+    """A last line of a section."""
+    return f"\n\nSeeds {first} to {first + runs - 1}."
+
+
 def write_both_worlds(
     title: str,
     works: tuple[Callable[[int], dict[str, Any]], Callable[[int], dict[str, Any]]],
     section: Callable[[pd.DataFrame], str],
     runs: int,
+    first: int = 0,
 ) -> None:
     """Measure so many runs of our world and, where it is there, of the other; print the table, keep it on the page."""
     worlds = works if WORLD.is_file() else works[:1]
     for work in worlds:
         work(0)  # what a world prepares once, before several processes ask for it
-    body = section(pd.concat([gather(work, range(runs)) for work in worlds]).dropna(how="all"))
+    rows = pd.concat([gather(work, range(first, first + runs)) for work in worlds]).dropna(how="all")
+    body = section(rows) + seeds(first, runs)
     print(f"## {title}\n\n{body}\n")
     write_section(title, body)
 
@@ -274,6 +283,10 @@ def main() -> None:
     parser.add_argument("--clocks", type=int, default=2000, help="runs; 0 leaves the section as it is")
     parser.add_argument("--other-clocks", type=int, default=600, help="runs of world_b; 0 leaves the section as it is")
     parser.add_argument("--noise-clocks", type=int, default=3000, help="runs; 0 leaves the section as it is")
+    parser.add_argument("--skews", type=int, default=300, help="runs in each world; 0 leaves the section as it is")
+    parser.add_argument(
+        "--short-clocks", type=int, default=300, help="runs in each world; 0 leaves the section as it is"
+    )
     options = parser.parse_args()
     other, clocks = (options.other_ledgers, options.other_clocks) if WORLD.is_file() else (0, 0)
     parts = (
@@ -287,9 +300,15 @@ def main() -> None:
         if not runs:
             continue
         work(0)  # what a world prepares once, before several processes ask for it
-        body = section(gather(work, range(options.first, options.first + runs)))
+        body = section(gather(work, range(options.first, options.first + runs))) + seeds(options.first, runs)
         print(f"## {title}\n\n{body}\n")
         write_section(title, body)
+    if options.short_clocks:
+        works = (our_short_result, other_short_result)
+        write_both_worlds("Clock in logs of minutes", works, short_section, options.short_clocks, options.first)
+    if options.skews:
+        works = (our_skew_result, other_skew_result)
+        write_both_worlds("Clocks apart by seconds to minutes", works, skew_section, options.skews, options.first)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,46 @@ def clock_run(seed: int) -> tuple[Run, float] | None:
     return None if made is None else (made[0], -offset_s)
 
 
+def short_run(seed: int, offset_s: float) -> Run | None:
+    """A run of tens of trials of seconds, on a clock behind by so much; the telemetry begins and ends with it."""
+    rng = np.random.default_rng([61, seed])
+    pace_s = float(np.exp(rng.uniform(np.log(0.3), np.log(3))))
+    made = _made(
+        6_000_000 + seed,
+        k=int(rng.choice([1, 1, 2, 3, 4])),
+        n_trials=int(rng.integers(10, 80)),
+        period=float(rng.choice([0.5, 1.0, 2.0])),
+        startup=(pace_s, 3 * pace_s),
+        tail=(0.1, 1.0),
+        gap=(0.1, 1.0),
+        steps=(4, 14),
+        step_s=(0.7 * pace_s, 1.5 * pace_s),
+        memload=str(rng.choice(["late", "early", "prealloc", "ramp"])),
+        lead=float(rng.uniform(2, 30)),
+        trail=float(rng.uniform(2, 30)),
+        offset_s=-offset_s,
+    )
+    return None if made is None else made[0]
+
+
+def skewed_run(seed: int) -> Run | None:
+    """A run whose clocks agree, for skews to be put in; half of the runs declare GPUs."""
+    rng = np.random.default_rng([59, seed])
+    begin_s = float(np.exp(rng.uniform(0, np.log(60))))
+    made = _made(
+        3_000_000 + seed,
+        k=int(rng.choice([1, 1, 2, 4])),
+        gpus=int(rng.choice([1, 1, 2])),
+        n_trials=int(rng.integers(20, 100)),
+        period=float(rng.choice([1.0, 2.0, 5.0, 10.0])),
+        startup=(begin_s, 1.5 * begin_s),
+        tail=(0.5, 3) if rng.random() < 0.6 else (3, 12),
+        gap=(0.2, float(rng.choice([1.5, 10, 40]))),
+        declare=str(rng.choice(["gpu", ""])) or None,
+    )
+    return None if made is None else made[0]
+
+
 def killed_run(seed: int) -> tuple[Run, dict[str, Any]] | None:
     """A run of which workers are killed now and then and go on 5 s later; a third of the runs declare no GPU."""
     rng = np.random.default_rng([13, seed])

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from poolrun import Pool, make, shift_trials
+from poolrun import Pool, make, shift_trials, timestamps
 from scipy.signal import lfilter
 from scipy.stats import t as t_distribution
 
@@ -20,9 +20,10 @@ from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.alignment.chance import Noise, noise_of
 from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.scan import Scan, running, scan_offsets
-from gpudiag.alignment.signals import Grid, Signal, edges
+from gpudiag.alignment.signals import Grid, SampleTimes, Signal, edges
+from gpudiag.alignment.skew import find_skew
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
-from gpudiag.schema import EVENTS, REPORTS, STUDIES, TRIALS, conform
+from gpudiag.schema import EVENTS, GPU, REPORTS, STUDIES, TRIALS, conform
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
@@ -388,3 +389,82 @@ def test_trials_of_seconds_do_not_begin_to_show_after_40_s() -> None:
 def test_a_record_without_a_shift_leaves_the_tables_alone() -> None:
     run, _ = make(1)
     assert apply_clock(run, ClockRecord(offset_s=900.0, confidence="weak")).trials is run.trials
+
+
+def alone(
+    ahead_s: float,
+    *,
+    before_s: float = 0.0,
+    after_s: float = 0.0,
+    idle_s: float = 0.5,
+    up_s: tuple[float, float] = (3, 5),
+    n: int = 24,
+) -> Run:
+    """One trial after another, 20 to 30 s apart, on a GPU that is sampled each second; the trials' clock is ahead.
+
+    Trials start up first; the GPU works for ``before_s`` before they start, is idle for the last ``idle_s``
+    of them, and works for ``after_s`` after they end.
+    """
+    rng = np.random.default_rng(3)
+    start = np.cumsum(rng.uniform(40, 90, n)) + 200
+    end = np.append(start[1:], start[-1] + 60) - rng.uniform(20, 30, n)
+    work = [(low + up, high - idle_s) for low, high, up in zip(start, end, rng.uniform(*up_s, n), strict=True)]
+    work += [(low - before_s, low) for low in start if before_s] + [(high, high + after_s) for high in end if after_s]
+    time = np.arange(0.0, end[-1] + 200)
+    busy = np.any([(low < time) & (time < high + 1) for low, high in work], axis=0)
+    gpu = pd.DataFrame({"gpu": "0", "time": timestamps(time), "util_pct": np.where(busy, 80.0, 0.0)})
+    trials = {"study": "s", "trial": np.arange(n), "state": "COMPLETE", "gpu": "0"}
+    moved = {"start": timestamps(start + ahead_s), "end": timestamps(end + ahead_s)}
+    base, _ = make(1, Pool(hours=0.1))
+    return replace(base, gpu=conform(gpu, GPU), trials=conform(pd.DataFrame(trials | moved), TRIALS))
+
+
+@pytest.mark.parametrize("ahead_s", [12.0, 37.5, 100.0])
+def test_work_before_trials_shows_a_clock_that_is_ahead(ahead_s: float) -> None:
+    run = alone(ahead_s)
+    skew = find_skew(run, SampleTimes.of(run))
+    assert skew is not None and skew.low_s <= ahead_s <= skew.high_s and skew.high_s - skew.low_s < 9
+    assert skew.before >= 20 and skew.after <= 1
+
+
+def test_seconds_are_applied_where_they_are_known_to_seconds() -> None:
+    clock = establish_clock(alone(37.5, up_s=(0.5, 1.5)))
+    said = str(clock.evidence)
+    assert abs(clock.applied_s + 37.5) <= 2.5 and (clock.offset_s, clock.confidence) == (clock.applied_s, "strong")
+    assert "A long start-up cannot look like that." in said
+    assert f"The trials were moved back by {-clock.applied_s:.0f} s." in said
+    hours = apart(alone(37.5, up_s=(0.5, 1.5)), 8 * HOUR)
+    both = establish_clock(hours)
+    assert both.applied_s == 8 * HOUR + clock.applied_s and "best at +8 h" in str(both.evidence)
+
+
+def test_seconds_that_start_ups_leave_open_are_told_and_not_applied() -> None:
+    clock = establish_clock(alone(37.5, up_s=(10, 12)))
+    said = str(clock.evidence)
+    assert clock.applied_s == 0 and clock.confidence == "weak" and -38.5 <= clock.offset_s <= -27
+    assert "The bounds are too far apart to move the trials: state clock_offset_s in run.toml." in said
+    given = replace(alone(37.5), info=RunInfo(given_offset_s=-37.5))
+    assert "gaps between trials" not in str(establish_clock(given).evidence)
+
+
+def apart(run: Run, offset_s: float) -> Run:
+    return replace(run, gpu=run.gpu.assign(time=run.gpu["time"] + pd.Timedelta(seconds=offset_s)))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        alone(0),
+        alone(-37.5),
+        alone(2.5),
+        alone(0, before_s=15),
+        alone(0, after_s=15),
+        alone(0, before_s=15, after_s=15),
+        make(1, Pool(workers=1, startup_s=60))[0],
+    ],
+    ids=["equal", "behind", "within a start-up", "work before", "work after", "both", "long start-ups"],
+)
+def test_what_else_may_be_is_no_skew(run: Run) -> None:
+    """Equal clocks; one that is behind, or ahead by less than start-ups take; scripts that work between trials."""
+    assert find_skew(run, SampleTimes.of(run)) is None
+    assert establish_clock(run).applied_s == 0

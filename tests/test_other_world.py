@@ -11,6 +11,8 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
+import accuracy_clock_short
+import accuracy_clock_skew
 import accuracy_faults
 import accuracy_gains
 import accuracy_killed
@@ -43,6 +45,13 @@ def test_start_up_and_stall(seed: int) -> None:
 def test_no_clock_is_moved_that_is_right(seed: int) -> None:
     found = accuracy_ledger.other_clock_result(seed)
     assert not found["wrong"] and not found["moved"]
+
+
+@pytest.mark.parametrize("seed", range(BLOCK, BLOCK + 6))
+def test_clocks_that_are_minutes_apart_and_logs_of_minutes(seed: int) -> None:
+    skew, short = accuracy_clock_skew.other_skew_result(seed), accuracy_clock_short.other_short_result(seed)
+    assert not skew["wrong"] and skew["inside"] == skew["told"]
+    assert not short["wrong"]
 
 
 @pytest.mark.parametrize("seed", range(BLOCK, BLOCK + 4))

@@ -74,7 +74,8 @@ class ClockRecord:
     ``confidence``: ``strong`` (shown by the data), ``weak`` (the data lean that way),
     ``assumed`` (nothing contradicts equal clocks), ``undetermined`` (the data cannot tell).
     ``applied_s`` is what was added to the timestamps of ``trials``: 0 unless confidence is strong or
-    the offset was given. ``candidates`` holds offset_s against correlation for the figure.
+    the offset was given; seconds beside whole quarters of an hour are part of it where work
+    between trials shows them. ``candidates`` holds offset_s against correlation for the figure.
     ``joined`` is False where trials and telemetry share no time, so that nothing may be read off one
     about the other. ``parts`` lists (study, first trial, offset_s) where a study changes its clock in
     the middle; that offset stands in place of ``applied_s`` from that trial on. ``evidence`` says what the

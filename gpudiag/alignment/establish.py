@@ -15,6 +15,7 @@ from gpudiag.alignment.judge import Judgement, ObservedTime, judge
 from gpudiag.alignment.oddities import oddities, pauses, steps_back
 from gpudiag.alignment.scan import REACH_S, noise_at, responses_within, scan_offsets
 from gpudiag.alignment.signals import Lack, SampleTimes, covered_s, make_grid, seconds, trial_signals
+from gpudiag.alignment.skew import with_skew
 from gpudiag.errors import ConfigError
 from gpudiag.run import ClockRecord, Run
 from gpudiag.statement import Statement
@@ -48,7 +49,7 @@ def establish_clock(run: Run) -> ClockRecord:
         missing = "GPU telemetry" if run.gpu.empty else "trial with a start"
         return ClockRecord(method="none", evidence=Statement(ONE_CLOCK, missing=missing), joined=False)
     zone, samples = _zone(run), SampleTimes.of(run)
-    record = replace(_offset(run, samples, zone), notes=oddities(run, zone))
+    record = replace(with_skew(run, samples, _offset(run, samples, zone)), notes=oddities(run, zone))
     return _joined(run, samples, record)
 
 

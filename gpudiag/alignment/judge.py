@@ -28,7 +28,7 @@ MIN_OBSERVED_S = 600.0
 FAR_S = 30.0
 CLEAR_FROM_FAR = 0.5
 """The best fit lies within 30 s of the quarter (standard deviation 6 s) unless start-ups are long or the clocks differ
-by seconds as well. The two look alike, so that only whole quarters are ever applied, and such a fit must be clearer."""
+by seconds as well. The two look alike here, so that only whole quarters are told, and such a fit must be clearer."""
 MAX_CHANCE = 0.003
 LIKELY_MAX_CHANCE = 0.01
 """Telemetry that has nothing to do with the trials reaches a fit of so small a chance (alignment/chance.py) in at most

@@ -1,0 +1,170 @@
+"""Seconds to minutes by which the trials' clock is ahead: work that begins before the trials do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import bdtr
+
+from gpudiag._run.gpu_names import declared_gpus
+from gpudiag.alignment.apply import apply_clock
+from gpudiag.alignment.signals import SampleTimes, seconds
+from gpudiag.run import ClockRecord, Run
+from gpudiag.schema import IDLE_PCT
+from gpudiag.statement import NOTHING, Statement, joined
+
+REACH_S = 200.0
+STEP_S = 1.0
+LOOKS_BACK_S = 1.5
+"""utilization.gpu is of up to the second before (nvml.h); the rest is for timestamps taken a little later."""
+MIN_GAPS = 8
+MANY = 0.3
+FEW = 0.05
+"""Of the gaps between trials in which the GPU was sampled, it must work in three of ten as the clocks are, and in one
+of twenty, or a single one, once they are moved: other load, or work that goes on after a trial, does not vanish so."""
+MAX_CHANCE = 0.001
+"""That a load of its own leaves so many gaps alone at any offset: binomial, by its share of gaps over all offsets."""
+MAX_GAPS = 1000
+"""More gaps than these are thinned out evenly."""
+EXACT_S = 5.0
+"""Bounds that lie no further apart than this, or than two samples, are one offset (METHODS 2)."""
+
+
+AHEAD = (
+    "As the timestamps are, the GPU works in {before} of the {n_gaps} gaps between trials in which it was sampled; if "
+    "the trials' clock is {low_s} to {high_s} ahead, in {after}. A long start-up cannot look like that."
+)
+MOVED = "{evidence} The trials were moved back by {ahead_s}."
+TOLD = "{evidence} The bounds are too far apart to move the trials: state clock_offset_s in run.toml."
+
+
+@dataclass(frozen=True)
+class Skew:
+    """The trials' clock is from ``low_s`` to ``high_s`` ahead of the telemetry's.
+
+    ``before``: in how many of ``n_gaps`` gaps between trials the GPU worked, as the timestamps are; ``after``: in how
+    many with the trials moved back by the middle of the bounds. ``exact``: the bounds are close enough to move them.
+    """
+
+    low_s: float
+    high_s: float
+    before: int
+    after: int
+    n_gaps: int
+    exact: bool
+
+    @property
+    def ahead_s(self) -> float:
+        """The middle of the bounds, to the second."""
+        return round((self.low_s + self.high_s) / 2)
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Times without any trial, and when the GPU, or any of several, was sampled and when it was at work; seconds."""
+
+    begin_s: np.ndarray
+    end_s: np.ndarray
+    time_s: np.ndarray
+    active_s: np.ndarray
+
+    def worked(self, ahead_s: float) -> tuple[int, int]:
+        """In how many gaps the GPU worked, and in how many it was sampled, if the trials' clock is so far ahead."""
+        low, high = self.begin_s - ahead_s + LOOKS_BACK_S, self.end_s - ahead_s
+        seen, active = (_any_between(low, high, times) for times in (self.time_s, self.active_s))
+        return int(active.sum()), int(seen.sum())
+
+
+def with_skew(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
+    """The record with the seconds to minutes by which the trials' clock is ahead beside whole quarters of an hour.
+
+    They are applied where they are known to a few seconds, and told with their bounds where not.
+    """
+    if record.method == "given" or record.parts:
+        return record
+    skew = find_skew(apply_clock(run, record), samples)
+    if skew is None:
+        return record
+    values = {name: getattr(skew, name) for name in ("low_s", "high_s", "before", "after", "n_gaps")}
+    known = record.evidence if record.confidence == "strong" else NOTHING
+    evidence = joined(known, Statement(AHEAD, **values))
+    offset_s = record.applied_s - skew.ahead_s
+    if skew.exact:
+        evidence = Statement(MOVED, evidence=evidence, ahead_s=skew.ahead_s)
+        return replace(record, offset_s=offset_s, applied_s=offset_s, confidence="strong", evidence=evidence)
+    evidence = Statement(TOLD, evidence=evidence)
+    if record.applied_s:
+        return replace(record, evidence=evidence)
+    return replace(record, offset_s=offset_s, confidence="weak", evidence=evidence)
+
+
+def find_skew(run: Run, samples: SampleTimes) -> Skew | None:
+    """How far the trials' clock is ahead, where work shows it; None where nothing does, or other causes fit as well.
+
+    Where the clock is ahead by more than a start-up takes, the GPU works before trials begin, with no other trial
+    running, and stops before they end. No long start-up looks like that. All offsets are sought at which hardly any
+    work is left between trials: the least is the bound where start-ups take no time, the greatest where trials work to
+    their end. They must lie together on one side of equal clocks. A clock that is behind looks like a start-up,
+    with work after the trials, which a script may do there: nothing is concluded from that.
+    """
+    if "util_pct" not in run.gpu or not len(run.trials):
+        return None
+    gaps = list(_gaps(run, samples))
+    before, n_gaps = _sum(gaps, 0.0)
+    if before < MIN_GAPS or before < MANY * n_gaps:
+        return None
+    steps = np.arange(-REACH_S, REACH_S + STEP_S, STEP_S)
+    worked, sampled = np.array([_sum(gaps, step) for step in steps]).T
+    free = steps[(sampled >= MIN_GAPS) & (worked <= np.maximum(1.0, FEW * sampled))]
+    if not len(free) or free[0] <= 0 or free[-1] >= REACH_S or len(free) != round((free[-1] - free[0]) / STEP_S) + 1:
+        return None
+    low_s, high_s = float(free[0]) - STEP_S, float(free[-1]) + STEP_S
+    after, n_after = _sum(gaps, round((low_s + high_s) / 2))
+    if len(steps) * bdtr(after, n_after, (worked / np.maximum(sampled, 1)).mean()) > MAX_CHANCE:
+        return None
+    return Skew(low_s, high_s, before, after, n_gaps, high_s - low_s <= max(EXACT_S, 2 * samples.period_s))
+
+
+def _sum(gaps: list[Gaps], ahead_s: float) -> tuple[int, int]:
+    found = [part.worked(ahead_s) for part in gaps]
+    return sum(worked for worked, _ in found), sum(n_gaps for _, n_gaps in found)
+
+
+def _gaps(run: Run, samples: SampleTimes) -> Iterator[Gaps]:
+    """Gaps of each GPU where every trial says on which one it ran; else those in which no trial ran at all."""
+    start, end = seconds(run.trials["start"]), seconds(run.trials["end"])
+    begun = ~np.isnan(start)
+    end = np.where(np.isnan(end), np.inf, end)
+    active = run.gpu["util_pct"].to_numpy(float) > IDLE_PCT
+    known = run.gpu["util_pct"].notna().to_numpy(dtype=bool)
+    declared = declared_gpus(run)
+    names = {row: gpus[0] for row, gpus in declared.items() if len(gpus) == 1}
+    if len(names) < len(run.trials):
+        yield _between(start[begun], end[begun], samples.time_s[known], samples.time_s[active])
+        return
+    own = np.array([names[row] for row in range(len(run.trials))])
+    gpu = run.gpu["gpu"].to_numpy()
+    for name in pd.unique(own):
+        mine, rows = begun & (own == name), gpu == name
+        if mine.any() and rows.any():
+            yield _between(start[mine], end[mine], samples.time_s[known & rows], samples.time_s[active & rows])
+
+
+def _between(start: np.ndarray, end: np.ndarray, time_s: np.ndarray, active_s: np.ndarray) -> Gaps:
+    """The times without a trial among those, and ``REACH_S`` before the first and after the last."""
+    order = np.argsort(start, kind="stable")
+    start, until = start[order], np.maximum.accumulate(end[order])
+    begin = np.concatenate(([start[0] - REACH_S], until))
+    finish = np.concatenate((start, [until[-1] + REACH_S]))
+    open_ = finish > begin
+    begin, finish = begin[open_], finish[open_]
+    kept = np.linspace(0, len(begin) - 1, min(len(begin), MAX_GAPS)).astype(int)
+    return Gaps(begin[kept], finish[kept], np.sort(time_s), np.sort(active_s))
+
+
+def _any_between(low: np.ndarray, high: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Whether any of the sorted times lies between each pair of bounds."""
+    return np.searchsorted(times, high, side="right") > np.searchsorted(times, low, side="left")
