@@ -23,11 +23,13 @@ from gpudiag.alignment.scan import Scan, running, scan_offsets
 from gpudiag.alignment.signals import Grid, SampleTimes, Signal, edges
 from gpudiag.alignment.skew import find_skew
 from gpudiag.run import ClockRecord, InputRecord, Run, RunInfo
-from gpudiag.schema import EVENTS, GPU, REPORTS, STUDIES, TRIALS, conform
+from gpudiag.schema import EVENTS, GPU, GPUS, REPORTS, STUDIES, TRIALS, conform
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 from accuracy_clock_noise import noise_result
+from accuracy_clock_short import our_short_result
+from accuracy_clock_skew import our_skew_result
 
 HOUR = 3600
 
@@ -362,6 +364,13 @@ def test_a_load_of_its_own_moves_no_clock(seed: int) -> None:
     assert not found["strong"] and not found["moved"] and not found["leans"]
 
 
+@pytest.mark.parametrize("seed", range(60_000, 60_008))
+def test_logs_of_minutes_and_clocks_minutes_apart(seed: int) -> None:
+    """A small part of the tables in benchmarks/accuracy.md."""
+    short, skew = our_short_result(seed), our_skew_result(seed)
+    assert not short["wrong"] and not skew["wrong"] and skew["inside"] == skew["told"]
+
+
 def test_likely_offsets_are_all_that_little_telemetry_allows() -> None:
     little = ObservedTime(900, 3600, 5, 300)
     assert judged(flat_scan(h8=0.7), {0, 8 * HOUR}, little).confidence == "strong"
@@ -445,6 +454,32 @@ def test_seconds_that_start_ups_leave_open_are_told_and_not_applied() -> None:
     assert "The bounds are too far apart to move the trials: state clock_offset_s in run.toml." in said
     given = replace(alone(37.5), info=RunInfo(given_offset_s=-37.5))
     assert "gaps between trials" not in str(establish_clock(given).evidence)
+
+
+def test_clocks_of_two_hosts_may_differ_though_both_know_their_zone() -> None:
+    run = alone(37.5, up_s=(0.5, 1.5))
+    inputs = (InputRecord("gpu.csv", "telemetry", clock="utc"),)
+    stated = replace(run, studies=run.studies.assign(clock="utc"), info=replace(run.info, inputs=inputs))
+    clock = establish_clock(stated)
+    assert clock.method == "utc" and clock.applied_s == establish_clock(run).applied_s != 0
+    assert str(clock.evidence).startswith("Trials and telemetry both carry their zone in their timestamps. As the")
+
+
+def test_gaps_are_those_of_each_gpu() -> None:
+    """Of two GPUs with trials that overlap, each has gaps where trials say where they ran; together fewer."""
+    run = alone(37.5)
+    later = pd.Timedelta(seconds=33)
+    second = {"trials": run.trials.assign(trial=run.trials["trial"] + 100, gpu="1"), "gpu": run.gpu.assign(gpu="1")}
+    second["trials"] = second["trials"].assign(**{c: second["trials"][c] + later for c in ("start", "end")})
+    second["gpu"] = second["gpu"].assign(time=second["gpu"]["time"] + later)
+    both = {name: pd.concat([getattr(run, name), table], ignore_index=True) for name, table in second.items()}
+    two = replace(run, **both, gpus=conform(pd.DataFrame({"gpu": ["0", "1"]}), GPUS))
+    skew, alike = find_skew(two, SampleTimes.of(two)), find_skew(run, SampleTimes.of(run))
+    assert skew is not None and alike is not None
+    assert (skew.n_gaps, skew.before) == (2 * alike.n_gaps, 2 * alike.before)
+    silent = replace(two, trials=two.trials.drop(columns="gpu"))
+    together = find_skew(silent, SampleTimes.of(silent))
+    assert together is not None and together.n_gaps < alike.n_gaps and together.low_s <= 37.5 <= together.high_s
 
 
 def apart(run: Run, offset_s: float) -> Run:

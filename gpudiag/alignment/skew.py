@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from scipy.special import bdtr
 
 from gpudiag._run.gpu_names import declared_gpus
@@ -27,11 +26,10 @@ FEW = 0.05
 of twenty, or a single one, once they are moved: other load, or work that goes on after a trial, does not vanish so."""
 MAX_CHANCE = 0.001
 """That a load of its own leaves so many gaps alone at any offset: binomial, by its share of gaps over all offsets."""
-MAX_GAPS = 1000
-"""More gaps than these are thinned out evenly."""
+MAX_GAPS = 200
+"""More gaps of a GPU than these are thinned out evenly."""
 EXACT_S = 5.0
-"""Bounds that lie no further apart than this, or than two samples, are one offset (METHODS 2)."""
-
+"""Bounds no further apart than this, or than two samples, are one offset; a smaller one is left alone (METHODS 2)."""
 
 AHEAD = (
     "As the timestamps are, the GPU works in {before} of the {n_gaps} gaps between trials in which it was sampled; if "
@@ -122,10 +120,13 @@ def find_skew(run: Run, samples: SampleTimes) -> Skew | None:
     if not len(free) or free[0] <= 0 or free[-1] >= REACH_S or len(free) != round((free[-1] - free[0]) / STEP_S) + 1:
         return None
     low_s, high_s = float(free[0]) - STEP_S, float(free[-1]) + STEP_S
+    least_s = max(EXACT_S, 2 * samples.period_s)
+    if low_s + high_s < 2 * least_s:
+        return None
     after, n_after = _sum(gaps, round((low_s + high_s) / 2))
     if len(steps) * bdtr(after, n_after, (worked / np.maximum(sampled, 1)).mean()) > MAX_CHANCE:
         return None
-    return Skew(low_s, high_s, before, after, n_gaps, high_s - low_s <= max(EXACT_S, 2 * samples.period_s))
+    return Skew(low_s, high_s, before, after, n_gaps, high_s - low_s <= least_s)
 
 
 def _sum(gaps: list[Gaps], ahead_s: float) -> tuple[int, int]:
@@ -146,9 +147,8 @@ def _gaps(run: Run, samples: SampleTimes) -> Iterator[Gaps]:
         yield _between(start[begun], end[begun], samples.time_s[known], samples.time_s[active])
         return
     own = np.array([names[row] for row in range(len(run.trials))])
-    gpu = run.gpu["gpu"].to_numpy()
-    for name in pd.unique(own):
-        mine, rows = begun & (own == name), gpu == name
+    for code, name in enumerate(run.gpu["gpu"].unique()):
+        mine, rows = begun & (own == name), samples.gpu == code
         if mine.any() and rows.any():
             yield _between(start[mine], end[mine], samples.time_s[known & rows], samples.time_s[active & rows])
 
@@ -162,7 +162,11 @@ def _between(start: np.ndarray, end: np.ndarray, time_s: np.ndarray, active_s: n
     open_ = finish > begin
     begin, finish = begin[open_], finish[open_]
     kept = np.linspace(0, len(begin) - 1, min(len(begin), MAX_GAPS)).astype(int)
-    return Gaps(begin[kept], finish[kept], np.sort(time_s), np.sort(active_s))
+    return Gaps(begin[kept], finish[kept], _sorted(time_s), _sorted(active_s))
+
+
+def _sorted(times: np.ndarray) -> np.ndarray:
+    return times if bool((times[1:] >= times[:-1]).all()) else np.sort(times)
 
 
 def _any_between(low: np.ndarray, high: np.ndarray, times: np.ndarray) -> np.ndarray:
