@@ -1,6 +1,7 @@
 """CONTRIBUTING.md is true: a newcomer adds one piece of each kind in a copy of the tree, file by file as it says.
 
-With every file that it names the tests pass; with one of them forgotten a test fails and says what to add.
+With every file that it names the tests pass; with one of them forgotten a test fails and says what to add. The pieces
+touch files of their own, so that one tree holds them all: what is dear is a process that imports everything.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -43,25 +45,36 @@ def after(line: str, new: str) -> Change:
     return change
 
 
-Tests = tuple[str, ...]
+@dataclass(frozen=True)
+class Forgotten:
+    """A file or a command that is left out: the test that misses it, and what it says."""
+
+    what: str
+    says: str
+    test: str
 
 
 @dataclass(frozen=True)
 class Piece:
     """A new piece: the files it touches, the commands that CONTRIBUTING names, the tests that look at it.
 
-    ``forgotten``: by file or command, the test that misses what was left out, and what it says.
+    ``tests`` are files of tests, ``chosen`` those of them that the piece can fail, as pytest's ``-k`` has it.
     """
 
     kind: str
     files: Mapping[str, Change]
-    commands: Mapping[str, tuple[str, ...]]
-    tests: Tests
-    forgotten: Mapping[str, tuple[str, Tests]]
+    commands: tuple[str, ...]
+    tests: tuple[str, ...]
+    chosen: str
+    forgotten: tuple[Forgotten, ...] = ()
 
 
-FOLDER_TEST = ("tests/test_contributing.py",)
-DOCS = {"make docs": ("make", "-o", ".venv/ready", "docs")}
+COMMANDS = {
+    "make docs": ("make", "-o", ".venv/ready", "docs"),
+    "make gallery": ("make", "-o", ".venv/ready", "gallery"),
+}
+CONTRACT = "tests/readers/telemetry/test_contract.py"
+FOLDERS_TEST = "tests/test_contributing.py::test_every_file_of_a_folder_of_plug_ins_is_one"
 PIECES = (
     Piece(
         "telemetry format",
@@ -74,15 +87,17 @@ PIECES = (
             ),
             "tests/readers/telemetry/dialects/mthreads_gmi.py": whole("reader_sample"),
         },
-        {},
-        ("tests/readers/telemetry/test_contract.py", "-k", "mthreads or has_a_sample", "tests/test_contributing.py"),
-        {
-            "tests/readers/telemetry/dialects/mthreads_gmi.py": (
+        (),
+        (CONTRACT,),
+        "mthreads or has_a_sample",
+        (
+            Forgotten(
+                "tests/readers/telemetry/dialects/mthreads_gmi.py",
                 "add tests/readers/telemetry/dialects/<dialect>.py",
-                ("tests/readers/telemetry/test_contract.py", "-k", "has_a_sample"),
+                f"{CONTRACT}::test_every_reader_has_a_sample",
             ),
-            "gpudiag/readers/telemetry/__init__.py": ("gpudiag/readers/telemetry/__init__.py", FOLDER_TEST),
-        },
+            Forgotten("gpudiag/readers/telemetry/__init__.py", "gpudiag/readers/telemetry/__init__.py", FOLDERS_TEST),
+        ),
     ),
     Piece(
         "measure",
@@ -90,15 +105,15 @@ PIECES = (
             "gpudiag/measures/warmth.py": whole("measure"),
             "gpudiag/measures/__init__.py": after('    "throttle",\n', '    "warmth",\n'),
         },
-        DOCS,
+        ("make docs",),
+        ("tests/measures/test_measure_properties.py", "tests/test_facts.py", "tests/test_schemas.py"),
+        "warmth or registry or schema",
         (
-            *("tests/measures/test_measure_properties.py", "tests/test_facts.py", "tests/test_schemas.py"),
-            *("-k", "warmth or registry or schema"),
+            Forgotten("gpudiag/measures/__init__.py", "gpudiag/measures/__init__.py", FOLDERS_TEST),
+            Forgotten(
+                "make docs", "make docs", "tests/test_schemas.py::test_the_shipped_schema_is_that_of_the_classes"
+            ),
         ),
-        {
-            "gpudiag/measures/__init__.py": ("gpudiag/measures/__init__.py", FOLDER_TEST),
-            "make docs": ("make docs", ("tests/test_schemas.py",)),
-        },
     ),
     Piece(
         "rule",
@@ -106,15 +121,21 @@ PIECES = (
             "gpudiag/rules/memory.py": added("rule"),
             "benchmarks/planted/memory.py": added("rule_planted"),
         },
-        DOCS,
-        ("tests/rules", "tests/report/test_rules_pages.py", "-k", "peaky or planted_fault or catalogue or pages"),
-        {
-            "benchmarks/planted/memory.py": (
+        ("make docs",),
+        ("tests/rules", "tests/report/test_rules_pages.py"),
+        "peaky or planted_fault or catalogue or pages",
+        (
+            Forgotten(
+                "benchmarks/planted/memory.py",
                 "plant in benchmarks/planted/<topic>.py",
-                ("tests/rules/test_rules_planted.py", "-k", "has_a_planted_fault"),
+                "tests/rules/test_rules_planted.py::test_every_rule_and_every_threshold_has_a_planted_fault",
             ),
-            "make docs": ("make docs", ("tests/report/test_rules_pages.py",)),
-        },
+            Forgotten(
+                "make docs",
+                "make docs",
+                "tests/report/test_rules_pages.py::test_the_catalogue_in_docs_is_what_the_code_says",
+            ),
+        ),
     ),
     Piece(
         "plot",
@@ -124,24 +145,25 @@ PIECES = (
                 "    learning_curves,\n", "    headroom,\n    learning_curves,\n"
             ),
         },
-        {"make gallery": ("make", "-o", ".venv/ready", "gallery")},
+        ("make gallery",),
+        ("tests/plots/test_gallery.py", "tests/plots/test_pictures.py", "tests/report/test_sections.py"),
+        # One size of run, and one sample, prove the path.
+        "gallery or (pictures and (faulty or one)) or every_section or every_picture",
         (
-            "tests/plots/test_gallery.py",
-            "tests/plots/test_pictures.py",
-            *("tests/report/test_sections.py", "tests/test_contributing.py"),
-            *("-k", "not 64 and not dense and not (two and GPUs)"),  # one size of run proves the path
+            Forgotten("gpudiag/plots/__init__.py", "gpudiag/plots/__init__.py", FOLDERS_TEST),
+            Forgotten(
+                "make gallery",
+                "make gallery",
+                "tests/plots/test_gallery.py::test_every_figure_is_in_the_gallery_with_its_caption",
+            ),
         ),
-        {
-            "gpudiag/plots/__init__.py": ("gpudiag/plots/__init__.py", FOLDER_TEST),
-            "make gallery": ("make gallery", ("tests/plots/test_gallery.py",)),
-        },
     ),
     Piece(
         "notebook",
         {"notebooks/my_report.ipynb": lambda _: (ROOT / "notebooks/gpu_report.ipynb").read_text(encoding="utf-8")},
-        {},
+        (),
         ("tests/test_notebooks.py",),
-        {},
+        "my_report",
     ),
 )
 
@@ -177,13 +199,24 @@ def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 
 
-def looked_at(tests: Tests, tree: Path) -> subprocess.CompletedProcess[str]:
-    return run(tree, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests)
+def failures(tree: Path, *arguments: str) -> dict[str, str]:
+    """What tests that are not slow say where they fail, by file and name."""
+    out = tree / "tests.xml"
+    chosen = ("-m", "not slow", f"--junitxml={out}", "-o", "junit_logging=no")
+    done = run(tree, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen, *arguments)
+    assert done.returncode in (0, 1), done.stdout[-4000:] + done.stderr[-2000:]
+    said: dict[str, str] = {}
+    cases = list(ElementTree.parse(out).iter("testcase"))
+    assert cases, done.stdout
+    for case in cases:
+        name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name', '').partition('[')[0]}"
+        for fault in (*case.iter("failure"), *case.iter("error")):
+            said[name] = said.get(name, "") + (fault.text or "")
+    return said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES, ids=lambda piece: piece.kind)
-def test_a_newcomer_s_piece_passes_with_the_files_that_are_named(piece: Piece, tree: Path) -> None:
+def test_every_file_and_command_of_a_piece_stands_in_its_row(piece: Piece) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| {piece.kind} \|.*$", text, re.MULTILINE)
     for name in piece.files:
@@ -191,29 +224,31 @@ def test_a_newcomer_s_piece_passes_with_the_files_that_are_named(piece: Piece, t
         assert folder in row, f"CONTRIBUTING.md does not name {name} for a new {piece.kind}"
     for command in piece.commands:
         assert f"`{command}`" in row
-    add(piece, tree)
-    for command in piece.commands.values():
-        done = run(tree, *command)
+
+
+@pytest.mark.slow
+def test_pieces_pass_with_the_files_and_commands_that_are_named(tree: Path) -> None:
+    for piece in PIECES:
+        add(piece, tree)
+    for command in dict.fromkeys(command for piece in PIECES for command in piece.commands):
+        done = run(tree, *COMMANDS[command])
         assert done.returncode == 0, done.stdout + done.stderr
-    done = looked_at(piece.tests, tree)
-    assert done.returncode == 0, done.stdout[-4000:]
-    checked = run(tree, sys.executable, "-m", "ruff", "check", *piece.files)
+    tests = (name for piece in PIECES for name in piece.tests)
+    assert failures(tree, *tests, "-k", " or ".join(f"({piece.chosen})" for piece in PIECES)) == {}
+    checked = run(tree, sys.executable, "-m", "ruff", "check", *(name for piece in PIECES for name in piece.files))
     assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("piece", "forgotten"),
-    [(piece, name) for piece in PIECES for name in piece.forgotten],
-    ids=[f"{piece.kind}-{name}" for piece in PIECES for name in piece.forgotten],
-)
-def test_what_was_forgotten_is_told(piece: Piece, forgotten: str, tree: Path) -> None:
-    """No command is run here: what misses a file looks at files, and what misses a command is told without it."""
-    says, tests = piece.forgotten[forgotten]
-    add(piece, tree, but=forgotten)
-    done = looked_at(tests, tree)
-    assert done.returncode == 1, done.stdout[-2000:]
-    assert says in done.stdout, done.stdout[-4000:]
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_was_forgotten_is_told(which: int, tree: Path) -> None:
+    """One thing of each piece. No command is run: what misses a file looks at files, and of commands all are missed."""
+    left_out = {piece.kind: piece.forgotten[which] for piece in PIECES if piece.forgotten}
+    for piece in PIECES:
+        add(piece, tree, but=left_out[piece.kind].what if piece.kind in left_out else "")
+    said = failures(tree, *dict.fromkeys(one.test for one in left_out.values()))
+    for kind, one in left_out.items():
+        assert one.says in said.get(one.test, ""), (kind, said)
 
 
 @pytest.mark.slow
@@ -222,8 +257,7 @@ def test_a_reader_that_halves_utilization_fails(tree: Path) -> None:
     add(piece, tree)
     path = tree / "gpudiag/readers/telemetry/mthreads_gmi.py"
     path.write_text(path.read_text().replace('"util_pct": util,', '"util_pct": float(util) / 2,'))
-    done = looked_at(piece.tests, tree)
-    assert done.returncode == 1 and "test_values_are_what_the_content_says" in done.stdout
+    assert f"{CONTRACT}::test_values_are_what_the_content_says" in failures(tree, *piece.tests, "-k", piece.chosen)
 
 
 FOLDERS = {
