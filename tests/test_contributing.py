@@ -69,11 +69,9 @@ class Piece:
     forgotten: tuple[Forgotten, ...] = ()
 
 
-COMMANDS = {
-    "make docs": ("make", "-o", ".venv/ready", "docs"),
-    "make gallery": ("make", "-o", ".venv/ready", "gallery"),
-}
+COMMANDS = {f"make {what}": ("make", "-o", ".venv/ready", what) for what in ("docs", "gallery")}
 CONTRACT = "tests/readers/telemetry/test_contract.py"
+SCHEMAS = "tests/test_schemas.py"
 FOLDERS_TEST = "tests/test_contributing.py::test_every_file_of_a_folder_of_plug_ins_is_one"
 PIECES = (
     Piece(
@@ -106,13 +104,11 @@ PIECES = (
             "gpudiag/measures/__init__.py": after('    "throttle",\n', '    "warmth",\n'),
         },
         ("make docs",),
-        ("tests/measures/test_measure_properties.py", "tests/test_facts.py", "tests/test_schemas.py"),
+        ("tests/measures/test_measure_properties.py", "tests/test_facts.py", SCHEMAS),
         "warmth or registry or schema",
         (
             Forgotten("gpudiag/measures/__init__.py", "gpudiag/measures/__init__.py", FOLDERS_TEST),
-            Forgotten(
-                "make docs", "make docs", "tests/test_schemas.py::test_the_shipped_schema_is_that_of_the_classes"
-            ),
+            Forgotten("make docs", "make docs", f"{SCHEMAS}::test_the_shipped_schema_is_that_of_the_classes"),
         ),
     ),
     Piece(
@@ -146,9 +142,9 @@ PIECES = (
             ),
         },
         ("make gallery",),
-        ("tests/plots/test_gallery.py", "tests/plots/test_pictures.py", "tests/report/test_sections.py"),
+        ("tests/plots/test_gallery.py", "tests/plots/test_pictures.py", "tests/report/test_sections.py", FOLDERS_TEST),
         # One size of run, and one sample, prove the path.
-        "gallery or (pictures and (faulty or one)) or every_section or every_picture",
+        "gallery or (pictures and (faulty or one)) or every_section or every_picture or plug_ins",
         (
             Forgotten("gpudiag/plots/__init__.py", "gpudiag/plots/__init__.py", FOLDERS_TEST),
             Forgotten(
