@@ -39,6 +39,8 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 report: $(READY)
 	@$(BIN)/gpudiag report data/samples/$(CASE) -o reports/$(CASE) --strict
 
+test test-slow: export OPENBLAS_NUM_THREADS = 1  # two workers on two cores: threads of theirs would wait for cores
+
 test: $(READY)
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import pickle
@@ -19,6 +20,12 @@ settings.register_profile("gpudiag", deadline=None, derandomize=bool(os.environ.
 settings.load_profile("gpudiag")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Thousands of tests and of modules stay to the end: the garbage collector need not look through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from commandline import called
+from sampleruns import SAMPLES, diagnosed
 
-from gpudiag.cli import main
 from gpudiag.errors import ConfigError, InputError
+from gpudiag.report import batch
 from gpudiag.report.batch import Job, left_out, plan_jobs, report_all
-from gpudiag.report.index import Index, IndexEntry
+from gpudiag.report.index import Index, IndexEntry, failed, read_row
 
 
 def test_a_folder_of_runs_is_all_of_them_and_names_stay_apart(samples: Path, tmp_path: Path) -> None:
@@ -86,16 +88,27 @@ def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytes
     assert again.level == "failed"
 
 
-@pytest.mark.slow
+def _diagnosed_here(job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
+    """What the process of one report leaves for the index."""
+    folder = output / job.folder
+    if job.folder == "bad":
+        return failed(str(job.run), job.folder, "it cannot be read")
+    diagnosed(str(job.run.relative_to(SAMPLES))).save(folder / "diagnosis.json")
+    return read_row(folder, job.folder)
+
+
 @pytest.mark.parametrize(("runs", "level", "code"), [(("healthy", "tiny-batch-laptop"), "warning", 0),
                                                     (("healthy", "idle-second-gpu/baseline"), "warning", 1),
+                                                    (("healthy", "idle-second-gpu/baseline"), "never", 0),
+                                                    (("healthy", "bad"), "never", 2),
                                                     (("healthy", "nowhere"), "never", 2)])  # fmt: skip
 def test_the_exit_code_tells_of_the_worst(
     runs: tuple[str, ...], level: str, code: int, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [str(samples / name) for name in runs]
-    arguments = ["report", *paths, "-o", str(tmp_path), "--jobs", "2", "--fail-on", level, "-p", "minimal=true"]
-    monkeypatch.setattr(sys, "argv", ["gpudiag", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert (ended.value.code or 0) == code
+    """The processes themselves run in the test above, and from the command line in test_shadow_modules.py."""
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "run.toml").touch()
+    monkeypatch.setattr(batch, "_report", _diagnosed_here)
+    paths = [tmp_path / name if name == "bad" else samples / name for name in runs]
+    arguments = ["report", *paths, "-o", tmp_path / "out", "--jobs", "2", "--fail-on", level, "-p", "minimal=true"]
+    assert called(monkeypatch, *arguments) == code

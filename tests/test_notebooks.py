@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -123,16 +120,3 @@ def test_execution_shows_what_the_diagnosis_shows_without_a_kernel(samples: Path
     files = run_notebook("run_report", tmp_path, {"run_path": folder, "title": "A title"})
     diagnosis = diagnose(load_run(folder), name="A title")
     assert files.md.read_text() == pages.markdown_page(pages.filled("run_report", diagnosis.show)).text
-
-
-@pytest.mark.slow
-def test_plain_papermill_runs_it(samples: Path, tmp_path: Path) -> None:
-    shutil.copy(ROOT / "notebooks" / "run_report.ipynb", tmp_path / "copy.ipynb")
-    subprocess.run(
-        [sys.executable, "-m", "papermill", "copy.ipynb", "out.ipynb", "-p", "run_path", str(samples / "healthy")],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )
-    executed = nbformat.read(tmp_path / "out.ipynb", as_version=4)
-    assert sum(len(cell.get("outputs", [])) for cell in executed.cells) >= len(SECTIONS)

@@ -151,6 +151,6 @@ def test_every_measure_works_on_every_selection(case: str) -> None:
     low, high = min(s.min() for s in times), max(s.max() for s in times)
     parts = [run.between(low + (high - low) / 3, low + (high - low) * 2 / 3)]
     parts += [run.gpus_only(run.gpu["gpu"].iloc[0])] if len(run.gpu) else []
-    parts += [run.study(run.trials["study"].iloc[0]), run.trials_where(state="COMPLETE")] if len(run.trials) else []
+    parts += [run.study(run.trials["study"].iloc[0]).trials_where(state="COMPLETE")] if len(run.trials) else []
     for part in parts:
         assert gd.diagnose(part).to_dict()["verdicts"]

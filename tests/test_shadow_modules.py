@@ -83,7 +83,7 @@ def test_a_report_imports_nothing_from_the_folder_of_the_run(hostile: Path) -> N
 
 @pytest.mark.slow
 def test_the_reports_of_a_batch_import_nothing_from_the_folder_of_the_runs(hostile: Path) -> None:
-    done = gpudiag_in(hostile, "report", "one", "two", "-o", "out", "--jobs", "2")
+    done = gpudiag_in(hostile, "report", "one", "two", "-o", "out", "--jobs", "2", "-p", "minimal=true")
     assert done.returncode == 0, done.stderr
     assert imported(hostile) == "" and (hostile / "out" / "two" / "report.html").is_file()
 

@@ -60,8 +60,12 @@ def index_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = {"plain": toy_run("plain"), "50 % #2": toy_run("50 % <b>not bold</b>"), "dark": toy_run("dark", samples=0)}
     for name, run in runs.items():
         diagnosis = diagnose(run)
-        for document in ("diagnosis.json", "report.html", "report.md"):
+        for document in ("diagnosis.json", "report.md"):
             diagnosis.save(folder / name / document)
+        if name == "50 % #2":
+            diagnosis.save(folder / name / "report.html")
+        else:  # pages that links lead to; a whole one takes seconds
+            (folder / name / "report.html").write_text(f"<title>{name}</title>", encoding="utf-8")
     bad = failed("broken", "broken", "broken/run.toml: 'nonsense' is no key; expected one of timezone, settings")
     Index.of([*Index.read(folder).rows, bad]).write(folder)
     return folder / "index.html"

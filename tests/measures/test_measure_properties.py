@@ -236,7 +236,7 @@ def test_five_million_samples_and_fifty_thousand_trials_take_seconds() -> None:
         zip(rng.choice(["COMPLETE", "PRUNED", "FAIL"], m), starts, starts + rng.uniform(1, 600, m), strict=True)
     )
     big = run(gpu=pd.concat(logs, ignore_index=True), trials=trials(rows), settings={"parallel": 4})
-    begun = time.perf_counter()
+    begun = time.process_time()
     for measure in MEASURES:
         take(measure, big)
-    assert time.perf_counter() - begun < 60
+    assert time.process_time() - begun < 60
