@@ -16,7 +16,7 @@ from gpudiag.measures._time.phases import find_phases
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures.costs import measure_costs
 from gpudiag.measures.ledger import measure_ledger
-from gpudiag.simulation import simulate
+from gpudiag.simulation import Gpu, simulate
 
 LANES, STEPS = 2, 5
 US = 1_000_000
@@ -126,6 +126,20 @@ def test_start_ups_of_trials_that_share_a_gpu_are_no_stalls(workers: int) -> Non
         assert costs.startup_median_s == pytest.approx(median_s, rel=0.1, nan_ok=True) or np.isnan(
             costs.startup_median_s
         )
+
+
+def test_start_ups_of_single_trials_that_are_seldom_sampled_hold_no_stalls() -> None:
+    """Trials of two minutes on eight GPUs, seen four times each: an idle sample may be a start-up, a stall or a tail."""
+    made = simulate(
+        seed=7, gpus=(Gpu(),) * 8, workers=8, n_trials=80, epochs=6, startup_s=(8.0, 12.0), epoch_s=(14.0, 22.0),
+        gpu_share_pct=(70.0, 90.0), period_s=30.0,
+    )  # fmt: skip
+    truth = made.truth.ledger.groupby("cell")["gpu_s"].sum() / made.truth.ledger["gpu_s"].sum()
+    found = measure_ledger(made.run).totals.set_index("cell")["share_pct"] / 100
+    sampling = 1.96 * 30 * np.sqrt(80 / 12) / made.truth.ledger["gpu_s"].sum()  # an edge a trial, seen to half a period
+    assert found["waiting"] > 0, "some of it may be either"
+    for cell in ("startup_only", "stalled"):
+        assert found[cell] - sampling <= truth[cell] <= found[cell] + found["waiting"] + sampling, cell
 
 
 @pytest.mark.parametrize(("stalls", "known"), [(False, True), (True, False)])

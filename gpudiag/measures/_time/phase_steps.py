@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from gpudiag.measures._time.timeline import RESPONSE_US, Intervals, Samples
 
 RISE_PCT = 12.0
 """A rise of the utilization over two samples that its noise (METHODS 1: 2 to 4 points) does not explain."""
+COARSE_US = 8 * SECOND_US
+"""Median distance of samples from which on single trials are followed as shared ones are. At 10 s and more the first
+two busy samples in a row end a start-up too late: in development runs start-up was 1 to 4 points too long."""
 STEPS_A_TRIAL = 20
 MOST_STEPS = 120_000
 
@@ -21,7 +24,8 @@ class Steps:
     """Steps from the first start to the last end: shapes (n,), or (lanes, n) for what is of the trial in a lane.
 
     ``trial``: its position in the intervals, -1 where the lane is empty; ``age_s`` and ``left_s``: seconds since its
-    start and until its end at the left border. ``rise``: the utilization goes up there.
+    start and until its end at the left border. ``rise``: the utilization goes up there. ``coarse``: samples lie so far
+    apart that an idle one beside a start may as well show a stall.
     """
 
     start_us: np.ndarray
@@ -32,6 +36,7 @@ class Steps:
     trial: np.ndarray
     age_s: np.ndarray
     left_s: np.ndarray
+    coarse: bool = False
 
     @property
     def lanes(self) -> int:
@@ -40,7 +45,8 @@ class Steps:
 
     def part(self, low: int, high: int) -> Steps:
         """The steps from one to before another."""
-        return Steps(*(getattr(self, name)[..., low:high] for name in self.__dataclass_fields__))
+        arrays = [name for name in self.__dataclass_fields__ if name != "coarse"]
+        return replace(self, **{name: getattr(self, name)[..., low:high] for name in arrays})
 
 
 def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
@@ -65,7 +71,8 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
         trial[i, held] = own[place[held]]
     age, left = (begins - start[trial]) / SECOND_US, (end[trial] - begins) / SECOND_US
     named = np.where(trial >= 0, order[trial], -1)
-    return Steps(begins, length, active[at] & covered, seen, rise[at] & seen, named, age, left)
+    coarse = len(samples.time_us) > 1 and float(np.median(np.diff(samples.time_us))) >= COARSE_US
+    return Steps(begins, length, active[at] & covered, seen, rise[at] & seen, named, age, left, coarse)
 
 
 def _of_other_trials(

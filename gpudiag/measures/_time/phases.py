@@ -92,8 +92,12 @@ class Phases:
 
 
 def find_phases(gpus: Sequence[Steps]) -> list[Phases | None]:
-    """The phases on each GPU; None where no two trials share it, or more than five."""
-    shared = [i for i, steps in enumerate(gpus) if 2 <= steps.lanes <= MOST_LANES and steps.active.any()]
+    """The phases on each GPU; None where one trial at a time is seen often enough, or more than five share it."""
+    shared = [
+        i
+        for i, steps in enumerate(gpus)
+        if (1 if steps.coarse else 2) <= steps.lanes <= MOST_LANES and steps.active.any()
+    ]
     out: list[Phases | None] = [None] * len(gpus)
     if sum(int(gpus[i].trial.max()) + 1 for i in shared) < FEWEST_TRIALS:
         return out
