@@ -129,7 +129,7 @@ def test_start_ups_of_trials_that_share_a_gpu_are_no_stalls(workers: int) -> Non
 
 
 def test_start_ups_of_single_trials_that_are_seldom_sampled_hold_no_stalls() -> None:
-    """Trials of two minutes on eight GPUs, seen four times each: an idle sample may be a start-up, a stall or a tail."""
+    """Trials of two minutes, seen four times each: an idle sample may be a start-up, a stall or a tail."""
     made = simulate(
         seed=7, gpus=(Gpu(),) * 8, workers=8, n_trials=80, epochs=6, startup_s=(8.0, 12.0), epoch_s=(14.0, 22.0),
         gpu_share_pct=(70.0, 90.0), period_s=30.0,
