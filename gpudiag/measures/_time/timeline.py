@@ -120,8 +120,8 @@ def draw_timeline(
     """Cut the windows at every cell border, start, end and at ``cuts_us``, and name each piece.
 
     What an idle GPU waits for is read off its activity where one trial ran at a time and is seen often enough, and else
-    off ``phases``; where these leave two answers likely, or are not known, it is in the cell ``waiting``. So it is where
-    a trial of ``maybe`` may run: then it may even be that none does.
+    off ``phases``; where these leave two answers likely, or are not known, it is in the cell ``waiting``. So it is
+    where a trial of ``maybe`` may run: then it may even be that none does.
 
     Without trials (``has_trials`` False: none were given, or their clock cannot be joined) activity
     is no foreign load but simply busy.
