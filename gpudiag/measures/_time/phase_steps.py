@@ -55,7 +55,8 @@ def cut_steps(samples: Samples, intervals: Intervals) -> Steps:
     order = real[np.lexsort((intervals.end_us[real], intervals.start_us[real]))]
     start, end = intervals.start_us[order], intervals.end_us[order]
     if not len(start) or not len(samples.time_us):
-        return Steps(*(np.zeros((0,) * (1 + (i > 4))) for i in range(8)))
+        nothing, nobody = np.zeros(0), np.zeros((0, 0))
+        return Steps(nothing, nothing, nothing, nothing, nothing, nobody, nobody, nobody)
     active, rise = samples.at_work, _rises(samples.value)
     borders = _borders(samples, active, rise, start, end)
     begins, length = borders[:-1], np.diff(borders) / SECOND_US
