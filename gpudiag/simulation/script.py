@@ -49,7 +49,8 @@ def _memory_course(
     """Context in the start-up, a ramp to the plateau, the peak when the first epoch ends, nothing after the end."""
     course = [(life.start_s + startup_s * trial.context_at, trial.context_mib)]
     if life.spans:
-        begin, end = life.spans[0]
+        end = life.spans[0][1]
+        begin = life.start_s + startup_s * trial.memory_at
         course += [(begin + after, level) for after, level in memory_ramp(trial, peak_mib)]
         course.append((max(end, begin + trial.ramp_s), peak_mib))
     course = [(at, level) for at, level in course if at < until_s]

@@ -35,12 +35,13 @@ class Trial:
 
     ``epoch_s`` is the duration of an epoch's GPU phases when the trial is alone on its GPU, which it
     then keeps busy for ``gpu_share_pct`` of the time; each epoch has ``segments`` GPU phases, each
-    followed by a dip of ``dip_s``. The CUDA context appears at ``context_at`` of the start-up, memory
-    grows over ``ramp_s`` to ``plateau`` of its peak and reaches the peak when the first epoch after that ends.
+    followed by a dip of ``dip_s``. The CUDA context appears at ``context_at`` of the start-up. From ``memory_at`` of it
+    (1: when training begins) memory grows over ``ramp_s`` to ``plateau`` of its peak and reaches the peak when the
+    first epoch after that ends; or ``reserved_mib`` is taken there at once, as by frameworks that allocate in advance.
     """
 
     startup_s: Range = (25.0, 40.0)
-    epochs: int = 10
+    epochs: int | tuple[int, int] = 10  # or the fewest and the most, drawn for each trial
     epoch_s: Range = (12.0, 24.0)
     pace_sd: float = 0.0  # of the logarithm of a factor on all epochs of a trial, which goes from trial to trial as ...
     pace_correlation: float = 0.0  # ... an AR(1) process
@@ -57,6 +58,8 @@ class Trial:
     batch_sizes: tuple[int, ...] = (32, 64, 128)
     context_mib: float = 420.0
     context_at: float = 0.6
+    memory_at: float = 1.0
+    reserved_mib: float = 0.0
     ramp_s: float = 8.0
     plateau: float = 0.965
     keeps_memory: bool = False  # one caching process per worker: memory never shrinks between trials
@@ -193,6 +196,11 @@ class Spec:
     notes: tuple[str, ...] = ()
 
     @property
+    def most_epochs(self) -> int:
+        """Epochs of the longest trial."""
+        return self.trial.epochs if isinstance(self.trial.epochs, int) else max(self.trial.epochs)
+
+    @property
     def worker_steps(self) -> tuple[tuple[float, int], ...]:
         """``workers`` as steps (from_s, number)."""
         return ((0.0, self.workers),) if isinstance(self.workers, int) else self.workers
@@ -206,7 +214,7 @@ def check(spec: Spec) -> Spec:
         "gpus must name at least one GPU": len(gpus) > 0,
         "n_trials must be at least 1": spec.n_trials >= 1,
         "workers must be at least 1": bool(spec.worker_steps) and spec.worker_steps[0][1] >= 1,
-        "epochs and segments must be at least 1": min(spec.trial.epochs, spec.trial.segments) >= 1,
+        "epochs and segments must be at least 1": min(*_both(spec.trial.epochs), spec.trial.segments) >= 1,
         "gpu_share_pct must be above 0 and at most 100": 0
         < min(spec.trial.gpu_share_pct)
         <= max(spec.trial.gpu_share_pct)
@@ -218,6 +226,10 @@ def check(spec: Spec) -> Spec:
         if not holds:
             raise ConfigError(f"a simulated run cannot be made: {condition}.")
     return spec
+
+
+def _both(value: int | tuple[int, int]) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else value
 
 
 _PARTS = ("trial", "curve", "telemetry", "faults")

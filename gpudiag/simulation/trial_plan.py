@@ -41,7 +41,8 @@ def draw_plan(spec: Spec, seed: int, number: int) -> TrialPlan:
     """The plan of trial ``number``; the same for every spec that differs only in workers or telemetry."""
     rng = np.random.default_rng([seed, 1, number])
     trial = spec.trial
-    count = trial.epochs * trial.segments
+    epochs = _epochs(trial, seed, number)
+    count = epochs * trial.segments
     draws = iter(rng.random(12 + count).tolist())
     model = _pick(trial.models, next(draws))
     batch = trial.batch_sizes[int(next(draws) * len(trial.batch_sizes))]
@@ -63,12 +64,19 @@ def draw_plan(spec: Spec, seed: int, number: int) -> TrialPlan:
         gap_s=gap_s,
         restart_s=restart_s,
         share=share,
-        peak_mib=trial.context_mib + model.fixed_mib + model.per_sample_mib * batch,
-        values=_learning_curve(spec.curve, trial.epochs, rng),
+        peak_mib=max(trial.context_mib + model.fixed_mib + model.per_sample_mib * batch, trial.reserved_mib),
+        values=_learning_curve(spec.curve, epochs, rng),
         fault=_fault(spec.faults, kind),
         fault_at_s=at * nominal_s,
         lottery=lottery,
     )
+
+
+def _epochs(trial: Trial, seed: int, number: int) -> int:
+    """How many this trial trains; drawn apart from all else, so that one number for all changes nothing beside it."""
+    if isinstance(trial.epochs, int):
+        return trial.epochs
+    return int(np.random.default_rng([seed, 3, number]).integers(trial.epochs[0], trial.epochs[1] + 1))
 
 
 def _pace(trial: Trial, seed: int, number: int) -> float:
@@ -84,7 +92,11 @@ def _pace(trial: Trial, seed: int, number: int) -> float:
 
 
 def memory_ramp(trial: Trial, peak_mib: float) -> list[tuple[float, float]]:
-    """Levels (seconds after the first GPU phase begins, MiB) from the CUDA context to the plateau, in equal steps."""
+    """Levels (seconds after loading begins, MiB) from the CUDA context to the plateau, in equal steps; or what is
+    reserved, at once.
+    """
+    if trial.reserved_mib:
+        return [(0.0, peak_mib)]
     rise = trial.plateau * peak_mib - trial.context_mib
     return [
         (trial.ramp_s * step / RAMP_STEPS, trial.context_mib + rise * step / RAMP_STEPS)

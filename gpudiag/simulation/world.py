@@ -148,6 +148,8 @@ class World:
             return
         trial = self._spec.trial
         self._later(at + plan.startup_s * trial.context_at, running, self._grow, trial.context_mib)
+        if trial.memory_at < 1:
+            self._later(at + plan.startup_s * trial.memory_at, running, self._load)
         self._later(at + plan.startup_s, running, self._train)
         if plan.fault:
             self._later(at + plan.fault_at_s, running, self._strike, plan.fault)
@@ -164,9 +166,13 @@ class World:
             case index:
                 return int(index)
 
-    def _train(self, at: float, running: _Running) -> None:
+    def _load(self, at: float, running: _Running) -> None:
         for after, level in memory_ramp(self._spec.trial, running.plan.peak_mib):
             self._later(at + after, running, self._grow, level)
+
+    def _train(self, at: float, running: _Running) -> None:
+        if self._spec.trial.memory_at >= 1:
+            self._load(at, running)
         self._gpu_phase(at, running)
 
     def _gpu_phase(self, at: float, running: _Running) -> None:

@@ -229,3 +229,43 @@ def test_the_pace_goes_from_trial_to_trial_as_asked() -> None:
     logs = np.log(seconds / 10)
     assert logs.std() == pytest.approx(0.2, rel=0.25)
     assert np.corrcoef(logs[1:], logs[:-1])[0, 1] == pytest.approx(0.8, abs=0.08)
+
+
+def test_epochs_are_drawn_for_each_trial() -> None:
+    made = gd.simulate(seed=2, n_trials=60, epochs=(3, 7))
+    steps = made.run.reports.groupby("trial")["step"].max()
+    assert set(steps) == {3, 4, 5, 6, 7}
+    assert made.run.info.settings.max_steps == 7
+    same = gd.simulate(seed=2, n_trials=60, epochs=5)
+    assert (made.run.trials["params.model"] == same.run.trials["params.model"]).all(), "the other draws stay"
+
+
+def test_memory_may_come_early_and_in_advance() -> None:
+    """Of one trial with a start-up of 100 s: nothing until 20 s, then all that is reserved, which never changes."""
+    made = gd.simulate(
+        seed=2, n_trials=1, workers=1, startup_s=(100, 100), memory_at=0.2, context_at=0.2, reserved_mib=8000.0,
+        gpus=(Gpu(base_mib=0),), period_s=1.0, window_s=1.0, oom=False,
+    )  # fmt: skip
+    start, end = made.run.trials.loc[0, ["start", "end"]]
+    age = (made.run.gpu["time"] - start).dt.total_seconds()
+    used = made.run.gpu["mem_used_mib"]
+    assert (used[age < 19.5] == 0).all()
+    assert (used[(age > 20.5) & (made.run.gpu["time"] < end)] == 8000).all()
+    assert made.truth.trials.loc[0, "mem_peak_mib"] == 8000
+
+
+def test_memory_may_grow_before_training_begins() -> None:
+    early, late = (
+        gd.simulate(seed=4, n_trials=1, workers=1, startup_s=(100, 100), memory_at=at, period_s=1.0).run
+        for at in (0.3, 1.0)
+    )
+    age = (early.gpu["time"] - early.trials.loc[0, "start"]).dt.total_seconds()
+    before = (age > 45) & (age < 99)
+    assert (early.gpu["mem_used_mib"][before].to_numpy() > 1.5 * late.gpu["mem_used_mib"][before].to_numpy()).all()
+    assert (early.gpu["util_pct"][before] == late.gpu["util_pct"][before]).all()
+
+
+def test_a_night_without_workers() -> None:
+    made = gd.simulate(seed=1, n_trials=60, workers=((0.0, 3), (600.0, 0), (8000.0, 3)), epochs=3)
+    begun = (made.run.trials["start"] - made.run.trials["start"].min()).dt.total_seconds()
+    assert not begun.between(601, 7999).any() and (begun >= 8000).any() and len(begun) == 60
