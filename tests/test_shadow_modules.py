@@ -94,7 +94,8 @@ def test_the_kernel_of_our_notebooks_alone_leaves_the_working_folder_out(hostile
 
     assert is_shipped(find_notebook("run_report"))
     assert not is_shipped(hostile / "run_report.ipynb")
-    ours, theirs = (kernel_manager(hostile, own_modules=own)().kernel_spec.argv for own in (False, True))
+    with kernel_manager(hostile, own_modules=False) as ours_made, kernel_manager(hostile, own_modules=True) as made:
+        ours, theirs = ours_made().kernel_spec.argv, made().kernel_spec.argv
     assert "--InteractiveShellApp.ignore_cwd=True" in ours
     assert [part for part in ours if part not in theirs] == ["--InteractiveShellApp.ignore_cwd=True"]
 

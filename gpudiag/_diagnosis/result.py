@@ -16,6 +16,7 @@ from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
 from gpudiag.faults import Failed, Fault
 from gpudiag.faults import strict as strictly
+from gpudiag.files import write
 from gpudiag.measures.base import profile_of
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plain_data import JsonObject, json_text, plain_object
@@ -133,7 +134,7 @@ class Diagnosis:
         from gpudiag.advice._engine.plan import plan_json
 
         path = Path(path)
-        pages.write(path, plan_json(self.plan(ids)))
+        write(path, plan_json(self.plan(ids)))
         return path
 
     def fails(self, level: str) -> bool:

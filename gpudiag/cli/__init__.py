@@ -1,6 +1,7 @@
 """The command line: arguments, one library call, print.
 
-Exit 0 fine, 1 --fail-on met, 2 bad input or usage, 3 a fault of gpudiag itself (in a part of it only with --strict).
+Exit 0 fine, 1 --fail-on met, 2 bad input or usage, 3 a fault of gpudiag itself (in a part of it only with --strict);
+130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,7 +18,9 @@ from gpudiag import __version__
 from gpudiag.cli._arguments import expand
 from gpudiag.cli._console import write_any_text
 from gpudiag.cli._faults import last_resort
+from gpudiag.cli._home import without_home
 from gpudiag.cli._options import taking_groups
+from gpudiag.cli._signals import Interrupted, as_interrupt
 from gpudiag.cli._stderr import Commands, complain
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
@@ -74,6 +78,16 @@ def _root(version: Annotated[bool, typer.Option("--version", help="print the ver
 
 def main() -> None:
     """Entry point: every deliberate failure is one sentence on stderr and exit 2, any other one sentence and exit 3."""
+    with as_interrupt() as ended:
+        try:
+            with without_home():
+                _run()
+        except (KeyboardInterrupt, Interrupted):
+            complain(f"gpudiag: {ended}\n")
+            sys.exit(ended.code)
+
+
+def _run() -> None:
     for module in NEEDLESS:
         sys.modules.setdefault(module, None)  # type: ignore[arg-type]
     write_any_text()
@@ -87,9 +101,17 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        complain(f"gpudiag: {safe(where)}{error.strerror or error}; check the path and the room on the disk.\n")
+        complain(f"gpudiag: {_said(error)}\n")
         sys.exit(2)
     except Exception as error:  # whatever nobody thought of: with 1 it would look like --fail-on
         given = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
         sys.exit(last_resort(error, debug="--debug" in given))
+
+
+def _said(error: OSError) -> str:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "the folder that you are in was deleted; go to another one and run the command again."
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{safe(where)}{error.strerror or error}; check the path and the room on the disk."

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from gpudiag.errors import ConfigError, InputNotFound, nearest
+from gpudiag.files import is_device
 from gpudiag.readers._io.url import is_url, shown
+from gpudiag.scratch import scratch
 
 MANY = ("--telemetry", "--artifacts")
 
@@ -26,11 +27,19 @@ def check_output(folder: Path) -> None:
     if not there.is_dir():
         raise ConfigError(f"{folder}: cannot be written to, because {there} is not a folder; choose another -o.")
     try:
-        with TemporaryDirectory(prefix=".gpudiag-", dir=there):  # permissions alone say little to root and in /proc
+        with scratch(there):  # permissions alone say little to root and in /proc
             pass
     except OSError as error:
         why = "is read-only" if not os.access(there, os.W_OK) else f"takes no files ({error.strerror})"
         raise ConfigError(f"{folder}: cannot be written to, because {there} {why}; choose another -o.") from error
+
+
+def check_file(path: Path) -> None:
+    """Raise ConfigError before any work is done if no file can be written at that path."""
+    if path.is_dir():
+        raise ConfigError(f"{path}: is a folder; give the name of a file in it.")
+    if not is_device(path):
+        check_output(path.parent)
 
 
 def existing_run(run: str | None) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from gpudiag.cli._signals import Interrupted
 from gpudiag.report._notebook.redact import redacted
 from gpudiag.report.format import safe
 
@@ -40,6 +41,8 @@ class Commands(TyperGroup):
 def _usage_hidden() -> Iterator[None]:
     try:
         yield
+    except KeyboardInterrupt as error:
+        raise Interrupted from error
     except Exception as error:
         if hasattr(error, "format_message"):  # of click, or of the copy of it that typer brings
             error.message = _hidden(error.message)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudiag.cli._arguments import check_output
+from gpudiag.cli._arguments import check_file
 from gpudiag.cli._console import console_for, show, spinner
 from gpudiag.cli._faults import telling
 from gpudiag.cli._options import FailOn, Inputs, Judging, OnFault, ReadingOptions, RunPath, choice
@@ -36,7 +36,7 @@ def diagnose(
 
     given = inputs.checked(run, layout)
     if plan_out is not None:
-        check_output(plan_out.parent)
+        check_file(plan_out)
     with telling(debug=fault.debug, strict=fault.strict):
         with spinner(console_for(stderr=True), "reading the run"):
             diagnosis = run_diagnosis(load_run(**given), **judging.arguments(run))

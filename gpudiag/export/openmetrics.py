@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpudiag.report._notebook import pages
+from gpudiag.files import write as write_file
 from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Family(NamedTuple):
 
 def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
     """Write the text to ``path``."""
-    pages.write(path, text(diagnosis))
+    write_file(path, text(diagnosis))
     return [path]
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from gpudiag.files import write as write_file
 from gpudiag.measures._time.decimate import decimate
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.plain_data import JsonObject, clean
-from gpudiag.report._notebook import pages
 from gpudiag.report.format import safe
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ MAX_POINTS = 20_000
 
 def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
     """Write the trace to ``path``."""
-    pages.write(path, json.dumps(trace(diagnosis), ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    write_file(path, json.dumps(trace(diagnosis), ensure_ascii=False, allow_nan=False, separators=(",", ":")))
     return [path]
 
 

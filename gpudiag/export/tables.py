@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiag.report._notebook import pages
+from gpudiag.errors import ConfigError
+from gpudiag.files import write_all
 from gpudiag.schema import TABLES
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a cell begins that a spreadsheet runs (OWASP, CSV injection)."""
+LEDGER = ("ledger_cells", "ledger_spans")
 PRIVATE = ("user_attrs.", "system_attrs.")
 
 
@@ -27,24 +29,37 @@ def frames(diagnosis: Diagnosis) -> Iterator[tuple[str, pd.DataFrame]]:
         if len(table):
             yield name, table[[column for column in table if _is_public(str(column), run.info.show_attrs)]]
     if diagnosis.ledger is not None:
-        yield "ledger_cells", diagnosis.ledger.cells
-        yield "ledger_spans", diagnosis.ledger.spans
+        yield from zip(LEDGER, (diagnosis.ledger.cells, diagnosis.ledger.spans), strict=True)
 
 
 def write_parquet(diagnosis: Diagnosis, folder: Path) -> list[Path]:
     """One NAME.parquet a table."""
-    return [
-        _written(folder / f"{name}.parquet", table.to_parquet(None, index=False)) for name, table in frames(diagnosis)
-    ]
+    return _write(folder, ".parquet", diagnosis, lambda table: table.to_parquet(None, index=False))
 
 
 def write_csv(diagnosis: Diagnosis, folder: Path) -> list[Path]:
     """One NAME.csv a table; times are ISO 8601 in UTC, unknown is empty. No text is a formula to a spreadsheet."""
     timestamps = "%Y-%m-%dT%H:%M:%S.%fZ"
-    return [
-        _written(folder / f"{name}.csv", _inert(table).to_csv(index=False, date_format=timestamps))
-        for name, table in frames(diagnosis)
-    ]
+    return _write(folder, ".csv", diagnosis, lambda table: _inert(table).to_csv(index=False, date_format=timestamps))
+
+
+def _write(
+    folder: Path, suffix: str, diagnosis: Diagnosis, content: Callable[[pd.DataFrame], str | bytes]
+) -> list[Path]:
+    """A file for each table. Nothing is written over an input, or beside a table that is not of this run."""
+    held = dict(frames(diagnosis))
+    files = {name: folder / f"{name}{suffix}" for name in (*TABLES, *LEDGER)}
+    other = [path.name for name, path in files.items() if name not in held and path.exists()]
+    if other:
+        raise ConfigError(
+            f"{folder}: holds {', '.join(other)}, and this run has no such table; choose another -o, or remove what an "
+            "earlier export left."
+        )
+    inputs = {Path(one.path).absolute() for one in diagnosis.run.info.inputs}
+    if over := [path for name, path in files.items() if name in held and path.absolute() in inputs]:
+        raise ConfigError(f"{over[0]}: is an input of the run and would be overwritten; choose another -o.")
+    write_all(folder, ((files[name], content(table)) for name, table in held.items()))
+    return [files[name] for name in held]
 
 
 def _inert(table: pd.DataFrame) -> pd.DataFrame:
@@ -59,8 +74,3 @@ def _inert(table: pd.DataFrame) -> pd.DataFrame:
 
 def _is_public(column: str, shown: tuple[str, ...]) -> bool:
     return not column.startswith(PRIVATE) or column in shown or column.partition(".")[2] in shown
-
-
-def _written(path: Path, content: str | bytes) -> Path:
-    pages.write(path, content)
-    return path

@@ -5,20 +5,22 @@ A process of its own, because a run that exhausts the memory or kills its kernel
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputError
-from gpudiag.interpreter import module_command
+from gpudiag.interpreter import Children, module_command
 from gpudiag.manifest import MANIFEST
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.identify import identify
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report.index import Index, IndexEntry, failed, read_row
+
+SIGNAL_S = 0.5
+"""How often the main thread looks whether a signal has come: one that another thread got does not wake it."""
 
 
 @dataclass(frozen=True)
@@ -119,23 +121,24 @@ def report_all(
 
 
 def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: int) -> Iterator[IndexEntry]:
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(_report, job, output, options) for job in jobs]
+    with ThreadPoolExecutor(workers) as pool, Children() as children:
+        waiting = {pool.submit(_report, children, job, output, options) for job in jobs}
         try:
-            for done in as_completed(waiting):
-                yield done.result()
+            while waiting:
+                done, waiting = wait(waiting, SIGNAL_S, FIRST_COMPLETED)
+                yield from (one.result() for one in done)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _report(job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
+def _report(children: Children, job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
     folder = output / job.folder
     (folder / DOCUMENT).unlink(missing_ok=True)  # what an earlier batch left is not this run's
-    command = module_command("gpudiag", ["report", str(job.run), "-o", str(folder), *options])
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if (folder / DOCUMENT).is_file() and done.returncode == 0:
+    command = module_command("gpudiag.cli._child", ["report", str(job.run), "-o", str(folder), *options])
+    code, said = children.run(command)
+    if (folder / DOCUMENT).is_file() and code == 0:
         return read_row(folder, job.folder)
-    said = done.stderr.strip().splitlines()
-    reason = said[-1].removeprefix("gpudiag: ") if said else f"its process ended with {done.returncode}"
+    lines = said.strip().splitlines()
+    reason = lines[-1].removeprefix("gpudiag: ") if lines else f"its process ended with {code}"
     return failed(str(job.run), job.folder, reason)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from gpudiag import __version__
 from gpudiag.errors import InputError
-from gpudiag.report._notebook import pages
+from gpudiag.files import write_all
 from gpudiag.report._notebook.html import TEMPLATES, page_style
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report._render import fragments
@@ -114,8 +114,7 @@ class Index(Shown):
 
     def write(self, folder: Path) -> list[Path]:
         """Write index.html and index.md into ``folder``."""
-        pages.write(folder / "index.html", self.html())
-        pages.write(folder / "index.md", self.markdown())
+        write_all(folder, [(folder / "index.md", self.markdown()), (folder / "index.html", self.html())])
         return [folder / "index.html", folder / "index.md"]
 
 

@@ -16,6 +16,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.export import FORMATS, export
 from gpudiag.export.openmetrics import text
 from gpudiag.export.perfetto import FINDINGS, FIRST_GPU, MAX_POINTS, TRIALS, trace
+from gpudiag.run import InputRecord
 
 MINUTE_US = 60_000_000
 
@@ -125,6 +126,18 @@ def test_a_trace_is_strict_json_and_stays_small(tmp_path: Path) -> None:
 
 
 def test_a_run_without_telemetry_and_one_without_trials_are_exported_too(tmp_path: Path) -> None:
-    for run in (toy_run(samples=0), toy_run(trials=0)):
+    for name, run in {"a": toy_run(samples=0), "b": toy_run(trials=0)}.items():
         for to in FORMATS:
-            assert export(diagnose(run), to, tmp_path / to)
+            assert export(diagnose(run), to, tmp_path / name / to)
+
+
+def test_tables_of_two_runs_never_lie_together_and_no_input_is_overwritten(tmp_path: Path) -> None:
+    with_trials, without = toy_run(), diagnose(toy_run(trials=0))
+    export(diagnose(with_trials), "csv", tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ConfigError, match=r"holds trials\.csv, and this run has no such table"):
+        export(without, "csv", tmp_path)
+    read = replace(with_trials.info, inputs=(InputRecord(str(tmp_path / "gpu.csv"), "telemetry"),))
+    with pytest.raises(ConfigError, match=r"gpu\.csv: is an input of the run"):
+        export(diagnose(replace(with_trials, info=read)), "csv", tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

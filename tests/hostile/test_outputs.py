@@ -16,7 +16,7 @@ from commandline import called
 
 from gpudiag.cli import _console
 from gpudiag.export.tables import _inert
-from gpudiag.report._notebook import pages
+from gpudiag.files import write_all
 from gpudiag.report._render.markdown import inline
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
@@ -128,5 +128,5 @@ def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path, monkeypatch
             report("run B")
         assert held() == first
     assert all(b"run B" in content for content in report("run B").values())
-    pages.write_all({tmp_path / "report.md": None})
-    assert not (tmp_path / "report.md").exists()
+    write_all(tmp_path, [(tmp_path / "report.md", None), (tmp_path / "report.html", "new")])
+    assert not (tmp_path / "report.md").exists() and (tmp_path / "report.html").read_text() == "new"

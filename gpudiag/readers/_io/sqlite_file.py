@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+
+from gpudiag.scratch import scratch
 
 MAGIC = b"SQLite format 3\0"
 BUSY_S = 10.0
@@ -30,8 +31,8 @@ def open_readonly(path: Path, *, live: bool = False) -> Iterator[sqlite3.Connect
     """
     if not live and _needs_recovery(path):
         with (
-            tempfile.TemporaryDirectory(prefix="gpudiag-") as folder,
-            _connect(_copy(path, Path(folder)), "rw") as copy,
+            scratch() as folder,
+            _connect(_copy(path, folder), "rw") as copy,
         ):
             yield copy
         return
@@ -42,8 +43,8 @@ def open_readonly(path: Path, *, live: bool = False) -> Iterator[sqlite3.Connect
 @contextmanager
 def private_copy(path: Path, *, live: bool = False) -> Iterator[Path]:
     """A copy of one state of the database in a temporary folder; the original is locked while it is copied only."""
-    with tempfile.TemporaryDirectory(prefix="gpudiag-") as folder:
-        copy = Path(folder) / "copy.db"
+    with scratch() as folder:
+        copy = folder / "copy.db"
         with open_readonly(path, live=live) as source, closing(sqlite3.connect(copy)) as target:
             target.execute("PRAGMA journal_mode=OFF")
             target.execute("PRAGMA synchronous=OFF")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from gpudiag.readers._io.sqlite_file import MAGIC, open_readonly
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.scratch import scratch
 
 NAME = "MLflow metrics"
 DATABASE_NAME = "MLflow database"
@@ -91,8 +91,8 @@ def _unpacked(source: Source) -> Iterator[Path]:
     if not source.compression:
         yield source.path
         return
-    with tempfile.TemporaryDirectory(prefix="gpudiag-") as folder:
-        path = Path(folder) / "mlflow.db"
+    with scratch() as folder:
+        path = folder / "mlflow.db"
         path.write_bytes(source.read_bytes())
         yield path
 

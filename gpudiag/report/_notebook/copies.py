@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from gpudiag._load.folder import walk
 from gpudiag._load.sources import is_whole, name_of
 from gpudiag.errors import ConfigError, InputError, InputNotFound
+from gpudiag.files import write
 from gpudiag.load import locate
 from gpudiag.manifest import MANIFEST, Manifest, read_manifest
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers.identify import identify
-from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.locate import find_notebook, shipped_notebooks
 from gpudiag.report._notebook.parameters import Given, Parameters, check_parameters
 
@@ -76,7 +76,7 @@ def copy_notebook(name: str, path: str | Path, parameters: Mapping[str, Given] |
 
     notebook = _read(source)
     fill(notebook, check_parameters(source, parameters or {}))
-    pages.write(path, nbformat.writes(notebook))
+    write(path, nbformat.writes(notebook))
     return path
 
 

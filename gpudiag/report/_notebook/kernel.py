@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpudiag.interpreter import module_command
 
@@ -15,8 +17,11 @@ MAX_SOCKET_FOLDER = 80
 """A path of a Unix socket holds about 100 characters."""
 
 
-def kernel_manager(scratch: Path, *, own_modules: bool) -> type[KernelManager]:
-    """A kernel manager class for nbclient; its files are kept under ``scratch``.
+@contextmanager
+def kernel_manager(scratch: Path, *, own_modules: bool) -> Iterator[type[KernelManager]]:
+    """A kernel manager class for nbclient; its files are kept under ``scratch``. Afterwards no kernel of it is left.
+
+    nbclient ends a kernel that has come up; one that is starting when Ctrl-C comes would start and be told nothing.
 
     Args:
         scratch: a private folder.
@@ -31,13 +36,23 @@ def kernel_manager(scratch: Path, *, own_modules: bool) -> type[KernelManager]:
         argv=module_command("ipykernel_launcher", ["-f", "{connection_file}", *careful]),
         display_name="gpudiag",
         language="python",
-        env={"IPYTHONDIR": str(scratch / "ipython"), "JUPYTER_RUNTIME_DIR": str(scratch)},
+        env={
+            "IPYTHONDIR": str(scratch / "ipython"),
+            "JUPYTER_RUNTIME_DIR": str(scratch),
+            "TMPDIR": str(scratch),
+        },
     )
 
     # Sockets in the private folder rather than TCP ports, which every user of the machine could listen to.
     sockets = sys.platform != "win32" and len(str(scratch)) <= MAX_SOCKET_FOLDER
 
+    made: list[Any] = []
+
     class ThisInterpreter(AsyncKernelManager):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            made.append(self)
+
         def _transport_default(self) -> str:
             return "ipc" if sockets else "tcp"
 
@@ -48,4 +63,12 @@ def kernel_manager(scratch: Path, *, own_modules: bool) -> type[KernelManager]:
         def _connection_file_default(self) -> str:
             return str(scratch / "kernel.json")
 
-    return ThisInterpreter
+    try:
+        yield ThisInterpreter
+    finally:
+        for manager in made:
+            process = getattr(manager.provisioner, "process", None)
+            if process is not None and process.poll() is None:
+                with suppress(OSError):
+                    process.kill()
+                process.wait()

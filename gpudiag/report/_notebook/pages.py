@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import ConfigError
+from gpudiag.files import Content, write, write_all
 from gpudiag.report._notebook.locate import find_notebook
 
 if TYPE_CHECKING:
@@ -156,42 +156,14 @@ def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], st
 
 def write_markdown(path: Path, notebook: NotebookNode) -> None:
     """Write the Markdown at ``path`` and its pictures into the folder ``<stem>_files`` beside it."""
-    write_all(markdown_files(path, notebook))
+    write_all(path.parent, markdown_files(path, notebook))
 
 
-def markdown_files(path: Path, notebook: NotebookNode) -> dict[Path, str | bytes | None]:
-    """The Markdown and its pictures, for :func:`write_all`; pictures of an earlier report go."""
+def markdown_files(path: Path, notebook: NotebookNode) -> list[tuple[Path, Content]]:
+    """The Markdown after its pictures, for :func:`gpudiag.files.write_all`; pictures of an earlier report go."""
     folder = path.with_name(f"{path.stem}_files")
     page = markdown_page(notebook, folder.name)
     there = folder.iterdir() if folder.is_dir() else ()
     stale = [one for one in there if one.suffix in _IMAGES.values() and one.name not in page.images]
-    return {**{folder / name: image for name, image in page.images.items()}, path: page.text, **dict.fromkeys(stale)}
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all: readers never see half of it."""
-    write_all({path: content})
-
-
-def write_all(contents: Mapping[Path, str | bytes | None]) -> None:
-    """Write all files, or where there is no room for all of them none; None is for one that is to go.
-
-    All are written aside before the first takes its place, so that files of two reports never lie together. Names of
-    files that are not UTF-8 are escaped.
-    """
-    drafts: dict[Path, Path] = {}
-    try:
-        for path, content in contents.items():
-            if content is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                drafts[path] = path.with_name(f".{path.name}.{os.getpid()}")
-                drafts[path].write_bytes(
-                    content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
-                )
-        for path, draft in drafts.items():
-            draft.replace(path)
-        for path in contents.keys() - drafts.keys():
-            path.unlink(missing_ok=True)
-    finally:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
+    pictures = [(folder / name, image) for name, image in page.images.items()]
+    return [*pictures, *((old, None) for old in stale), (path, page.text)]

@@ -7,7 +7,6 @@ a path; this runner refuses the first and copes with the others. Nothing is writ
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -15,10 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiag import errors
 from gpudiag.errors import ConfigError, InputError, ReportError
+from gpudiag.files import Content, write, write_all
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.locate import find_notebook, is_shipped, read_notebook
 from gpudiag.report._notebook.parameters import Given, Parameters, check_parameters, has_parameter
 from gpudiag.report._notebook.redact import redacted
+from gpudiag.scratch import scratch
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -58,10 +59,10 @@ def run_notebook(
     notebook = find_notebook(name_or_path)
     given = check_parameters(notebook, parameters)
     wants_json = has_parameter(notebook, JSON_PARAMETER) and JSON_PARAMETER not in given
-    with tempfile.TemporaryDirectory(prefix="gpudiag-", ignore_cleanup_errors=True) as scratch:
-        document = Path(scratch) / DOCUMENT
+    with scratch() as private:
+        document = private / DOCUMENT
         asked = given | ({JSON_PARAMETER: str(document)} if wants_json else {})
-        executed = _execute(notebook, asked, Path(scratch), Path(output_dir), progress)
+        executed = _execute(notebook, asked, private, Path(output_dir), progress)
         left = document.read_bytes() if document.is_file() else None
     if wants_json:
         _forget_json(executed)
@@ -102,17 +103,18 @@ def _execute(notebook: Path, parameters: Parameters, scratch: Path, output_dir: 
 
     watch = _Watch(read_notebook(notebook))
     try:
-        executed = papermill.execute_notebook(
-            watch.notebook,
-            None,
-            parameters,
-            kernel_name="python3",
-            progress_bar=progress,
-            kernel_manager_class=kernel_manager(scratch, own_modules=not is_shipped(notebook)),
-            shutdown_kernel="immediate",
-            on_notebook_start=watch.started,
-            on_cell_execute=watch.entered,
-        )
+        with kernel_manager(scratch, own_modules=not is_shipped(notebook)) as kernel:
+            executed = papermill.execute_notebook(
+                watch.notebook,
+                None,
+                parameters,
+                kernel_name="python3",
+                progress_bar=progress,
+                kernel_manager_class=kernel,
+                shutdown_kernel="immediate",
+                on_notebook_start=watch.started,
+                on_cell_execute=watch.entered,
+            )
     except PapermillExecutionError as failure:
         raise _explain(failure, notebook.stem, watch, output_dir) from failure
     except RuntimeError as failure:  # nbclient's, for a kernel that died or never came up
@@ -137,7 +139,7 @@ def _failed(name: str, watch: _Watch, cause: str, output_dir: Path) -> ReportErr
 
     copy = output_dir / "report.failed.ipynb"
     cells = [cell for cell in watch.notebook.cells if "papermill-error-cell-tag" not in cell.metadata.get("tags", [])]
-    pages.write(copy, nbformat.writes(_neutral(watch.notebook, f"{name}.ipynb")))
+    write(copy, nbformat.writes(_neutral(watch.notebook, f"{name}.ipynb")))
     number = sum(cell.cell_type == "code" for cell in cells[: watch.cell + 1])
     section = _heading(cells[: watch.cell])
     where = f"cell {number} ({section})" if section else f"cell {number}"
@@ -159,14 +161,13 @@ def _neutral(notebook: NotebookNode, name: str) -> NotebookNode:
 
 
 def _write(notebook: NotebookNode, output_dir: Path, beside: Mapping[Path, bytes | None]) -> ReportFiles:
-    """All is rendered before the first file is written, and all is written before the first takes its place."""
+    """All is rendered before the first file is written; report.html comes last: where it lies, the others do."""
     import nbformat
 
     html = pages.html_page(notebook)
     text = nbformat.writes(notebook)
     files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / NOTEBOOK)
     failed = output_dir / "report.failed.ipynb"
-    pages.write_all(
-        {**pages.markdown_files(files.md, notebook), files.html: html, files.ipynb: text, **beside, failed: None}
-    )
+    more: list[tuple[Path, Content]] = [*beside.items(), (files.ipynb, text), (failed, None), (files.html, html)]
+    write_all(output_dir, [*pages.markdown_files(files.md, notebook), *more])
     return files

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpudiag.files import write_all
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.parameters import Given, as_code
 from gpudiag.report._notebook.redact import redacted
@@ -33,5 +34,5 @@ def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, G
     html, text = pages.html_page(notebook), nbformat.writes(notebook)
     paths = folder / "report.html", folder / "report.md", folder / "report.ipynb"
     failed = folder / "report.failed.ipynb"
-    pages.write_all({**pages.markdown_files(paths[1], notebook), paths[0]: html, paths[2]: text, failed: None})
+    write_all(folder, [*pages.markdown_files(paths[1], notebook), (paths[2], text), (failed, None), (paths[0], html)])
     return paths
