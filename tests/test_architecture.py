@@ -15,19 +15,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "gpudiag"
 
 LAYERS = (
-    (
-        "values",
-        "errors",
-        "faults",
-        "facts",
-        "schema",
-        "units",
-        "interpreter",
-        "statement",
-        "plain_data",
-        "scratch",
-        "files",
-    ),
+    ("values", "errors", "faults", "facts", "schema", "units", "interpreter", "statement", "plain_data"),
+    ("scratch", "files"),
     ("shown", "report/format", "report/sentence"),
     ("timezones", "hardware", "manifest"),
     ("readers",),
