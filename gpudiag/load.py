@@ -12,6 +12,7 @@ from gpudiag._load.folder import refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
 from gpudiag._load.sessions import refuse_sessions_apart, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
+from gpudiag._run.sound import sound
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
 from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, Settings, read_manifest
@@ -44,12 +45,13 @@ INPUT = "a path, a storage URL, a list of them, a DataFrame or an Optuna study"
 def as_run(given: RunLike) -> Run:
     """The run that is meant: the run itself, that of a diagnosis, or what :func:`load_run` reads.
 
+    Of a run put together by hand, what no table can hold is unknown, see :func:`gpudiag._run.sound.sound`.
     Raises ConfigError for anything else, and what load_run raises.
     """
     if isinstance(given, Run):
-        return given
+        return sound(given)
     if isinstance(run := getattr(given, "run", None), Run):
-        return run
+        return sound(run)
     if given is None:
         raise expected(f"a run, {INPUT}", given)
     _check_input(given, f"a run, {INPUT}")

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 MOST_MIB, MOST_W, MOST_MHZ = 1e8, 1e5, 1e5
 """No board comes within a factor of ten of these: what is beyond is no reading at all. A power that a board cannot
 draw but a counter can hold stays in, for the rule on implausible power."""
+MOST_S = 100 * 365.25 * 86_400
+"""No trial takes a hundred years."""
+MOST_STEPS = 2**53
+"""Beyond it a step and the next are the same number."""
 ColumnKind = Literal["time", "text", "float", "int", "key"]
 """``int`` is nullable (Int64), ``key`` is an int64 that is always known."""
 
@@ -160,7 +164,7 @@ TRIALS = TableSpec(
         ColumnSpec("state", "text", "COMPLETE, PRUNED, FAIL, RUNNING or WAITING", required=True),
         ColumnSpec("start", "time", "start, UTC", required=True),
         ColumnSpec("end", "time", "end, UTC; NaT while open", required=True),
-        ColumnSpec("duration_s", "float", "stated duration, only where start or end is unknown", "s", 0),
+        ColumnSpec("duration_s", "float", "stated duration, only where start or end is unknown", "s", 0, MOST_S),
         ColumnSpec("value", "float", "objective of a single-objective study; a PRUNED trial's is its last report"),
         ColumnSpec("worker", "text", "worker or thread that ran it"),
         ColumnSpec("gpu", "text", "GPU it ran on, if declared"),
@@ -178,7 +182,7 @@ REPORTS = TableSpec(
     (
         ColumnSpec("study", "text", "name of the study", required=True),
         ColumnSpec("trial", "key", "number of the trial", required=True),
-        ColumnSpec("step", "key", "step reported (often the epoch)", required=True),
+        ColumnSpec("step", "key", "step reported (often the epoch)", "", 0, MOST_STEPS, required=True),
         ColumnSpec("value", "float", "intermediate value", required=True),
         ColumnSpec("time", "time", "when it was reported, where a log tells"),
     ),

@@ -126,7 +126,7 @@ def _gpu(diagnosis: Diagnosis, gpu: str, pid: int, zero: int) -> Iterator[TraceE
     samples = run.gpu[run.gpu["gpu"] == gpu]
     for column, (name, unit) in COUNTERS.items():
         if column in samples:
-            points = decimate(samples[["time", column]], "time", column, MAX_POINTS)
+            points = decimate(samples[["time", column]].dropna(), "time", column, MAX_POINTS)
             for ts, value in zip(microseconds(points["time"]) - zero, points[column], strict=True):
                 yield {"ph": "C", "pid": pid, "ts": int(ts), "name": name, "args": {unit: float(value)}}
     if diagnosis.ledger is not None:

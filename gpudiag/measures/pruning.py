@@ -214,7 +214,7 @@ def _late(intervals: pd.DataFrame, reached: pd.DataFrame) -> _Late:
 
 def _budget_pct(reached: pd.DataFrame, max_steps: int | None) -> float:
     most = reached.groupby("study")["steps_done"].transform("max")
-    limit = most if max_steps is None else pd.Series(max_steps, reached.index)
+    limit = most if max_steps is None else most.clip(lower=max_steps)  # a stated limit that was passed is none
     pruned = reached["state"] == "PRUNED"
     possible = float(limit[pruned].sum())
     return 100 * float(reached.loc[pruned, "steps_done"].sum()) / possible if possible else math.nan

@@ -115,7 +115,7 @@ def _scatter(names: SideNames, pairs: pd.DataFrame) -> Figure:
 
 def _label(name: str, longest: int = LONGEST) -> str:
     """A name that fits; a dollar sign in it is no formula."""
-    return short(name, longest).replace("$", r"\$")
+    return short(name, longest)
 
 
 def alt_durations(names: SideNames, durations: Sequence[pd.DataFrame], pairs: pd.DataFrame | None = None) -> str:

@@ -97,7 +97,7 @@ def _draw_peaks(ax: Axes, capacity: MemoryCapacity) -> None:
 
 def _label(text: str, n: int) -> str:
     short = text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
-    return f"{short} ({n})".replace("$", r"\$")
+    return f"{short} ({n})"
 
 
 def alt_memory_capacity(memory_capacity: MemoryCapacity) -> str:

@@ -180,7 +180,7 @@ def _draw_axis(ax: Axes, x: int, scale: Scale, *, last: bool) -> None:
     for place, label in zip(scale.ticks, scale.labels, strict=True):
         ax.plot([x - 0.02, x + 0.02], [place, place], color=INK, linewidth=1.0, zorder=3)
         ax.annotate(
-            label.replace("$", r"\$"), (x, place), (5, 0), textcoords="offset points", va="center", fontsize=9,
+            label, (x, place), (5, 0), textcoords="offset points", va="center", fontsize=9,
             color=INK, zorder=4,
             bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
         )  # fmt: skip

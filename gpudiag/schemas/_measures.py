@@ -43,7 +43,7 @@ def _topic(profile: type[Profile], kinds: dict[str, _Kind]) -> JsonObject:
     """Scalars by name, all of them there; cells of tables with a row a GPU or a state by the form of their names."""
     scalars = {name: _reference(fact, kinds) for name, fact in profile.facts().items()}
     cells = {
-        rf"^{row.index}\..+\.{re.escape(name)}$": _reference(column, kinds)
+        rf"^{row.index}\.[\s\S]*\.{re.escape(name)}$": _reference(column, kinds)
         for row in profile.tables().values()
         if row.index
         for name, column in row.declared().items()

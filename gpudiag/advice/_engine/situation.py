@@ -14,6 +14,7 @@ from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.facts import Column, Fact, Numeric
+from gpudiag.forecast.parallelism.what_if import MOST_WORKERS
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures.base import P, Profile, profile_of
 from gpudiag.measures.ledger import LedgerProfile
@@ -75,8 +76,10 @@ class Situation:
         return None if made.reason else made
 
     def forecast(self, k: int) -> Scenario | None:
-        """What k trials at once would bring; None where nothing is known of their throughput."""
-        if not self._forecast_soon:
+        """What k trials at once would bring; None where nothing is known of their throughput, or k is beyond any
+        forecast.
+        """
+        if not self._forecast_soon or k > MOST_WORKERS:
             return None
         try:
             made = self.analysis.forecast(k)

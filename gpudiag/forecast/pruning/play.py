@@ -16,6 +16,8 @@ EVERY = 2000
 JITTER = 0.1
 NOT_CUT = -1
 START = -1
+MOST_AHEAD = 10_000
+"""Reports that a trial is carried on for beyond the last step of its study; a longer way is gone in longer steps."""
 ReportEvent = tuple[int, int]
 """Trial, and the position of its report; START; or past its last report: the end."""
 
@@ -73,17 +75,31 @@ def carried_on(record: Recorded, cut: Array) -> Script:
     plain = as_recorded(record)
     steps, values, times, state = plain.steps.copy(), plain.values.copy(), plain.times_s.copy(), plain.state.copy()
     ends = plain.end_s.copy()
-    last_step = record.max_steps + record.counts_from - 1
+    ahead = _grid(record)
     for i in np.flatnonzero(cut == NOT_CUT):
         if record.state[i] not in ("PRUNED", "RUNNING") or not record.steps[i]:
             continue
-        more = range(max(record.steps[i]) + 1, last_step + 1)
+        more = ahead[np.searchsorted(ahead, max(record.steps[i]), "right") :].tolist()
         pace_s = (record.end_s[i] - record.start_s[i] - record.startup.typical_s[i]) / len(record.steps[i])
         steps[i] = [*record.steps[i], *more]
         values[i] = [*record.values[i], *[record.values[i][-1]] * len(more)]
         times[i] = np.concatenate([plain.times_s[i], ends[i] + max(pace_s, 0.0) * np.arange(1, len(more) + 1)])
         ends[i], state[i] = times[i][-1], "COMPLETE"
     return Script(record, steps, values, times, ends, state)
+
+
+def _grid(record: Recorded) -> Array:
+    """The steps at which the study reports, in order, and those up to its longest length at the usual distance.
+
+    A study may count batches and report at every thousandth: what lies between is no report.
+    """
+    seen = np.unique(np.concatenate([np.asarray(part, np.int64) for part in record.steps]))
+    if not len(seen):
+        return seen
+    last = record.max_steps + record.counts_from - 1
+    usual = int(np.median(np.diff(seen))) if len(seen) > 1 else 1
+    beyond = np.arange(seen[-1] + usual, last + 1, max(usual, 1, (last - int(seen[-1])) // MOST_AHEAD))
+    return np.concatenate([seen, beyond])
 
 
 def not_asked(script: Script) -> Script:

@@ -78,9 +78,10 @@ def recorded_studies(run: Run, *, study: str | None = None, direction: str | Non
     if run.reports.empty:
         raise NotMeasurable(NO_REPORTS, REPORT)
     directions = dict(zip(run.studies["study"], run.studies["directions"], strict=True))
-    with_reports = [name for name in run.reports["study"].unique() if study in (None, name)]
+    begun = set(run.trials.loc[run.trials["state"] != "WAITING", "study"])
+    with_reports = [name for name in run.reports["study"].unique() if study in (None, name) and name in begun]
     if not with_reports:
-        raise NotMeasurable(f"Study '{study}' reported no intermediate value.", REPORT)
+        raise NotMeasurable(f"Study '{study}' reported no intermediate value." if study else NO_REPORTS, REPORT)
     single = [name for name in with_reports if "," not in str(directions.get(name) or "")]
     if not single:
         raise NotMeasurable(
@@ -134,6 +135,9 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
     if timed and dated:
         first_s = np.array([part[0] if len(part) else math.nan for part in times]) - start_s
         startup = startup.before(np.maximum(first_s, 0.0))
+    # Whatever the clocks say, a trial reports after its start and ends after that.
+    times = [np.maximum(part, begun) for part, begun in zip(times, start_s, strict=True)]
+    end_s = np.maximum(end_s, start_s)
     workers, gap_s = _pool(start_s, end_s)
     done = np.array([part.max() - first + 1 if len(part) else 0 for part in step])
     final = intervals["value"].to_numpy()

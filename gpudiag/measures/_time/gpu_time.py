@@ -105,7 +105,8 @@ def _phases(made: GpuTime) -> dict[str, Phases]:
         return {}
     gpus = [gpu for gpu, places in made.places.items() if len(places) and gpu in made.samples]
     found = find_phases([_steps(made, gpu) for gpu in gpus])
-    return {gpu: phases for gpu, phases in zip(gpus, found, strict=True) if phases is not None}
+    named = {gpu: phases for gpu, phases in zip(gpus, found, strict=True) if phases is not None}
+    return {gpu: phases.of_trials(len(made.places[gpu])) for gpu, phases in named.items()}
 
 
 def _steps(made: GpuTime, gpu: str) -> Steps:

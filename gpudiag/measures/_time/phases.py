@@ -85,6 +85,11 @@ class Phases:
     startup_s: np.ndarray
     median_s: float
 
+    def of_trials(self, count: int) -> Phases:
+        """The same with a start-up for so many trials: the last ones may be in no step, where they took no time."""
+        missing = np.full(count - len(self.startup_s), np.nan)
+        return replace(self, startup_s=np.append(self.startup_s, missing)) if len(missing) else self
+
     def chances(self, when_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Chance at each time that all trials start up, and that all are done."""
         at = np.searchsorted(self.start_us, when_us, "right") - 1

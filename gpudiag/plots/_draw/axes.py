@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.dates import date2num, num2date
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
-from gpudiag.report.format import duration
+from gpudiag.report.format import duration, safe
 from gpudiag.timezones import parse_zone
 from gpudiag.units import DAY_S
 
@@ -173,4 +173,5 @@ def natural_unit(seconds: float) -> tuple[str, float]:
 
 def short(name: str, longest: int = 14) -> str:
     """A name that fits beside an axis; the middle of a long one, such as a UUID, is left out."""
+    name = safe(name)
     return name if len(name) <= longest else f"{name[: longest - 7]}…{name[-6:]}"

@@ -48,6 +48,7 @@ STYLE = {
     "svg.fonttype": "path",
     "svg.hashsalt": "gpudiag",
     "text.color": INK,
+    "text.parse_math": False,  # names from inputs are no formulas
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
     "xtick.labelsize": 9,
