@@ -29,13 +29,11 @@ from other_world import WORLD, clock_run, drawn_run
 from gpudiag.alignment import establish_clock
 from gpudiag.measures._time.timeline import CELLS
 from gpudiag.measures.costs import measure_costs
-from gpudiag.measures.ledger import measure_ledger
+from gpudiag.measures.ledger import UNCLEAR, measure_ledger
 from gpudiag.simulation import Foreign, Gpu, Simulated, simulate
 
 PAGE = Path(__file__).with_name("accuracy.md")
 PERIODS_S = (1.0, 2.0, 5.0, 10.0, 30.0)
-EITHER = ("startup_only", "tail_only", "stalled")
-"""Cells whose upper bound is their own time and that of ``waiting``."""
 COVERAGES = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 
@@ -82,7 +80,7 @@ def ledger_errors(seed: int) -> dict[str, Any]:
     startup = costs.startup_median_s - made.truth.trials["startup_s"].median() if costs.n_startups >= 3 else np.nan
     error = 100 * (measured / measured.sum() - truth / truth.sum())
     either = 100 * measured["waiting"] / measured.sum()
-    beyond = {f"beyond.{cell}": max(error[cell], -error[cell] - either, 0.0) for cell in EITHER}
+    beyond = {f"beyond.{cell}": max(error[cell], -error[cell] - either, 0.0) for cell in UNCLEAR}
     return beyond | {
         "period_s": made.spec.telemetry.period_s,
         "lost_s": float((by_gpu - made.truth.window_s).abs().max()),
@@ -197,7 +195,7 @@ def ledger_section(rows: pd.DataFrame) -> str:
 
 def _beyond(rows: pd.DataFrame, cell: str) -> str:
     """How far the truth lies outside a cell's own time and that plus ``waiting``."""
-    if cell not in EITHER:
+    if cell not in UNCLEAR:
         return "–"
     far = rows[f"beyond.{cell}"]
     return f"{far.quantile(0.95):.2f}, {far.max():.1f}"

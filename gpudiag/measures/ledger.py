@@ -17,6 +17,9 @@ from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, text_dtype
 
+UNCLEAR = ("startup_only", "tail_only", "stalled")
+"""Between which cells ``waiting`` is undecided: each lies between its own time and that plus all of ``waiting``."""
+
 
 class LedgerCell(Row):
     """A cell of METHODS 3 of a GPU; all of a GPU add up to its window exactly."""
@@ -33,6 +36,7 @@ class LedgerTotal(Row):
     cell: Column[str] = column("cell")
     gpu_s: Column[float] = column("time in it")
     share_pct: Column[float] = column("share of all time")
+    share_high_pct: Column[float] = column("the most that it can be: start-up, tail and stalls with all of waiting")
 
 
 class LedgerCompute(Row):
@@ -143,8 +147,9 @@ def measure_ledger(run: Run) -> LedgerProfile:
     per_gpu = _per_gpu(time, cells, compute)
     totals = cells.groupby("cell", observed=False)["gpu_s"].sum().reset_index()
     total = float(totals["gpu_s"].sum())
-    totals["share_pct"] = 100 * totals["gpu_s"] / total
     seconds = totals.set_index("cell")["gpu_s"]
+    most = totals["gpu_s"] + float(seconds["waiting"]) * totals["cell"].isin(UNCLEAR)
+    totals["share_pct"], totals["share_high_pct"] = 100 * totals["gpu_s"] / total, 100 * most / total
     observed = total - float(seconds["unobserved"])
     no_trial = float(seconds["foreign"] + seconds["idle_no_trial"])
     return LedgerProfile(

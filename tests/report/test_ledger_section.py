@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pandas as pd
 from toyrun import toy_run
 
 from gpudiag.diagnosis import diagnose
+from gpudiag.measures.ledger import measure_ledger
+from gpudiag.simulation import Gpu, simulate
 
 
 def test_unknown_mean_utilization_is_a_dash() -> None:
@@ -27,3 +30,22 @@ def test_energy_of_a_partly_observed_run_says_so() -> None:
     whole, part = (diagnose(each).to_markdown() for each in (run, replace(run, gpu=run.gpu[half])))
     heads = [next(line for line in text.splitlines() if "Worker time |" in line) for text in (whole, part)]
     assert "Energy |" in heads[0] and "observed |" in heads[1] and "Energy |" not in heads[1]
+
+
+def test_unclear_time_bounds_start_up_and_stalls() -> None:
+    run = simulate(
+        seed=7, gpus=(Gpu(),) * 8, workers=8, n_trials=80, epochs=6, startup_s=(8.0, 12.0), epoch_s=(14.0, 22.0),
+        gpu_share_pct=(70.0, 90.0), period_s=30.0,
+    ).run  # fmt: skip
+    seconds = measure_ledger(run).totals.set_index("cell")["gpu_s"]
+    said = re.search(
+        r"start-up only ([\d.]+)–([\d.]+) %, tail only .* and stalled ([\d.]+)–([\d.]+) %", diagnose(run).to_markdown()
+    )
+    assert said
+    for cell, low, high in (("startup_only", *said.groups()[:2]), ("stalled", *said.groups()[2:])):
+        assert float(low) == round(100 * seconds[cell] / seconds.sum(), 1)
+        assert float(high) == round(100 * (seconds[cell] + seconds["waiting"]) / seconds.sum(), 1)
+    high_pct = measure_ledger(run).totals.set_index("cell")["share_high_pct"]
+    assert high_pct["busy"] == 100 * seconds["busy"] / seconds.sum()
+    assert high_pct["tail_only"] == 100 * (seconds["tail_only"] + seconds["waiting"]) / seconds.sum()
+    assert "each of these lies" not in diagnose(toy_run()).to_markdown()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gpudiag.measures.costs import CostsProfile
-from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.ledger import UNCLEAR, LedgerProfile
 from gpudiag.report._render.blocks import Block, Figure, Heading, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
-from gpudiag.report.format import UNKNOWN, money, named, quantity, safe, share
+from gpudiag.report.format import UNKNOWN, interval, listed, money, named, quantity, safe, share
 
 CELLS = {
     "busy": ("busy", "50 % utilization or more"),
@@ -25,6 +27,8 @@ ALONE = {"idle_no_trial": ("idle", "10 % utilization or less")}
 """Without trials nobody can say what an idle GPU waited for."""
 
 
+WORTH_SAYING_PCT = 0.5
+"""Unclear time below this share moves no other number that is shown."""
 OBSERVED_PCT = 99.5
 """From here on as good as all of the time was observed."""
 
@@ -74,7 +78,20 @@ def _cells(held: LedgerEntry, *, has_trials: bool) -> TableBlock:
         if sum(by_cell.get(cell, {}).values()) > 0
     ]
     columns = ("Cell", *single, "Time", "Share", "What it means")
-    return TableBlock(columns, tuple(rows), "The cells add up to the window of the run, for each GPU and in total.")
+    caption = "The cells add up to the window of the run, for each GPU and in total." + _unclear(held, words)
+    return TableBlock(columns, tuple(rows), caption)
+
+
+def _unclear(held: LedgerEntry, words: Mapping[str, tuple[str, str]]) -> str:
+    """Between which shares the cells lie that what is unclear may belong to."""
+    seconds = held.seconds()
+    either = seconds.get("waiting", 0.0)
+    if 100 * either < WORTH_SAYING_PCT * held.total_gpu_s:
+        return ""
+    of = 100 / held.total_gpu_s
+    ends = [(words[cell][0], of * seconds.get(cell, 0.0), of * (seconds.get(cell, 0.0) + either)) for cell in UNCLEAR]
+    bounds = [f"{name} {interval(low, high, '%')}" for name, low, high in ends]
+    return f" With what is unclear, each of these lies between two shares: {listed(bounds)}."
 
 
 def costs(document: Document) -> list[Block]:
