@@ -188,7 +188,8 @@ def ledger_section(rows: pd.DataFrame) -> str:
             f"bias {startup.median():+.1f} s, 95 % within {startup.abs().quantile(0.95):.1f} s.",
         ]
     return "\n".join(parts) + (
-        "\n\nThe worst cases are trials as short as a few samples, and abandoned ones whose end nothing shows. "
+        "\n\nThe worst cases are trials as short as a few samples, abandoned ones whose end nothing shows, and loads "
+        "of 4 to 9 %: beside a load of others that is high for part of the time, their work is not seen as work. "
         "busy and busy_low trade places where a load is near 50 %, within the noise of the readings."
     )
 
