@@ -13,10 +13,10 @@ LEAST_WAVES = 2
 """Slowest waves that every series has: two on each of two sides are four degrees of freedom."""
 WAVES = 0.2
 """Waves over the size of a series to the power of two thirds: half of what the source takes for milder drifts."""
-CHANCE = 0.1
-"""Share of independent series whose slowest waves are taken for a drift. Chosen on AR(1) series of 0.9 beneath as much
-other noise: of the same against the same 11 to 16 % are called different at 50 values and 17 to 23 % at 12 and 20 (20
-to 26 and 20 to 25 % without it); of pairs that really differ at most 6 of 100 are lost.
+CHANCE = 0.05
+"""Share of independent series whose slowest waves are taken for a drift. Chosen on AR(1) series of 0.9 beneath nearly
+as much other noise: of the same against the same 10 to 12 % are called different at 50 values and 17 to 18 % at 20 (19
+to 20 and 17 to 24 % without it). At 0.1 hardly fewer are, and what a pair can show grows by half at 20 values.
 """
 OUTLIER_MADS = 5.0
 
