@@ -230,13 +230,15 @@ def main() -> None:
     parser.add_argument("--other", type=int, default=24, help="pairs of each ratio and kind")
     parser.add_argument("--elsewhere", type=int, default=200, help="pairs of the same in world_b; 0 leaves it out")
     parser.add_argument("--elsewhere-other", type=int, default=12, help="pairs of each ratio in world_b")
+    parser.add_argument("--first", type=int, default=0, help="first seed: another block for each committed table")
     options = parser.parse_args()
+    first = options.first
     if options.elsewhere and WORLD.is_file():
-        _elsewhere(options.elsewhere, options.elsewhere_other)
+        _elsewhere(first, options.elsewhere, options.elsewhere_other)
     same, other = [], []
     for kind in ("search", "named items"):
-        same.append(gather(partial(result, kind=kind, ratios=(1.0,)), range(options.same)))
-        pairs = range(options.other * len(RATIOS))
+        same.append(gather(partial(result, kind=kind, ratios=(1.0,)), range(first, first + options.same)))
+        pairs = range(first, first + options.other * len(RATIOS))
         print(f"{kind}: {len(same[-1])} pairs of the same", flush=True)
         other.append(gather(partial(result, kind=kind, ratios=RATIOS), pairs))
     body = (
@@ -250,10 +252,12 @@ def main() -> None:
     write_section("Comparisons", body)
 
 
-def _elsewhere(n_same: int, n_other: int) -> None:
+def _elsewhere(first: int, n_same: int, n_other: int) -> None:
     other_pair(0, 1.0)  # what world_b prepares once, before several processes ask for it
-    same = gather(partial(result, kind="world_b", ratios=(1.0,)), range(n_same))
-    other = gather(partial(result, kind="world_b", ratios=RATIOS), range(1000, 1000 + n_other * len(RATIOS)))
+    same = gather(partial(result, kind="world_b", ratios=(1.0,)), range(first, first + n_same))
+    other = gather(
+        partial(result, kind="world_b", ratios=RATIOS), range(first + 1000, first + 1000 + n_other * len(RATIOS))
+    )
     title, body = "Comparisons in a world that is not ours", elsewhere_section(same, other)
     print(f"## {title}\n\n{body}\n", flush=True)
     write_section(title, body)

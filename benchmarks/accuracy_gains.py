@@ -12,7 +12,7 @@ import argparse
 from typing import Any
 
 import pandas as pd
-from accuracy_ledger import gather, write_section
+from accuracy_ledger import gather, seeds, write_section
 from other_world import WORLD, gain_run, rerun_rate
 
 import gpudiag as gd
@@ -74,12 +74,13 @@ def main() -> None:
     """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=120)
+    parser.add_argument("--first", type=int, default=0, help="first seed: another block for each committed table")
     options = parser.parse_args()
     if not WORLD.is_file():
         return
     gains(0)  # what the world prepares once, before several processes ask for it
-    rows = gather(gains, range(options.runs))
-    body = section(rows)
+    rows = gather(gains, range(options.first, options.first + options.runs))
+    body = section(rows) + seeds(options.first, options.runs)
     print(f"## {TITLE}\n\n{body}\n")
     write_section(TITLE, body)
 

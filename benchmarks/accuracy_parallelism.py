@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from accuracy_ledger import gather, write_section
+from accuracy_ledger import gather, seeds, write_section
 
 import gpudiag as gd
 from gpudiag.forecast.parallelism.colocation import BUSY_LAWS, SPEED_LAWS
@@ -190,9 +190,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=120, help="runs; 0 leaves the section as it is")
     parser.add_argument("--pairs", type=Path, default=PAIRS, help="folder of the measured pairs; skipped where absent")
+    parser.add_argument("--first", type=int, default=0, help="first seed: another block for each committed table")
     options = parser.parse_args()
     if options.runs:
-        section = forecast_section(gather(forecast_errors, range(options.runs)))
+        rows = gather(forecast_errors, range(options.first, options.first + options.runs))
+        section = forecast_section(rows) + seeds(options.first, options.runs)
         print(section)
         write_section("Throughput at other numbers of trials at once", section)
     if (options.pairs / "colocate_info.csv").exists():

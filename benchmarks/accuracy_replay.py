@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from accuracy_ledger import gather, write_section
+from accuracy_ledger import gather, seeds, write_section
 
 import gpudiag as gd
 from gpudiag.forecast.pruning import judge as replay_judge
@@ -166,11 +166,11 @@ def repeated(pruner: str, seed: int) -> dict[str, Any]:
     return out
 
 
-def pairs_section(studies: int) -> str:
+def pairs_section(studies: range) -> str:
     """A row for each pair of logging pruner and candidate."""
     lines = []
     for pair in PAIRS:
-        rows = gather(partial(replayed, pair), range(studies))
+        rows = gather(partial(replayed, pair), studies)
         cost = (rows["low"] <= 1 + 1e-9) & (rows["high"] >= 1 - 1e-9)
         rate = (rows["rate_low"] <= rows["rate"] + 1e-9) & (rows["rate_high"] >= rows["rate"] - 1e-9)
         given = rows.loc[rows["level"] != "bounds", "value"]
@@ -184,19 +184,19 @@ def pairs_section(studies: int) -> str:
         )
         print(lines[-1], flush=True)
     return (
-        f"{studies} studies for each pair. Costs (steps trained) are ratios to the truth: the median of the lower and "
-        "the upper bound, and median and 5-95 % of the values that were published; rates are percent of trials.\n\n"
+        f"{len(studies)} studies for each pair. Costs (steps trained) are ratios to the truth: the median of the lower "
+        "and the upper bound, and median and 5-95 % of the values that were published; rates are percent of trials.\n\n"
         "| logged under | candidate | identified | cost bounds hold | cost bounds | cost value | published "
         "| rate bounds hold | true rate | rate bounds | exact and wrong |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n" + "\n".join(lines)
     )
 
 
-def own_section(studies: int) -> str:
+def own_section(studies: range) -> str:
     """A row for each logging pruner."""
     lines = []
     for pruner in LOGGERS:
-        rows = gather(partial(repeated, pruner), range(studies))
+        rows = gather(partial(repeated, pruner), studies)
         alone = rows["workers"] == 1
         lines.append(
             f"| `{pruner}` | {int(rows['prunes'].sum()):,} | {_share(rows[alone], 'untimed')} | "
@@ -205,9 +205,9 @@ def own_section(studies: int) -> str:
         )
         print(lines[-1], flush=True)
     return (
-        f"The logging pruner on its own log, {studies} studies each: prunes repeated at the very report, and others: "
-        "reports at which it says prune though the trial went on. Optuna keeps no times of reports; with several "
-        "workers their order is then inferred.\n\n"
+        f"The logging pruner on its own log, {len(studies)} studies each: prunes repeated at the very report, and "
+        "others: reports at which it says prune though the trial went on. Optuna keeps no times of reports; with "
+        "several workers their order is then inferred.\n\n"
         "| pruner | prunes | one worker | several, times recorded | several, no times | "
         "bounds hold the logged cost |\n|---|--:|--:|--:|--:|--:|\n" + "\n".join(lines)
     )
@@ -223,14 +223,16 @@ def main() -> None:
     """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--studies", type=int, default=100, help="studies for each pair of pruners")
+    parser.add_argument("--first", type=int, default=0, help="first seed: another block for each committed table")
     options = parser.parse_args()
     replay_judge.SMALL = 0  # the same answers as Optuna's, in less time; logs and truths are Optuna's own
-    sections: tuple[tuple[str, Callable[[int], str]], ...] = (
+    sections: tuple[tuple[str, Callable[[range], str]], ...] = (
         ("Pruner replay: another pruner", pairs_section),
         ("Pruner replay: the logging pruner again", own_section),
     )
     for title, section in sections:
-        write_section(title, section(options.studies))
+        studies = range(options.first, options.first + options.studies)
+        write_section(title, section(studies) + seeds(options.first, options.studies))
 
 
 if __name__ == "__main__":

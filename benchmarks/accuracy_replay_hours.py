@@ -152,7 +152,9 @@ def main() -> None:
     """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=60, help="of each world")
-    write_both_worlds(TITLE, (ours, other), section, parser.parse_args().runs)
+    parser.add_argument("--first", type=int, default=0, help="first seed: another block for each committed table")
+    options = parser.parse_args()
+    write_both_worlds(TITLE, (ours, other), section, options.runs, options.first)
 
 
 if __name__ == "__main__":
