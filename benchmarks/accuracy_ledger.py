@@ -189,7 +189,7 @@ def ledger_section(rows: pd.DataFrame) -> str:
         ]
     return "\n".join(parts) + (
         "\n\nThe worst cases are trials as short as a few samples, abandoned ones whose end nothing shows, and loads "
-        "of 4 to 9 %: beside a load of others that is high for part of the time, their work is not seen as work. "
+        "of 4 to 9 %, which cross the 10 % that part idle from busy. "
         "busy and busy_low trade places where a load is near 50 %, within the noise of the readings."
     )
 

@@ -85,6 +85,8 @@ def gpu_time(run: Run) -> GpuTime:
     maybe = maybe_by_gpu(trials, where) if joined and where else {}
     maybe = {gpu: some for gpu, some in maybe.items() if gpu not in run.info.left_out_gpus}
     made = GpuTime(samples, trials, where, places, maybe, windows, {}, cuts, joined, {})
+    for gpu in places:
+        samples[gpu] = samples.get(gpu, Samples.none()).of_trials(made.intervals(gpu))
     made.phases.update(_phases(made))
     for gpu in (places or samples) if windows else ():
         made.timelines[gpu] = draw_timeline(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from gpudiag.measures._time.activity import at_work
+from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
@@ -35,11 +36,18 @@ class Samples:
     start_us: np.ndarray
     end_us: np.ndarray
     value: np.ndarray
+    work_level_pct: float = math.nan
 
     @cached_property
     def at_work(self) -> np.ndarray:
         """True for each sample that shows work; of utilization only."""
-        return at_work(self.value)
+        known = not math.isnan(self.work_level_pct)
+        return self.value > (self.work_level_pct if known else work_level_pct(self.value))
+
+    def of_trials(self, intervals: Intervals) -> Samples:
+        """The same, with work as the trials of these intervals do it."""
+        first, last = (np.searchsorted(self.time_us, ends) for ends in (intervals.start_us, intervals.end_us))
+        return replace(self, work_level_pct=work_level_of_lives_pct(self.value, first, last))
 
     @classmethod
     def none(cls) -> Samples:
