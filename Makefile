@@ -12,6 +12,7 @@
 # make accuracy  the tables in benchmarks/accuracy.md and rules.md
 # make bench     print timings beside those of peers, as in benchmarks/README.md
 # make mutants   how many planted faults the tests notice (by hand: an hour)
+# make fuzz      changed files through every reader and the diagnosis, 10 minutes (make fuzz MINUTES=60)
 # make clean     remove environments, builds and caches
 
 ifndef PYTHON  # looked for once, not each time it is named
@@ -26,7 +27,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants clean
+.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants fuzz clean
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -101,6 +102,10 @@ bench: $(READY)
 mutants: $(READY)
 	@PIP_CONSTRAINT= $(BIN)/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray>=8.7'
 	@$(BIN)/python benchmarks/mutants.py $(ARGS)
+
+MINUTES ?= 10
+fuzz: $(READY)
+	@PYTHONPATH=. nice $(BIN)/python tests/fuzzing --minutes $(MINUTES) $(ARGS)
 
 ci:
 	@bash .ci/run

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -116,3 +119,25 @@ def test_steps_and_epochs_of_lightning_that_are_no_counts(tmp_path: Path, count:
     data = read(tmp_path, f"train_loss,epoch,step\n0.9,0,9\n0.8,{count},19\n0.7,1,{count}\n")
     assert isinstance(data, Trials)
     assert data.reports["step"].tolist() == [9, 19] and data.trials["user_attrs.epochs"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param("UPDATE trials SET state = CAST(state AS BLOB) WHERE number < 3", id="bytes for a state"),
+        pytest.param("UPDATE study_directions SET direction = CAST(direction AS BLOB)", id="bytes for a direction"),
+        pytest.param("UPDATE trials SET datetime_start = 1e308 WHERE number < 3", id="a number for a date"),
+        pytest.param("UPDATE trial_params SET trial_id = 1e308 WHERE rowid < 3", id="a trial beyond an integer"),
+        pytest.param("UPDATE trials SET number = 'x' WHERE number = 0", id="text for a number"),
+    ],
+)
+def test_cells_of_a_study_of_another_type(change: str, tmp_path: Path, samples: Path) -> None:
+    shutil.copy(samples / "healthy" / "optuna.db", tmp_path / "o.db")
+    with closing(sqlite3.connect(tmp_path / "o.db")) as held, held:
+        assert held.execute(change).rowcount > 0
+    source = Source.open(tmp_path / "o.db")
+    found = identify(source)
+    assert found is not None
+    data = found[1].read(source, OPTIONS)
+    assert isinstance(data, Trials)
+    assert len(data.trials) >= 21 and data.studies["directions"].tolist() == ["MAXIMIZE"]

@@ -56,7 +56,9 @@ class SqliteRows:
             seen = set(rows)
             rows += [row for row in reversed(back) if row not in seen]
             self._problems.add("incomplete: part of a table cannot be read", example=f"{table}: {error}", lost=True)
-        return pd.DataFrame.from_records(rows, columns=list(what))
+        kinds = [field.kind for field in what.values()]
+        typed = [tuple(_of_kind(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in rows]
+        return pd.DataFrame.from_records(typed, columns=list(what))
 
     def apart(self, read: Callable[[Database], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
         """Nothing runs beside anything on one connection: the read happens when it is asked for."""
@@ -69,6 +71,15 @@ class SqliteRows:
         except sqlite3.DatabaseError as error:
             return str(error)
         return ""
+
+
+def _of_kind(cell: object, kind: str) -> object:
+    """A cell as its column has it: SQLite keeps whatever was written, also bytes in a column of text."""
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "replace")
+    if kind in ("int", "float"):
+        return cell
+    return cell if cell is None or isinstance(cell, str) else str(cell)
 
 
 class NotColumnar(Exception):

@@ -12,6 +12,8 @@ _FORM = (
     r"\\+u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"  # a whole character
     r"|(?P<escape>\\+)u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
+_RAW = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+"""One that was written as it is: no UTF-8, but Python reads it in JSON."""
 _TEXT, _BYTES = re.compile(_FORM), re.compile(_FORM.encode())
 
 
@@ -20,5 +22,6 @@ def without_halves(json: AnyStr) -> AnyStr:
     if isinstance(json, str):
         marked = "\\ud" in json or "\\uD" in json
         return _TEXT.sub(lambda m: m["escape"] + "ufffd" if m["escape"] else m[0], json) if marked else json
+    json = _RAW.sub(b"\xef\xbf\xbd", json) if b"\xed" in json else json
     marked = b"\\ud" in json or b"\\uD" in json
     return _BYTES.sub(lambda m: m["escape"] + b"ufffd" if m["escape"] else m[0], json) if marked else json

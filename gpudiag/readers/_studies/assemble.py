@@ -18,7 +18,7 @@ from gpudiag.readers._studies.stamped import apply_timestamps
 from gpudiag.readers._studies.stored import Stored
 from gpudiag.readers._studies.timestamps import possible
 from gpudiag.readers.base import Trials
-from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
+from gpudiag.schema import MOST_STEPS, REPORTS, STATES, STUDIES, TRIALS, conform, empty, text_dtype
 
 
 def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: ProblemLog) -> Trials:
@@ -63,9 +63,9 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
     """Rows with a known state and study and a number of their own, sorted by study and number."""
     names = dict(zip(studies["study_id"], studies["study"], strict=True))
     place = {key: position for position, key in enumerate(studies["study_id"])}
-    trials = trials.assign(trial_id=_whole(trials["trial_id"]))
+    trials = trials.assign(trial_id=_whole(trials["trial_id"]), number=_whole(trials["number"]))
     state = trials["state"].astype("object").str.upper()
-    good = state.isin(STATES) & trials["study_id"].isin(list(names)) & trials["number"].notna()
+    good = state.isin(STATES) & trials["study_id"].isin(list(names)) & (trials["number"] >= 0)
     good &= (trials["trial_id"] >= 0) & ~trials["trial_id"].duplicated()
     if (~good).any():
         example = trials.loc[~good, "state"].iloc[0]
@@ -153,7 +153,8 @@ def _positions(ids: pd.Series, at: pd.Index) -> np.ndarray:
 def _whole(numbers: pd.Series) -> np.ndarray:
     """Integers; -1 where a damaged row holds none."""
     if numbers.dtype.kind != "i":
-        numbers = pd.to_numeric(numbers, errors="coerce").fillna(-1)
+        numbers = pd.to_numeric(numbers, errors="coerce").astype("float64")
+        numbers = numbers.where((numbers % 1 == 0) & (numbers.abs() < MOST_STEPS), -1)
     return numbers.to_numpy(dtype="int64")
 
 

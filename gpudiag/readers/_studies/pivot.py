@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -69,10 +70,16 @@ def _param_column(
 
 
 def floats(numbers: pd.Series) -> np.ndarray:
-    """Numbers as float64; NaN for NULL, and for a text that SQLite lets into a column of numbers."""
+    """Numbers as float64; NaN for NULL, for an integer that no float holds, and for a text that SQLite lets into a
+    column of numbers.
+    """
     if numbers.dtype.kind not in "fiu":
-        numbers = pd.to_numeric(numbers, errors="coerce")
+        numbers = pd.to_numeric(numbers.mask(numbers.map(_too_large)), errors="coerce")
     return numbers.to_numpy(dtype=float, na_value=np.nan)
+
+
+def _too_large(value: object) -> bool:
+    return isinstance(value, int) and abs(value) > sys.float_info.max
 
 
 def pivot_attributes(attributes: pd.DataFrame, rows: int, prefix: str, problems: ProblemLog) -> dict[str, pd.Series]:

@@ -61,7 +61,7 @@ class _CompleteLines:
                 cut = buffer.rfind(b"\n", 0, filled) + 1
                 rest = bytes(buffer[cut:filled])
                 if cut:
-                    if buffer.find(b"\\u", 0, cut) >= 0:
+                    if buffer.find(b"\\u", 0, cut) >= 0 or buffer.find(b"\xed", 0, cut) >= 0:
                         buffer[:cut] = without_halves(bytes(memoryview(buffer)[:cut]))
                     yield memoryview(buffer)[:cut]
                     at = (at + 1) % BLOCKS_IN_USE  # not before: the others may still be looked at
