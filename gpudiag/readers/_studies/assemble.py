@@ -63,9 +63,10 @@ def _clean(trials: pd.DataFrame, studies: pd.DataFrame, problems: ProblemLog) ->
     """Rows with a known state and study and a number of their own, sorted by study and number."""
     names = dict(zip(studies["study_id"], studies["study"], strict=True))
     place = {key: position for position, key in enumerate(studies["study_id"])}
-    trials = trials.assign(trial_id=_whole(trials["trial_id"]), number=_whole(trials["number"]))
+    numbers = pd.to_numeric(trials["number"], errors="coerce")  # -1 is one: that of a trial outside all studies
+    trials = trials.assign(trial_id=_whole(trials["trial_id"]), number=_whole(numbers))
     state = trials["state"].astype("object").str.upper()
-    good = state.isin(STATES) & trials["study_id"].isin(list(names)) & (trials["number"] >= 0)
+    good = state.isin(STATES) & trials["study_id"].isin(list(names)) & (trials["number"] == numbers)
     good &= (trials["trial_id"] >= 0) & ~trials["trial_id"].duplicated()
     if (~good).any():
         example = trials.loc[~good, "state"].iloc[0]
