@@ -147,6 +147,11 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         return UnknownInput(
             f"{path}: is an SQLite database without Optuna's tables trials and studies; expected {expected}."
         )
+    if columns := _parquet_columns(source):
+        return UnknownInput(
+            f"{path}: is a Parquet file, but none that a reader knows (its columns: {columns}); expected {expected}. A "
+            "table of GPU metrics of your own is read as CSV."
+        )
     if source.is_binary:
         return UnknownInput(f"{path}: is a binary file of no known kind; expected {expected}.")
     first = next((line.strip() for line in source.lines if line.strip()), "")
@@ -154,6 +159,17 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         return UnknownInput(f"{path}: none of its columns is known ({names}); expected {expected}.")
     shown = first if len(first) <= 100 else first[:97] + "..."
     return UnknownInput(f"{path}: no reader recognises it; expected {expected}; its first line is {shown!r}.")
+
+
+def _parquet_columns(source: Source) -> str:
+    """The first names of the columns of a Parquet file; empty for what is none."""
+    if not source.head.startswith(b"PAR1"):
+        return ""
+    from gpudiag.readers._io.parquet_file import schema_of
+
+    schema = schema_of(source)
+    names = [] if schema is None else [str(name) for name in schema.names]
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
 
 
 def _column_names(line: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpudiag.errors import NotMeasurable
 from gpudiag.measures._time.bins import bin_cuts
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
@@ -27,6 +28,10 @@ from gpudiag.run import Run
 
 MOSTLY_KNOWN_PCT = 50.0
 """Below this share of trials whose GPU is known, the others are too many to learn phases beside them."""
+
+
+LEAST_WITHIN = 3
+"""Samples of a GPU within the trials. Below, one sample is half of all that is known, or all of it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ def gpu_time(run: Run) -> GpuTime:
     windows = trial_windows(trials) if run.info.clock.joined else []
     joined = bool(windows)
     windows = clipped(windows or telemetry_windows(samples), limits_us(run))
+    if joined:
+        _need_samples(samples, windows)
     where = measure_attribution(run) if len(run.trials) else None
     places = places_by_gpu(trials, where, list(samples)) if joined and where else {}
     places = {gpu: place for gpu, place in places.items() if gpu not in run.info.left_out_gpus}
@@ -99,6 +106,23 @@ def gpu_time(run: Run) -> GpuTime:
             maybe=made.maybe_on(gpu),
         )
     return made
+
+
+def _need_samples(samples: dict[str, Samples], windows: list[Window]) -> None:
+    """Raise NotMeasurable where so few samples lie within the trials that one would stand for most of the time."""
+    within = [
+        sum(int(np.count_nonzero((part.time_us >= low) & (part.time_us <= high))) for low, high in windows)
+        for part in samples.values()
+        if len(part.time_us) > 1
+    ]
+    if within and max(within) < LEAST_WITHIN:
+        raise NotMeasurable(
+            "No GPU has more than {n:sample} between the first trial and the last; {least} are needed to say how it "
+            "was used.",
+            "Sample every 1 to 5 s (nvidia-smi -l 1) while the trials run.",
+            n=max(within),
+            least=LEAST_WITHIN,
+        )
 
 
 def _phases(made: GpuTime) -> dict[str, Phases]:

@@ -16,7 +16,8 @@ from gpudiag.readers._shape.identity import GpuIdentity
 
 UNKNOWN = -1
 _MASKED = "00000000-0000-0000-0000-000000000000"
-_MOST_GPUS = 4096
+_MOST_GPUS = 32_767
+"""Indices are told apart in 16 bits; no index of a GPU is larger than their number in a machine."""
 _PAGES = 64 * 1024
 _FACE = ("index", "uuid", "bus_id", "name", "driver")
 
@@ -119,7 +120,8 @@ def _sorted(piece: BlockRows, identities: tuple[GpuIdentity, ...]) -> BlockRows:
     """The rows with codes that point into ``identities``, by GPU and line."""
     code = piece.code
     if code is not None and identities != piece.identities[: len(identities)]:
-        code = np.array([*map(identities.index, piece.identities), UNKNOWN], dtype=np.int16)[code]
+        numbers = {identity: at for at, identity in enumerate(identities)}
+        code = np.array([*map(numbers.__getitem__, piece.identities), UNKNOWN], dtype=np.int16)[code]
     out = BlockRows(piece.columns, piece.lines, code, identities, piece.lost, piece.marks)
     place = _place(out)
     if (place[1:] >= place[:-1]).all():
@@ -225,7 +227,10 @@ def _index_codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     place = np.zeros(_MOST_GPUS, dtype=np.int16)
     place[met] = np.arange(len(met))
     code = np.where(known, place[whole], UNKNOWN).astype(np.int16)
-    return code, np.array([int(np.argmax(code == k)) for k in range(len(met))])
+    first = np.zeros(len(met), dtype=np.int64)
+    at = np.flatnonzero(known)[::-1]
+    first[code[at]] = at  # of several rows of one GPU the first is written last
+    return code, first
 
 
 def _text_codes(rows: pl.DataFrame, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -23,11 +23,13 @@ from gpudiag.readers._delimited.pieces import BlockRows, between, by_gpu, join, 
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import LineBlock
 from gpudiag.readers._shape.moments import Moment, read_moment
+from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
 
 HeaderTest = Callable[[str, Callable[[], list[str]]], Layout | None]
 """The layout that a line announces, told from the line and (if asked for) those below; None if it is no header."""
 
 TORN = "torn row"
+FAR = f"row with a date before {FIRST_YEAR} or after {LAST_YEAR - 1}"
 OTHER = "line that is no sample"
 REPEATED = "repeated header"
 NEW_HEADER = "header with other columns"
@@ -40,6 +42,7 @@ _ENOUGH = 3
 
 _TIMESTAMP_RE = r"\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d"
 _RUN_TOGETHER = rf"^.+({_TIMESTAMP_RE}.*)$"
+_YEAR = re.compile(r"\s*\"?(\d{4})[-/]\d\d[-/]\d\d[ T]")
 _ROW_LIKE = re.compile(rf"{_TIMESTAMP_RE}|\d (?:%|MiB|W|MHz)(?:,|$)|\d,.*\d")
 
 
@@ -194,7 +197,9 @@ class Sweep:
             elif mark := self._mark(text):
                 self.marks.append((place, *mark))
             elif _ROW_LIKE.search(text):
-                self.log.add(TORN, line=place, example=text, lost=True)
+                year = _YEAR.match(text)
+                far = year is not None and not FIRST_YEAR <= int(year[1]) < LAST_YEAR
+                self.log.add(FAR if far else TORN, line=place, example=text, lost=True)
             else:
                 self.others.append((place, text))
                 self.log.add(OTHER, line=place, example=text)

@@ -107,7 +107,8 @@ def _named(pieces: Sequence[BlockRows], sweep: Sweep, notes: list[str], source: 
     ids, made_up = resolve(identities)
     notes += made_up
     labels = list(dict.fromkeys(ids))
-    number = {identity: labels.index(label) for identity, label in zip(identities, ids, strict=True)}
+    place = {label: at for at, label in enumerate(labels)}
+    number = {identity: place[label] for identity, label in zip(identities, ids, strict=True)}
     cuts: list[list[slice]] = [[] for _ in pieces]
     nameless: list[np.ndarray] = []
     for piece, own in zip(pieces, cuts, strict=True):

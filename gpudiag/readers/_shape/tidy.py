@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers._io.problems import ProblemLog
+from gpudiag.readers._shape.strays import without_strays
 from gpudiag.schema import ColumnSpec, TableSpec, conform, empty, text_dtype
 from gpudiag.timezones import localize
 
@@ -21,6 +22,9 @@ DUPLICATE = "duplicate sample"
 CONFLICT = "duplicate sample with other values"
 BACKWARDS = "time goes back"
 NO_TIME = "row without a time"
+OVERFULL = "mem_used_mib above mem_total_mib"
+ROUNDING = 0.01
+"""Tools round the two sizes each for itself, some of them to whole GB."""
 
 _LARGEST = np.finfo(np.float64).max
 
@@ -53,6 +57,10 @@ def tidy(
         timestamps, lines = timestamps[known], None if lines is None else lines[known]
     if not len(timestamps):
         return empty(table)
+    if written and (near := without_strays(timestamps, lines, log)) is not None:
+        columns = {name: values[near] for name, values in columns.items()}
+        timestamps, lines = timestamps[near], None if lines is None else lines[near]
+    _keep_possible_memory(columns, table, lines, log)
     key = [name for name in table.key if name != "time"]
     group, labels = _groups([columns[name] for name in key], len(timestamps))
     order = _order(group, timestamps, lines, log if written else ProblemLog())
@@ -97,6 +105,20 @@ def _events(table: TableSpec, columns: ColumnsByName, zone: Any, log: ProblemLog
 
 def _array(values: Any) -> np.ndarray:
     return values if isinstance(values, np.ndarray) else values.to_numpy()
+
+
+def _keep_possible_memory(columns: ColumnsByName, table: TableSpec, lines: np.ndarray | None, log: ProblemLog) -> None:
+    """Memory in use that is more than all of the board's is unknown."""
+    specs = {column.name: column for column in table.columns}
+    if table.name != "gpu" or not {"mem_used_mib", "mem_total_mib"} <= columns.keys():
+        return
+    used, total = (_plain(columns[name], specs[name]) for name in ("mem_used_mib", "mem_total_mib"))
+    bad = (total > 0) & (used > total * (1 + ROUNDING))
+    if bad.any():
+        at = int(np.argmax(bad))
+        example = f"{used[at]:.0f} of {total[at]:.0f} MiB"
+        log.add(OVERFULL, int(bad.sum()), line=_line(lines, bad), example=example)
+        columns["mem_used_mib"] = np.where(bad, np.nan, used)
 
 
 def _plain(values: Any, column: ColumnSpec) -> Any:
