@@ -159,7 +159,7 @@ def beside(work: WorkSamples, host: pd.DataFrame) -> tuple[np.ndarray, dict[str,
     io_wait_pct and core_pct (the busiest core or process). NaN is unknown.
     """
     n = len(work.time_us)
-    known = host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
+    known = host if host.empty else host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
     if known.empty:
         return np.zeros(n, bool), {name: np.full(n, math.nan) for name in ("cpu_pct", "io_wait_pct", "core_pct")}
     timestamps = microseconds(known["time"])

@@ -28,6 +28,7 @@ from gpudiag.schema import GPU, in_range
 
 CAP_PERIODS = 3
 MIN_CAP_S = 3.0
+MANY_GPUS = 64
 RECORD_LONGER = "Let the recorder run as long as the job; start it before the first trial and stop it after the last."
 
 
@@ -217,13 +218,9 @@ def _cells_of(code: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def by_gpu(samples: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each GPU of :func:`cells`, in its order."""
+    edges = _edges(samples["gpu"])
     labels = samples["gpu"].array
-    out, low = [], 0
-    while low < len(labels):
-        high = _end(labels, low)
-        out.append((str(labels[low]), samples.iloc[low:high]))
-        low = high
-    return out
+    return [(str(labels[low]), samples.iloc[low:high]) for low, high in pairwise(edges)]
 
 
 def of_its_gpu(samples: pd.DataFrame, per_gpu: pd.Series) -> np.ndarray:
@@ -231,6 +228,17 @@ def of_its_gpu(samples: pd.DataFrame, per_gpu: pd.Series) -> np.ndarray:
     known = per_gpu.astype(float).to_dict()
     parts = [np.full(len(part), known.get(gpu, np.nan)) for gpu, part in by_gpu(samples)]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _edges(column: pd.Series) -> list[int]:
+    """Where each run of equal labels begins, and the end. Few are looked for one by one, many by a look at each row."""
+    labels, edges = column.array, [0] if len(column) else []
+    while edges and edges[-1] < len(labels):
+        if len(edges) > MANY_GPUS:
+            codes = pd.factorize(column)[0]
+            return [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+        edges.append(_end(labels, edges[-1]))
+    return edges
 
 
 def _end(labels: Any, low: int) -> int:
@@ -268,12 +276,13 @@ def expected_window(run: Run, samples: pd.DataFrame) -> tuple[int, int]:
 def coverage_pct(samples: pd.DataFrame, window: tuple[int, int]) -> dict[str, float]:
     """Share of the window that each GPU's cells cover; NaN for a window without length."""
     low, high = window
-
-    def seen(part: pd.DataFrame) -> int:
-        inside = np.minimum(part["end_us"].to_numpy(), high) - np.maximum(part["start_us"].to_numpy(), low)
-        return int(inside[inside > 0].sum())
-
-    return {gpu: 100 * seen(part) / (high - low) if high > low else float("nan") for gpu, part in by_gpu(samples)}
+    edges = _edges(samples["gpu"])
+    if not edges:
+        return {}
+    labels = samples["gpu"].iloc[edges[:-1]].astype(str)
+    inside = np.minimum(samples["end_us"].to_numpy(), high) - np.maximum(samples["start_us"].to_numpy(), low)
+    seen = np.add.reduceat(np.maximum(inside, 0), edges[:-1]).tolist()
+    return {gpu: 100 * us / (high - low) if high > low else float("nan") for gpu, us in zip(labels, seen, strict=True)}
 
 
 def _cap_us(period_us: int) -> int:

@@ -18,12 +18,28 @@ def series(samples: pd.DataFrame, value: str, mean: str) -> pd.DataFrame:
     At most MAX_POINTS rows a GPU, extremes kept; ``mean`` is the time-weighted mean of a row's bin.
     One more row, with an unknown value, stands in the middle of each gap.
     """
+    gpus = by_gpu(samples)
+    if all(len(part) <= MAX_POINTS for _, part in gpus):
+        return _undecimated(samples, value, mean)
     parts = []
-    for gpu, part in by_gpu(samples):
+    for gpu, part in gpus:
         rows = part[["gpu", "time", value, "weight_s"]].assign(**{mean: _bin_mean(part, value)})
         kept = decimate(rows, "time", value, MAX_POINTS)
         parts.append(pd.concat([kept, _breaks(part, gpu)]).sort_values("time", kind="stable"))
     return pd.concat(parts, ignore_index=True)[["gpu", "time", value, mean, "weight_s"]]
+
+
+def _undecimated(samples: pd.DataFrame, value: str, mean: str) -> pd.DataFrame:
+    """The same of GPUs with few rows each, of which none is left out but those of unknown value: all GPUs at once."""
+    rows = samples[["gpu", "time", value, "weight_s"]].assign(**{mean: samples[value].to_numpy(float)})
+    end, start = samples["end_us"].to_numpy()[:-1], samples["start_us"].to_numpy()[1:]
+    codes = pd.factorize(samples["gpu"])[0]
+    at = np.flatnonzero((start > end) & (codes[1:] == codes[:-1]))
+    breaks = pd.DataFrame({"gpu": samples["gpu"].iloc[at].array, "time": utc((end[at] + start[at]) // 2)})
+    known = samples[value].notna().to_numpy()
+    place = np.concatenate([2 * np.flatnonzero(known), 2 * at + 1])
+    out = pd.concat([rows[known], breaks.assign(weight_s=0.0)]).iloc[np.argsort(place, kind="stable")]
+    return out.reset_index(drop=True)[["gpu", "time", value, mean, "weight_s"]]
 
 
 def _bin_mean(part: pd.DataFrame, value: str) -> np.ndarray:
