@@ -111,6 +111,18 @@ def need_columns(frame: pd.DataFrame, columns: tuple[str, ...], what: str, remed
             raise NotMeasurable(f"The {what} has no {name}.", remedy)
 
 
+def need_gpu(run: Run, *columns: str) -> None:
+    """Raise NotMeasurable unless the run has telemetry of whole GPUs with a value in each of the columns."""
+    if run.gpu.empty and len(run.processes):
+        raise NotMeasurable(
+            "Telemetry of single processes was read ({n:sample}); it says nothing of the utilization, memory, power or "
+            "temperature of whole GPUs.",
+            RECORD_GPU,
+            n=len(run.processes),
+        )
+    need_columns(run.gpu, columns, "GPU telemetry", RECORD_GPU)
+
+
 RECORD_GPU = (
     "Record it with: nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,"
     "power.draw,power.limit,temperature.gpu,clocks.sm --format=csv -l 1 > gpu.csv"

@@ -13,7 +13,7 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
 from gpudiag.measures.feed import HOT_PCT, IO_WAIT_PCT, SATURATED_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
@@ -77,7 +77,7 @@ class BottleneckProfile(Profile, topic="bottleneck"):
 
 def measure_bottleneck(run: Run) -> BottleneckProfile:
     """Classify the time of the trials. Needs gpu.util_pct; every other column is used where it was recorded."""
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)

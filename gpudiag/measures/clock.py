@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
-from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns, need_gpu
 from gpudiag.run import Run
 from gpudiag.statement import Statement
 
@@ -49,7 +49,7 @@ class ClockProfile(Profile, topic="clock"):
 def measure_clock(run: Run) -> ClockProfile:
     """The record of the clock. Needs trials with a start and telemetry."""
     need_columns(run.trials, ("start",), "trials table", GIVE_TRIALS)
-    need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "time")
     clock = run.info.clock
     candidates = np.array(clock.candidates, float).reshape(-1, 2)
     return ClockProfile(

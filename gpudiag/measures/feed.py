@@ -13,7 +13,7 @@ from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -70,7 +70,7 @@ class FeedProfile(Profile, topic="feed"):
 
 def measure_feed(run: Run) -> FeedProfile:
     """The GPU at work beside the host. Needs gpu.util_pct; everything else is used where it was recorded."""
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)

@@ -12,7 +12,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.work import stretches
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -51,7 +51,7 @@ class IdlenessProfile(Profile, topic="idleness"):
 
 def measure_idleness(run: Run) -> IdlenessProfile:
     """Idle ends and idle allocations of each GPU. Needs gpu.util_pct."""
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     has_memory = "mem_used_mib" in run.gpu
     samples = cells(run, "util_pct", *(["mem_used_mib"] if has_memory else []))
     if not samples["weight_s"].sum() > 0:

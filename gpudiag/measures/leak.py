@@ -14,7 +14,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._trials.abandoned import find_open_trials
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window, trials_window
 from gpudiag.run import Run
 
@@ -64,7 +64,7 @@ class LeakProfile(Profile, topic="leak"):
 
 def measure_leak(run: Run) -> LeakProfile:
     """Growth and remains of memory on each GPU. Needs gpu.mem_used_mib."""
-    need_columns(run.gpu, ("mem_used_mib",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "mem_used_mib")
     samples = cells(run, "mem_used_mib")
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)

@@ -12,7 +12,7 @@ from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import Samples, Window
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, text_dtype
@@ -139,7 +139,7 @@ def measure_ledger(run: Run) -> LedgerProfile:
 
     Needs gpu.util_pct. Without trials the window is the telemetry's, and time is idle, busy or unobserved.
     """
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     time = gpu_time(run)
     if not any(len(part.time_us) > 1 for part in time.samples.values()):
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)

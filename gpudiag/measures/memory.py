@@ -11,7 +11,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.series import series
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
     by_gpu,
@@ -80,7 +80,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     """Fullness of each GPU's memory. Needs gpu.mem_used_mib; shares need the total from the log,
     run.toml or the data sheet.
     """
-    need_columns(run.gpu, ("mem_used_mib",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "mem_used_mib")
     boards = gpu_boards(run)
     samples, rejected = _possible(cells(run, "mem_used_mib"), run)
     if not samples["weight_s"].sum() > 0:

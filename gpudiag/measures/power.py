@@ -11,7 +11,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.weighted import weighted_mean
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
     by_gpu,
@@ -106,7 +106,7 @@ def power_cells(run: Run, *columns: str) -> pd.DataFrame:
 
 def measure_power(run: Run) -> PowerProfile:
     """Power, energy and temperature per GPU. Needs gpu.power_w."""
-    need_columns(run.gpu, ("power_w",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "power_w")
     optional = [name for name in ("throttle_reasons", "util_pct") if name in run.gpu]
     samples = power_cells(run, *optional)
     if not samples["weight_s"].sum() > 0:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import by_gpu, cells
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
@@ -81,7 +81,7 @@ class RecorderProfile(Profile, topic="recorder"):
 
 def measure_recorder(run: Run) -> RecorderProfile:
     """Faults of the record. Needs GPU telemetry."""
-    need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "time")
     known = [name for name in ("power_w", "power_limit_w") if name in run.gpu]
     samples = cells(run, *(["util_pct"] if "util_pct" in run.gpu else []), *known)
     rows = {gpu: _one_gpu(part) for gpu, part in by_gpu(samples)}

@@ -21,7 +21,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import intervals_of
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import GPU, in_range
@@ -78,7 +78,7 @@ class SamplingProfile(Profile, topic="sampling"):
 
 def measure_sampling(run: Run) -> SamplingProfile:
     """Period, coverage and gaps per GPU. Needs at least two samples of one GPU."""
-    need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "time")
     samples = cells(run)
     window = expected_window(run, samples)
     coverage = coverage_pct(samples, window)

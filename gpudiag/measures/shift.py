@@ -14,7 +14,7 @@ from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.segments import change_points
 from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
 
@@ -61,7 +61,7 @@ class ShiftProfile(Profile, topic="shift"):
 
 def measure_shift(run: Run) -> ShiftProfile:
     """Levels of utilization of each GPU at work. Needs gpu.util_pct."""
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)

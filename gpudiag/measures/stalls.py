@@ -13,7 +13,7 @@ from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._time.work import WorkSamples, stretches, work_by_gpu, work_coverage_pct
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order, longest_period_s
 from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT
@@ -55,7 +55,7 @@ class StallsProfile(Profile, topic="stalls"):
 
 def measure_stalls(run: Run) -> StallsProfile:
     """Stalls of each GPU while it was at work. Needs gpu.util_pct."""
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)

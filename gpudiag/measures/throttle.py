@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures._time.work import stretches
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.power import AVERAGED_LIMIT, INSTANT_LIMIT, SW_POWER_CAP
 from gpudiag.measures.sampling import RECORD_LONGER, by_gpu, cells, coverage_pct, expected_window
 from gpudiag.run import Run
@@ -61,7 +61,7 @@ class ThrottleProfile(Profile, topic="throttle"):
 
 def measure_throttle(run: Run) -> ThrottleProfile:
     """Throttling of each GPU. Needs gpu.util_pct and clocks, clocks-event reasons or temperature."""
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     have = [name for name in COLUMNS if name in run.gpu]
     if not set(have) & {"throttle_reasons", "sm_clock_mhz", "temp_c"}:
         raise NotMeasurable("The telemetry has neither clocks nor temperature nor clocks-event reasons.", RECORD_CLOCKS)

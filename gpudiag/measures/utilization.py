@@ -16,7 +16,7 @@ from gpudiag.measures._time.series import series
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
 from gpudiag.measures._trials.abandoned import find_open_trials
-from gpudiag.measures.base import RECORD_GPU, Profile, need_columns
+from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
     by_gpu,
@@ -101,7 +101,7 @@ class UtilizationProfile(Profile, topic="utilization"):
 @memoized
 def measure_utilization(run: Run) -> UtilizationProfile:
     """Busyness of each GPU over the run. Needs gpu.util_pct."""
-    need_columns(run.gpu, ("time",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "time")
     if "util_pct" not in run.gpu or not run.gpu["util_pct"].notna().any():
         raise NotMeasurable(
             "No GPU reports utilization (N/A throughout, as on MIG and some WSL systems, or not recorded).", RECORD_GPU

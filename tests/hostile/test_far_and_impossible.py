@@ -79,7 +79,7 @@ def test_more_memory_in_use_than_there_is_is_unknown(tmp_path: Path) -> None:
     run = gd.load_run(log(tmp_path, lines), timezone="UTC")
     (said,) = run.info.inputs[0].problems
     assert (said.kind, said.count, said.line) == ("mem_used_mib above mem_total_mib", 1, 52)
-    assert said.example == "99999999 of 81920 MiB"
+    assert said.example == "99999999.0 of 81920.0 MiB"
     assert len(run.gpu) == 120 and run.gpu["mem_used_mib"].isna().sum() == 1 and run.gpu["mem_used_mib"].max() == 1000
 
 
@@ -126,3 +126,17 @@ def test_a_table_that_cannot_be_resolved_is_not_called_absent(tmp_path: Path, sa
     study.close()
     with pytest.raises(gd.errors.InputError, match="'trial_heartbeats' is a view, not a table"):
         gd.load_run(path)
+
+
+def test_processes_alone_are_said_to_have_been_read(tmp_path: Path) -> None:
+    head = "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n"
+    uuid = "GPU-5d1a3a9c-0000-1111-2222-333344445555"
+    lines = [f"2026/03/01 10:00:{second:02}.000, {uuid}, 4711, python, 1000 MiB\n" for second in range(50)]
+    (tmp_path / "apps.csv").write_text(head + "".join(lines))
+    run = gd.load_run(tmp_path, timezone="UTC")
+    said = "Telemetry of single processes was read (50 samples); it says nothing of the utilization, memory, power or"
+    with pytest.raises(NotMeasurable) as raised:
+        measure_ledger(run)
+    assert raised.value.reason.startswith(said)
+    text = gd.diagnose(run).to_markdown()
+    assert said in text and "There is no GPU telemetry" not in text

@@ -6,7 +6,10 @@ import gzip
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -40,13 +43,43 @@ def test_files_that_cannot_be_opened_are_said_and_the_others_read(folder: Path) 
     assert found.evidence["n_unread"] == 2
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+NOBODY = 65534
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="users of POSIX")
 def test_files_that_nobody_may_read(folder: Path) -> None:
-    (folder / "closed").mkdir(mode=0)
-    (folder / "mine.csv").write_text("a")
-    (folder / "mine.csv").chmod(0)
-    assert samples(folder) == 90 and {"closed", "mine.csv"} <= set(unread(folder))
-    (folder / "closed").chmod(0o700)
+    assert samples(folder) == 90 and not unread(folder)  # what this imports, nobody may not read
+    with TemporaryDirectory() as open_to_all:
+        run = Path(shutil.copytree(folder, Path(open_to_all) / "run"))
+        for path in (run.parent, run):
+            path.chmod(0o755)
+        (run / "gpu.csv").chmod(0o644)
+        (run / "closed").mkdir(mode=0)
+        (run / "7").mkdir(mode=0)  # as a job of Hydra is called
+        (run / "mine.csv").write_text("a")
+        (run / "mine.csv").chmod(0)
+        with without_root():
+            read, errors = samples(run), unread(run)
+        for name in ("closed", "7"):
+            (run / name).chmod(0o700)
+    assert read == 90 and set(errors) == {"closed", "7", "mine.csv"}
+    assert all("Permission denied" in error for error in errors.values())
+
+
+NOBODY = 65534
+
+
+@contextmanager
+def without_root() -> Iterator[None]:
+    """Without the rights of root, who may read everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 def test_a_folder_that_cannot_be_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

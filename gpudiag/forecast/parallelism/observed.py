@@ -16,7 +16,7 @@ from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.measures._time.timeline import Intervals, Samples
 from gpudiag.measures._trials.startup import startups
-from gpudiag.measures.base import GIVE_TRIALS, RECORD_GPU, need_columns
+from gpudiag.measures.base import GIVE_TRIALS, need_columns, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -98,7 +98,7 @@ def observe(run: Run) -> ObservedLog:
     trials, or where the GPU of more than a tenth of the trials is unknown and there are several.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    need_columns(run.gpu, ("util_pct",), "GPU telemetry", RECORD_GPU)
+    need_gpu(run, "util_pct")
     time = gpu_time(run)
     if not time.joined or not any(len(part.time_us) > 1 for part in time.samples.values()):
         raise NotMeasurable(

@@ -116,7 +116,7 @@ def _keep_possible_memory(columns: ColumnsByName, table: TableSpec, lines: np.nd
     bad = (total > 0) & (used > total * (1 + ROUNDING))
     if bad.any():
         at = int(np.argmax(bad))
-        example = f"{used[at]:.0f} of {total[at]:.0f} MiB"
+        example = f"{used[at]} of {total[at]} MiB"
         log.add(OVERFULL, int(bad.sum()), line=_line(lines, bad), example=example)
         columns["mem_used_mib"] = np.where(bad, np.nan, used)
 

@@ -14,6 +14,7 @@ from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import FAILURES, kind_of
 from gpudiag.readers._io import plain_yaml
+from gpudiag.readers._io.inside import has_file
 from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
@@ -30,7 +31,7 @@ def recognises(source: Source) -> bool:
 
 
 def _jobs(folder: Path) -> Iterator[Path]:
-    numbered = (path for path in folder.iterdir() if path.name.isdecimal() and (path / _OVERRIDES).is_file())
+    numbered = (path for path in folder.iterdir() if path.name.isdecimal() and has_file(path, _OVERRIDES))
     return iter(sorted(numbered, key=lambda path: int(path.name)))
 
 

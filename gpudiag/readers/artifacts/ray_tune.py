@@ -17,6 +17,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
+from gpudiag.readers._io.inside import has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
@@ -44,7 +45,7 @@ def recognises(source: Source) -> bool:
 
 
 def _is_trial(folder: Path) -> bool:
-    return (folder / "params.json").is_file() and any((folder / name).is_file() for name in _OUTPUTS)
+    return has_file(folder, "params.json") and any(has_file(folder, name) for name in _OUTPUTS)
 
 
 def _trials(folder: Path) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
+from gpudiag.readers._io.inside import has_file, has_folder
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.wandb_log import (
@@ -47,7 +48,7 @@ def recognises(source: Source) -> bool:
 
 
 def _is_run(folder: Path) -> bool:
-    return (folder / _METADATA).is_file() or ((folder / "files").is_dir() and _run_file(folder) is not None)
+    return has_file(folder, _METADATA) or (has_folder(folder, "files") and _run_file(folder) is not None)
 
 
 def _run_file(folder: Path) -> Path | None:
