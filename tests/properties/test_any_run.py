@@ -21,8 +21,8 @@ AS_FOUND = [Phase.explicit, Phase.reuse, Phase.generate]
 """A counterexample is told as it was found: to make it smaller takes minutes, and a recipe is short."""
 FEW = settings(max_examples=4, suppress_health_check=RELAXED, phases=AS_FOUND)
 FEWER = settings(max_examples=3, suppress_health_check=RELAXED, phases=AS_FOUND)
-MANY = settings(max_examples=40, suppress_health_check=RELAXED, phases=AS_FOUND)
-SOME = settings(max_examples=15, suppress_health_check=RELAXED, phases=AS_FOUND)
+MANY = settings(max_examples=25, suppress_health_check=RELAXED, phases=AS_FOUND)
+SOME = settings(max_examples=25, suppress_health_check=RELAXED, phases=AS_FOUND)
 
 
 def run_of(recipe: Recipe) -> Run | None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from anyrun import Recipe, made, recipes, whole
 from asked import answer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.run import Run
@@ -76,7 +76,7 @@ def same(first: Run, second: Run, *, dated: bool = True) -> None:
 
 
 BASE = pytest.mark.parametrize("name", ["healthy", "idle-second-gpu/baseline", "real-h100/three-workers"])
-ANY = settings(max_examples=15, suppress_health_check=RELAXED)
+ANY = settings(max_examples=20, suppress_health_check=RELAXED, phases=[Phase.explicit, Phase.generate])
 
 
 @BASE
