@@ -68,7 +68,8 @@ def _sources(capacity: MemoryCapacity) -> str:
     text += f"trials; {share(100 * SPARED_SHARE)} are spared, so that {memory(room.usable_mib)} are usable. "
     separated = int(method.get("end", 0) + method.get("sum", 0))
     if not {"process", "attribute"} & set(method.index):
-        text += f"Peaks of {plural(separated, 'trial')} were told apart from the sum"
+        told = f"Peaks of {plural(separated, 'trial')} were" if separated else "No trial's peak could be"
+        text += f"{told} told apart from the sum"
         if not math.isnan(capacity.error_pct):
             text += f" (off by {share(capacity.error_pct)} in the mean, by their intervals)"
         rest = int(method.get("parameters", 0) + method.get("typical", 0))
