@@ -323,7 +323,7 @@ def test_chance_is_that_of_a_correlation_times_the_places() -> None:
     """0.6 over 20 pairs has a t of 3.18 and, one-sided, a probability of 0.26 %."""
     noise = Noise(20, 10.0)
     assert noise.chance_of(0.6, 1, 0, 1) == pytest.approx(float(t_distribution.sf(3.1820, 18)), rel=1e-3)
-    assert noise.chance_of(0.6, 2, 30, 3) == pytest.approx(42 * noise.chance_of(0.6, 1, 0, 1))
+    assert noise.chance_of(0.6, 2, 30, 3) == pytest.approx(18 * noise.chance_of(0.6, 1, 0, 1))
     assert noise.chance_of(0.1, 100, 60, 7) == 1 and Noise(2, 10).chance_of(0.9, 1, 0, 1) == 1
 
 
@@ -341,10 +341,10 @@ def test_noise_is_how_correlations_of_unrelated_series_vary() -> None:
             x, y, z = (ar(rng, 600, keep) for _ in range(3))
             others = [y, 0.8 * y + 0.6 * z] if both else [y]
             fits.append(np.mean([np.corrcoef(x, other)[0, 1] for other in others]))
-            free.append(noise_of([(x, other, seen) for other in others], 1.0, 10_000).n_free)
+            free.append(noise_of([(x, other, seen) for other in others], 1.0, 1.0, 10_000).n_free)
         assert np.std(fits) == pytest.approx(np.median(free) ** -0.5, rel=0.12)
-    assert noise_of([(x, y, seen)], 1.0, 12).n_free == 12
-    assert noise_of([(np.ones(600), y, seen)], 1.0, 12).n_free == 0
+    assert noise_of([(x, y, seen)], 1.0, 1.0, 12).n_free == 12
+    assert noise_of([(np.ones(600), y, seen)], 1.0, 1.0, 12).n_free == 0
 
 
 def test_edges_count_where_telemetry_is() -> None:

@@ -88,7 +88,7 @@ def test_one_bad_run_stops_no_other(samples: Path, tmp_path: Path, capsys: pytes
     assert again.level == "failed"
 
 
-def _diagnosed_here(job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
+def _diagnosed_here(children: object, job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
     """What the process of one report leaves for the index."""
     folder = output / job.folder
     if job.folder == "bad":

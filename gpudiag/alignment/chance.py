@@ -22,16 +22,20 @@ class Noise:
         """How likely, at most, chance reaches ``fit`` within so far of any of so many offsets, each tried so often.
 
         Student's t of a correlation; its probability is multiplied by the number of independent places (Bonferroni).
+        A try moves the starts of the trials by a while, as other places beside the offset do, so both add up.
         """
         if self.n_free <= 2 or not fit > 0:
             return 1.0
         t = fit * math.sqrt((self.n_free - 2) / (1 - fit**2)) if fit < 1 else math.inf
-        places = offsets * tries * (1 + 2 * within_s / self.length_s)
+        places = offsets * (tries + 2 * within_s / self.length_s)
         return min(1.0, places * float(stdtr(self.n_free - 2, -t)))
 
 
-def noise_of(pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], step_s: float, n_events: int) -> Noise:
-    """The noise of the mean correlation of pairs (x, y, where both are seen), all on one grid of ``step_s``.
+def noise_of(
+    pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], step_s: float, period_s: float, n_events: int
+) -> Noise:
+    """The noise of the mean correlation of pairs (x, y, where both are seen), all on one grid of ``step_s``, which are
+    known every ``period_s``.
 
     Series that change slowly, or in waves, agree by chance more often than their number of values says: the variance of
     their correlation is the sum over all lags of the product of their autocorrelations, by the number of values
@@ -46,7 +50,7 @@ def noise_of(pairs: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], step_s:
         if not norm > 0:
             return Noise(0.0, step_s)
         spectra.append(fft.rfft(own, size) * fft.rfft(other, size).conj() / norm)
-        lengths.append(step_s * max(1.0, _total(spectra[-1], size) * seen.sum()))
+        lengths.append(max(period_s, step_s * _total(spectra[-1], size) * seen.sum()))
     variance = _total(np.mean(spectra, axis=0), size)
     return Noise(min(1 / variance, float(n_events)), float(np.mean(lengths)))
 

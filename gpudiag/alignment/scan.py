@@ -118,7 +118,7 @@ def noise_at(
         seen = signal.seen
         fits = [_pearson(x[seen], signal.edge[seen]) for x in shown]
         pairs.append((shown[int(np.argmax(fits))], signal.edge, seen))
-    return noise_of(pairs, grid.step_s, n_events)
+    return noise_of(pairs, grid.step_s, grid.step_s * (grid.lag if grid.reach == 1 else 1), n_events)
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:

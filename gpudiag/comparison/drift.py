@@ -48,7 +48,10 @@ def drifts(*series: np.ndarray) -> bool:
 def usual_drift(*series: np.ndarray) -> float:
     """Factor on the standard error of independent series that are taken for drifting: that of the median of these."""
     slow, fast = (sum(map(len, waves)) for waves in zip(*map(_waves, series), strict=True))
-    return math.sqrt(float(special.fdtri(slow, fast, 1 - CHANCE / 2))) if fast else math.inf
+    if not fast:
+        return math.inf
+    over_fast = float(special.fdtri(slow, fast, 1 - CHANCE / 2))
+    return math.sqrt(over_fast * (slow + fast) / (slow * over_fast + fast))  # the spread holds the slow waves as well
 
 
 def _waves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

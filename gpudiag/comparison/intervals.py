@@ -150,11 +150,7 @@ def unpaired_ratio(baseline: np.ndarray, experiment: np.ndarray) -> Ratio:
     if min(len(a), len(b)) < MIN_UNITS:
         return Ratio(math.exp(estimate), method="ratio of geometric means")
     found = neighbors(a, b)
-    ratio = believed(
-        found,
-        [a, b],
-        lambda worth: log_ratio(_log_mean(a, worth(a)), _log_mean(b, worth(b)), "Welch on logs, unpaired"),
-    )
+    ratio = believed(found, [a, b], lambda worth: _welch(*(_log_mean(logs, worth(logs)) for logs in (a, b))))
     if not found.bounded or not (has_outliers(a) or has_outliers(b)) or len(a) * len(b) > MAX_PAIRS:
         return ratio
     medians = [_by_ranks(a, b, max(found.likely(x).inflation for x in (a, b)), math.inf)]

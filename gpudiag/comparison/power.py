@@ -15,7 +15,7 @@ POWER = 0.8
 NODES = (np.arange(50) + 0.5) / 50
 LARGE = 1000.0
 """Degrees of freedom from which an estimated error is as good as known."""
-MOST = 1e3
+MOST = 10.0
 """A pair that shows only ratios beyond this shows nothing."""
 
 

@@ -18,7 +18,8 @@ from gpudiag.run import Run
 from gpudiag.schema import IDLE_PCT, text_dtype
 
 UNCLEAR = ("startup_only", "tail_only", "stalled")
-"""Between which cells ``waiting`` is undecided: each lies between its own time and that plus all of ``waiting``."""
+"""Between which cells ``waiting`` is undecided: errors of sampling aside, each lies between its own time and that plus
+all of ``waiting``."""
 
 
 class LedgerCell(Row):
@@ -36,7 +37,9 @@ class LedgerTotal(Row):
     cell: Column[str] = column("cell")
     gpu_s: Column[float] = column("time in it")
     share_pct: Column[float] = column("share of all time")
-    share_high_pct: Column[float] = column("the most that it can be: start-up, tail and stalls with all of waiting")
+    share_high_pct: Column[float] = column(
+        "the same with all of waiting for start-up, tail and stalls; errors of sampling come on top"
+    )
 
 
 class LedgerCompute(Row):

@@ -134,10 +134,9 @@ def _rows(jobs: Sequence[Job], output: Path, options: Sequence[str], workers: in
 
 def _report(children: Children, job: Job, output: Path, options: Sequence[str]) -> IndexEntry:
     folder = output / job.folder
-    (folder / DOCUMENT).unlink(missing_ok=True)  # what an earlier batch left is not this run's
     command = module_command("gpudiag.cli._child", ["report", str(job.run), "-o", str(folder), *options])
     code, said = children.run(command)
-    if (folder / DOCUMENT).is_file() and code == 0:
+    if code == 0 and (folder / DOCUMENT).is_file():  # with any other code it is of an earlier batch
         return read_row(folder, job.folder)
     lines = said.strip().splitlines()
     reason = lines[-1].removeprefix("gpudiag: ") if lines else f"its process ended with {code}"

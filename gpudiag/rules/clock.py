@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpudiag.errors import NotMeasurable
 from gpudiag.measures.clock import ClockProfile, measure_clock
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
@@ -52,6 +53,12 @@ def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence
     moved = abs(clock.applied_s) > max_offset_s or len(clock.parts) > 0
     leans = clock.confidence == "weak" and abs(clock.offset_s) > max_offset_s
     if not moved and not leans:
+        if clock.method == "correlation" and clock.confidence == "undetermined":
+            raise NotMeasurable(
+                "Whether trials and telemetry are on one clock is open; nothing was moved. {clock}",
+                "State timezone or clock_offset_s in run.toml.",
+                clock=clock.evidence,
+            )
         return None
     return Evidence(
         values={"offset_s": clock.offset_s, "applied_s": clock.applied_s, "confidence": clock.confidence},

@@ -58,7 +58,8 @@ def startup_dominated(
     if costs.n_startups < MIN_SEEN:
         raise NotMeasurable(
             "Start-ups were seen in {n_startups} of {n_trials:trial}, too few to tell a typical one.",
-            "Log when training begins, or record utilization.gpu every 5 s or faster.",
+            "Log when training begins (gd.TrialTimestamps). Where one trial has a GPU to itself, utilization.gpu every "
+            "5 s or faster shows it as well.",
             n_startups=costs.n_startups,
             n_trials=len(costs.trials),
         )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpudiag.comparison import intervals
-from gpudiag.comparison.drift import CHANCE, drift, drifts, has_outliers
+from gpudiag.comparison.drift import CHANCE, drift, drifts, has_outliers, usual_drift
 from gpudiag.comparison.intervals import paired_ratio, unpaired_ratio
 from tests.comparison.test_comparison_autocorrelation import autoregression
 
@@ -27,6 +27,18 @@ def test_independent_values_drift_by_chance_alone() -> None:
     called = [drifts(rng.normal(size=20), rng.normal(size=15)) for _ in range(1000)]
     assert np.mean(called) == pytest.approx(CHANCE, abs=0.03)
     assert not drifts(np.ones(8)) and drift(np.ones(8)).inflation == 1.0
+
+
+@pytest.mark.parametrize(("n", "sides"), [(8, 1), (20, 2)])
+def test_the_usual_drift_is_the_median_of_chance_drifts(n: int, sides: int) -> None:
+    rng = np.random.default_rng([n, sides])
+    taken = []
+    for _ in range(6000):
+        series = [rng.normal(size=n) for _ in range(sides)]
+        if drifts(*series):
+            plain = sum(x.var(ddof=1) for x in series)
+            taken.append(math.sqrt(sum(drift(x).inflation * x.var(ddof=1) for x in series) / plain))
+    assert usual_drift(*series) == pytest.approx(np.median(taken), rel=0.1)
 
 
 def test_an_outlier_is_no_drift() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from gpudiag.comparison import power
 from gpudiag.comparison.autocorrelation import neighbors
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.drift import CHANCE
@@ -34,8 +35,9 @@ def test_levels_by_hand() -> None:
 @pytest.mark.parametrize("level", [0.05, 0.005])
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("n", [8, 30])
-def test_four_of_five_pairs_show_it(n: int, paired: bool, level: float) -> None:
-    """Pairs anew, apart by what one pair was said to show."""
+def test_four_of_five_pairs_show_it(n: int, paired: bool, level: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs anew, apart by what one pair was said to show, however great that is."""
+    monkeypatch.setattr(power, "MOST", 1e3)
     rng = np.random.default_rng([n, paired])
     shown = []
     for _ in range(250):

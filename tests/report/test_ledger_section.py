@@ -13,15 +13,13 @@ from gpudiag.measures.ledger import measure_ledger
 from gpudiag.simulation import Gpu, simulate
 
 
-def test_unknown_mean_utilization_is_a_dash() -> None:
-    """Telemetry of another week: the window of the trials is unobserved, so that nothing has a mean."""
+def test_telemetry_of_another_week_is_no_ledger() -> None:
     run = toy_run()
     apart = replace(run, gpu=run.gpu.assign(time=run.gpu["time"] + pd.Timedelta(days=9)))
     found = diagnose(apart)
-    facts = found.to_dict()["measures"]["ledger"]
-    assert facts["mean_util_pct"]["value"] is None and facts["coverage_pct"]["value"] == 0
-    text = found.to_markdown()
-    assert any("mean utilization" in line and "–" in line for line in text.splitlines())
+    reason = found.to_dict()["not_measured"]["ledger"]["reason"]
+    assert reason == "No sample lies between the first trial and the last."
+    assert "ledger" not in found.to_dict()["measures"] and reason in found.to_markdown()
 
 
 def test_energy_of_a_partly_observed_run_says_so() -> None:
@@ -48,4 +46,4 @@ def test_unclear_time_bounds_start_up_and_stalls() -> None:
     high_pct = measure_ledger(run).totals.set_index("cell")["share_high_pct"]
     assert high_pct["busy"] == 100 * seconds["busy"] / seconds.sum()
     assert high_pct["tail_only"] == 100 * (seconds["tail_only"] + seconds["waiting"]) / seconds.sum()
-    assert "each of these lies" not in diagnose(toy_run()).to_markdown()
+    assert "What is unclear may" not in diagnose(toy_run()).to_markdown()

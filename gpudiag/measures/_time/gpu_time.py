@@ -115,6 +115,12 @@ def _need_samples(samples: dict[str, Samples], windows: list[Window]) -> None:
         for part in samples.values()
         if len(part.time_us) > 1
     ]
+    if within and not max(within):
+        raise NotMeasurable(
+            "No sample lies between the first trial and the last.",
+            "Give the telemetry of the same run. If only the clocks differ, state timezone or clock_offset_s in "
+            "run.toml.",
+        )
     if within and max(within) < LEAST_WITHIN:
         raise NotMeasurable(
             "No GPU has more than {n:sample} between the first trial and the last; {least} are needed to say how it "

@@ -91,7 +91,7 @@ def _unclear(held: LedgerEntry, words: Mapping[str, tuple[str, str]]) -> str:
     of = 100 / held.total_gpu_s
     ends = [(words[cell][0], of * seconds.get(cell, 0.0), of * (seconds.get(cell, 0.0) + either)) for cell in UNCLEAR]
     bounds = [f"{name} {interval(low, high, '%')}" for name, low, high in ends]
-    return f" With what is unclear, each of these lies between two shares: {listed(bounds)}."
+    return f" What is unclear may be part of any of these; errors of sampling aside: {listed(bounds)}."
 
 
 def costs(document: Document) -> list[Block]:
