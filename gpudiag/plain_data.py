@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date
@@ -84,6 +85,13 @@ def clean(value: Any) -> Any:
     return value
 
 
+_HALF = re.compile("[\ud800-\udfff]")
+
+
 def json_text(document: object) -> str:
-    """A document as text. A NaN in it would be a bug and raises ValueError."""
-    return json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """A document as text. A NaN in it would be a bug and raises ValueError.
+
+    A name of a file that is not UTF-8 has its bytes as halves of characters, which JSON cannot hold: they are escaped.
+    """
+    text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return _HALF.sub(lambda half: f"\\\\u{ord(half[0]):04x}", text)

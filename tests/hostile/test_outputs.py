@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,10 +64,12 @@ def test_a_file_name_that_is_not_utf_8(folder: Path, tmp_path: Path) -> None:
         folder.rename(named)
     except OSError:
         pytest.skip("this file system takes UTF-8 only")
+    shutil.copy(SAMPLES / "hpo-aggressive-pruning" / "optuna.db", named)  # the trials' tables hold its path
     program = (
         "import sys; from gpudiag.cli import main\n"
         "name, out = sys.argv[1:]\n"
-        "commands = ['inspect'], ['diagnose'], ['diagnose', '--format', 'json'], ['export', '--to', 'csv', '-o', out]\n"
+        "commands = [['inspect'], ['diagnose', '--format', 'json'], ['diagnose', '--plan-out', out + '/plan.json']]\n"
+        "commands += [['export', '--to', 'csv', '-o', out + '/tables'], ['report', '-o', out + '/report']]\n"
         "for command in commands:\n"
         "    sys.argv[:] = ['gpudiag', command[0], name, *command[1:]]\n"
         "    try:\n        main()\n"

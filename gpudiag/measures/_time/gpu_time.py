@@ -113,7 +113,7 @@ def _need_samples(samples: dict[str, Samples], windows: list[Window]) -> None:
     within = [
         sum(int(np.count_nonzero((part.time_us >= low) & (part.time_us <= high))) for low, high in windows)
         for part in samples.values()
-        if len(part.time_us) > 1
+        if len(part.time_us) > 1 and any(((part.end_us > low) & (part.start_us < high)).any() for low, high in windows)
     ]
     if within and not max(within):
         raise NotMeasurable(

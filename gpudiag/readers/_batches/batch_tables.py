@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
@@ -69,7 +70,7 @@ def batch(
     doubt = local.said if local else ""
     assumed = [f"{reader}: timestamps without a zone read as local time of {options.timezone}{doubt}."]
     shown = pd.DataFrame(
-        {"study": [name], "directions": [""], "source": [str(source.path)], "clock": [clock]}, dtype=text_dtype()
+        {"study": [name], "directions": [""], "source": [as_text(source.path)], "clock": [clock]}, dtype=text_dtype()
     )
     return Trials(
         trials=conform(frame.sort_values("trial", kind="stable"), TRIALS),
@@ -113,5 +114,5 @@ def _events(events: Sequence[Mapping[str, Any]], source: Source, options: ReadOp
     if not events:
         return empty(EVENTS)
     times = to_utc([event.get("time") for event in events], options.timezone).time
-    frame = pd.DataFrame(list(events)).assign(time=times, path=str(source.path))
+    frame = pd.DataFrame(list(events)).assign(time=times, path=as_text(source.path))
     return conform(frame, EVENTS)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.optuna_clock import Clocked, to_utc
@@ -42,7 +43,7 @@ def assemble(stored: Stored, zone: tzinfo, source: str, reader: str, problems: P
     frame = pd.concat([frame, pd.DataFrame(wide, index=frame.index)], axis=1)
     space = declared_space(stored.params, trials)
     shown = studies[["study", "directions"]].assign(
-        source=source,
+        source=as_text(source),
         clock=[clocks[key].clock if key in clocks else "unknown" for key in studies["study_id"]],
         space=[space.get(key) for key in studies["study_id"]],
     )

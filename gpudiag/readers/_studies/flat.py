@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.end_order import checked_ends
@@ -47,7 +48,7 @@ def from_columns(
     count = len(next(iter(columns.values()), ()))
     if count and not keep.any():
         raise InputError(f"{source.path}: none of its {count} rows is a trial (a number and a state such as COMPLETE).")
-    study = options.study or source.path.name.split(".")[0]
+    study = options.study or as_text(source.path.name).split(".")[0]
     cells = {name: [cell for cell, good in zip(values, keep, strict=True) if good] for name, values in columns.items()}
     number = np.array([int(str(cell)) for cell in cells["number"]], dtype="int64")
     start, end = (_timestamps(cells.get(name), len(number), options, problems) for name in _KNOWN[2:4])
@@ -62,7 +63,7 @@ def from_columns(
     wide, objectives = _wide(cells, len(number))
     frame = pd.concat([frame.assign(study=study), pd.DataFrame(wide, index=frame.index)], axis=1)
     studies = pd.DataFrame(
-        {"study": [study], "directions": [""], "source": [str(source.path)], "clock": [clock]}, dtype=text_dtype()
+        {"study": [study], "directions": [""], "source": [as_text(source.path)], "clock": [clock]}, dtype=text_dtype()
     )
     order = np.argsort(number, kind="stable")
     return Trials(

@@ -14,8 +14,8 @@ from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import FAILURES, kind_of
 from gpudiag.readers._io import plain_yaml
-from gpudiag.readers._io.inside import has_file
 from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.paths import as_text, has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -48,7 +48,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         f"Hydra {source.path.name}: starts and ends are the first and last times in each job's log; Hydra does not "
         "say how a job ended, so one whose log shows no failure is shown as COMPLETE."
     )
-    return batch(rows, source, options, NAME, problems, study=source.path.name, notes=[note])
+    return batch(rows, source, options, NAME, problems, study=as_text(source.path.name), notes=[note])
 
 
 def _row(folder: Path, problems: ProblemLog) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io import plain_yaml
 from gpudiag.readers._io.csv_records import cells_of, records
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -101,7 +102,8 @@ def _number(cell: str) -> float:
 
 def _name(source: Source) -> str:
     """``version_3`` for the logger's own layout, else the file's name."""
-    return source.path.parent.name if source.path.name.startswith("metrics.") else source.path.name.split(".")[0]
+    path = source.path
+    return as_text(path.parent.name if path.name.startswith("metrics.") else path.name.split(".")[0])
 
 
 def _hparams(source: Source, problems: ProblemLog) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
-from gpudiag.readers._io.inside import has_file
+from gpudiag.readers._io.paths import as_text, has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
@@ -160,8 +160,8 @@ def _row(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]) 
     last = results[-1] if results else {}
     path = folder / "error.txt"
     error = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
-    row: dict[str, Any] = {"state": _state(results, state, error), "user_attrs.folder": folder.name}
-    row["name"] = str(last.get("experiment_tag") or state.get("experiment_tag") or folder.name)
+    row: dict[str, Any] = {"state": _state(results, state, error), "user_attrs.folder": as_text(folder.name)}
+    row["name"] = str(last.get("experiment_tag") or state.get("experiment_tag") or as_text(folder.name))
     row |= {f"params.{key}": value for key, value in _params(folder).items()}
     row["host"] = last.get("hostname")
     row["pid"] = last.get("pid") if isinstance(last.get("pid"), int) else None

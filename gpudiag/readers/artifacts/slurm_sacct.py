@@ -9,6 +9,7 @@ from typing import Any
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
 from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.base import Reader, ReadOptions, Trials
@@ -69,7 +70,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         if row.get("detail", "").startswith("OUT_OF_MEMORY")
     ]
     note = "OUT_OF_MEMORY of Slurm is the job's limit on host memory, not the GPU's."
-    study = source.path.name.split(".")[0]
+    study = as_text(source.path.name).split(".")[0]
     return batch(
         rows, source, options, NAME, problems, study=study, events=events, notes=[note] if events else [],
         lines=list(lines.values()),

@@ -36,6 +36,7 @@ from gpudiag.readers._batches.task_words import (
     TASK_PARTS,
     TIMES,
 )
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
@@ -115,7 +116,7 @@ def tables(
     numbered = _paired(found)
     lines, tasks = [line for line, _ in numbered], [task for _, task in numbered]
     start, end, notes = _times(tasks, options, problems)
-    frame = _frame(tasks, options.study or source.path.name.split(".")[0], options.study)
+    frame = _frame(tasks, options.study or as_text(source.path.name).split(".")[0], options.study)
     clocks = {start.clock, end.clock} - {"unknown"}
     clock = clocks.pop() if len(clocks) == 1 else "mixed" if clocks else "unknown"
     local = settle_rows(start.time, end.time, options.timezone) if clock == "local" else None
@@ -126,7 +127,7 @@ def tables(
     if clock in ("local", "mixed"):
         read_as = f"read as local time of {options.timezone}{local.said if local else ''}"
         notes.append(f"Tasks of {source.path.name}: timestamps without a zone {read_as}.")
-    studies = frame[["study"]].drop_duplicates().assign(directions="", source=str(source.path), clock=clock)
+    studies = frame[["study"]].drop_duplicates().assign(directions="", source=as_text(source.path), clock=clock)
     return Trials(
         trials=conform(frame.sort_values(["study", "trial"], kind="stable"), TRIALS),
         studies=conform(studies, STUDIES),

@@ -10,6 +10,7 @@ import pandas as pd
 from gpudiag.readers._batches.line_timestamps import line_timestamp
 from gpudiag.readers._batches.log_lines import gpu_of, is_progress, kind_of, trial_of, worker_of
 from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._studies.timestamps import to_utc
@@ -55,7 +56,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
             worker = worker_of(line) if kind in ("worker", "gpu_assigned") else None
             text = line.strip()[:_DETAIL_CHARACTERS]
             rows.append((line_timestamp(line), kind, text, gpu, trial_of(line), worker, number))
-    name = source.path.name
+    name = as_text(source.path.name)
     if not rows:
         note = f"{name}: a training log without a line about failures, loader timing, epoch times or GPUs."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
@@ -68,7 +69,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     events["gpu"] = pd.Series(gpus, dtype=text)
     events["trial"] = pd.Series(trials, dtype="Int64")
     events["worker"] = pd.Series(workers, dtype=text)
-    events["path"] = str(source.path)
+    events["path"] = as_text(source.path)
     notes = [f"{name}: " + ", ".join(f"{count} x {kind}" for kind, count in Counter(kinds).most_common()) + "."]
     if times.clock in ("local", "mixed"):
         notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")

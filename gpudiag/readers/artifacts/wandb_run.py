@@ -13,7 +13,7 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
-from gpudiag.readers._io.inside import has_file, has_folder
+from gpudiag.readers._io.paths import as_text, has_file, has_folder
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.wandb_log import (
@@ -72,7 +72,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
         raise InputError(f"{source.path}: holds no W&B run (a folder with files/wandb-metadata.json).")
     found = [_run(folder, problems) for folder in folders]
     projects = {project for project, _ in found if project}
-    study = projects.pop() if len(projects) == 1 else source.path.name
+    study = projects.pop() if len(projects) == 1 else as_text(source.path.name)
     sweeps = {row.get(SWEEP) for _, row in found}
     if len(sweeps) == 1 and None not in sweeps:
         study = f"{study}/{sweeps.pop()}"
@@ -82,7 +82,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
 def _run(folder: Path, problems: ProblemLog) -> tuple[str, dict[str, Any]]:
     """The project and the trial of one run."""
     metadata, summary = (_json(folder / name, problems) for name in (_METADATA, _SUMMARY))
-    row: dict[str, Any] = {"name": folder.name, "state": "RUNNING", "host": metadata.get("host")}
+    row: dict[str, Any] = {"name": as_text(folder.name), "state": "RUNNING", "host": metadata.get("host")}
     started = metadata.get("startedAt")
     if isinstance(started, str):  # UTC, with or without saying so
         row["start"] = started if started.endswith("Z") or "+" in started else started + "Z"

@@ -12,6 +12,7 @@ import polars as pl
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io.csv_records import cells_of
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, NUMBERS, TEXTS, VERSION
 from gpudiag.readers._io.source import Source
@@ -98,7 +99,7 @@ def tables(source: Source, name: str, options: ReadOptions, found: Sequence[Sess
         gpus=_gpus(found, names),
         processes=parts["process"],
         host=parts["host"],
-        events=None if events is None else events.assign(path=source.path.name),
+        events=None if events is None else events.assign(path=as_text(source.path.name)),
         notes=notes,
     )
 

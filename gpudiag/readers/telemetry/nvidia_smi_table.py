@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers._io.lines import is_screen, numbered_lines, screen_refused
+from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape import smi_table, ticks
@@ -208,7 +209,7 @@ def _tables(source: Source, options: ReadOptions, log: ProblemLog, writers: dict
         gpu=frame("gpu", *_METRICS),
         gpus=known,
         processes=frame("processes", "pid", "name", "mem_used_mib"),
-        events=frame("events", "kind", "detail").assign(path=source.path.name),
+        events=frame("events", "kind", "detail").assign(path=as_text(source.path.name)),
         notes=notes + doubts + _tools_note(writers),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TypeVar
 
@@ -59,6 +60,7 @@ def _read(path: Path, kind: type[M]) -> M:
     if not path.is_file():
         return kind()
     try:
-        return kind.model_validate_json(path.read_bytes())
-    except ValidationError as error:
+        # Python's own JSON: the path of a run whose name is not UTF-8 holds what pydantic's refuses.
+        return kind.model_validate(json.loads(path.read_bytes()))
+    except (ValidationError, ValueError) as error:
         raise InputError(f"{path}: is no file of a report as gpudiag {__version__} writes it.") from error
