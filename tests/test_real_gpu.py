@@ -66,7 +66,7 @@ def test_logs_of_two_minutes_are_placed_or_left(name: str, hours: float, runs: d
     run = runs[name]
     moved = run.gpu.assign(time=run.gpu["time"] + pd.Timedelta(hours=hours))
     clock = establish_clock(replace(run, gpu=moved, info=replace(run.info, inputs=())))
-    placed = name in (PLACED if abs(hours) == 8 else PLACED - {"four-workers"})
+    placed = name in PLACED
     assert clock.confidence == ("strong" if placed else "undetermined")
     assert clock.applied_s == (3600 * hours if placed else 0) and clock.joined == placed
     assert placed or "more than chance gives with so few trials" in str(clock.evidence)

@@ -207,10 +207,11 @@ def worker_processes(now: Situation) -> Proposal | None:
 def warm_worker(now: Situation) -> Proposal | None:
     """Start-up has two prices: worker time, and GPU time that nothing else fills (F^k, METHODS 3).
 
-    Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u).
+    Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u). Where one process is seen to run trial
+    after trial, that is done already, and what remains is something else.
     """
     workers, k = now.bounds.startup_pct, now.bounds.parallel
-    if not (workers >= START_UP_SHARE_PCT and now.bounds.startup > 0):
+    if not (workers >= START_UP_SHARE_PCT and now.bounds.startup > 0) or now.keeps_processes:
         return None
     code = (
         "data = load_data()                        # once, outside the objective\n"

@@ -33,6 +33,7 @@ class Told:
     def __init__(self, *, n_trials: int = 1, capacity: Any = None, forecast: Any = None, replay: Any = None) -> None:
         self.run = SimpleNamespace(
             trials=pd.DataFrame(index=range(n_trials)),
+            processes=pd.DataFrame(),
             info=SimpleNamespace(settings=Settings(), dataloader=DataLoader()),
         )
         self.told = {"capacity": capacity, "forecast": forecast, "replay": replay}

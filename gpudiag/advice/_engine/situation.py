@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import FULL_PCT
 from gpudiag.advice._engine.gains import GainBounds, bounds_of
+from gpudiag.advice._engine.processes import keeps_processes
 from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
 from gpudiag.analysis import Analysis
 from gpudiag.errors import ConfigError, NotMeasurable
@@ -95,6 +96,11 @@ class Situation:
             return self.analysis.replay(pruner)
         except (NotMeasurable, ConfigError):
             return None
+
+    @property
+    def keeps_processes(self) -> bool:
+        """True where one process is seen to run trial after trial."""
+        return keeps_processes(self.analysis.run)
 
     @property
     def _forecast_soon(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpudiag.measures._time.gpu_time import gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, Samples, Timeline
+from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, WAITING, Samples, Timeline
 from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -19,7 +19,8 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class WorkSamples:
-    """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail.
+    """Samples of one GPU in order of time. ``at_work``: a trial was past its start-up and before its tail; where phases
+    are followed, surely.
 
     ``running`` counts the trials on the GPU (0 without trials), rounded up where some may have run there. Without
     trials, or without a common clock, all time from the first to the last activity counts as work and ``from_trials``
@@ -45,13 +46,13 @@ def work_by_gpu(run: Run) -> dict[str, WorkSamples]:
     """:class:`WorkSamples` of every GPU with at least two samples of its utilization."""
     time = gpu_time(run)
     return {
-        gpu: _work(samples, time.timelines.get(gpu) if time.joined else None)
+        gpu: _work(samples, time.timelines.get(gpu) if time.joined else None, sure=gpu in time.phases)
         for gpu, samples in time.samples.items()
         if len(samples.time_us) > 1
     }
 
 
-def _work(samples: Samples, timeline: Timeline | None) -> WorkSamples:
+def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSamples:
     n = len(samples.time_us)
     running = np.zeros(n, np.int64)
     if timeline is None:
@@ -63,7 +64,9 @@ def _work(samples: Samples, timeline: Timeline | None) -> WorkSamples:
         at = np.searchsorted(timeline.start_us, samples.time_us, "right") - 1
         inside = (at >= 0) & (samples.time_us < np.append(timeline.end_us, 0)[at])
         cell = np.where(inside, np.append(timeline.cell, UNOBSERVED)[at], UNOBSERVED)
-        at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
+        # Without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it.
+        none = (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL) + (WAITING,) * sure
+        at_work = ~np.isin(cell, none)
         expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int64)
         running = np.where(inside, expected, 0)
     return WorkSamples(

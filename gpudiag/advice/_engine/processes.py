@@ -1,0 +1,22 @@
+"""Whether one process runs trial after trial, by the record of processes on the GPU."""
+
+from __future__ import annotations
+
+from gpudiag.run import Run
+
+LONGER = 1.1
+"""A process that is seen for longer than the longest trial, by a tenth for its own beginning and end, is no
+trial's."""
+MOST = 0.5
+
+
+def keeps_processes(run: Run) -> bool:
+    """True where most of what is recorded of processes is of those that outlive every trial."""
+    if not len(run.processes) or not {"start", "end"} <= set(run.trials):
+        return False
+    lasted_s = (run.trials["end"] - run.trials["start"]).dt.total_seconds().max()
+    if not lasted_s > 0:
+        return False
+    seen = run.processes.groupby(["gpu", "pid"], observed=True)["time"].agg(["min", "max", "size"])
+    outlive = (seen["max"] - seen["min"]).dt.total_seconds() > LONGER * lasted_s
+    return bool(seen.loc[outlive, "size"].sum() > MOST * seen["size"].sum())
