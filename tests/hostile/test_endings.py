@@ -315,7 +315,9 @@ def test_a_report_without_a_home(tmp_path: Path) -> None:
         check=False,
         timeout=120,
     )
-    assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "out" / "report.html").exists()
+    assert done.returncode == 0 and (tmp_path / "out" / "report.html").exists()
+    # ipykernel warns of TCP where the path of the temporary folder is too long for a socket, as pytest's may be
+    assert not [line for line in done.stderr.splitlines() if "TCP without encryption" not in line]
     assert not list((tmp_path / "tmp").iterdir())
 
 
