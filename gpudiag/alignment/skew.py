@@ -33,10 +33,14 @@ EXACT_S = 5.0
 
 AHEAD = (
     "As the timestamps are, the GPU works in {before} of the {n_gaps} gaps between trials in which it was sampled; if "
-    "the trials' clock is {low_s} to {high_s} ahead, in {after}. A long start-up cannot look like that."
+    "the trials' clock is {low_s} to {high_s} ahead, in {after}. A long "
+    "start-up shows idle time in a trial, not work before it."
 )
 MOVED = "{evidence} The trials were moved back by {ahead_s}."
-TOLD = "{evidence} The bounds are too far apart to move the trials: state clock_offset_s in run.toml."
+TOLD = (
+    "{evidence} The bounds are too far apart to move the trials by themselves. If that is so, state clock_offset_s = "
+    "{stated} in run.toml."
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def with_skew(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecor
     if skew.exact:
         evidence = Statement(MOVED, evidence=evidence, ahead_s=skew.ahead_s)
         return replace(record, offset_s=offset_s, applied_s=offset_s, confidence="strong", evidence=evidence)
-    evidence = Statement(TOLD, evidence=evidence)
+    evidence = Statement(TOLD, evidence=evidence, stated=str(round(offset_s)))
     if record.applied_s:
         return replace(record, evidence=evidence)
     return replace(record, offset_s=offset_s, confidence="weak", evidence=evidence)
