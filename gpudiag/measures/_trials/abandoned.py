@@ -41,9 +41,9 @@ def find_open_trials(run: Run) -> pd.DataFrame:
 
     ``end`` is where memory was freed without an end, or where a trial began though there was no room
     (:mod:`~gpudiag.measures._trials.ends`); else where the horizon proves it. Where neither shows an end, a trial of
-    the last study goes on, but for no longer than the longest ended one or than its GPU is active; any other lived half
-    as long as the median ended one, as what is killed at a random moment does, or as its GPU is active with no other
-    trial on it. ``horizon`` is a bound in any case.
+    the last study that is no older than the longest ended one goes on, for no longer than that one did or than its GPU
+    is active; any other lived half as long as the median ended one, as what is killed at a random moment does, or as
+    its GPU is active with no other trial on it. ``horizon`` is a bound in any case.
     """
     opens = open_trials(run)
     if opens.empty:
@@ -67,11 +67,12 @@ def _unseen_end(run: Run, intervals: pd.DataFrame, opens: pd.DataFrame, alive_at
     """Where each open trial ended if nothing shows it, not before ``alive_at``; NEVER if its horizon is proven."""
     start, ended_s = microseconds(opens["start"]), _ended_s(intervals)
     quiet = quiet_since(run, QUIET_S)
-    longest = np.minimum(after(start, opens["study"].map(ended_s.max())), np.where(quiet > start, quiet, NEVER))
+    oldest = after(start, opens["study"].map(ended_s.max()))
+    longest = np.minimum(oldest, np.where(quiet > start, quiet, NEVER))
     killed = after(start, opens["study"].map(ended_s.median() / 2))
     last_sign = pd.concat([intervals["start"], intervals["end"]], axis=1).max(axis=1)
     goes_on = opens["study"].map(last_sign.groupby(intervals["study"]).max() == last_sign.max()).to_numpy(bool)
-    goes_on = goes_on & (opens["reason"] == Sign.END).to_numpy()
+    goes_on = goes_on & (opens["reason"] == Sign.END).to_numpy() & (oldest >= microseconds(last_sign).max())
     proven = ~opens["reason"].isin([Sign.END.value, Sign.STALE.value]).to_numpy()
     return np.where(proven, NEVER, np.maximum(np.where(goes_on, longest, killed), alive_at))
 
