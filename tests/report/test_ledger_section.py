@@ -13,13 +13,15 @@ from gpudiag.measures.ledger import measure_ledger
 from gpudiag.simulation import Gpu, simulate
 
 
-def test_telemetry_of_another_week_is_no_ledger() -> None:
+def test_unknown_mean_utilization_is_a_dash() -> None:
+    """Telemetry of another week: the window of the trials is unobserved, so that nothing has a mean."""
     run = toy_run()
     apart = replace(run, gpu=run.gpu.assign(time=run.gpu["time"] + pd.Timedelta(days=9)))
     found = diagnose(apart)
-    reason = found.to_dict()["not_measured"]["ledger"]["reason"]
-    assert reason == "No sample lies between the first trial and the last."
-    assert "ledger" not in found.to_dict()["measures"] and reason in found.to_markdown()
+    facts = found.to_dict()["measures"]["ledger"]
+    assert facts["mean_util_pct"]["value"] is None and facts["coverage_pct"]["value"] == 0
+    text = found.to_markdown()
+    assert any("mean utilization" in line and "–" in line for line in text.splitlines())
 
 
 def test_energy_of_a_partly_observed_run_says_so() -> None:
