@@ -17,8 +17,16 @@ except ImportError:  # Windows
 
 DEVICES = ("/dev", "/dev/fd", "/proc/self/fd")
 """Folders of names that may lead to a file, but are not to be replaced by one."""
+_inputs: set[tuple[int, int]] = set()
+"""Device and inode of the files that this process read as inputs of a run."""
 Content = str | bytes | None
 """Text, bytes, or None for a file that is to go."""
+
+
+def never_replace(path: Path) -> None:
+    """Remember an input of a run: :func:`write` and :func:`write_all` refuse to put anything in its place."""
+    with suppress(OSError):
+        _inputs.add(_identity(path))
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -45,16 +53,16 @@ def write_all(folder: Path, contents: Iterable[tuple[Path, Content]]) -> None:
 
     Args:
         folder: where they lie, some perhaps in folders below it; made where it does not exist.
-        contents: what each file holds, made one after the other; the last is not None. Characters that UTF-8 lacks are
-            escaped.
+        contents: what each file holds, made one after the other while nobody else writes there; the last is not None.
+            Characters that UTF-8 lacks are escaped.
 
     Raises:
-        ConfigError: a folder has the name of a file.
+        ConfigError: a folder has the name of a file, or a file is an input of a run.
         OSError: no room, or no permission. No file has changed then.
     """
-    with _folders(folder), scratch(folder) as aside:
+    with _folders(folder), _alone(folder), scratch(folder) as aside:
         drafts = {path: _draft(path, content, aside / str(at)) for at, (path, content) in enumerate(contents)}
-        with _folders(*(path.parent for path in drafts)), _alone(folder):
+        with _folders(*(path.parent for path in drafts)):
             match list(drafts.items()):
                 case [(path, Path() as draft)]:
                     draft.replace(path)
@@ -65,10 +73,17 @@ def write_all(folder: Path, contents: Iterable[tuple[Path, Content]]) -> None:
 def _draft(path: Path, content: Content, draft: Path) -> Path | None:
     if path.is_dir():
         raise ConfigError(f"{path}: is a folder, but a file is written there; move it or choose another output.")
+    if path.exists() and _identity(path) in _inputs:
+        raise ConfigError(f"{path}: is an input of the run and would be overwritten; choose another output.")
     if content is None:
         return None
     draft.write_bytes(_bytes(content))
     return draft
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _bytes(content: str | bytes) -> bytes:
@@ -89,9 +104,19 @@ def _swap(drafts: dict[Path, Path | None], aside: Path) -> None:
                 draft.rename(path)
     except BaseException:
         for before, now in reversed(moved):
-            with suppress(OSError):  # the last of them may not have been moved
-                now.rename(before)
+            _surely_back(now, before)
         raise
+
+
+def _surely_back(now: Path, before: Path) -> None:
+    """Undo a move, however often somebody presses Ctrl-C meanwhile."""
+    while True:
+        try:
+            with suppress(OSError):  # it may not have been moved, or is back
+                now.rename(before)
+        except (KeyboardInterrupt, SystemExit):
+            continue
+        return
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +17,14 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = "gpudiag-"
+OWN_NAME = re.compile(rf"\.?{PREFIX}[a-z0-9_]{{8}}")
+"""How :func:`tempfile.mkdtemp` names such a folder."""
 LOCK = "gpudiag.lock"
 """A file in such a folder, locked as long as its process lives. The system unlocks it, however the process ends."""
-_SAYS = b"A run of gpudiag that was killed left this folder, unless it still works. The next run removes it.\n"
+_SAYS = (
+    "A run of gpudiag that was killed left this folder, unless it still works. The next run removes it.\n"
+    "Made as inode {inode} of device {device}; a copy is nobody's.\n"
+)
 
 _mine: set[Path] = set()
 
@@ -40,22 +47,25 @@ def scratch(beside: Path | None = None) -> Iterator[Path]:
         lock = _locked(folder)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
-        _mine.discard(folder)
+        try:
+            _remove(folder)
+        finally:
+            if lock is not None:
+                os.close(lock)
+            _mine.discard(folder)
 
 
 def sweep(there: Path) -> None:
     """Remove the scratch folders in a folder that are this user's and whose processes have ended.
 
-    Both are proven by the lock: a folder without it, of another user or of a process that lives is left as it is, and
-    without locks (Windows, some network disks) all are.
+    All is proven by the lock: it names the very folder that was made, by its inode, so that a copy or a folder of the
+    user that only looks like one is left as it is; as are one of another user or of a process that lives, and without
+    locks (Windows, some network disks) all.
     """
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(there) as entries:
-        left = [Path(entry) for entry in entries if entry.name.startswith((PREFIX, f".{PREFIX}"))]
+        left = [Path(entry) for entry in entries if OWN_NAME.fullmatch(entry.name)]
         for folder in left:
             if folder not in _mine:  # some disks would give this very process the lock once more
                 _remove_dead(folder)
@@ -69,7 +79,7 @@ def _locked(folder: Path) -> int | None:
     file = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.write(file, _SAYS)
+        os.write(file, _says(folder))
         unnamed.rename(folder / LOCK)
     except OSError:
         os.close(file)
@@ -79,15 +89,35 @@ def _locked(folder: Path) -> int | None:
 
 def _remove_dead(folder: Path) -> None:
     with suppress(OSError):
-        if not _is_own(folder.lstat()):
+        if not (_is_own(made := folder.lstat()) and stat.S_ISDIR(made.st_mode)):
             return
         file = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
         try:
-            if _is_own(os.fstat(file)):
+            if _is_own(os.fstat(file)) and os.read(file, 1000) == _says(folder):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
         finally:
             os.close(file)
+
+
+def _says(folder: Path) -> bytes:
+    """What the lock of this very folder holds."""
+    made = folder.lstat()
+    return _SAYS.format(inode=made.st_ino, device=made.st_dev).encode()
+
+
+def _remove(folder: Path) -> None:
+    """Remove it, the lock last: what a kill in between leaves is still known by it."""
+    with suppress(OSError):
+        with os.scandir(folder) as entries:
+            others = [entry for entry in entries if entry.name != LOCK]
+        for entry in others:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                Path(entry.path).unlink()
+        (folder / LOCK).unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _is_own(found: os.stat_result) -> bool:

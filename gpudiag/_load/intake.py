@@ -13,6 +13,7 @@ import pandas as pd
 from gpudiag._run.tables import InputKind, InputRecord, StudyRecord
 from gpudiag.errors import InputError
 from gpudiag.faults import attempt
+from gpudiag.files import never_replace
 from gpudiag.readers import trials as trial_readers
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.url import is_url
@@ -57,6 +58,7 @@ def take(given: object, options: ReadOptions, *, shown_as: str | None = None) ->
     if found is None:
         raise refuse(source, EXPECTED)
     kind, reader = found
+    never_replace(source.path)
     return _described(reader.read(source, options), shown_as or str(source.path), kind, source.sha256())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gpudiag.errors import InputError
+from gpudiag.errors import ConfigError, InputError
 from gpudiag.readers._io.source import Source
 
 DOCUMENT = re.compile(rb'\s*\{\s*"schema":\s*"gpudiag\.')
@@ -23,6 +23,12 @@ def is_own_output(source: Source) -> bool:
     if path.name in NAMES or DOCUMENT.match(source.head) or PAGE.search(source.head):
         return True
     return path.suffix in BESIDE and _is_page(path.with_suffix(".html"))
+
+
+def check_own(path: Path) -> None:
+    """Raise ConfigError where something lies under a name that gpudiag writes, and gpudiag did not write it."""
+    if path.is_file() and not is_own_output(Source.open(path)):
+        raise ConfigError(f"{path}: was not written by gpudiag and would be overwritten; choose another output.")
 
 
 def _is_page(path: Path) -> bool:

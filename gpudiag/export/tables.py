@@ -55,9 +55,6 @@ def _write(
             f"{folder}: holds {', '.join(other)}, and this run has no such table; choose another -o, or remove what an "
             "earlier export left."
         )
-    inputs = {Path(one.path).absolute() for one in diagnosis.run.info.inputs}
-    if over := [path for name, path in files.items() if name in held and path.absolute() in inputs]:
-        raise ConfigError(f"{over[0]}: is an input of the run and would be overwritten; choose another -o.")
     write_all(folder, ((files[name], content(table)) for name, table in held.items()))
     return [files[name] for name in held]
 

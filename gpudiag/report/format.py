@@ -19,7 +19,7 @@ from gpudiag.values import Value
 UNKNOWN = "–"
 _WORDS = {"gpu": "GPU", "cpu": "CPU", "ram": "RAM", "util": "utilization", "mem": "memory", "temp": "temperature"}
 # C0/C1 controls (a terminal would obey them) and the marks that reorder text on screen.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def safe(text: object) -> str:

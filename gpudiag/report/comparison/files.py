@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiag.files import write_all
+from gpudiag._load.own_outputs import check_own
+from gpudiag.files import Content, write_all
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.parameters import Given, as_code
 from gpudiag.report._notebook.redact import redacted
+from gpudiag.report._notebook.runner import DOCUMENT
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -34,5 +36,7 @@ def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, G
     html, text = pages.html_page(notebook), nbformat.writes(notebook)
     paths = folder / "report.html", folder / "report.md", folder / "report.ipynb"
     failed = folder / "report.failed.ipynb"
-    write_all(folder, [*pages.markdown_files(paths[1], notebook), (paths[2], text), (failed, None), (paths[0], html)])
+    more: list[tuple[Path, Content]] = [(folder / DOCUMENT, None), (paths[2], text), (failed, None), (paths[0], html)]
+    check_own(folder / DOCUMENT)
+    write_all(folder, (item for part in (pages.markdown_files(paths[1], notebook), more) for item in part))
     return paths
