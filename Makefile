@@ -13,6 +13,7 @@
 # make bench     print timings beside those of peers, as in benchmarks/README.md
 # make mutants   how many planted faults the tests notice (by hand: an hour)
 # make fuzz      changed files through every reader and the diagnosis, 10 minutes (make fuzz MINUTES=60)
+# make timeline-assets  what the timeline of a report is drawn with, from npm at a pinned version
 # make clean     remove environments, builds and caches
 
 ifndef PYTHON  # looked for once, not each time it is named
@@ -27,7 +28,7 @@ READY := $(VENV)/ready
 
 unexport PYTHONDONTWRITEBYTECODE  # every process of the tests would compile all of gpudiag again
 
-.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants fuzz clean
+.PHONY: report test test-slow test-oldest test-newest check ci lab samples docs schemas gallery accuracy bench mutants fuzz clean timeline-assets
 .DEFAULT_GOAL := report
 
 $(READY): pyproject.toml $(CONSTRAINTS)
@@ -106,6 +107,11 @@ mutants: $(READY)
 MINUTES ?= 10
 fuzz: $(READY)
 	@PYTHONPATH=. nice $(BIN)/python tests/fuzzing --minutes $(MINUTES) $(ARGS)
+
+timeline-assets:
+	@npm ci --prefix assets/timeline --ignore-scripts --no-audit --no-fund --silent
+	@cp assets/timeline/node_modules/uplot/dist/uPlot.iife.min.js assets/timeline/node_modules/uplot/dist/uPlot.min.css gpudiag/report/timeline/assets/
+	@cp assets/timeline/node_modules/uplot/LICENSE gpudiag/report/timeline/assets/uPlot.LICENSE
 
 ci:
 	@bash .ci/run

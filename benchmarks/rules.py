@@ -72,7 +72,7 @@ def false_alarms(runs: int) -> Alarms:
         out.n_loud += bool(names)
         out.above.update(names)
         out.notes.update(r for r, v in verdicts.items() if v.status is Status.FOUND and r not in names)
-        out.clear.update(r for r, v in verdicts.items() if v.status is Status.CLEAR)
+        out.clear.update(r for r, v in verdicts.items() if v.status is Status.OK)
     return out
 
 

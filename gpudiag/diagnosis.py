@@ -44,7 +44,7 @@ def diagnose(
 
     >>> d = gd.diagnose("data/samples/memory-exhaustion")
     >>> d.findings["failures-out-of-memory"].status.value
-    'FOUND'
+    'found'
 
     Args:
         run: a run, or what :func:`gpudiag.load_run` reads.

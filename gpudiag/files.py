@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ except ImportError:  # Windows
 
 DEVICES = ("/dev", "/dev/fd", "/proc/self/fd")
 """Folders of names that may lead to a file, but are not to be replaced by one."""
+LONGEST_WAIT_S = 60
+"""For another process that puts files into the same folder, which takes less than a second."""
 _inputs: set[tuple[int, int]] = set()
 """Device and inode of the files that this process read as inputs of a run."""
 Content = str | bytes | None
@@ -57,7 +60,8 @@ def write_all(folder: Path, contents: Iterable[tuple[Path, Content]]) -> None:
             Characters that UTF-8 lacks are escaped.
 
     Raises:
-        ConfigError: a folder has the name of a file, or a file is an input of a run.
+        ConfigError: a folder has the name of a file, a file is an input of a run, or another process keeps the folder
+            locked.
         OSError: no room, or no permission. No file has changed then.
     """
     with _folders(folder), _alone(folder), scratch(folder) as aside:
@@ -145,7 +149,22 @@ def _alone(folder: Path) -> Iterator[None]:
     held = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):
-            fcntl.flock(held, fcntl.LOCK_EX)
+            _wait_for(held, folder)
         yield
     finally:
         os.close(held)
+
+
+def _wait_for(held: int, folder: Path) -> None:
+    """Take the lock. Raises OSError where there are no locks."""
+    until = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        try:
+            return fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise ConfigError(
+                    f"{folder}: another process has kept this folder locked for {LONGEST_WAIT_S} s; "
+                    "end it, or choose another output."
+                ) from None
+        time.sleep(0.05)

@@ -10,13 +10,14 @@ import pandas as pd
 
 from gpudiag._load.folder import refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
+from gpudiag._load.passwords import passwords_hidden
 from gpudiag._load.sessions import refuse_sessions_apart, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.sound import sound
 from gpudiag.alignment import apply_clock, establish_clock
 from gpudiag.errors import ConfigError, InputError, InputNotFound, expected
-from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, Settings, read_manifest
-from gpudiag.readers._io.url import is_url, shown, without_passwords
+from gpudiag.manifest import MANIFEST, GpuOverride, Manifest, read_manifest
+from gpudiag.readers._io.url import is_url, shown
 from gpudiag.readers._shape.merge_telemetry import merge as merge_telemetry
 from gpudiag.readers._studies.merge_trials import merge as merge_trials
 from gpudiag.readers.base import ReadOptions, Telemetry, Trials, check_columns
@@ -206,7 +207,7 @@ def _assemble(
     info = RunInfo(
         name=name,
         timezone=str(options.timezone),
-        settings=_hidden(manifest.settings),
+        settings=manifest.settings,
         dataloader=manifest.dataloader,
         inputs=tuple(intake.record for intake in intakes),
         stated=dict(manifest.stated),
@@ -216,7 +217,7 @@ def _assemble(
         given_offset_s=manifest.clock_offset_s,
         rule_modules=manifest.rule_modules,
         folder=folder,
-        notes=tuple(map(without_passwords, (*manifest.notes, *telemetry.notes, *trials.notes))),
+        notes=(*manifest.notes, *telemetry.notes, *trials.notes),
     )
     run = Run(
         gpu=telemetry.gpu,
@@ -226,29 +227,13 @@ def _assemble(
         trials=conform(trials.trials, TRIALS),
         reports=trials.reports,
         studies=conform(trials.studies, STUDIES),
-        events=_without_passwords(
-            pd.concat([telemetry.events, trials.events], ignore_index=True)
-            if len(telemetry.events) and len(trials.events)
-            else (telemetry.events if len(telemetry.events) else trials.events)
-        ),
+        events=pd.concat([telemetry.events, trials.events], ignore_index=True)
+        if len(telemetry.events) and len(trials.events)
+        else (telemetry.events if len(telemetry.events) else trials.events),
         info=info,
     )
+    run = passwords_hidden(run)
     return apply_clock(run, establish_clock(run))
-
-
-def _hidden(settings: Settings) -> Settings:
-    """What run.toml says, such as the command line, without passwords: documents and comparisons quote it."""
-    texts = {name: without_passwords(value) for name, value in settings if isinstance(value, str)}
-    return settings.model_copy(update=texts)
-
-
-def _without_passwords(events: pd.DataFrame) -> pd.DataFrame:
-    """The events, whose detail is a line of a log."""
-    if "detail" not in events or not events["detail"].str.contains("[:?&]", na=False).any():
-        return events
-    return events.assign(
-        detail=events["detail"].map(without_passwords, na_action="ignore").astype(events["detail"].dtype)
-    )
 
 
 def _overridden(gpus: pd.DataFrame, manifest: Manifest) -> pd.DataFrame:

@@ -35,6 +35,8 @@ from gpudiag.errors import ConfigError, InputNotFound, nearest
 MANIFEST = "run.toml"
 MOST_OFFSET_S = 366 * 86_400
 """Clocks differ by seconds or by time zones; by more than a year no pair does."""
+MOST_COUNT, MOST_SIZE = 10**9, 1e9
+"""What is larger is a slip, and some sum of it would be no number."""
 
 
 def _listed(value: Any) -> Any:
@@ -62,14 +64,14 @@ class _Strict(BaseModel):
 class Settings(_Strict):
     """How the run was started; unknown stays None."""
 
-    parallel: int | None = Field(None, ge=1, description="workers that were asked to run at once")
-    n_trials: int | None = Field(None, ge=1, description="trials that were asked for")
-    cpu_cores: int | None = Field(None, ge=1, description="CPU cores of the host")
-    ram_gib: float | None = Field(None, gt=0, description="memory of the host, GiB")
+    parallel: int | None = Field(None, ge=1, le=MOST_COUNT, description="workers that were asked to run at once")
+    n_trials: int | None = Field(None, ge=1, le=MOST_COUNT, description="trials that were asked for")
+    cpu_cores: int | None = Field(None, ge=1, le=MOST_COUNT, description="CPU cores of the host")
+    ram_gib: float | None = Field(None, gt=0, le=MOST_SIZE, description="memory of the host, GiB")
     sampler: str | None = Field(None, description="sampler, in words")
     pruner: str | None = Field(None, description="pruner specification, e.g. 'median(n_startup_trials=5)'")
-    max_steps: int | None = Field(None, ge=1, description="largest step (epoch) a trial may reach")
-    price_per_gpu_h: float | None = Field(None, ge=0, description="price of one GPU-hour")
+    max_steps: int | None = Field(None, ge=1, le=MOST_COUNT, description="largest step (epoch) a trial may reach")
+    price_per_gpu_h: float | None = Field(None, ge=0, le=MOST_SIZE, description="price of one GPU-hour")
     currency: str = Field("USD", description="currency of the price")
     command: str | None = Field(None, description="command line that started the run")
 
@@ -77,20 +79,20 @@ class Settings(_Strict):
 class DataLoader(_Strict):
     """Input pipeline of one trial; unknown stays None."""
 
-    num_workers: int | None = Field(None, ge=0)
-    prefetch_factor: int | None = Field(None, ge=0)
+    num_workers: int | None = Field(None, ge=0, le=MOST_COUNT)
+    prefetch_factor: int | None = Field(None, ge=0, le=MOST_COUNT)
     persistent_workers: bool | None = None
     pin_memory: bool | None = None
-    batch_size: int | None = Field(None, ge=1)
-    val_batch_size: int | None = Field(None, ge=1)
+    batch_size: int | None = Field(None, ge=1, le=MOST_COUNT)
+    val_batch_size: int | None = Field(None, ge=1, le=MOST_COUNT)
 
 
 class GpuOverride(_Strict):
     """Data-sheet values of one GPU where the driver's name does not tell."""
 
     name: str | None = None
-    mem_total_mib: float | None = Field(None, gt=0)
-    power_limit_w: float | None = Field(None, gt=0)
+    mem_total_mib: float | None = Field(None, ge=1, le=MOST_SIZE)
+    power_limit_w: float | None = Field(None, ge=1, le=MOST_SIZE)
 
 
 class Manifest(_Strict):
@@ -104,7 +106,9 @@ class Manifest(_Strict):
     artifacts: TextList = ()
     notes: TextList = ()
     show_attrs: TextList = Field((), description="user attributes that may appear in reports")
-    period_s: float | None = Field(None, gt=0, description="sampling period of telemetry without timestamps")
+    period_s: float | None = Field(
+        None, ge=1e-6, le=MOST_OFFSET_S, description="sampling period of telemetry without timestamps"
+    )
     columns: TextList = Field((), description="column names of telemetry without a header")
     clock_offset_s: float | None = Field(
         None, ge=-MOST_OFFSET_S, le=MOST_OFFSET_S, description="trial clock + this = telemetry clock"

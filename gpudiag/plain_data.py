@@ -86,12 +86,14 @@ def clean(value: Any) -> Any:
 
 
 _HALF = re.compile("[\ud800-\udfff]")
+_CI_COMMAND = re.compile(r"##(?=\w*\[)")
 
 
 def json_text(document: object) -> str:
     """A document as text. A NaN in it would be a bug and raises ValueError.
 
     A name of a file that is not UTF-8 has its bytes as halves of characters, which JSON cannot hold: they are escaped.
+    So is what a CI system obeys wherever it stands in its log (``##vso[``), which JSON reads back as it was.
     """
     text = json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return _HALF.sub(lambda half: f"\\\\u{ord(half[0]):04x}", text)
+    return _CI_COMMAND.sub(r"#\\u0023", _HALF.sub(lambda half: f"\\\\u{ord(half[0]):04x}", text))

@@ -78,6 +78,14 @@ class Run(RunTables):
         """
         return selection.trials_where(self, test, equal)
 
+    def timeline(self) -> Any:
+        """Trials, GPUs, ledger and events on one time axis, to zoom into in a notebook; that of
+        :func:`gpudiag.diagnose` has the findings too. Raises NotMeasurable without trials and telemetry.
+        """
+        analysis: Any = importlib.import_module("gpudiag.analysis")  # both lie above this module
+        view: Any = importlib.import_module("gpudiag.report.timeline.view")
+        return view.timeline_view(analysis.Analysis(self))
+
     def map_tables(self, change: Callable[[str, pd.DataFrame], pd.DataFrame]) -> Run:
         """A run whose every table is ``change(name, table)``; the rest is unchanged."""
         from gpudiag.schema import TABLES

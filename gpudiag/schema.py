@@ -238,6 +238,12 @@ BUSY_PCT = 50.0
 """From here on it is busy (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
 
 
+def gpu_index(name: object) -> int | None:
+    """The index that the name of a GPU is, None for any other name: '²' is a digit as well, and no number."""
+    text = str(name)
+    return int(text) if len(text) < 10 and text.isascii() and text.isdigit() else None
+
+
 @cache
 def text_dtype() -> str:
     """``str`` on pandas 3, ``object`` on pandas 2, whose ``str`` would turn NaN into 'nan'."""

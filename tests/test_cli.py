@@ -178,7 +178,7 @@ def test_inspect_says_how_each_input_was_read(gpudiag, tmp_path: Path) -> None:
 def test_diagnose_formats_and_fail_on(gpudiag, samples: Path) -> None:
     code, out, err = gpudiag("diagnose", samples / "tiny-batch-laptop", "--format", "json")
     assert code == 0 and err == ""
-    assert json.loads(out)["schema"] == "gpudiag.diagnosis/3"
+    assert json.loads(out)["schema"] == "gpudiag.diagnosis/4"
     code, out, _ = gpudiag("diagnose", samples / "idle-second-gpu" / "baseline", "--fail-on", "critical")
     assert code == 1 and "\x1b" not in out
     code, _, _ = gpudiag("diagnose", samples / "healthy", "--fail-on", "warning")
@@ -207,7 +207,7 @@ def test_demo_writes_a_run_that_can_be_diagnosed(gpudiag, tmp_path: Path) -> Non
     code, out, _ = gpudiag("demo", "--case", "healthy", "-o", tmp_path / "t")
     assert code == 0 and (tmp_path / "t" / "run.toml").exists()
     code, out, _ = gpudiag("diagnose", tmp_path / "t")
-    assert code == 0 and "24 trials" in out
+    assert code == 0 and "24 of 24  trials completed" in out
     code, _, err = gpudiag("demo", "--case", "helthy")
     assert code == 2 and "did you mean 'healthy'?" in err
 

@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 def test_every_format_is_well_formed(gpudiag, tmp_path: Path) -> None:
     code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "json", "--plan-out", "sub/plan.json")
     assert code == 0
-    fits(json.loads(out), "diagnosis-3")
+    fits(json.loads(out), "diagnosis-4")
     plan = json.loads((tmp_path / "sub" / "plan.json").read_text())
     fits(plan, "plan-1")
     code, out, _ = gpudiag("diagnose", SAMPLE, "--format", "junit", "--fail-on", "note")
@@ -51,14 +51,14 @@ def test_suppressions_beside_the_run_or_in_this_folder(gpudiag, folder: Path, tm
     text = '[[suppress]]\nrule = "memory-headroom"\nreason = "a laptop"\n'
     ended = '[[suppress]]\nrule = "power-implausible"\nreason = "driver"\nuntil = 2020-01-01\n'
     (tmp_path / "gpudiag.toml").write_text(text)
-    _, out, _ = gpudiag("diagnose", folder)
+    _, out, _ = gpudiag("diagnose", folder, "--all")
     assert "suppressed" in out and "Suppressed: a laptop" in " ".join(out.split())
     (folder / "gpudiag.toml").write_text(ended)
     _, out, _ = gpudiag("diagnose", folder)
     assert "a laptop" not in out and "ended on 2020-01-01" in " ".join(out.split())
     _, out, _ = gpudiag("diagnose", folder, "--suppress", "gpudiag.toml", "--format", "json")
     states = {v["rule"]: (v["status"], v["reason"]) for v in json.loads(out)["verdicts"]}
-    assert states["memory-headroom"] == ("SUPPRESSED", "a laptop")
+    assert states["memory-headroom"] == ("suppressed", "a laptop")
     for written in ("--format", "md"), ("--format", "github"):
         _, out, _ = gpudiag("diagnose", folder, *written)
         assert "ended on 2020-01-01" in out

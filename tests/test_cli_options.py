@@ -26,7 +26,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What was asked of the runner of notebooks, and of the batch."""
     kept: list[tuple[Any, ...]] = []
 
-    def notebook(name: str, folder: Path, parameters: dict[str, Any]) -> runner.ReportFiles:
+    def notebook(name: str, folder: Path, parameters: dict[str, Any], *, full: bool = False) -> runner.ReportFiles:
         kept.append((name, runner.check_parameters(runner.find_notebook(name), parameters)))
         return runner.ReportFiles(folder / "report.html", folder / "report.md", folder / "report.ipynb")
 

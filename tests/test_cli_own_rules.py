@@ -80,7 +80,7 @@ def judged(text: str) -> dict[str, str]:
 def test_a_diagnosis_judges_by_it(gpudiag: Call, named: str) -> None:
     code, out, err = gpudiag("diagnose", "run", "--rules", named, "--format", "json")
     assert code == 0, err
-    assert judged(out)["nightly-room"] == "FOUND" and len(judged(out)) > 20
+    assert judged(out)["nightly-room"] == "found" and len(judged(out)) > 20
 
 
 def test_run_toml_names_it_and_its_limit(gpudiag: Call, place: Path) -> None:
@@ -89,7 +89,7 @@ def test_run_toml_names_it_and_its_limit(gpudiag: Call, place: Path) -> None:
     toml.write_text('rule_modules = ["nightly_rules"]\n' + toml.read_text() + limit)
     code, out, err = gpudiag("diagnose", "run", "--format", "json")
     assert code == 0, err
-    assert judged(out)["nightly-room"] == "CLEAR"
+    assert judged(out)["nightly-room"] == "ok"
     assert "there is no module 'nightly_rules'" in gpudiag("diagnose", "run", importable=False)[2]
     toml.write_text(toml.read_text().replace('"nightly_rules"', '"./nightly_rules.py"'))
     code, _, err = gpudiag("diagnose", "run")
@@ -118,5 +118,5 @@ def test_rules_are_listed_and_explained_with_it(gpudiag: Call) -> None:
 def test_a_report_judges_by_it(place: Path) -> None:
     done = gpudiag_in(place, "report", "run", "--rules", "../modules/nightly_rules.py", "-o", "out")
     assert done.returncode == 0, done.stderr
-    assert judged((place / "out" / "diagnosis.json").read_text())["nightly-room"] == "FOUND"
+    assert judged((place / "out" / "diagnosis.json").read_text())["nightly-room"] == "found"
     assert "Room for the nightly job" in (place / "out" / "report.html").read_text()

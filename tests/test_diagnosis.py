@@ -33,8 +33,8 @@ def toy() -> Diagnosis:
 )
 def test_the_document_fits_its_schema(run: Run) -> None:
     document = json.loads(diagnose(run, rules=(*RULES, *TOY_RULES)).to_json())
-    fits(document, "diagnosis-3")
-    assert [v["rule"] for v in document["verdicts"] if v["status"] != "FOUND"]
+    fits(document, "diagnosis-4")
+    assert [v["rule"] for v in document["verdicts"] if v["status"] != "found"]
     assert len(document["verdicts"]) == len(RULES) + len(TOY_RULES)
 
 
@@ -69,7 +69,7 @@ def test_findings_come_before_notes_whatever_these_cost(toy: Diagnosis) -> None:
 def test_what_a_rule_advises_is_a_complete_recommendation(toy: Diagnosis) -> None:
     """Of the toy no remedy knows anything, so that nothing is computed, and it is said that nothing is."""
     one = next(advised for advised in toy.recommendations if advised.rule)
-    assert (one.id, one.title, one.rules) == ("remedy-toy-broken", "The toy is broken", ("toy-broken",))
+    assert (one.id, one.title, one.rules) == ("remedy-toy-broken", "Mend `it` with glue", ("toy-broken",))
     assert one.text == one.changes[0].proposed == "Mend `it` with glue." and one.changes[0].present is None
     assert (one.safety, one.tier) == ("moderate", 2) and one.safety_reason and one.effort and one.rollback
     assert one.gain is None and not one.predictions and one.assumption and one.verify_first
@@ -115,7 +115,7 @@ def test_fewer_sections_are_of_the_same_advice(toy: Diagnosis) -> None:
 
 
 def test_headline_and_fail_levels(toy: Diagnosis) -> None:
-    assert toy.headline.startswith("Of 2 GPU-h on 2 GPUs, 49 % ran at 50 % utilization or more")
+    assert toy.headline.startswith("The 2 GPUs were partly used (40 % on average), and the toy is broken. 7 cracks")
     assert "7 cracks were seen. It cost 0.5 GPU-h. Mend" in toy.headline
     assert [toy.fails(level) for level in ("critical", "warning", "note", "never")] == [True, True, True, False]
     mild = diagnose(toy_run(), rules=TOY_RULES[1:])
@@ -171,7 +171,7 @@ def test_save(toy: Diagnosis, tmp_path: Path) -> None:
     toy = toy.showing("timeline")
     for name in ("r.json", "r.md", "r.html"):
         assert toy.save(tmp_path / "deep" / name) == tmp_path / "deep" / name
-    assert json.loads((tmp_path / "deep" / "r.json").read_text())["schema"] == "gpudiag.diagnosis/3"
+    assert json.loads((tmp_path / "deep" / "r.json").read_text())["schema"] == "gpudiag.diagnosis/4"
     assert (tmp_path / "deep" / "r.md").read_text().startswith("# toy\n")
     assert (tmp_path / "deep" / "r.html").read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "deep" / "r_files" / "timeline.svg").exists()
@@ -181,7 +181,7 @@ def test_save(toy: Diagnosis, tmp_path: Path) -> None:
 
 def test_it_shows_itself(toy: Diagnosis) -> None:
     shown = repr(toy).splitlines()
-    assert shown[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
+    assert shown[:2] == ["toy", "■ The 2 GPUs were partly used (40 % on average), and the toy is broken."]
     assert shown[-2:] == [
         "  ■ critical  The toy is broken (cost 0.5 GPU-h)",
         "  ● note      The toy is dear (cost 2 GPU-h)",
@@ -240,7 +240,7 @@ def test_a_suppressed_finding_is_shown_and_counts_for_nothing() -> None:
     d = diagnose(toy_run(), rules=TOY_RULES, suppress=entries)
     assert [v.rule for v in d.findings] == ["toy-dear"] and not d.fails("critical")
     document = d.to_dict()
-    fits(document, "diagnosis-3")
+    fits(document, "diagnosis-4")
     assert document["headline"]["counts"]["suppressed"] == 1
     assert "1 finding suppressed" in document["headline"]["verdict"]
     assert [one["state"] for one in document["suppressions"]] == ["applied", "unused"]

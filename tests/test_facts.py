@@ -137,7 +137,7 @@ def test_the_document_holds_what_is_declared_with_its_unit() -> None:
 
 
 def test_the_schema_of_measures_knows_every_number_and_no_other() -> None:
-    whole = schema("diagnosis-3")
+    whole = schema("diagnosis-4")
     known = whole["properties"]["measures"]["properties"]
     assert list(known) == list(TOPICS)
     topic = {"$defs": whole["$defs"], **known["utilization"]}

@@ -47,4 +47,4 @@ def test_an_assumed_period_is_said_before_the_findings(
         assert not ended.value.code
         out = capsys.readouterr().out
         assert ("Assumed: Its samples carry no time" in out) is said
-        assert not said or out.index("Assumed:") < out.index("All checks")
+        assert not said or out.index("Assumed:") < out.index("add --all")

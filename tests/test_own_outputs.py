@@ -49,7 +49,7 @@ def test_a_report_under_another_name(reported: Path) -> None:
         ("report.md", "# mine, without a page beside it"),
         ("page.html", "<html><meta name='generator' content='quarto'></html>"),
         ("other.json", '{"schema": "somebody.else/1"}'),
-        ("deep.json", '{"inner": {"schema": "gpudiag.diagnosis/3"}}'),
+        ("deep.json", '{"inner": {"schema": "gpudiag.diagnosis/4"}}'),
     ],
 )
 def test_what_others_wrote_is_told(tmp_path: Path, samples: Path, name: str, text: str) -> None:

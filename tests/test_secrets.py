@@ -112,6 +112,8 @@ def test_a_record_cannot_hold_a_url_as_it_was_typed() -> None:
         ("postgresql://[::1]:5432/d", "postgresql://[::1]:5432/d"),
         ("postgresql://h/d?password=p@ss", "postgresql://h/d?password=***"),
         ("redis://:a?key=b@h/0", "redis://***"),
+        ("mysql:dump.csv", "mysql:dump.csv"),
+        ("postgresql//me:hunter2@h/d", "postgresql//me:***@h/d"),
     ],
 )
 def test_how_an_input_is_shown(given: str, said: str) -> None:

@@ -60,3 +60,11 @@ def test_its_notebooks_and_schemas_came_along(installed: Path, tmp_path: Path) -
     assert (tmp_path / "tour.ipynb").is_file()
     names = {path.name for path in installed.parent.glob("lib/python*/site-packages/gpudiag/schemas/*.json")}
     assert names == {path.name for path in (ROOT / "gpudiag" / "schemas").glob("*.json")}
+
+
+def test_the_scripts_of_the_timeline_came_along_with_their_licence(installed: Path) -> None:
+    own = ROOT / "gpudiag" / "report" / "timeline" / "assets"
+    (there,) = installed.parent.glob("lib/python*/site-packages/gpudiag/report/timeline/assets")
+    assert {path.name: path.read_bytes() for path in there.iterdir()} == {
+        path.name: path.read_bytes() for path in own.iterdir()
+    }

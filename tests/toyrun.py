@@ -114,7 +114,7 @@ def toy_dear(toy: ToyProfile) -> Evidence | None:
     return Evidence("It cost more than it should.", lost_gpu_h=2.0)
 
 
-@rule(measure=measure_toy, severity="warning", title="The toy is old", remedy="")
+@rule(measure=measure_toy, severity="warning", title="The toy is old", checks="Age of the toy", remedy="")
 def toy_old(toy: ToyProfile) -> Evidence | None:
     """Old toys break."""
     return None

@@ -36,7 +36,7 @@ class Edge:
 
     short: Mapping[str, Any]
     past: Mapping[str, Any]
-    short_gives: Gives = Status.CLEAR
+    short_gives: Gives = Status.OK
     past_gives: Gives = Status.FOUND
     says: str = ""
     limit: float | None = None

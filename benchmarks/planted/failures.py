@@ -19,10 +19,10 @@ TEXTS = {
 @fault(
     "failure-rate-high",
     edges={
-        "max_pct": Edge({"n": 4}, {"n": 5}, Status.CLEAR, Severity.WARNING),
+        "max_pct": Edge({"n": 4}, {"n": 5}, Status.OK, Severity.WARNING),
         "severe_pct": Edge({"n": 33}, {"n": 34}, Severity.WARNING, Severity.CRITICAL),
         "chance_pct": Edge(
-            {"n": 10, "in_a_row": 3}, {"n": 10, "in_a_row": 6}, Severity.WARNING, says="more than chance"
+            {"n": 10, "in_a_row": 3}, {"n": 10, "in_a_row": 6}, Severity.WARNING, says="more than by chance"
         ),
         "min_trials": Edge({"n": 4, "of": 4}, {"n": 5, "of": 5}, Severity.NOTE, Severity.CRITICAL),
     },

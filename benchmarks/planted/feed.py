@@ -32,7 +32,7 @@ def _beside(util: np.ndarray, at: np.ndarray, **columns: np.ndarray | float) -> 
         "min_starved_pct": Edge({"share": 0.495}, {"share": 0.5}, Severity.NOTE, Severity.WARNING),
         "min_soft_pct": Edge(
             {"share": 0.495, "util_pct": 49.0, "rest_pct": 95.0}, {"share": 0.5, "util_pct": 49.0, "rest_pct": 95.0},
-            Status.CLEAR, Severity.NOTE,
+            Status.OK, Severity.NOTE,
         ),
         "min_host_s": Edge({"host_s": 55.0}, {"host_s": 60.0}, Status.NOT_ASSESSED),
     },
@@ -127,7 +127,7 @@ def launch(
     edges={
         "max_power_ratio": Edge({"power_ratio": 0.35}, {"power_ratio": 0.34}),
         "min_busy_s": Edge({"seconds": 295.0}, {"seconds": 300.0}),
-        "max_sm_pct": Edge({"sm_pct": 50.0}, {"sm_pct": 49.0}, Status.CLEAR, Severity.WARNING),
+        "max_sm_pct": Edge({"sm_pct": 50.0}, {"sm_pct": 49.0}, Status.OK, Severity.WARNING),
     },
     bigger=({"power_ratio": 0.2}, {"power_ratio": 0.1, "sm_pct": 10.0}),
 )
@@ -148,7 +148,7 @@ def _lines(avg_ms: float, rate: float | None) -> list[tuple[str, str]]:
     "loader-slow",
     edges={
         "max_avg_ms": Edge({"avg_ms": 30.0}, {"avg_ms": 30.1}),
-        "max_step_pct": Edge({"avg_ms": 5.0, "rate": 10}, {"avg_ms": 5.1, "rate": 10}, Status.CLEAR, Severity.NOTE),
+        "max_step_pct": Edge({"avg_ms": 5.0, "rate": 10}, {"avg_ms": 5.1, "rate": 10}, Status.OK, Severity.NOTE),
         "severe_step_pct": Edge(
             {"avg_ms": 24.9, "rate": 10}, {"avg_ms": 25.0, "rate": 10}, Severity.NOTE, Severity.WARNING
         ),

@@ -14,10 +14,10 @@ SECONDS = 1000.0
 @fault(
     "power-implausible",
     edges={
-        "": Edge({"peak_w": 1.29 * LIMIT_W}, {"peak_w": 1.31 * LIMIT_W}, Status.CLEAR, Severity.NOTE),
+        "": Edge({"peak_w": 1.29 * LIMIT_W}, {"peak_w": 1.31 * LIMIT_W}, Status.OK, Severity.NOTE),
         "frozen_s": Edge({"n": 11, "peak_w": 900.0}, {"n": 12, "peak_w": 900.0}, Severity.NOTE, Severity.WARNING),
         "max_over_limit_pct": Edge(
-            {"n": 10, "peak_w": 1.2 * LIMIT_W}, {"n": 11, "peak_w": 1.2 * LIMIT_W}, Status.CLEAR, Severity.WARNING
+            {"n": 10, "peak_w": 1.2 * LIMIT_W}, {"n": 11, "peak_w": 1.2 * LIMIT_W}, Status.OK, Severity.WARNING
         ),
     },
     bigger=({"peak_w": 800.0}, {"peak_w": 2000.0, "n": 5}, {"peak_w": 2000.0, "n": 100}),

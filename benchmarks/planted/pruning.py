@@ -12,7 +12,7 @@ from planted.base import Edge, fault, in_workers, reports, run, study, trials
 @fault(
     "pruning-rate-high",
     edges={
-        "high_pct": Edge({"n": 87}, {"n": 88}, Status.CLEAR, Severity.NOTE),
+        "high_pct": Edge({"n": 87}, {"n": 88}, Status.OK, Severity.NOTE),
         "high_cost_pct": Edge({"pruned_s": 7.9}, {"pruned_s": 8.1}, Severity.NOTE, Severity.WARNING),
         "high_first_pct": Edge({"at_first": 46}, {"at_first": 47}, Severity.NOTE, Severity.WARNING),
     },
@@ -44,7 +44,7 @@ def before_possible(*, early: int = 2) -> Run:
     "pruned-too-early",
     edges={
         "too_early_ratio": Edge({"agree": 0.45}, {"agree": -0.1}, Status.NOT_ASSESSED),
-        "safe_ratio": Edge({"agree": 0.5}, {"agree": 0.97}, Status.NOT_ASSESSED, Status.CLEAR),
+        "safe_ratio": Edge({"agree": 0.5}, {"agree": 0.97}, Status.NOT_ASSESSED, Status.OK),
     },
     bigger=({"agree": -0.5}, {"agree": -1.0}),
 )

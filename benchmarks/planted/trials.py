@@ -81,9 +81,9 @@ def abandoned(*, n: int = 1) -> Run:
     "startup-dominated",
     edges={
         "max_worker_share_pct": Edge(
-            {"startup_s": 56.0, "waits": False}, {"startup_s": 64.0, "waits": False}, Status.CLEAR, Severity.NOTE
+            {"startup_s": 56.0, "waits": False}, {"startup_s": 64.0, "waits": False}, Status.OK, Severity.NOTE
         ),
-        "max_gpu_share_pct": Edge({"startup_s": 10.0}, {"startup_s": 15.0}, Status.CLEAR, Severity.WARNING),
+        "max_gpu_share_pct": Edge({"startup_s": 10.0}, {"startup_s": 15.0}, Status.OK, Severity.WARNING),
     },
     bigger=({"startup_s": 40.0}, {"startup_s": 70.0}),
 )
@@ -108,7 +108,7 @@ def startup(*, startup_s: float = 30.0, waits: bool = True) -> Run:
 @fault(
     "duplicate-trials",
     edges={
-        "max_share_pct": Edge({"n": 2}, {"n": 3}, Status.CLEAR, Severity.NOTE),
+        "max_share_pct": Edge({"n": 2}, {"n": 3}, Status.OK, Severity.NOTE),
         "severe_cost_pct": Edge({"n": 3, "each_s": 110.0}, {"n": 3, "each_s": 160.0}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"n": 10}, {"n": 39}),
@@ -123,7 +123,7 @@ def duplicates(*, n: int = 6, each_s: float = 100.0) -> Run:
 @fault(
     "trial-duration-outliers",
     edges={
-        "": Edge({"longest_s": 290.0}, {"longest_s": 310.0}, Status.CLEAR, Severity.NOTE),
+        "": Edge({"longest_s": 290.0}, {"longest_s": 310.0}, Status.OK, Severity.NOTE),
         "severe_cost_pct": Edge({"longest_s": 1000.0}, {"longest_s": 1100.0}, Severity.NOTE, Severity.WARNING),
     },
     bigger=({"longest_s": 900.0}, {"longest_s": 9000.0}),

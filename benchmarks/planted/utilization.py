@@ -48,7 +48,7 @@ def idle_beside(*, peak_pct: float = 10.0, n: int = 60, period_s: float = 5.0, d
     edges={
         "very_low_pct": Edge({"mean_pct": 16.0}, {"mean_pct": 15.0}, Severity.WARNING, Severity.CRITICAL),
         "low_pct": Edge({"mean_pct": 25.0}, {"mean_pct": 24.0}, Severity.NOTE, Severity.WARNING),
-        "below_par_pct": Edge({"mean_pct": 50.0}, {"mean_pct": 49.0}, Status.CLEAR, Severity.NOTE),
+        "below_par_pct": Edge({"mean_pct": 50.0}, {"mean_pct": 49.0}, Status.OK, Severity.NOTE),
         "min_run_s": Edge({"seconds": 1795.0}, {"seconds": 1800.0}, Severity.NOTE, Severity.CRITICAL),
     },
     bigger=({"mean_pct": 12.0}, {"mean_pct": 6.0}),

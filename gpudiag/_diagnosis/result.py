@@ -27,11 +27,12 @@ from gpudiag.report._sections import forecast as forecasts
 from gpudiag.report.build import build
 from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
+from gpudiag.report.timeline.view import TimelineView, timeline_view
 from gpudiag.rules._engine.finding_order import ranked_findings
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.suppression import Applied
 from gpudiag.rules._engine.thresholds import Thresholds
-from gpudiag.rules._engine.verdict import Severity, Status, Verdicts, worst_of
+from gpudiag.rules._engine.verdict import Severity, Status, Verdict, Verdicts, worst_of
 from gpudiag.run import Run
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from gpudiag.advice._engine.plan import Plan
     from gpudiag.forecast.parallelism.what_if import Forecast
 
+TIMELINE = "timeline"
+"""The picture that is alive in the HTML report."""
 MOST_FORECAST = 5000
 """Trials up to which a report makes a forecast, which then takes seconds."""
 
@@ -106,7 +109,12 @@ class Diagnosis:
         rule = None if place is None else known[place].rule
         remedies = [one for one in REMEDIES if rule in one.answers]
         with strictly(self.strict):
-            return advise(self.analysis, self.profiles, self.findings, remedies)
+            return advise(self.analysis, self.profiles, self._judged, remedies)
+
+    @property
+    def _judged(self) -> tuple[Verdict, ...]:
+        """The findings in their order, then what passed."""
+        return (*self.findings, *(verdict for verdict in self.verdicts if verdict.status is Status.OK))
 
     @property
     def recommendations(self) -> Recommendations:
@@ -117,7 +125,7 @@ class Diagnosis:
     def advice(self) -> Advice:
         """The remedies proposed for this run, and what they bring together."""
         with strictly(self.strict):
-            return advise(self.analysis, self.profiles, self.findings)
+            return advise(self.analysis, self.profiles, self._judged)
 
     def plan(self, ids: Iterable[str] | None = None) -> Plan:
         """The plan of these remedies, by default of all that need not be verified first. Raises ConfigError for an
@@ -191,12 +199,17 @@ class Diagnosis:
         """Figures by name: ``plot.timeline()``; ``dir(plot)`` lists what this run can draw."""
         return Plotter(self.profiles, self.picture)
 
+    def timeline(self) -> TimelineView:
+        """Trials, GPUs, ledger, events and findings on one time axis, to zoom into. Raises NotMeasurable."""
+        with strictly(self.strict):
+            return timeline_view(self.analysis, self.findings)
+
     def picture(self, name: str, *, width_in: float = WIDTH_IN) -> Picture:
         """The figure of that name with its text alternative and caption. Raises NotMeasurable, or KeyError."""
         return draw(name, self.profiles, timezone=self.run.info.timezone, width_in=width_in)
 
     def to_dict(self) -> JsonObject:
-        """The JSON document, schema ``gpudiag.diagnosis/3``."""
+        """The JSON document, schema ``gpudiag.diagnosis/4``."""
         return plain_object(self.document)
 
     def to_json(self) -> str:
@@ -254,9 +267,12 @@ class Diagnosis:
                 errors=self._errors(advice),
             )
 
-    def _draw(self, name: str) -> Picture | None:
+    def _draw(self, name: str, width_in: float = WIDTH_IN) -> Picture | None:
         try:
-            return forecasts.draw(name, self.forecast) if name in forecasts.FIGURES else self.picture(name)
+            if name in forecasts.FIGURES:
+                return forecasts.draw(name, self.forecast)
+            picture = self.picture(name, width_in=width_in)
+            return replace(picture, lanes=self.timeline().packed) if name == TIMELINE else picture
         except NotMeasurable:
             return None
 

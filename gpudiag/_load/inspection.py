@@ -73,7 +73,7 @@ def _file_of(place: str | Path) -> Path | None:
         return None
     try:
         return (sqlite_path(place) if isinstance(place, str) else place).resolve()
-    except InputError:  # in memory
+    except (InputError, ValueError, OSError):  # in memory; no name that a file could have
         return None
 
 

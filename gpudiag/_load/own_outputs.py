@@ -25,9 +25,14 @@ def is_own_output(source: Source) -> bool:
     return path.suffix in BESIDE and _is_page(path.with_suffix(".html"))
 
 
+def is_own(path: Path) -> bool:
+    """Whether a file is there, and gpudiag wrote it."""
+    return path.is_file() and is_own_output(Source.open(path))
+
+
 def check_own(path: Path) -> None:
     """Raise ConfigError where something lies under a name that gpudiag writes, and gpudiag did not write it."""
-    if path.is_file() and not is_own_output(Source.open(path)):
+    if path.is_file() and not is_own(path):
         raise ConfigError(f"{path}: was not written by gpudiag and would be overwritten; choose another output.")
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from gpudiag._run.tables import RunTables
 from gpudiag.readers._batches.log_lines import FAILURES
+from gpudiag.schema import gpu_index
 
 VISIBLE = frozenset({"cuda_visible_devices", "nvidia_visible_devices", "hip_visible_devices", "visible_devices"})
 NAMED = frozenset(
@@ -33,8 +34,8 @@ def declared_gpus(run: RunTables) -> dict[int, tuple[str, ...]]:
     devices = _by_row(run.trials, NAMED, names)
     found = dict(masks)
     for row, chosen in devices.items():
-        mask = masks.get(row)
-        inside = [mask[int(gpu)] for gpu in chosen if gpu.isdigit() and int(gpu) < len(mask)] if mask else []
+        mask = masks.get(row, ())
+        inside = [mask[index] for gpu in chosen if (index := gpu_index(gpu)) is not None and index < len(mask)]
         found[row] = tuple(inside) or mask or chosen
     if "gpu" in run.trials:
         found |= _column(run.trials["gpu"], names)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpudiag.manifest import DataLoader, GpuOverride, Settings
 from gpudiag.readers._io.problems import Problem
-from gpudiag.readers._io.url import shown, without_secrets
+from gpudiag.readers._io.url import shown, without_passwords, without_secrets
 from gpudiag.readers.base import no_rows
 from gpudiag.shown import Shown
 from gpudiag.statement import NOTHING, Statement
@@ -41,7 +41,7 @@ class InputRecord:
     """How one input was read. Times are ISO 8601 in UTC; unknown is None or empty.
 
     ``clock`` says how the timestamps of telemetry are meant: ``utc`` (they carry a zone) or ``local``. Whatever a
-    record is made from, ``path`` and ``error`` hold no password of a storage URL.
+    record is made from, its texts hold no password of a storage URL.
     """
 
     path: str
@@ -62,9 +62,20 @@ class InputRecord:
 
     def __post_init__(self) -> None:
         path = shown(self.path)
-        if path != self.path and self.error is not None:
-            object.__setattr__(self, "error", without_secrets(self.error.replace(self.path, path), self.path))
-        object.__setattr__(self, "path", path)
+        error = self.error
+        if path != self.path and error is not None:
+            error = without_secrets(error.replace(self.path, path), self.path)
+        studies = (replace(study, name=without_passwords(study.name)) for study in self.studies)
+        hidden = {
+            "path": path,
+            "error": error and without_passwords(error),
+            "gpus": tuple(map(without_passwords, self.gpus)),
+            "columns": tuple(map(without_passwords, self.columns)),
+            "studies": tuple(studies),
+            "notes": tuple(map(without_passwords, self.notes)),
+        }
+        for name, value in hidden.items():
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second tha
 
 
 @remedy(
-    title="Try a larger batch, and measure samples per second",
+    title="Try a larger batch",
     answers=(*SMALL, "gpu-low-utilization", "memory-headroom"),
     tier=2,
     effort="minutes",
@@ -58,9 +58,8 @@ def batch_size(now: Situation) -> Proposal | None:
         ),
         gain,
         now.unless_unknown(
-            f"By memory {factor} times the batch fits; that alone brings nothing. The gain lies between none (each "
-            f"sample costs the same on the CPU) and min(B'/B, 1/u) = {times(high, exact=True)} (a step costs the "
-            "same whatever its size). Accuracy is outside this bound."
+            f"Memory has room for {factor} times the batch. The gain is at most {times(high)}, and none where each "
+            "sample costs the same CPU time. Accuracy may change."
         ),
         (*now.busier(), *now.no_new_failures()),
         (*now.busier_by(high), *_memory(now, used)),
@@ -80,6 +79,8 @@ def batch_size(now: Situation) -> Proposal | None:
 )
 def mixed_precision(now: Situation) -> Proposal | None:
     """It makes the GPU's own work smaller, so only the busy part of the time can shrink: at most 1/(1-u)."""
+    if not now.torch:
+        return None
     busy = now.bounds.busy_pct
     gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
     less_memory = (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),)
@@ -90,14 +91,14 @@ def mixed_precision(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("precision", None, "bfloat16", code),),
         gain,
-        now.unless_unknown("Only the time in which the GPU is busy can shrink, and nobody knows by how much."),
+        now.unless_unknown("Only the busy time of the GPU can shrink; by how much is unknown."),
         verify,
         verify_first="Whether the model trains as well in bfloat16 must be seen on one trial.",
     )
 
 
 @remedy(
-    title="Launch fewer, larger kernels",
+    title="Compile the model into fewer, larger kernels",
     answers=SMALL,
     tier=2,
     effort="an hour",
@@ -109,6 +110,8 @@ def mixed_precision(now: Situation) -> Proposal | None:
 )
 def compile_model(now: Situation) -> Proposal | None:
     """Where steps are short, the GPU waits for kernels to be launched; CUDA graphs launch a whole step at once."""
+    if not now.torch:
+        return None
     gain = fill_gain(now.bounds)
     high = gain.high if gain else math.nan
     code = 'model = torch.compile(model, mode="reduce-overhead")  # CUDA graphs; keep shapes fixed (drop_last=True)'

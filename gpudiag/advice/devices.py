@@ -11,6 +11,11 @@ from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.schema import IDLE_PCT
 
 UNUSED = ("gpu-unused", "gpu-idle-beside-busy")
+DEVICE = {
+    True: 'device = torch.device("cuda", args.device)',
+    False: 'params["gpu_device_id"] = args.device   # LightGBM; XGBoost: device = f"cuda:{args.device}"',
+}
+"""How a worker names its device, by whether PyTorch trains."""
 
 
 @remedy(
@@ -40,7 +45,7 @@ def pin_gpu(now: Situation) -> Proposal | None:
         f"for i in range({now.parallel or n}):\n"
         f'    env = {{**os.environ, "CUDA_VISIBLE_DEVICES": str(i % {n}), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}}\n'
         '    subprocess.Popen([sys.executable, "worker.py", "--device", "0"], env=env)  # 0: the one that it can see\n'
-        '# in worker.py: params["gpu_device_id"] = args.device (LightGBM); device = torch.device("cuda", args.device)'
+        f"# in worker.py: {DEVICE[now.torch]}"
     )
     verify = [SuccessCheck.of(GpuUtilization.mean_pct.at(gpu), ">", IDLE_PCT) for gpu in idle]
     means = use.per_gpu["mean_pct"]
@@ -57,15 +62,14 @@ def pin_gpu(now: Situation) -> Proposal | None:
             ),
         ),
         Gain(1.0, n / active if idle and active else 1.0, "x", "devices"),
-        "The GPU at work is the constraint and the input side feeds all of them: then as many times as GPUs come to "
-        "work; else nothing but room in memory.",
+        "The busy GPU is the limit and the input can feed all of them; else only memory is gained.",
         (*verify, SuccessCheck.of(SamplingProfile.expected_s, ">=", 300.0)),
         verify_first=few,
     )
 
 
 @remedy(
-    title="Check the devices at the start of each worker",
+    title="Check the visible GPUs when a worker starts",
     answers=(*UNUSED, "gpu-imbalance"),
     tier=0,
     effort="minutes",
@@ -78,12 +82,13 @@ def check_devices(now: Situation) -> Proposal | None:
     """A device list with one entry, a mask of the scheduler or a container are told apart by one line of log."""
     use = now.profile(UtilizationProfile)
     n = len(use.per_gpu) if use is not None else 1
+    seen = ", torch.cuda.device_count()" if now.torch else ""
     code = (
-        'print("worker", os.getpid(), "sees", os.environ.get("CUDA_VISIBLE_DEVICES"), torch.cuda.device_count())\n'
-        f"assert len(devices) == {n}, devices"
+        f'print("worker", os.getpid(), "sees", os.environ.get("CUDA_VISIBLE_DEVICES"){seen})\n'
+        f"assert len(devices) == {n}, devices  # the list that hands out GPUs"
     )
     changes = (Change("check of the devices", None, f"{n} expected", code),)
-    return Proposal(changes, NOTHING, "It shows and does not speed up.")
+    return Proposal(changes, NOTHING, "It shows the cause and speeds nothing up.")
 
 
 def idle_gpus(now: Situation) -> list[str]:

@@ -11,7 +11,7 @@ LIMITED = ("thermal-throttling", "power-throttling", "power-fault-throttling", "
 
 
 @remedy(
-    title="Cool the board, or give it its power",
+    title="Cool the GPU, or restore its power limit",
     answers=LIMITED,
     tier=4,
     effort="an hour",
@@ -27,6 +27,6 @@ def power_and_cooling(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("power limit, W", round(limit) if limit > 0 else None, "the board's default", code),),
         None,
-        "The gain follows from the clocks under load, which utilization does not show: compare them.",
-        verify_first="Changes of the system need somebody who answers for the machine.",
+        "The gain follows from the clocks under load: compare them.",
+        verify_first="Ask whoever runs this machine.",
     )

@@ -14,9 +14,9 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
 
 WAITS = ("gpu-low-utilization", "gpu-fluctuating", "cpu-bound-input", "loader-slow", "stalls-aperiodic")
-LOADER = "It is the loader that the GPU waits for"
-TIME_IT = "Time 100 steps with a batch kept on the GPU in place of the loader: no faster means the loader is not it."
-RESTORE = "Restore the present value and restart; trials before and after stay comparable."
+LOADER = "The GPU waits for the loader"
+TIME_IT = "Time 100 steps with one batch kept on the GPU. If that is no faster, the loader is not the cause."
+RESTORE = "Restore the present value and restart."
 NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
 LOADER_SHOWN = ("loader-slow", "cpu-bound-input", "io-wait")
 """Findings that rest on waits for the input; low or uneven utilization, or what was configured, shows none."""
@@ -25,7 +25,7 @@ STEADY_PCT = 20.0
 
 
 @remedy(
-    title="Start as many loader workers as the cores allow",
+    title="Match the loader workers to the CPU cores",
     answers=(*WAITS, "loader-workers-cores"),
     tier=1,
     effort="minutes",
@@ -88,7 +88,7 @@ def persistent_workers(now: Situation) -> Proposal | None:
     alone = now.parallel == 1 and now.bounds.idle_pct < 100
     gain = fill_gain(now.bounds, 100 / (100 - now.bounds.idle_pct) if alone else math.inf)
     checks, predictions = now.fills(gain.high if gain else math.nan)
-    assumption = "The GPU waits at the start of epochs for new workers, which is part of its idle time at most."
+    assumption = "The GPU waits for new workers at the start of epochs, at most all of its idle time."
     change = _loader("persistent_workers", False, True)
     doubt = "" if now.has("stalls-periodic") else _unshown(now)
     return Proposal((change,), gain, now.unless_unknown(assumption), checks, predictions, doubt)
@@ -150,7 +150,7 @@ def pin_memory(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Read the data from memory",
+    title="Keep the data in memory",
     answers=("io-wait", "cpu-bound-input", "loader-slow", "gpu-low-utilization"),
     tier=1,
     effort="an hour",
@@ -201,15 +201,15 @@ def _unshown(now: Situation) -> str:
     """Why a change of the loader must be verified first; empty where something recorded speaks for it."""
     if now.fact(LoaderProfile.of_step_pct) > 0 or now.has(*LOADER_SHOWN):
         return ""
-    return "Nothing recorded shows that the GPU waits for the loader: time it first."
+    return "Nothing recorded shows that the GPU waits for the loader."
 
 
 def _shown(now: Situation) -> str:
     """What is known about the loader as the constraint."""
     waits = now.fact(LoaderProfile.of_step_pct)
     if waits > 0:
-        return f"The log states waits for the loader of {share(waits)} of a step; at best all of that goes."
-    return f"{LOADER}, which nothing recorded shows or refutes: then up to the upper end, else nothing."
+        return f"Steps wait {share(waits)} of their time for the loader; at best all of that goes."
+    return f"{LOADER}; nothing recorded shows or refutes it."
 
 
 def _steady(now: Situation) -> str:
@@ -228,4 +228,4 @@ def _steady(now: Situation) -> str:
 def _loader(name: str, present: Value | None, proposed: Value, note: str = "") -> Change:
     comment = "; ".join(filter(None, ("" if present is None else f"was {present}", note)))
     code = f"DataLoader(..., {name}={proposed})" + (f"  # {comment}" if comment else "")
-    return Change(f"DataLoader {name}", present, proposed, code)
+    return Change(name, present, proposed, code)

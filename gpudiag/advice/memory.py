@@ -9,6 +9,7 @@ from gpudiag.advice._engine.gains import saved_gain
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.report.format import count, memory, share
@@ -21,7 +22,7 @@ POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memor
 
 
 @remedy(
-    title="Reject trials that are too large before they allocate",
+    title="Reject trials that are too large for the GPU",
     answers=OVERFLOWS,
     tier=2,
     effort="an hour",
@@ -43,7 +44,7 @@ def memory_constraint(now: Situation) -> Proposal | None:
     limit = int(FULL_PCT / 100 * total / k)
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, share_code(limit)),),
-        saved_gain(now.bounds, "failures"),
+        saved_gain(now.bounds, "failures", now.failed_part(("oom",))),
         f"At most the time of all failed trials comes back, if they failed for memory. {memory(limit)} is "
         f"{share(FULL_PCT)} of the GPU's {memory(total)}, shared by {k} at once; what a trial takes is not known.",
         (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
@@ -52,7 +53,7 @@ def memory_constraint(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Fail one trial when memory runs out, not the worker",
+    title="Let one trial fail when memory runs out, not the worker",
     answers=OVERFLOWS,
     tier=1,
     effort="minutes",
@@ -63,6 +64,8 @@ def memory_constraint(now: Situation) -> Proposal | None:
 )
 def catch_oom(now: Situation) -> Proposal | None:
     """torch.cuda.OutOfMemoryError can be survived; a worker that dies of it leaves its trial RUNNING for ever."""
+    if not (now.torch and now.optuna) or _one_trial_fails(now):
+        return None
     code = (
         "try:                                           # in the objective\n    return train(trial)\n"
         "except torch.cuda.OutOfMemoryError:\n"
@@ -74,7 +77,7 @@ def catch_oom(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("out of memory", None, "ends one trial", code),),
         saved_gain(now.bounds, "abandoned"),
-        "At most the time of trials comes back that were left RUNNING by a worker that died of it.",
+        "At most the time of trials left RUNNING by a dead worker comes back.",
         (SuccessCheck.of(TrialsProfile.abandoned, "<=", 0.0),),
     )
 
@@ -91,23 +94,25 @@ def catch_oom(now: Situation) -> Proposal | None:
 )
 def free_memory(now: Situation) -> Proposal | None:
     """Within one process the caching allocator keeps what a trial freed, and references keep the rest."""
+    if not now.torch or {"memory-leak", "memory-residual"} <= now.passed:  # nothing stays in use: there is none to free
+        return None
     code = "del model, optimizer\ngc.collect()\ntorch.cuda.empty_cache()   # in a finally: block of the objective"
     return Proposal(
         (Change("after a trial", None, "memory freed", code),),
-        saved_gain(now.bounds, "failures"),
-        "At most the time of all failed trials comes back, if memory left by earlier trials was what they lacked.",
+        saved_gain(now.bounds, "failures", now.failed_part(("oom",))),
+        "At most the time of failed trials comes back, if they lacked memory that earlier ones left in use.",
         (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
     )
 
 
 @remedy(
-    title="Run each trial in a process of its own",
+    title="Run each trial in its own process",
     answers=POISONED,
     tier=1,
     effort="an hour",
     apply="next study",
     pros=("a poisoned CUDA context ends with its trial", "all memory is freed for certain"),
-    cons=("each trial pays its start-up: the contrary of a warm worker",),
+    cons=("each trial pays its own start-up",),
     refute="Failures are not followed by others on the same worker.",
     rollback="Call the objective in the worker again.",
 )
@@ -120,10 +125,19 @@ def isolate_trials(now: Situation) -> Proposal | None:
     streak = now.fact(TrialsProfile.fail_streak)
     return Proposal(
         (Change("process of a trial", "the worker's", "its own", code),),
-        saved_gain(now.bounds, "failures"),
+        saved_gain(now.bounds, "failures", now.failed_part(follows=True)),
         f"Failures follow each other in one process (longest streak {count(streak)}); those after the first come back.",
         (SuccessCheck.of(TrialsProfile.fail_streak, "<=", 1.0), *_fewer_failures(now)),
     )
+
+
+def _one_trial_fails(now: Situation) -> bool:
+    """True where an overflow already costs its trial alone: more trials failed so than were left RUNNING."""
+    failures = now.profile(FailuresProfile)
+    if failures is None:
+        return False
+    n_oom = int((failures.failures["kind"] == "oom").sum())
+    return n_oom > now.fact(TrialsProfile.abandoned)
 
 
 def _as_capacity_says(now: Situation, one: Constraint | None) -> Proposal | None:
@@ -135,7 +149,7 @@ def _as_capacity_says(now: Situation, one: Constraint | None) -> Proposal | None
     best = {None: "", True: " The best trial was among them.", False: " The best trial was not among them."}
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, one.code),),
-        saved_gain(now.bounds, "failures"),
+        saved_gain(now.bounds, "failures", now.failed_part(("oom",))),
         f"At most the time of all failed trials comes back, if they failed for memory. {memory(limit)} is "
         f"{share}. It would have refused {one.n_refused} of "
         f"{one.n} trials whose peak is known, and "

@@ -25,6 +25,11 @@ STARVED = ("cpu-bound-input", "io-wait", "loader-slow")
 START_UP_SHARE_PCT = 10.0
 MIN_TRIALS = 5
 """One trial at a time is a search, not a training, from so many on; a forecast needs them too."""
+LOOP = {
+    True: "study.optimize(lambda trial: objective(trial, data), n_trials=None)",
+    False: "for task in tasks:\n    train(task, data)",
+}
+"""What a worker does with its data, by whether the trials are Optuna's."""
 CONFIGURED, EFFECTIVE = ParallelismProfile.configured, ParallelismProfile.effective
 
 
@@ -150,18 +155,16 @@ def restart_workers(now: Situation) -> Proposal | None:
     command = now.settings.command or "python train.py"
     code = f"for i in $(seq {round(configured)}); do\n  (until {command}; do sleep 10; done) &\ndone; wait"
     return Proposal(
-        (Change("workers alive", round(effective, 2), configured, code),),
+        (Change("workers", None, "restarted", code),),
         gain,
-        now.unless_unknown(
-            "Workers were empty because workers were gone, not because the storage or a lock held them."
-        ),
+        now.unless_unknown("Workers were gone; neither the storage nor a lock held them."),
         (SuccessCheck.of(ParallelismProfile.efficiency_pct, ">=", 75.0), *now.no_new_failures()),
         now.busier_by(gain.high if gain else math.nan),
     )
 
 
 @remedy(
-    title="Start worker processes in place of threads",
+    title="Start worker processes instead of threads",
     answers=("trials-serialised",),
     tier=1,
     effort="an hour",
@@ -174,7 +177,7 @@ def restart_workers(now: Situation) -> Proposal | None:
 def worker_processes(now: Situation) -> Proposal | None:
     """n_jobs of Optuna are threads: objectives that keep Python busy run one after another."""
     configured, effective = now.fact(CONFIGURED), now.fact(EFFECTIVE)
-    if not configured >= 1:
+    if not configured >= 1 or not now.optuna:
         return None
     gain = fill_gain(now.bounds, configured / effective)
     code = (
@@ -190,7 +193,7 @@ def worker_processes(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Start Python and load the data once a worker, not once a trial",
+    title="Import and load the data once per worker",
     answers=("startup-dominated", "trial-gaps"),
     tier=1,
     effort="hours",
@@ -213,10 +216,7 @@ def warm_worker(now: Situation) -> Proposal | None:
     workers, k = now.bounds.startup_pct, now.bounds.parallel
     if not (workers >= START_UP_SHARE_PCT and now.bounds.startup > 0) or now.keeps_processes:
         return None
-    code = (
-        "data = load_data()                        # once, outside the objective\n"
-        "study.optimize(lambda trial: objective(trial, data), n_trials=None)"
-    )
+    code = "data = load_data()                        # once, outside the objective\n" + LOOP[now.optuna]
     gain = Gain(1.0, max(1.0, now.bounds.startup))
     checks, predictions = now.fills(gain.high)
     return Proposal(

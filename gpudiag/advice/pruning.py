@@ -23,29 +23,23 @@ CLASSES = {
     "hyperband": "HyperbandPruner", "patient": "PatientPruner", "threshold": "ThresholdPruner",
     "wilcoxon": "WilcoxonPruner", "nop": "NopPruner",
 }  # fmt: skip
-LAXER = (
-    "It is no speed-up: trials live longer and fewer end an hour. Better ones may be found, which cannot be told from "
-    "curves that were cut."
-)
-CENSORED = "Curves end where they were cut: nobody knows how far these trials would have gone."
+LAXER = "Trials run longer and fewer end per hour. Whether better ones are found is unknown."
+CENSORED = "Curves end where they were pruned: how far these trials would have gone is unknown."
 COMPARE = "Read the control trials: if their value at the first cut ranks them as their final value does, cut early."
-RESTORE = "Start the next study with the present pruner; the two studies are not comparable."
-NOT_THE_PRUNER = (
-    "Trials were pruned before the stated pruner can prune, so it is not the one that ran: find that first."
-)
+RESTORE = "Start the next study with the present pruner; the two are not comparable."
+NOT_THE_PRUNER = "The stated pruner is not the one that ran: find that one first."
 
 
 @remedy(
-    title="Let trials show more before they are pruned (patience)",
+    title="Prune later: raise patience",
     answers=EARLY,
     tier=2,
     effort="minutes",
     apply="next study",
     pros=("slow starters survive",),
     cons=(
-        "more GPU time for the same trials, fewer trials an hour",
-        "around Hyperband it is no Hyperband with patience: always-improving trials never compete, and the sampler "
-        "no longer knows the brackets",
+        "more GPU time for the same trials, fewer trials per hour",
+        "around Hyperband, trials that always improve never compete",
     ),
     refute=COMPARE,
     rollback=RESTORE,
@@ -60,7 +54,7 @@ def pruner_patience(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Give trials a larger first budget (min_resource)",
+    title="Prune later: raise min_resource",
     answers=EARLY,
     tier=2,
     effort="minutes",
@@ -83,7 +77,7 @@ def pruner_min_resource(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Wait some steps before pruning (warm-up)",
+    title="Prune later: raise n_warmup_steps",
     answers=EARLY,
     tier=2,
     effort="minutes",
@@ -104,7 +98,7 @@ def pruner_warmup(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Run every twentieth trial without pruning, as a control",
+    title="Let 5 % of trials run without pruning",
     answers=EARLY,
     tier=2,
     effort="minutes",
@@ -129,16 +123,15 @@ def pruning_control(now: Situation) -> Proposal | None:
             ),
         ),
         Gain(-cost_h, 0.0, "GPU-h", "control") if known else None,
-        f"It costs GPU time and brings knowledge: {plural(n / CONTROL_EVERY, 'trial')} of the length of the COMPLETE "
-        "ones."
+        f"They show whether the pruner kills good trials: {plural(n / CONTROL_EVERY, 'trial')} of full length."
         if known
-        else "What a trial costs that is not pruned is not known: none completed.",
+        else "The cost of an unpruned trial is unknown: none completed.",
         (SuccessCheck.of(TrialState.n.at("COMPLETE"), ">=", 15.0),),
     )  # fmt: skip
 
 
 @remedy(
-    title="Write down the pruner that really runs",
+    title="Record the pruner that really runs",
     answers=("pruned-before-possible",),
     tier=0,
     effort="minutes",
@@ -153,7 +146,7 @@ def log_pruner(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("pruner in the record", "as stated" if now.settings.pruner else None, "as it runs", code),),
         NOTHING,
-        "It shows and does not speed up.",
+        "It shows the cause and speeds nothing up.",
         (SuccessCheck.of(PruningProfile.before_possible, "<=", 0.0),),
     )
 
@@ -207,7 +200,7 @@ def _cost(now: Situation, candidate: PrunerSpec) -> tuple[Gain | None, str]:
     """GPU-hours that the candidate would have saved (negative: cost) on the recorded curves, and the sentence."""
     replay = now.replay(candidate)
     if replay is None or not (math.isfinite(replay.saved_gpu_h.low) and math.isfinite(replay.saved_gpu_h.high)):
-        return None, "What it costs in GPU time is not known: the curves could not be replayed to an interval."
+        return None, "Its cost in GPU time is unknown: the curves could not be replayed."
     low, high = replay.saved_gpu_h.low, replay.saved_gpu_h.high
     text = f"Replayed over the recorded curves it costs up to {hours(-min(low, 0.0))} of GPU time"
     saves = f", or saves up to {hours(high)}" if high > 0 else ""

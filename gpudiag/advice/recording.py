@@ -1,4 +1,4 @@
-"""Remedies for what cannot be told for want of data."""
+"""Remedies for missing data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0
-SHOWS = "It shows and does not speed up."
+SHOWS = "It shows the cause and speeds nothing up."
 QUERY = (
     "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used,memory.total,power.draw,power.limit,"
     "temperature.gpu,clocks.sm --format=csv -l {period} > gpu.csv"
@@ -24,7 +24,7 @@ QUERY = (
     answers=("sampling-coverage", "sampling-gaps", "sampler-slows-down"),
     tier=0,
     effort="minutes",
-    pros=("every question that is open for want of data",),
+    pros=("settles every check that lacked data",),
     cons=("a few MB a day",),
     refute="The record is complete, and run.toml names only a part of it.",
     rollback="Stop the recorder.",
@@ -33,7 +33,6 @@ def record_run(now: Situation) -> Proposal | None:
     """What was not observed can't be judged: start the recorder before the first trial, stop it after the last."""
     period = now.fact(SamplingProfile.median_period_s)
     code = f"nohup {QUERY.format(period=round(min(period, 5)) if period >= 1 else 1)} 2> gpu.err &"
-    coverage = now.fact(SamplingProfile.coverage_pct)
     sampling = now.profile(SamplingProfile)
     if sampling is not None and (sampling.gaps["share_pct"] > MOSTLY_GAP_PCT).any():
         return None  # one timestamp is wrong, or two recordings lie years apart: more recording does not mend it
@@ -41,7 +40,7 @@ def record_run(now: Situation) -> Proposal | None:
         change = Change("recorder", "slows down under load", "at a higher priority", f"sudo nice -n -5 {code}")
         return Proposal((change,), NOTHING, SHOWS)
     return Proposal(
-        (Change("share of the run recorded, %", round(coverage, 1) if coverage >= 0 else None, 100, code),),
+        (Change("recorder", None, "the whole run", code),),
         NOTHING,
         SHOWS,
         (SuccessCheck.of(SamplingProfile.coverage_pct, ">=", MIN_COVERAGE_PCT),),
@@ -53,9 +52,9 @@ def record_run(now: Situation) -> Proposal | None:
     answers=("gpu-low-utilization", "gpu-fluctuating", "stalls-aperiodic", "batch-or-kernels-small"),
     tier=0,
     effort="minutes",
-    pros=("tells a GPU that waits for its input from one that gets too little work a step",),
+    pros=("separates a GPU that waits for its input from one with too little work",),
     cons=(),
-    refute="It can't be refuted: it is the test.",
+    refute="Nothing: it is the test itself.",
     rollback="Stop the recorder.",
 )
 def record_host(now: Situation) -> Proposal | None:
@@ -78,13 +77,19 @@ def record_host(now: Situation) -> Proposal | None:
     tier=0,
     effort="minutes",
     apply="next study",
-    pros=("requested and applied settings can be told apart", "a comparison of two runs becomes possible"),
+    pros=("shows whether requested settings were applied", "a comparison of two runs becomes possible"),
     cons=(),
     refute="The trials already carry them.",
     rollback="Remove the lines.",
 )
 def log_parameters(now: Situation) -> Proposal | None:
-    """A comparison is invalid where nobody can show which parameters, device and process a trial really had."""
+    """A comparison is invalid where nothing shows which parameters, device and process a trial really had."""
+    if not now.optuna:
+        code = (
+            'own = {"gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), "pid": os.getpid()}\n'
+            'logging.info("settings: %s", {**params, **own})'
+        )
+        return Proposal((Change("settings in the record", None, "as applied", code),), NOTHING, SHOWS)
     code = (
         "for name, value in {**model.get_params(), 'gpu': os.environ.get('CUDA_VISIBLE_DEVICES'), 'pid': os.getpid()}"
         ".items():\n    trial.set_user_attr(name, value)"

@@ -20,18 +20,20 @@ ABANDONED_RULES = ("trials-abandoned", "parallelism-above-configured")
 
 
 @remedy(
-    title="Let the storage notice dead trials",
+    title="Let the storage detect dead trials",
     answers=ABANDONED_RULES,
     tier=1,
     effort="minutes",
     apply="next study",
     pros=("a killed trial becomes FAIL by itself", "counts and parallelism are right again"),
     cons=("a write a minute to the storage", "a trial that hangs longer than the grace period is failed too"),
-    refute="The worker still lives: then it is a fifth worker, not a dead trial.",
+    refute="The worker still runs: then it is one worker more, not a dead trial.",
     rollback="Create the storage without heartbeat_interval.",
 )
 def heartbeat(now: Situation) -> Proposal | None:
     """SIGKILL, SIGTERM and sys.exit() leave a trial RUNNING for ever (METHODS 0); a heartbeat bounds that."""
+    if not now.optuna:
+        return None
     code = "storage = optuna.storages.RDBStorage(url, heartbeat_interval=60, grace_period=120)"
     now_code = (
         "for trial in study.get_trials(states=[TrialState.RUNNING]):   # only after every worker has been stopped\n"
@@ -39,21 +41,21 @@ def heartbeat(now: Situation) -> Proposal | None:
     )
     return Proposal(
         (
-            Change("heartbeat_interval, s", None, 60, code),
+            Change("heartbeat_interval", None, 60, code),
             Change("dead RUNNING trials", _whole(now.fact(TrialsProfile.n_running)), "FAIL", now_code),
         ),
         saved_gain(now.bounds, "abandoned"),
-        "At most the time comes back that is counted for dead trials; nothing if other trials took over their workers.",
+        "At most the time of dead trials comes back; nothing if other trials took their workers.",
         (SuccessCheck.of(TrialsProfile.abandoned, "<=", 0.0),),
     )
 
 
 @remedy(
-    title="Store with each failure what it was",
+    title="Save the error message of failed trials",
     answers=FAILURES,
     tier=0,
     effort="minutes",
-    pros=("tells out-of-memory from a device-side assert and from a wrong argument", "nothing else can"),
+    pros=("separates out-of-memory from a device-side assert or a wrong argument",),
     cons=(),
     refute="The log already names the kind of every failure.",
     rollback="Remove the handler.",
@@ -65,16 +67,18 @@ def log_failures(now: Situation) -> Proposal | None:
     """
     if now.fact(FailuresProfile.n_told) >= now.fact(FailuresProfile.n_fail):
         return None
-    code = (
-        "except Exception as error:\n"
-        '    trial.set_user_attr("failure", f"{type(error).__name__}: {error}"[:200])\n    raise'
+    keep = (
+        'trial.set_user_attr("failure", f"{type(error).__name__}: {error}"[:200])'
+        if now.optuna
+        else 'logging.error("task failed: %s: %s", type(error).__name__, error)'
     )
+    code = f"except Exception as error:\n    {keep}\n    raise"
     changes = (Change("failure in the record", None, "its text", code),)
-    return Proposal(changes, NOTHING, "It shows and does not speed up.")
+    return Proposal(changes, NOTHING, "It shows the cause and speeds nothing up.")
 
 
 @remedy(
-    title="Save checkpoints that a trial can go on from",
+    title="Save checkpoints to resume from",
     answers=("failure-rate-high", "trials-abandoned", "failures-host-killed", "gpu-lost"),
     tier=1,
     effort="hours",
@@ -103,8 +107,7 @@ def checkpoint(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("checkpoints", None, "every epoch", code + 'os.replace(path + ".tmp", path)'),),
         saved_gain(now.bounds, "failures"),
-        f"Failed trials lived {quantity(total, 'worker-s')} in all, {duration(failed)} in the median; at most that "
-        "comes back.",
+        f"Failed trials took {quantity(total, 'worker-s')} in all (median {duration(failed)}): at most that is saved.",
     )
 
 

@@ -16,12 +16,13 @@ import typer
 
 from gpudiag import __version__
 from gpudiag.cli._arguments import expand
-from gpudiag.cli._console import write_any_text
+from gpudiag.cli._console import say, write_any_text
 from gpudiag.cli._faults import last_resort
 from gpudiag.cli._home import without_home
 from gpudiag.cli._options import taking_groups
 from gpudiag.cli._signals import Interrupted, as_interrupt
 from gpudiag.cli._stderr import Commands, complain
+from gpudiag.cli._welcome import welcome
 from gpudiag.cli.compare import compare
 from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
@@ -42,7 +43,6 @@ app = typer.Typer(
     name="gpudiag",
     cls=Commands,
     help="Where did my GPU time go, what is wrong, what should I change, and what will that give me?",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -70,10 +70,18 @@ It does without where the module is not installed; no notebook holds such an add
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
+) -> None:
     if version:
         typer.echo(f"gpudiag {__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        if lines := welcome(Path()):
+            say(*lines)
+        else:
+            typer.echo(context.get_help())
 
 
 def main() -> None:

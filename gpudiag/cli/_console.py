@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gpudiag.report.format import safe
+from gpudiag.report.format import inert_lines, safe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +55,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 def say(*lines: object, err: bool = False) -> None:
     """Print lines that may quote names of files and texts of inputs, each as one line without control characters."""
-    typer.echo("\n".join(map(safe, lines)), err=err)
+    typer.echo(inert_lines("\n".join(map(safe, lines))), err=err)
 
 
 def show(blocks: Iterable[Block]) -> None:

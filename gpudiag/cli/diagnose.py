@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def diagnose(
     run: RunPath = None,
     format_: Annotated[str, choice("--format", "text", "json", "md", "junit", "github")] = "text",
+    all_: Annotated[bool, typer.Option("--all", help="every finding and every check, not one screen")] = False,
     fail_on: FailOn = "never",
     plan_out: Annotated[
         Path | None, typer.Option("--plan-out", metavar="FILE", help="write plan.json: what is advised and predicted")
@@ -32,7 +33,7 @@ def diagnose(
     """Print what is wrong with a run and what to do about it."""
     from gpudiag.diagnosis import diagnose as run_diagnosis
     from gpudiag.load import load_run
-    from gpudiag.report.text import whole
+    from gpudiag.report.text import screen, whole
 
     given = inputs.checked(run, layout)
     if plan_out is not None:
@@ -41,7 +42,7 @@ def diagnose(
         with spinner(console_for(stderr=True), "reading the run"):
             diagnosis = run_diagnosis(load_run(**given), **judging.arguments(run))
         if format_ == "text":
-            show(whole(diagnosis.document))
+            show(whole(diagnosis.document) if all_ else screen(diagnosis.document))
         else:
             typer.echo(_rendered(diagnosis, format_, fail_on), nl=False)
         if plan_out is not None:

@@ -22,16 +22,15 @@ def inspect(
     layout: ReadingOptions,
 ) -> None:
     """Say how each input was read, and nothing more."""
-    import json
-
     from gpudiag._load.inspection import inspect as inspect_paths
     from gpudiag._load.inspection import to_json
+    from gpudiag.plain_data import json_text
     from gpudiag.report.inspection import lines
 
     with reading(console_for(stderr=True)) as progress:  # takes standard output on a terminal: printed is afterwards
         entries = list(inspect_paths(paths, study=study, **layout.arguments(), progress=progress))
     if format_ == "json":
-        typer.echo(json.dumps([to_json(entry) for entry in entries], indent=2, ensure_ascii=False))
+        typer.echo(json_text([to_json(entry) for entry in entries]), nl=False)
     else:
         say(*(line for entry in entries for line in lines(entry)))
     if not any(entry.error is None for entry in entries) or _named_failed(paths, entries):

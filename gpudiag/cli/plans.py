@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +17,11 @@ def plans(
 ) -> None:
     """Say how often the predictions of plans came true, by remedy and by measure."""
     from gpudiag.comparison.calibration import calibration
+    from gpudiag.plain_data import json_text
     from gpudiag.report.comparison import calibration_text
 
     held = calibration(folder)
     if format_ == "json":
-        typer.echo(json.dumps(asdict(held), indent=2))
+        typer.echo(json_text(held), nl=False)
     else:
         show(calibration_text(held))

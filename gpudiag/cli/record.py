@@ -26,7 +26,7 @@ def record(
 ) -> None:
     """Record GPU metrics while a command runs, or until Ctrl-C; exit with the command's code."""
     from gpudiag.record.recorder import Recorder
-    from gpudiag.record.session import record_command, record_until_interrupt
+    from gpudiag.record.session import afterwards, record_command, record_until_interrupt
 
     recorder = Recorder(
         output,
@@ -37,6 +37,10 @@ def record(
         rotate_mb=rotate_mb,
         warn=not command,
     )
+    screen = sys.stderr if sys.stderr.isatty() else None
     if command:
-        raise typer.Exit(record_command(recorder, command))
-    record_until_interrupt(recorder, interval, sys.stderr if sys.stderr.isatty() else None)
+        code = record_command(recorder, command)
+        if screen is not None:
+            screen.write(f"{afterwards(recorder)}\n")
+        raise typer.Exit(code)
+    record_until_interrupt(recorder, interval, screen)

@@ -38,6 +38,7 @@ def report(
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="of several runs, so many at once")] = 1,
     fail_on: FailOn = "never",
     notebook: Annotated[str, typer.Option("--notebook", help="notebook to execute, by name or path")] = "run_report",
+    full: Annotated[bool, typer.Option("--full", help="no section of the Markdown report is folded")] = False,
     parameter: Parameters = None,
     *,
     inputs: Inputs,
@@ -61,7 +62,7 @@ def report(
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
                 say(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
-            options = [f"--notebook={notebook}", *as_typed(inputs, layout, judging)]
+            options = [f"--notebook={notebook}", *(["--full"] if full else []), *as_typed(inputs, layout, judging)]
             options += [f"--parameter={name}={value}" for name, value in parameters.items()]
             level = _report_many(planned, output or Path("reports"), options, jobs)
             for job in planned:
@@ -71,7 +72,7 @@ def report(
             run = [str(planned[0].run)] if planned else runs or []
             given = _parameters(notebook, run, inputs, layout, judging, parameters)
             folder = output or Path("reports") / _name(given)
-            level = _report_one(folder, notebook, given)
+            level = _report_one(folder, notebook, given, full=full)
             faults += errors_of(folder)
         if level == "failed":
             raise typer.Exit(2)
@@ -79,7 +80,7 @@ def report(
             raise typer.Exit(1)
 
 
-def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
+def _report_one(folder: Path, notebook: str, parameters: dict[str, Any], *, full: bool) -> str:
     """Make one report; returns the level of its verdict."""
     from gpudiag.report._notebook.locate import find_notebook
     from gpudiag.report._notebook.parameters import check_parameters
@@ -91,7 +92,7 @@ def _report_one(folder: Path, notebook: str, parameters: dict[str, Any]) -> str:
     check_parameters(find_notebook(notebook), parameters)
     check_output(folder)
     with spinner(console, "reading the run"):
-        files = run_notebook(notebook, folder, parameters)
+        files = run_notebook(notebook, folder, parameters, full=full)
     document = folder / DOCUMENT
     level = ""
     if document.is_file():

@@ -121,8 +121,7 @@ class Comparison(Compared):
         Nothing is compared again: all say what this comparison says, also where it is one of several that share one
         control of chance findings. ``parameters`` of the notebook are those that make it again.
         """
-        files = reports.write_files(self._notebook(), Path(folder), parameters)
-        return (*files, self.save(Path(folder) / "comparison.json"))
+        return reports.write_files(self._notebook(), Path(folder), parameters, self.to_json())
 
     def _repr_html_(self) -> str:
         return "\n".join(getattr(self.show, name)._repr_html_() for name in ("masthead", "verdict", "gate"))

@@ -47,7 +47,8 @@ def drifts(*series: np.ndarray) -> bool:
 
 def usual_drift(*series: np.ndarray) -> float:
     """Factor on the standard error of independent series that are taken for drifting: that of the median of these."""
-    slow, fast = (sum(map(len, waves)) for waves in zip(*map(_waves, series), strict=True))
+    slow = sum(_slowest(len(values)) for values in series)
+    fast = sum(len(values) - 1 for values in series) - slow
     if not fast:
         return math.inf
     over_fast = float(special.fdtri(slow, fast, 1 - CHANCE / 2))
@@ -58,8 +59,12 @@ def _waves(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The slowest cosines of a series, and the others but the mean."""
     size = len(values)
     waves = fft.dct(_without_outliers(values), norm="ortho")[1:] if size else values
-    slowest = max(LEAST_WAVES, round(WAVES * size ** (2 / 3)))
-    return waves[:slowest], waves[slowest:]
+    return waves[: _slowest(size)], waves[_slowest(size) :]
+
+
+def _slowest(size: int) -> int:
+    """How many waves of a series of this size tell of a drift."""
+    return max(min(max(LEAST_WAVES, round(WAVES * size ** (2 / 3))), size - 1), 0)
 
 
 def has_outliers(values: np.ndarray) -> bool:

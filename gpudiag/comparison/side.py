@@ -49,7 +49,7 @@ class Side:
     def value(self, fact: str) -> Scalar:
         """The value of a fact by its key, as the document of a diagnosis holds it; None where it is not known.
 
-        Of ``findings.<rule>`` 1 where the rule finds its fault in this run, 0 where it is clear, else None.
+        Of ``findings.<rule>`` 1 where the rule finds its fault in this run, 0 where it is ok, else None.
         """
         topic, _, name = fact.partition(".")
         if topic == FINDINGS:
@@ -61,7 +61,7 @@ class Side:
     @cached_property
     def _findings(self) -> Mapping[str, int | None]:
         verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES))
-        values = {Status.FOUND: 1, Status.CLEAR: 0}
+        values = {Status.FOUND: 1, Status.OK: 0}
         return {verdict.rule: values.get(verdict.status) for verdict in verdicts}
 
     @cached_property

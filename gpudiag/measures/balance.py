@@ -10,7 +10,7 @@ import pandas as pd
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures.base import Profile
-from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.measures.sampling import cells, slices
 from gpudiag.measures.utilization import measure_utilization
 from gpudiag.run import Run
 from gpudiag.schema import BUSY_PCT
@@ -72,22 +72,31 @@ def measure_balance(run: Run) -> BalanceProfile:
 def _while_busy(run: Run) -> pd.DataFrame:
     names = {"sm_clock_mhz": "busy_clock_mhz", "power_w": "busy_power_w"}
     have = [name for name in names if name in run.gpu]
-    rows = {}
-    for gpu, part in by_gpu(cells(run, "util_pct", *have)):
-        busy = part[part["util_pct"] >= BUSY_PCT]
-        medians = {names[name]: float(busy[name].median()) for name in have}
-        rows[gpu] = {"busy_s": float(busy["weight_s"].sum()), **dict.fromkeys(names.values(), math.nan), **medians}
-    return pd.DataFrame.from_dict(rows, orient="index")
+    samples = cells(run, "util_pct", *have)
+    gpus = [gpu for gpu, _ in slices(samples)]
+    busy = samples[samples["util_pct"] >= BUSY_PCT].groupby("gpu", sort=False)
+    out = pd.DataFrame({"busy_s": busy["weight_s"].sum().reindex(gpus, fill_value=0.0)})
+    for name, said in names.items():
+        out[said] = busy[name].median() if name in have else math.nan
+    return out
 
 
 def _to_peers(values: pd.Series, names: pd.Series) -> pd.Series:
     """Each value over the median of the others of the same name."""
     out = pd.Series(math.nan, values.index)
-    for gpu in values.index:
-        peers = values[(names == names[gpu]) & (values.index != gpu)].dropna()
-        if len(peers):
-            out[gpu] = values[gpu] / float(peers.median())
+    for _, own in values.dropna().groupby(names):
+        if len(own) > 1:
+            out[own.index] = own / _median_of_others(own.to_numpy())
     return out
+
+
+def _median_of_others(values: np.ndarray) -> np.ndarray:
+    """For each of two values or more the median of all but itself."""
+    ordered, n = np.sort(values), len(values)
+    rank = np.empty(n, int)
+    rank[np.argsort(values)] = np.arange(n)
+    low, high = (n - 2) // 2, (n - 1) // 2  # of the middle among the others, who move up from its own rank on
+    return (ordered[low + (low >= rank)] + ordered[high + (high >= rank)]) / 2
 
 
 def _jain(values: np.ndarray) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,11 +12,19 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
-from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
-from gpudiag.measures.feed import HOT_PCT, IO_WAIT_PCT, SATURATED_PCT, SOFT_PCT, beside, meant_to_work, power_ratio
+from gpudiag.measures.feed import (
+    HOT_PCT,
+    IO_WAIT_PCT,
+    SATURATED_PCT,
+    SOFT_PCT,
+    HostTimes,
+    beside,
+    meant_to_work,
+    power_ratio,
+)
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.measures.throttle import LOW_CLOCK, POWER_BITS, THERMAL_BITS
 from gpudiag.run import Run
@@ -81,14 +91,12 @@ def measure_bottleneck(run: Run) -> BottleneckProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    boards = gpu_boards(run)
-    names = [name for name in COLUMNS if name in run.gpu]
+    boards = gpu_boards(run).to_dict("index")
+    host = HostTimes.of(run.host)
     seconds = dict.fromkeys(CLASSES, 0.0)
     has_host = has_power = False
-    for gpu, work in works.items():
-        own = run.gpu[run.gpu["gpu"] == gpu].drop_duplicates("time", keep="last")
-        own = own.set_index(microseconds(own["time"]))[names].reindex(work.time_us)
-        signs = _Signs.of(work, own, run.host, boards.loc[gpu])
+    for (gpu, work), own in zip(works.items(), beside_work(run, works, COLUMNS), strict=True):
+        signs = _Signs.of(work, own, host, boards[gpu])
         for name, flag in _first_match(signs).items():
             seconds[name] += float(work.weight_s[flag].sum())
         has_host |= signs.has_host
@@ -133,15 +141,15 @@ class _Signs:
     cpu_pct: np.ndarray
 
     @classmethod
-    def of(cls, work: WorkSamples, own: pd.DataFrame, host: pd.DataFrame, board: pd.Series) -> _Signs:
+    def of(cls, work: WorkSamples, own: dict[str, np.ndarray], host: HostTimes, board: Mapping[Any, Any]) -> _Signs:
         def column(name: str) -> np.ndarray:
-            return own[name].to_numpy(float, na_value=np.nan) if name in own else np.full(len(work.time_us), np.nan)
+            return own[name] if name in own else np.full(len(work.time_us), np.nan)
 
         near, beside_it = beside(work, host)
         clock, reasons = column("sm_clock_mhz"), column("throttle_reasons")
         mask = np.nan_to_num(reasons, nan=0.0).astype(np.int64)
         top = np.nanmax(clock) if (~np.isnan(clock)).any() else np.nan
-        power = column("power_w") if "power_w" in own else None
+        power = own.get("power_w")
         return cls(
             work=work,
             at=meant_to_work(work),

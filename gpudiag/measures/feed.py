@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +15,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean, weighted_quantiles
-from gpudiag.measures._time.work import WorkSamples, work_by_gpu, work_coverage_pct
+from gpudiag.measures._time.work import WorkSamples, beside_work, work_by_gpu, work_coverage_pct
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER, gpu_order
 from gpudiag.run import Run
@@ -74,14 +77,14 @@ def measure_feed(run: Run) -> FeedProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    boards = gpu_boards(run)
-    names = [name for name in ("mem_used_mib", "power_w", "sm_active_pct") if name in run.gpu]
-    rows = {}
-    for gpu in gpu_order(works):
-        own = run.gpu[run.gpu["gpu"] == gpu].drop_duplicates("time", keep="last")
-        own = own.set_index(microseconds(own["time"]))[names].reindex(works[gpu].time_us)
-        columns = {name: own[name].to_numpy(float) for name in names}
-        rows[gpu] = _device(works[gpu], columns, boards.loc[gpu]) | _host(works[gpu], run.host)
+    boards = gpu_boards(run).to_dict("index")
+    works = {gpu: works[gpu] for gpu in gpu_order(works)}
+    host = HostTimes.of(run.host)
+    columns = beside_work(run, works, ("mem_used_mib", "power_w", "sm_active_pct"))
+    rows = {
+        gpu: _device(work, own, boards[gpu]) | _host(work, host)
+        for (gpu, work), own in zip(works.items(), columns, strict=True)
+    }
     has = {name: bool(name in run.host and run.host[name].notna().any()) for name in HOST}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     return FeedProfile(
@@ -100,7 +103,7 @@ def meant_to_work(work: WorkSamples) -> np.ndarray:
     return work.at_work if work.at_work.any() else np.ones(len(work.time_us), bool)
 
 
-def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: pd.Series) -> dict[str, float]:
+def _device(work: WorkSamples, columns: dict[str, np.ndarray], board: Mapping[Any, Any]) -> dict[str, float]:
     at = meant_to_work(work)
     util, weight = work.util_pct[at], work.weight_s[at]
     (p95,) = weighted_quantiles(util, weight, (0.95,))
@@ -132,7 +135,7 @@ def power_ratio(work: WorkSamples, power: np.ndarray | None, limit_w: float) -> 
     return np.asarray((power - floor) / (limit_w - floor)) if limit_w > floor else np.full(len(power), math.nan)
 
 
-def _host(work: WorkSamples, host: pd.DataFrame) -> dict[str, float]:
+def _host(work: WorkSamples, host: HostTimes) -> dict[str, float]:
     """Shares of the observed work that host samples lie near to."""
     names = ("host_s", "starved_pct", "soft_starved_pct", "hot_pct", "io_starved_pct", "p95_cpu_pct")
     near, column = beside(work, host)
@@ -154,25 +157,36 @@ def _host(work: WorkSamples, host: pd.DataFrame) -> dict[str, float]:
     return dict(zip(names, values, strict=True))
 
 
-def beside(work: WorkSamples, host: pd.DataFrame) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The host at each sample of a GPU: whether a host sample lies within 15 s, and of the nearest one cpu_pct,
-    io_wait_pct and core_pct (the busiest core or process). NaN is unknown.
-    """
-    n = len(work.time_us)
-    known = host if host.empty else host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
-    if known.empty:
-        return np.zeros(n, bool), {name: np.full(n, math.nan) for name in ("cpu_pct", "io_wait_pct", "core_pct")}
-    timestamps = microseconds(known["time"])
+@dataclass(frozen=True)
+class HostTimes:
+    """The host's columns in order of time; ``core_pct`` is the busiest core or process, NaN unknown."""
+
+    time_us: np.ndarray
+    columns: dict[str, np.ndarray]
+
+    @classmethod
+    def of(cls, host: pd.DataFrame) -> HostTimes:
+        """From the table, whose rows may lie in any order."""
+        known = host if host.empty else host.dropna(subset=["time"]).drop_duplicates("time").sort_values("time")
+
+        def column(name: str) -> np.ndarray:
+            return known[name].to_numpy(float) if name in known else np.full(len(known), math.nan)
+
+        core = np.fmax(column("cpu_max_core_pct"), column("process_cpu_max_pct"))
+        columns = {"cpu_pct": column("cpu_pct"), "io_wait_pct": column("io_wait_pct"), "core_pct": core}
+        return cls(microseconds(known["time"]) if len(known) else np.zeros(0, np.int64), columns)
+
+
+def beside(work: WorkSamples, host: HostTimes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The host at each sample of a GPU: whether a host sample lies within 15 s, and the columns of the nearest one."""
+    n, timestamps = len(work.time_us), host.time_us
+    if not len(timestamps):
+        return np.zeros(n, bool), {name: np.full(n, math.nan) for name in host.columns}
     right = np.searchsorted(timestamps, work.time_us).clip(1, max(len(timestamps) - 1, 1)).clip(max=len(timestamps) - 1)
     left = np.maximum(right - 1, 0)
     nearest = np.where(work.time_us - timestamps[left] <= timestamps[right] - work.time_us, left, right)
-
-    def column(name: str) -> np.ndarray:
-        return known[name].to_numpy(float)[nearest] if name in known else np.full(n, math.nan)
-
     near = np.abs(work.time_us - timestamps[nearest]) <= NEAREST_S * SECOND_US
-    core = np.fmax(column("cpu_max_core_pct"), column("process_cpu_max_pct"))
-    return near, {"cpu_pct": column("cpu_pct"), "io_wait_pct": column("io_wait_pct"), "core_pct": core}
+    return near, {name: column[nearest] for name, column in host.columns.items()}
 
 
 def _known_mean(values: np.ndarray, among: np.ndarray, work: WorkSamples) -> float:

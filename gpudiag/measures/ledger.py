@@ -184,10 +184,12 @@ def measure_ledger(run: Run) -> LedgerProfile:
 
 def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.DataFrame:
     rows = {}
+    seconds = cells["gpu_s"].groupby(cells["gpu"], sort=False).sum().to_dict()
+    left = cells[cells["cell"] == "unobserved"].set_index("gpu")["gpu_s"].to_dict()
+    works = compute["compute_gpu_s"].groupby(compute["gpu"], sort=False).sum().to_dict()
     for gpu in time.timelines:
-        own = cells[cells["gpu"] == gpu].set_index("cell")["gpu_s"]
-        active = float(compute.loc[compute["gpu"] == gpu, "compute_gpu_s"].sum())
-        window, observed = float(own.sum()), float(own.sum() - own["unobserved"])
+        window, active = seconds[gpu], works[gpu]
+        observed = window - left[gpu]
         outside, busy = _outside(time.samples.get(gpu, Samples.none()), time.windows)
         rows[gpu] = {
             "window_s": window,

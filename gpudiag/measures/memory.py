@@ -82,7 +82,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     """
     need_gpu(run, "mem_used_mib")
     boards = gpu_boards(run)
-    samples, rejected = _possible(cells(run, "mem_used_mib"), run)
+    samples, rejected = possible_readings(cells(run, "mem_used_mib"), run)
     if not samples["weight_s"].sum() > 0:
         raise NotMeasurable("There is only one sample of each GPU's memory.", RECORD_LONGER)
     coverage = coverage_pct(samples, expected_window(run, samples))
@@ -103,7 +103,7 @@ def measure_memory(run: Run) -> MemoryProfile:
     )
 
 
-def _possible(samples: pd.DataFrame, run: Run) -> tuple[pd.DataFrame, pd.Series]:
+def possible_readings(samples: pd.DataFrame, run: Run) -> tuple[pd.DataFrame, pd.Series]:
     """The samples without those above the total that the same log states, and how many those are per GPU."""
     if "mem_total_mib" not in run.gpu:
         return samples, pd.Series(dtype="int64")

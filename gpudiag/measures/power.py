@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,19 +12,21 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.weighted import weighted_mean
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
-    by_gpu,
     cells,
     cells_of,
     coverage_pct,
     expected_window,
     gpu_order,
     of_its_gpu,
+    slices,
 )
 from gpudiag.run import Run
+from gpudiag.schema import text_dtype
 
 AVERAGED_LIMIT = 1.3
 INSTANT_LIMIT = 1.6
@@ -117,7 +121,12 @@ def measure_power(run: Run) -> PowerProfile:
     samples["limit_w"] = of_its_gpu(samples, boards["limit_w"])
     samples["rejected"] = samples["power_w"] > of_its_gpu(samples, boards["plausible_w"])
     coverage = coverage_pct(samples, expected_window(run, samples))
-    rows = {gpu: _one_gpu(part, boards.loc[gpu]) | {"coverage_pct": coverage[gpu]} for gpu, part in by_gpu(samples)}
+    of_board, arrays = boards.to_dict("index"), {name: samples[name].to_numpy() for name in ARRAYS}
+    arrays["time_us"] = microseconds(samples["time"])
+    rows = {}
+    for gpu, own in slices(samples):
+        rows[gpu] = _one_gpu({name: column[own] for name, column in arrays.items()}, samples.iloc[own], of_board[gpu])
+        rows[gpu]["coverage_pct"] = coverage[gpu]
     everyone = gpu_order(run.gpu["gpu"].dropna().unique())
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_rejected"] = per_gpu["n_rejected"].fillna(0).astype(int)
@@ -141,39 +150,51 @@ def measure_power(run: Run) -> PowerProfile:
 def _load(samples: pd.DataFrame, limit_w: pd.Series) -> pd.DataFrame:
     """Time by utilization and share of the power limit; empty where utilization was not recorded."""
     parts = []
-    for gpu, part in by_gpu(samples[~samples["rejected"]] if "util_pct" in samples else samples.iloc[:0]):
-        util, power = part["util_pct"].to_numpy(float), part["power_w"].to_numpy(float)
+    samples = samples[~samples["rejected"]] if "util_pct" in samples else samples.iloc[:0]
+    names = ("util_pct", "power_w", "weight_s")
+    columns = [samples[name].to_numpy(float) for name in names] if len(samples) else []
+    limits = limit_w.to_dict()
+    for gpu, own in slices(samples):
+        util, power, weight = (column[own] for column in columns)
         known = (util >= 0) & (util <= 100)
-        full = limit_w[gpu] if limit_w[gpu] > 0 else power.max()
+        full = limits[gpu] if limits[gpu] > 0 else power.max()
         # The last bin of utilization takes 100 % in; power may go beyond its limit.
         column = np.minimum(util[known] // LOAD_BIN_PCT, LOAD_BINS - 1).astype(int)
         row = (100 * power[known] / full // LOAD_BIN_PCT).astype(int)
-        seconds = np.bincount(row * LOAD_BINS + column, part["weight_s"].to_numpy()[known])
+        seconds = np.bincount(row * LOAD_BINS + column, weight[known])
         at = np.flatnonzero(seconds)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "gpu": gpu,
-                    "util_pct": (at % LOAD_BINS + 0.5) * LOAD_BIN_PCT,
-                    "load_pct": (at // LOAD_BINS + 0.5) * LOAD_BIN_PCT,
-                    "observed_s": seconds[at],
-                }
-            )
-        )
-    columns = ["gpu", "util_pct", "load_pct", "observed_s"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+        parts.append((np.full(len(at), gpu, dtype=object), at, seconds[at]))
+    if not parts:
+        return pd.DataFrame(columns=["gpu", "util_pct", "load_pct", "observed_s"])
+    gpus, bins, seconds = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    return pd.DataFrame(
+        {
+            "gpu": pd.Series(gpus, dtype=text_dtype()),
+            "util_pct": (bins % LOAD_BINS + 0.5) * LOAD_BIN_PCT,
+            "load_pct": (bins // LOAD_BINS + 0.5) * LOAD_BIN_PCT,
+            "observed_s": seconds,
+        }
+    )
 
 
-def _one_gpu(part: pd.DataFrame, board: pd.Series) -> dict[str, object]:
-    power, weight, bad = (part[name].to_numpy() for name in ("power_w", "weight_s", "rejected"))
-    good = part.loc[~bad, ["gpu", "time", "power_w"]]
-    kept = cells_of(good, "power_w") if bad.any() else part
-    kept_power, kept_weight = kept["power_w"].to_numpy(), kept["weight_s"].to_numpy()
+ARRAYS = ("power_w", "weight_s", "rejected", "start_us", "end_us")
+
+
+def _one_gpu(own: dict[str, np.ndarray], part: pd.DataFrame, board: Mapping[Any, Any]) -> dict[str, object]:
+    """Figures of one GPU of its columns as arrays, which are the same as those of its part of the samples."""
+    power, weight, bad = own["power_w"], own["weight_s"], own["rejected"]
+    kept = own
+    if bad.any():
+        good = cells_of(part.loc[~bad, ["gpu", "time", "power_w"]], "power_w")
+        kept = {name: good[name].to_numpy() for name in ARRAYS if name in good} | {
+            "time_us": microseconds(good["time"])
+        }
+    kept_power, kept_weight = kept["power_w"], kept["weight_s"]
     over = kept_power > SUSTAINED_LIMIT * board["limit_w"]
     judged = board["averaged_sensor"] == True and board["limit_w"] > 0  # noqa: E712 - NaN is unknown
     return {
         "mean_w": weighted_mean(kept_power, kept_weight),
-        "max_w": float(kept_power.max()) if len(kept) else math.nan,
+        "max_w": float(kept_power.max()) if len(kept_power) else math.nan,
         "mean_all_w": weighted_mean(power, weight),
         "max_all_w": float(power.max()),
         "n_rejected": int(bad.sum()),
@@ -181,15 +202,15 @@ def _one_gpu(part: pd.DataFrame, board: pd.Series) -> dict[str, object]:
         "energy_kwh": _energy_kwh(kept),
         "over_limit_pct": 100 * weighted_mean(over, kept_weight) if judged else math.nan,
         "longest_rejected_s": _longest_s(bad, weight),
-        "rejected_capped_pct": _capped_pct(part[bad]),
+        "rejected_capped_pct": _capped_pct(part[bad]) if bad.any() else math.nan,
     }
 
 
-def _energy_kwh(samples: pd.DataFrame) -> float:
+def _energy_kwh(samples: Mapping[str, np.ndarray]) -> float:
     """Trapezoids between neighbouring readings, none across a gap."""
-    power = samples["power_w"].to_numpy()
-    joined = samples["start_us"].to_numpy()[1:] == samples["end_us"].to_numpy()[:-1]
-    step_s = samples["time"].diff().dt.total_seconds().to_numpy()[1:]
+    power = samples["power_w"]
+    joined = samples["start_us"][1:] == samples["end_us"][:-1]
+    step_s = np.diff(samples["time_us"]) / SECOND_US
     return float(((power[1:] + power[:-1]) / 2 * step_s)[joined].sum() / JOULES_PER_KWH)
 
 
@@ -224,5 +245,6 @@ def _temperature(run: Run) -> pd.DataFrame:
     if "temp_c" not in run.gpu:
         return pd.DataFrame(columns=names, dtype=float)
     known = cells_of(run.gpu[(run.gpu["temp_c"] > 0) & (run.gpu["temp_c"] <= 110)], "temp_c")
-    rows = {gpu: (weighted_mean(part["temp_c"], part["weight_s"]), part["temp_c"].max()) for gpu, part in by_gpu(known)}
+    temp, weight = known["temp_c"].to_numpy(float), known["weight_s"].to_numpy()
+    rows = {gpu: (weighted_mean(temp[own], weight[own]), temp[own].max()) for gpu, own in slices(known)}
     return pd.DataFrame.from_dict(rows, orient="index", columns=names)

@@ -12,7 +12,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.proportions import wilson_pct
-from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, parse_pruner
+from gpudiag.measures._trials.pruner_spec import EarliestPrune, earliest_prune, stated_pruner
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
@@ -112,8 +112,8 @@ def measure_pruning(run: Run) -> PruningProfile:
     reached = _reached(run)
     steps = reached.loc[reached["state"] == "PRUNED", ["study", "trial", "last_step", "n_reports"]]
     late = _late(intervals, reached)
-    spec = run.info.settings.pruner
-    earliest = earliest_prune(parse_pruner(spec)) if spec else None
+    spec = stated_pruner(run)
+    earliest = earliest_prune(spec) if spec else None
     return PruningProfile(
         steps=steps.reset_index(drop=True),
         curves=_curves(run),
@@ -134,7 +134,7 @@ def measure_pruning(run: Run) -> PruningProfile:
         late_low_pct=wilson_pct(late.n, late.n_known)[0],
         pruned_median_s=late.pruned_s,
         complete_median_s=late.complete_s,
-        pruner=spec or "",
+        pruner=run.info.settings.pruner or "",
     )
 
 

@@ -24,7 +24,7 @@ from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import GPU, in_range
+from gpudiag.schema import GPU, gpu_index, in_range, text_dtype
 
 CAP_PERIODS = 3
 MIN_CAP_S = 3.0
@@ -82,15 +82,21 @@ def measure_sampling(run: Run) -> SamplingProfile:
     samples = cells(run)
     window = expected_window(run, samples)
     coverage = coverage_pct(samples, window)
+    columns = [
+        microseconds(samples["time"]),
+        *(samples[name].to_numpy() for name in ("start_us", "end_us", "weight_s")),
+    ]
     rows, gaps = {}, []
-    for gpu, part in by_gpu(samples):
-        rows[gpu], found = _one_gpu(part)
+    for gpu, own in slices(samples):
+        rows[gpu], found = _one_gpu(*(column[own] for column in columns))
         rows[gpu]["coverage_pct"] = coverage[gpu]
-        gaps.append(found.assign(gpu=gpu))
+        gaps.append(found)
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
     if not per_gpu["median_period_s"].notna().any():
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    all_gaps = pd.concat(gaps, ignore_index=True)[["gpu", "start", "end", "gap_s", "share_pct"]]
+    for name in ("start", "end"):
+        per_gpu[name] = utc(per_gpu[name].to_numpy()).array
+    all_gaps = _all_gaps(list(rows), gaps)
     all_gaps.insert(4, "trials_ended", _failed_within(all_gaps, run))
     observed = per_gpu["observed_s"].sum()
     return SamplingProfile(
@@ -218,15 +224,20 @@ def _cells_of(code: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def by_gpu(samples: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each GPU of :func:`cells`, in its order."""
+    return [(gpu, samples.iloc[own]) for gpu, own in slices(samples)]
+
+
+def slices(samples: pd.DataFrame) -> list[tuple[str, slice]]:
+    """Where the rows of each GPU of :func:`cells` lie, for columns as arrays: of hundreds of GPUs far quicker."""
     edges = _edges(samples["gpu"])
-    labels = samples["gpu"].array
-    return [(str(labels[low]), samples.iloc[low:high]) for low, high in pairwise(edges)]
+    labels = samples["gpu"].iloc[edges[:-1]].tolist()
+    return [(str(gpu), slice(low, high)) for gpu, (low, high) in zip(labels, pairwise(edges), strict=True)]
 
 
 def of_its_gpu(samples: pd.DataFrame, per_gpu: pd.Series) -> np.ndarray:
     """For each row of :func:`cells` the number that its GPU has in ``per_gpu``; NaN where it has none."""
     known = per_gpu.astype(float).to_dict()
-    parts = [np.full(len(part), known.get(gpu, np.nan)) for gpu, part in by_gpu(samples)]
+    parts = [np.full(own.stop - own.start, known.get(gpu, np.nan)) for gpu, own in slices(samples)]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
@@ -249,7 +260,7 @@ def _end(labels: Any, low: int) -> int:
 
 def gpu_order(names: Iterable[object]) -> list[str]:
     """GPU names in the order a person expects: 0, 1, 2, 10, then text."""
-    return sorted(map(str, names), key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
+    return sorted(map(str, names), key=lambda name: ((index := gpu_index(name)) is None, index or 0, name))
 
 
 @memoized
@@ -294,21 +305,25 @@ def _sorted(code: np.ndarray, time: np.ndarray) -> bool:
     return bool(np.all((code[1:] > code[:-1]) | (same & (time[1:] >= time[:-1]))))
 
 
-def _one_gpu(part: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
-    """Figures of one GPU without its coverage, and its gaps."""
-    time = microseconds(part["time"])
+Gaps = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Of one GPU: start and end (microseconds), and the share of its span."""
+
+
+def _one_gpu(
+    time: np.ndarray, start_us: np.ndarray, end_us: np.ndarray, weight_s: np.ndarray
+) -> tuple[dict[str, object], Gaps]:
+    """Figures of one GPU without its coverage, start and end in microseconds; and its gaps."""
     step = np.diff(time)
     period = int(np.median(step)) if len(step) else 0
-    span_s = (part["end_us"].iloc[-1] - part["start_us"].iloc[0]) / SECOND_US
-    observed_s = float(part["weight_s"].sum())
+    span_s = (end_us[-1] - start_us[0]) / SECOND_US
+    observed_s = float(weight_s.sum())
     at = np.flatnonzero(step > _cap_us(period))
     gap_s = step[at] / SECOND_US
-    gaps = pd.DataFrame({"start": utc(time[at]), "end": utc(time[at + 1]), "gap_s": gap_s})
-    gaps["share_pct"] = 100 * (step[at] - _cap_us(period)) / SECOND_US / span_s if span_s else gap_s
+    share_pct = 100 * (step[at] - _cap_us(period)) / SECOND_US / span_s if span_s else gap_s
     figures: dict[str, object] = {
-        "n_samples": len(part),
-        "start": part["time"].iloc[0],
-        "end": part["time"].iloc[-1],
+        "n_samples": len(time),
+        "start": time[0],
+        "end": time[-1],
         "span_s": span_s,
         "median_period_s": period / SECOND_US if len(step) else float("nan"),
         "cap_s": _cap_us(period) / SECOND_US if len(step) else float("nan"),
@@ -318,7 +333,15 @@ def _one_gpu(part: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
         "n_gaps": len(at),
         "longest_gap_s": float(gap_s.max()) if len(at) else 0.0,
     }
-    return figures, gaps
+    return figures, (time[at], time[at + 1], share_pct)
+
+
+def _all_gaps(gpus: list[str], gaps: list[Gaps]) -> pd.DataFrame:
+    """gpu, start, end, gap_s, share_pct."""
+    start, end, share_pct = (np.concatenate([found[i] for found in gaps]) for i in range(3))
+    gpu = np.repeat(np.array(gpus, dtype=object), [len(found[0]) for found in gaps])
+    times = {"start": utc(start), "end": utc(end), "gap_s": (end - start) / SECOND_US}
+    return pd.DataFrame({"gpu": pd.Series(gpu, dtype=text_dtype()), **times, "share_pct": share_pct})
 
 
 def _failed_within(gaps: pd.DataFrame, run: Run) -> np.ndarray:

@@ -65,18 +65,23 @@ def measure_shift(run: Run) -> ShiftProfile:
     works = work_by_gpu(run)
     if not works:
         raise NotMeasurable("There is only one sample of each GPU.", RECORD_LONGER)
-    rows, parts = {}, []
+    rows, levels = {}, []
     for gpu in gpu_order(works):
         found, block_s = _segments(works[gpu])
-        parts.append(found.assign(gpu=gpu)[["gpu", "start", "end", "mean_pct", "work_s"]])
+        levels += [(gpu, *level) for level in found]
         rows[gpu] = _summary(found) | {"block_s": block_s}
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").rename_axis("gpu")
-    segments = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    return ShiftProfile(segments, per_gpu, work_coverage_pct(run, works))
+    segments = pd.DataFrame(levels, columns=["gpu", "start", "end", "mean_pct", "work_s"])
+    times = {name: utc(segments[name].to_numpy(np.int64)) for name in ("start", "end")}
+    return ShiftProfile(segments.assign(**times), per_gpu, work_coverage_pct(run, works))
 
 
-def _segments(work: WorkSamples) -> tuple[pd.DataFrame, float]:
-    """One row a level, and the length of a block."""
+Level = tuple[int, int, float, float]
+"""First and last microsecond of a segment, its mean and the seconds of work in it."""
+
+
+def _segments(work: WorkSamples) -> tuple[list[Level], float]:
+    """The levels, and the length of a block."""
     usual = np.median(work.running[work.at_work]) if work.at_work.any() else 0
     at = np.flatnonzero(work.at_work & (work.running >= usual))
     weight = work.weight_s[at]
@@ -86,7 +91,7 @@ def _segments(work: WorkSamples) -> tuple[pd.DataFrame, float]:
     block_s = max(MIN_BLOCK_S, worked / MAX_BLOCKS, MIN_BLOCK_SAMPLES * step, period.period_s if period else 0.0)
     block = (np.cumsum(weight) - weight / 2) // block_s
     if not len(at) or block[-1] < 2 * MIN_SEGMENT:
-        return pd.DataFrame(columns=["start", "end", "mean_pct", "work_s"]), block_s
+        return [], block_s
     number = block.astype(np.int64)
     total = np.bincount(number, weight)
     mean = np.bincount(number, weight * work.util_pct[at]) / np.where(total > 0, total, np.nan)
@@ -97,24 +102,23 @@ def _segments(work: WorkSamples) -> tuple[pd.DataFrame, float]:
         own = np.flatnonzero((number >= filled[low]) & (number <= filled[high - 1]))
         value = float(weight[own] @ work.util_pct[at][own] / weight[own].sum())
         rows.append((work.time_us[at][own[0]], work.time_us[at][own[-1]], value, float(weight[own].sum())))
-    frame = pd.DataFrame(rows, columns=["start", "end", "mean_pct", "work_s"])
-    return frame.assign(start=utc(frame["start"].to_numpy()), end=utc(frame["end"].to_numpy())), block_s
+    return rows, block_s
 
 
-def _summary(found: pd.DataFrame) -> dict[str, float]:
-    if found.empty:
+def _summary(found: list[Level]) -> dict[str, float]:
+    if not found:
         return {
             "n_segments": 0.0,
             **dict.fromkeys(("first_pct", "last_pct", "fall_pct", "fall_s", "before_s"), math.nan),
         }
-    before, last = found.iloc[:-1], found.iloc[-1]
-    earlier = float(before["work_s"].sum())
-    level = float(before["mean_pct"] @ before["work_s"]) / earlier if earlier else math.nan
+    means, works = (np.array([level[i] for level in found]) for i in (2, 3))
+    earlier = float(works[:-1].sum())
+    level = float(means[:-1] @ works[:-1]) / earlier if earlier else math.nan
     return {
         "n_segments": float(len(found)),
-        "first_pct": float(found["mean_pct"].iloc[0]),
-        "last_pct": float(last["mean_pct"]),
-        "fall_pct": level - float(last["mean_pct"]),
-        "fall_s": float(last["work_s"]) if earlier else math.nan,
+        "first_pct": float(means[0]),
+        "last_pct": float(means[-1]),
+        "fall_pct": level - float(means[-1]),
+        "fall_s": float(works[-1]) if earlier else math.nan,
         "before_s": earlier,
     }

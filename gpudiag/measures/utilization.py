@@ -19,12 +19,12 @@ from gpudiag.measures._trials.abandoned import find_open_trials
 from gpudiag.measures.base import RECORD_GPU, Profile, need_gpu
 from gpudiag.measures.sampling import (
     RECORD_LONGER,
-    by_gpu,
     cells,
     coverage_pct,
     expected_window,
     gpu_order,
     longest_period_s,
+    slices,
 )
 from gpudiag.memo import memoized
 from gpudiag.run import Run
@@ -114,19 +114,20 @@ def measure_utilization(run: Run) -> UtilizationProfile:
     trial_weight = _weight_in_trials(run, samples)
     weight = trial_weight if trial_weight.any() else samples["weight_s"].to_numpy()
     at_baseline = _memory_at_baseline(run)
+    util, observed = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
+    time_us = microseconds(samples["time"])
     rows = {}
-    for gpu, part in by_gpu(samples):
+    for gpu, own in slices(samples):
         rows[gpu] = {
-            **_one_gpu(part),
-            **_within(part, trial_weight[part.index], "trial"),
-            **_within(part, _in_activity(part) * weight[part.index], "active"),
+            **_one_gpu(time_us[own], util[own], observed[own]),
+            **_within(util[own], trial_weight[own], "trial"),
+            **_within(util[own], _in_activity(util[own]) * weight[own], "active"),
             "coverage_pct": coverage[gpu],
         }
     everyone = gpu_order(run.gpu["gpu"].dropna().unique())
     per_gpu = pd.DataFrame.from_dict(rows, orient="index").reindex(everyone).rename_axis("gpu")
     per_gpu["n_samples"] = per_gpu["n_samples"].fillna(0).astype(int)
     per_gpu["mem_at_baseline"] = pd.Series([at_baseline.get(gpu, math.nan) for gpu in everyone], everyone, dtype=object)
-    util, observed = samples["util_pct"].to_numpy(), samples["weight_s"].to_numpy()
     return UtilizationProfile(
         per_gpu=per_gpu,
         series=series(samples, "util_pct", "mean_pct"),
@@ -136,14 +137,13 @@ def measure_utilization(run: Run) -> UtilizationProfile:
         n_gpus=len(rows),
         span_s=float(samples["end_us"].max() - samples["start_us"].min()) / 1e6,
         observed_gpu_h=float(observed.sum() / 3600),
-        sampling_period_s=longest_period_s(microseconds(part["time"]) for _, part in by_gpu(samples)),
+        sampling_period_s=longest_period_s(time_us[own] for _, own in slices(samples)),
     )
 
 
-def _one_gpu(part: pd.DataFrame) -> dict[str, object]:
-    util, weight = part["util_pct"].to_numpy(), part["weight_s"].to_numpy()
+def _one_gpu(time_us: np.ndarray, util: np.ndarray, weight: np.ndarray) -> dict[str, object]:
     p5, p50, p95 = weighted_quantiles(util, weight, (0.05, 0.5, 0.95))
-    active = part.loc[util > IDLE_PCT, "time"]
+    active = time_us[util > IDLE_PCT]
     idle = weighted_mean(util <= IDLE_PCT, weight)
     observed_s = float(weight.sum())
     return {
@@ -157,16 +157,20 @@ def _one_gpu(part: pd.DataFrame) -> dict[str, object]:
         "busy_pct": 100 * weighted_mean(util >= BUSY_PCT, weight),
         "coverage_pct": math.nan,
         "observed_s": observed_s,
-        "n_samples": len(part),
-        "first_active": active.min(),
-        "last_active": active.max(),
+        "n_samples": len(util),
+        "first_active": _instant(active[:1]),
+        "last_active": _instant(active[-1:]),
         "idle_gpu_h": float(weight[util <= IDLE_PCT].sum() / 3600),
     }
 
 
-def _within(part: pd.DataFrame, weight: np.ndarray, when: str) -> dict[str, float]:
+def _instant(time_us: np.ndarray) -> pd.Timestamp:
+    """Of one time or none, which is NaT."""
+    return pd.Timestamp(time_us[0].astype("datetime64[us]"), tz="UTC") if len(time_us) else pd.NaT
+
+
+def _within(util: np.ndarray, weight: np.ndarray, when: str) -> dict[str, float]:
     """Figures of a part of the time, given as seconds of each sample; NaN where there is none."""
-    util = part["util_pct"].to_numpy()
     known = weight.sum() > 0
     p5, p95 = weighted_quantiles(util, weight, (0.05, 0.95))
     return {
@@ -178,10 +182,10 @@ def _within(part: pd.DataFrame, weight: np.ndarray, when: str) -> dict[str, floa
     }
 
 
-def _in_activity(part: pd.DataFrame) -> np.ndarray:
+def _in_activity(util: np.ndarray) -> np.ndarray:
     """1 for the samples from the first to the last activity, 0 for those at the ends of the record."""
-    within = np.zeros(len(part))
-    active = np.flatnonzero(part["util_pct"].to_numpy() > IDLE_PCT)
+    within = np.zeros(len(util))
+    active = np.flatnonzero(util > IDLE_PCT)
     if len(active):
         within[active[0] : active[-1] + 1] = 1.0
     return within
@@ -210,8 +214,9 @@ def _memory_at_baseline(run: Run) -> dict[str, bool]:
     """Whether the memory of each GPU stayed where it was at its lowest; GPUs without memory data are absent."""
     if "mem_used_mib" not in run.gpu:
         return {}
-    parts = by_gpu(cells(run, "mem_used_mib"))
-    moved = pd.Series({gpu: float(np.ptp(part["mem_used_mib"].to_numpy())) for gpu, part in parts}, dtype=float)
+    samples = cells(run, "mem_used_mib")
+    used = samples["mem_used_mib"].to_numpy()
+    moved = pd.Series({gpu: float(np.ptp(used[own])) for gpu, own in slices(samples)}, dtype=float)
     total = gpu_boards(run)["total_mib"].reindex(moved.index)
     allowed = (total * BASELINE_PCT / 100).fillna(0).clip(lower=BASELINE_MIB)
     return {str(gpu): bool(ok) for gpu, ok in (moved <= allowed).items()}

@@ -35,6 +35,7 @@ from gpudiag.plots import (
     ledger,
     memory,
     memory_by_trial,
+    overview,
     parallel_coordinates,
     parallelism,
     power,
@@ -51,6 +52,7 @@ from gpudiag.plots._draw.picture import Picture, Plot
 __all__ = ["PLOTS", "WIDTH_IN", "Picture", "Plot", "draw", "draw_all"]
 
 TOPICS = (
+    overview,
     timeline,
     ledger,
     utilization,

@@ -10,11 +10,10 @@ from matplotlib.figure import Figure
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.plots._draw.axes import day_numbers, gpu_rows, legend_above, time_axis
-from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, edge
+from gpudiag.plots._draw.cells import DRAWN, cell_handles, cell_label, draw_shares, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import plural, quantity, share
-from gpudiag.units import DAY_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +44,7 @@ def plot_ledger(ledger: LedgerProfile, *, timezone: str = "UTC") -> Figure:
     low = float(day_numbers(ledger.windows["start"])[0])
     high = float(day_numbers(ledger.windows["end"])[-1])
     for ax, part in zip(axes[1:], parts, strict=True):
-        _draw_bins(ax, ledger.bins[ledger.bins["gpu"].isin(part)], ledger.bin_s, len(part))
+        draw_shares(ax, ledger.bins[ledger.bins["gpu"].isin(part)], ledger.bin_s, len(part))
         time_axis(ax, low, high, timezone)
         name = f"GPU {part[0]}" if len(parts) > 1 else "all GPUs" if len(gpus) > 1 else "share of time"
         ax.set(ylim=(0, 100), yticks=[0, 50, 100], ylabel=f"{name} [%]")
@@ -166,21 +165,6 @@ def _inside(ax: Axes, x: float, y: float, text: str, cell: str) -> None:
     )
     ink = "white" if cell in DARK else INK
     ax.text(x, y, text, ha="center", va="center", fontsize=9, color=ink, bbox=plate)
-
-
-def _draw_bins(ax: Axes, bins: pd.DataFrame, bin_s: float, n_gpus: int) -> None:
-    """Stacked bars to 100 %; a bin that the window cuts is as narrow as the part of it that counts."""
-    table = bins.pivot_table(index="start", columns="cell", values="gpu_s", aggfunc="sum", observed=False).fillna(0.0)
-    x = day_numbers(table.index.to_series())
-    total = table.sum(axis=1).to_numpy(float)
-    bottom = np.zeros(len(x))
-    for name in DRAWN:
-        if name not in table:
-            continue
-        height = 100 * table[name].to_numpy(float) / total
-        width = np.minimum(total / n_gpus, bin_s) / DAY_S
-        ax.bar(x, height, bottom=bottom, width=width, align="edge", color=CELL_COLORS[name], linewidth=0)
-        bottom = bottom + height
 
 
 def _write(ax: Axes, x: float, row: int, text: str) -> None:

@@ -39,7 +39,7 @@ MAX_RIBBONS = 12
 
 @painter
 def plot_timeline(
-    parallelism: ParallelismProfile,
+    parallelism: ParallelismProfile | None = None,
     utilization: UtilizationProfile | None = None,
     memory: MemoryProfile | None = None,
     ledger: LedgerProfile | None = None,
@@ -49,26 +49,27 @@ def plot_timeline(
     """Gantt chart of the trials by worker, coloured by state, above the ledger, utilization and memory of the GPUs.
 
     Trials without a known end are hatched up to the end that was inferred.
-    Raises NotMeasurable if no trial has a start.
+    Raises NotMeasurable if no trial has a start and no GPU a utilization.
     """
-    workers = parallelism.placed
-    if workers.empty:
-        raise NotMeasurable("No trial has a start time.")
+    workers = parallelism.placed if parallelism is not None and len(parallelism.placed) else None
     use = traces(utilization.series, "util_pct", "mean_pct") if utilization is not None else []
     mem = traces(memory.series, "mem_used_mib", "mean_mib", scale=MIB_PER_GIB) if memory is not None else []
     cells = ledger if ledger is not None and _has_ribbon(ledger) else None
-    heights = [float(np.clip(0.32 * parallelism.n_workers, 0.9, 3.0))]
+    if workers is None and not use:
+        raise NotMeasurable("No trial has a start time, and no GPU a utilization.")
+    heights = [float(np.clip(0.32 * (workers["worker"].max() + 1), 0.9, 3.0))] if workers is not None else []
     heights += [_ribbon_inch(cells)] if cells is not None else []
     heights += [1.5] * bool(use) + [1.3] * bool(mem)
     figure = Figure(figsize=(9, sum(heights) + 0.75 + 0.3 * len(heights)), layout="constrained")
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    low, high, note = _window(workers, use + mem)
+    low, high, note = window(workers, use + mem)
     time_axis(axes[-1], low, high, timezone)
     axes[-1].set_xlabel(axes[-1].get_xlabel() + note)
-    _draw_trials(axes[0], workers)
+    if workers is not None:
+        draw_trials(axes[0], workers)
     if cells is not None:
-        gpus = [str(gpu) for gpu in cells.per_gpu.index]
-        legend_above(axes[1], draw_ribbon(axes[1], cells.spans, gpus), 4)
+        gpus, ax = [str(gpu) for gpu in cells.per_gpu.index], axes[0 if workers is None else 1]
+        legend_above(ax, draw_ribbon(ax, cells.spans, gpus), 4)
     if use:
         ax = axes[-2] if mem else axes[-1]
         legend_above(ax, draw_lines(ax, use))
@@ -90,8 +91,12 @@ def _ribbon_inch(ledger: LedgerProfile) -> float:
     return 0.35 + 0.17 * ledger.n_gpus
 
 
-def _window(workers: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float, str]:
-    """The span of all that is drawn, or of the trials alone where they would be a sliver of it."""
+def window(workers: pd.DataFrame | None, parts: Sequence[Trace]) -> tuple[float, float, str]:
+    """The span of all that is drawn, in day numbers, or of the trials alone where they would be a sliver of it; then
+    what the time axis must say of that.
+    """
+    if workers is None:
+        return *extent(parts), ""
     low, high = float(np.nanmin(day_numbers(workers["start"]))), float(np.nanmax(day_numbers(workers["end"])))
     if not parts:
         return low, high, ""
@@ -102,7 +107,8 @@ def _window(workers: pd.DataFrame, parts: Sequence[Trace]) -> tuple[float, float
     return *wide, ""
 
 
-def _draw_trials(ax: Axes, workers: pd.DataFrame) -> None:
+def draw_trials(ax: Axes, workers: pd.DataFrame, *, numbers: bool = True) -> None:
+    """A bar a trial on the row of its worker, coloured by state; with ``numbers``, of few trials their numbers."""
     start, end = day_numbers(workers["start"]), day_numbers(workers["end"])
     lane, state = workers["worker"].to_numpy(float), workers["state"].to_numpy(object)
     pending = workers["open"].to_numpy(bool)
@@ -113,7 +119,7 @@ def _draw_trials(ax: Axes, workers: pd.DataFrame) -> None:
             if mine.any():
                 _bars(ax, name, start[mine], end[mine], lane[mine], is_open=is_open, n=len(workers))
                 handles.append(_handle(name, int(mine.sum()), is_open=is_open))
-    if len(workers) <= MAX_NUMBERED:
+    if numbers and len(workers) <= MAX_NUMBERED:
         _number(ax, workers["trial"].tolist(), start, end, lane)
     legend_above(ax, handles)
     ax.set(ylim=(np.nanmax(lane) + 0.6, -0.6), ylabel="worker [index]")
@@ -162,27 +168,34 @@ def _number(ax: Axes, trials: list[int], start: np.ndarray, end: np.ndarray, lan
 
 
 def alt_timeline(
-    parallelism: ParallelismProfile,
+    parallelism: ParallelismProfile | None = None,
     utilization: UtilizationProfile | None = None,
     memory: MemoryProfile | None = None,
     ledger: LedgerProfile | None = None,
 ) -> str:
     """What :func:`plot_timeline` shows."""
+    texts = [] if parallelism is None or parallelism.placed.empty else [_alt_trials(parallelism)]
+    if utilization is not None:
+        gpus = plural(utilization.n_gpus, "GPU")
+        where = "Below it, GPU utilization" if texts else "GPU utilization over time"
+        texts.append(f"{where}, {share(utilization.mean_pct)} on average over {gpus}.")
+    if memory is not None and np.isfinite(memory.max_used_pct):
+        texts.append(f"GPU memory filled up to {share(memory.max_used_pct)}.")
+    if ledger is not None and _has_ribbon(ledger):
+        worked = share(ledger.pct("busy", "busy_low"))
+        texts.append(
+            f"A ribbon shows what each GPU did at each instant: it worked for trials for {worked} of the time."
+        )
+    return " ".join(texts)
+
+
+def _alt_trials(parallelism: ParallelismProfile) -> str:
     counts = parallelism.placed["state"].value_counts()
     states = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
-    text = (
+    return (
         f"Timeline of {plural(len(parallelism.placed), 'trial')} in {plural(parallelism.n_workers, 'worker')} over "
         f"{duration(parallelism.window_s)}: {states}; {ratio(parallelism.effective)} ran at once on average."
     )
-    if utilization is not None:
-        gpus = plural(utilization.n_gpus, "GPU")
-        text += f" Below it, GPU utilization, {share(utilization.mean_pct)} on average over {gpus}."
-    if memory is not None and np.isfinite(memory.max_used_pct):
-        text += f" GPU memory filled up to {share(memory.max_used_pct)}."
-    if ledger is not None and _has_ribbon(ledger):
-        worked = share(ledger.pct("busy", "busy_low"))
-        text += f" A ribbon shows what each GPU did at each instant: it worked for trials for {worked} of the time."
-    return text
 
 
 TIMELINE = Plot(

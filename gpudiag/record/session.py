@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 from typing import TextIO
@@ -32,6 +33,11 @@ def record_command(recorder: Recorder, arguments: list[str]) -> int:
     return exit_code(code)
 
 
+def afterwards(recorder: Recorder) -> str:
+    """What was written, and what to do with it."""
+    return f"{recorder.path}: recorded. Next: gpudiag diagnose {shlex.quote(str(recorder.path))}"
+
+
 def record_until_interrupt(recorder: Recorder, interval_s: float, screen: TextIO | None) -> None:
     """Record till SIGINT or SIGTERM; ``screen`` shows the status."""
     asked = threading.Event()
@@ -43,7 +49,7 @@ def record_until_interrupt(recorder: Recorder, interval_s: float, screen: TextIO
                     screen.write(f"\r\x1b[K{recorder.status_line()}")
                     screen.flush()
         if screen is not None:
-            screen.write(f"\n{recorder.path}: recorded.\n")
+            screen.write(f"\n{afterwards(recorder)}\n")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

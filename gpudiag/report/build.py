@@ -79,7 +79,7 @@ def build(
 
     measured = {topic: part(f"measure {topic}", partial(_measured, p), None) for topic, p in profiles.items()}
     document = Document(
-        schema="gpudiag.diagnosis/3",
+        schema="gpudiag.diagnosis/4",
         version=__version__,
         run=_run(run),
         headline=Headline(),
@@ -178,6 +178,7 @@ def _verdict(verdict: Verdict, rule: Rule) -> VerdictEntry:
         rule=verdict.rule,
         topic=rule.topic,
         title=verdict.title,
+        checks=verdict.checks,
         status=verdict.status,
         severity=verdict.severity,
         summary=verdict.summary,

@@ -1,4 +1,4 @@
-"""A diagnosis as one typed document, schema ``gpudiag.diagnosis/3``: fields are the keys of the JSON, in its order.
+"""A diagnosis as one typed document, schema ``gpudiag.diagnosis/4``: fields are the keys of the JSON, in its order.
 
 Times are ISO 8601 in UTC, unknown numbers are None, names carry their unit. The document holds no user attribute of a
 trial, no NaN and no time of writing: the same run gives the same document.
@@ -22,14 +22,15 @@ from gpudiag.facts import Declared, Fact, Row
 from gpudiag.faults import Fault
 from gpudiag.plain_data import Json, JsonObject, Scalar, meaning
 from gpudiag.rules._engine.suppression import SuppressionState
-from gpudiag.rules._engine.verdict import Severity, Status
+from gpudiag.rules._engine.verdict import Severity, Status, listed_by
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
-Level = Literal["critical", "warning", "note", "clear", "unknown"]
+Level = Literal["critical", "warning", "note", "ok", "unknown"]
+Use = Literal["well", "partly", "poorly", "unused", "unknown"]
 
 COUNT: JsonObject = {"ge": 0}
 
@@ -71,7 +72,7 @@ class Counts:
     critical: int = field(default=0, metadata=COUNT)
     warning: int = field(default=0, metadata=COUNT)
     note: int = field(default=0, metadata=COUNT)
-    clear: int = field(default=0, metadata=COUNT)
+    ok: int = field(default=0, metadata=COUNT)
     not_assessed: int = field(default=0, metadata=COUNT)
     not_applicable: int = field(default=0, metadata=COUNT)
     suppressed: int = field(default=0, metadata=COUNT)
@@ -80,9 +81,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Headline:
-    """The level, one line, and three sentences: where the time went, what is wrong most, what to do next."""
+    """The level of what was found, how well the GPUs were used, one line on both, and three sentences: the headline,
+    the number that proves it, what to do next.
+    """
 
     level: Level = "unknown"
+    use: Use = "unknown"
     verdict: str = ""
     counts: Counts = Counts()
     sentences: tuple[str, str, str] = ("", "", "")
@@ -197,7 +201,8 @@ class VerdictEntry:
 
     rule: str = field(metadata={"pattern": "^[a-z0-9-]+$"})
     topic: str
-    title: str
+    title: str = field(metadata=meaning("headline of its finding"))
+    checks: str = field(metadata=meaning("what the check looks at: its name where nothing was found"))
     status: Status
     severity: Severity
     summary: str
@@ -212,6 +217,11 @@ class VerdictEntry:
     remedy: str
     refuted_by: str
     why: str
+
+    @property
+    def name(self) -> str:
+        """What it is listed by: its title where the fault was found, else what it checks."""
+        return listed_by(self.status, self.title, self.checks)
 
 
 @dataclass(frozen=True)
@@ -259,7 +269,7 @@ class Environment:
 class Document:
     """Diagnosis of one run by gpudiag."""
 
-    schema: Literal["gpudiag.diagnosis/3"]
+    schema: Literal["gpudiag.diagnosis/4"]
     version: str = field(metadata=meaning("version of gpudiag"))
     run: RunEntry
     headline: Headline

@@ -20,11 +20,20 @@ UNKNOWN = "–"
 _WORDS = {"gpu": "GPU", "cpu": "CPU", "ram": "RAM", "util": "utilization", "mem": "memory", "temp": "temperature"}
 # C0/C1 controls (a terminal would obey them) and the marks that reorder text on screen.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Of Azure Pipelines, TeamCity and older GitHub runners, which obey them wherever they stand in a line.
+_CI_COMMAND = re.compile(r"##(?=\w*\[)")
+# Of GitHub Actions, at the start of a line.
+_CI_LINE = re.compile(r"^([^\S\n]*):(?=:[^\n]*?::)", re.MULTILINE)
 
 
 def safe(text: object) -> str:
-    """Text from an input without control characters, tabs and newlines as spaces."""
-    return _UNSAFE.sub("", str(text).replace("\n", " ").replace("\t", " "))
+    """Text from an input without control characters, tabs and newlines as spaces, and no command for a CI system."""
+    return _CI_COMMAND.sub("# #", _UNSAFE.sub("", str(text).replace("\n", " ").replace("\t", " ")))
+
+
+def inert_lines(text: str) -> str:
+    """Lines of which none is a command for GitHub Actions (``::error ...::``) by a name that it begins with."""
+    return _CI_LINE.sub(r"\1: ", text)
 
 
 def quantity(value: Value, unit: str = "1", *, exact: bool = False) -> str:
@@ -96,6 +105,11 @@ def significant(value: float | None, digits: int) -> str:
     if not _known(value):
         return UNKNOWN
     return number(float(f"{value:.{digits}g}")) if abs(value) < 10 ** (digits - 1) else number(round(value))
+
+
+def parameter(value: float) -> str:
+    """A parameter or an objective of a trial in five significant digits, which tell most trials apart: '0.00063114'."""
+    return f"{value:.5g}" if math.isfinite(value) else UNKNOWN
 
 
 def share(pct: float | None, *, exact: bool = False) -> str:

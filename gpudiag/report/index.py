@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -15,36 +15,42 @@ from urllib.parse import quote
 from gpudiag import __version__
 from gpudiag.errors import InputError
 from gpudiag.files import write_all
+from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._notebook.html import TEMPLATES, page_style
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report._render import fragments
 from gpudiag.report._render.blocks import Block, Chip, Number, TableBlock, TableCell
 from gpudiag.report._render.markdown import inline
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.document import Document, LedgerEntry, Level
-from gpudiag.report.format import plural, quantity, safe
+from gpudiag.report._sections.key_numbers import IDLE
+from gpudiag.report.document import Document, LedgerEntry, Measured
+from gpudiag.report.format import plural, quantity, safe, share
+from gpudiag.rules._engine.verdict import Status
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-ORDER = ("failed", "critical", "warning", "unknown", "note", "clear")
-WITHOUT_WORK = ("idle_no_trial", "startup_only", "tail_only", "waiting", "stalled")
-"""Cells of the ledger in which a GPU was there and did next to nothing for its trials."""
-COLUMNS = ("Run", "Verdict", "GPU time", "Without work", "Top finding")
+ORDER = ("failed", "critical", "warning", "unknown", "note", "ok")
+FORMER = {"clear": "ok", "info": "note"}
+"""Levels of older documents, and their names today."""
+COLUMNS = ("Run", "Worst", "GPU use", "GPU time", "Idle", "Top finding")
 
 
 @dataclass(frozen=True)
 class IndexEntry:
     """One run. ``folder`` holds its report, relative to the index; ``error`` says why there is none.
 
-    ``gpu_h`` is all GPU time, ``lost_gpu_h`` the part in which a GPU had no work; None where it is unknown.
+    ``util_pct`` is the mean utilization, ``gpu_h`` all GPU time, ``lost_gpu_h`` the part of it in which a GPU had no
+    work; None where it is unknown.
     """
 
     name: str
     folder: str
     level: str
     verdict: str = ""
+    util_pct: float | None = None
     gpu_h: float | None = None
     lost_gpu_h: float | None = None
     finding: str = ""
@@ -78,13 +84,14 @@ class Index(Shown):
 
     def markdown(self) -> str:
         """The table with links to the reports."""
-        lines = [f"# {plural(len(self.rows), 'run')}", "", f"| {' | '.join(COLUMNS)} |", "|---|---|--:|--:|---|"]
+        lines = [f"# {plural(len(self.rows), 'run')}", "", f"| {' | '.join(COLUMNS)} |", "|---|---|--:|--:|--:|---|"]
         for row in self.rows:
             where = quote(row.folder)
             name = inline(row.name) if row.error else f"[{inline(row.name)}]({where}/report.md)"
             cells = (
                 name,
                 _chip(row).words,
+                share(row.util_pct),
                 _hours(row.gpu_h),
                 _hours(row.lost_gpu_h),
                 inline(row.error or row.finding),
@@ -108,6 +115,7 @@ class Index(Shown):
             script=script,
             script_hash=b64encode(sha256(script.encode()).digest()).decode(),
             hours=_hours,
+            share=share,
             chip=fragments.chip,
             inline=fragments.inline,
         )
@@ -129,7 +137,7 @@ class KeptRun:
 class KeptHeadline:
     """Level and line of a diagnosis."""
 
-    level: Level
+    level: str
     verdict: str
 
 
@@ -137,7 +145,7 @@ class KeptHeadline:
 class KeptVerdict:
     """What became of one check."""
 
-    status: str
+    status: Status
     title: str
 
 
@@ -148,6 +156,7 @@ class KeptDiagnosis:
     schema: str
     run: KeptRun
     headline: KeptHeadline
+    measures: Mapping[str, Mapping[str, Measured]]
     ledger: LedgerEntry | None
     verdicts: tuple[KeptVerdict, ...]
 
@@ -185,19 +194,39 @@ def row_of(document: Document | KeptDiagnosis, folder: str) -> IndexEntry:
     return IndexEntry(
         name=safe(document.run.name),
         folder=folder,
-        level=head.level,
+        level=FORMER.get(head.level, head.level),
         verdict=safe(head.verdict),
+        util_pct=_util_pct(document.measures),
         gpu_h=ledger.total_gpu_s / 3600 if ledger else None,
-        lost_gpu_h=sum(seconds.get(cell, 0.0) for cell in WITHOUT_WORK) / 3600 if ledger else None,
-        finding=safe(next((v.title for v in document.verdicts if v.status == "FOUND"), "")),
+        lost_gpu_h=sum(seconds.get(cell, 0.0) for cell in IDLE) / 3600 if ledger else None,
+        finding=safe(next((v.title for v in document.verdicts if v.status is Status.FOUND), "")),
     )
+
+
+def _util_pct(measures: Mapping[str, Mapping[str, Measured]]) -> float | None:
+    """The mean utilization that the report speaks of: that of the ledger, else that of the whole record."""
+    for profile, fact in (
+        (LedgerProfile, LedgerProfile.mean_util_pct),
+        (UtilizationProfile, UtilizationProfile.mean_pct),
+    ):
+        value = measures.get(profile.topic, {}).get(fact.name)
+        if value is not None and isinstance(value.value, int | float):
+            return float(value.value)
+    return None
 
 
 @shown_as.register
 def index(shown: Index) -> list[Block]:
     """A table, a row a run."""
     rows: list[tuple[TableCell, ...]] = [
-        (row.name, _chip(row), Number(_hours(row.gpu_h)), Number(_hours(row.lost_gpu_h)), row.error or row.finding)
+        (
+            row.name,
+            _chip(row),
+            Number(share(row.util_pct)),
+            Number(_hours(row.gpu_h)),
+            Number(_hours(row.lost_gpu_h)),
+            row.error or row.finding,
+        )
         for row in shown.rows
     ]
     return [TableBlock(COLUMNS, tuple(rows), f"{plural(len(rows), 'run')}, the worst first")]
@@ -209,11 +238,7 @@ def failed(name: str, folder: str, error: str) -> IndexEntry:
 
 
 def _chip(row: IndexEntry) -> Chip:
-    return (
-        Chip("critical", "no report")
-        if row.level == "failed"
-        else Chip(row.level, row.verdict.partition(":")[0].lower())
-    )
+    return Chip("critical", "no report") if row.level == "failed" else Chip(row.level)
 
 
 def _hours(value: float | None) -> str:

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from gpudiag.report.document import Document, VerdictEntry
-from gpudiag.report.format import safe
+from gpudiag.report.format import inert_lines, safe
 from gpudiag.rules._engine.verdict import Status
 
 LEVELS = ("critical", "warning", "note")
@@ -41,16 +41,16 @@ def junit_xml(document: Document, fail_on: str = "never") -> str:
 
 
 def _case(verdict: VerdictEntry, fail_on: str) -> ElementTree.Element:
-    named = {"classname": f"gpudiag.{verdict.topic}", "name": _text(f"{verdict.rule}: {verdict.title}")}
+    named = {"classname": f"gpudiag.{verdict.topic}", "name": _text(f"{verdict.rule}: {verdict.checks}")}
     case = ElementTree.Element("testcase", {**named, "time": "0"})
     if verdict.status is Status.FOUND:
         level = verdict.severity.value
         lines = [
             verdict.summary,
             f"What to do: {verdict.remedy}",
-            f"Would be refuted by: {verdict.refuted_by}",
+            verdict.refuted_by,
         ]
-        words = _text("\n".join(line for line in lines if not line.endswith(": ")))
+        words = _text("\n".join(line for line in lines if line and not line.endswith(": ")))
         if fail_on == "never" or LEVELS.index(level) <= LEVELS.index(fail_on):
             failure = {"message": _text(verdict.summary or verdict.title), "type": level}
             ElementTree.SubElement(case, "failure", failure).text = words
@@ -59,7 +59,7 @@ def _case(verdict: VerdictEntry, fail_on: str) -> ElementTree.Element:
     elif verdict.status is Status.ERROR:
         said = _text(f"{verdict.reason} {verdict.remedy}")
         ElementTree.SubElement(case, "error", {"message": said, "type": "gpudiag"}).text = said
-    elif verdict.status is not Status.CLEAR:
+    elif verdict.status is not Status.OK:
         said = verdict.status.value.lower().replace("_", " ")
         remedy = f" {verdict.remedy}" if verdict.status is Status.NOT_ASSESSED else ""
         ElementTree.SubElement(case, "skipped", {"message": _text(f"{said}: {verdict.reason}{remedy}")})
@@ -68,4 +68,4 @@ def _case(verdict: VerdictEntry, fail_on: str) -> ElementTree.Element:
 
 def _text(text: str) -> str:
     """Text that XML 1.0 can hold, each line without control characters."""
-    return "\n".join(_NOT_XML.sub("", safe(line)).replace("`", "") for line in text.split("\n"))
+    return inert_lines("\n".join(_NOT_XML.sub("", safe(line)).replace("`", "") for line in text.split("\n")))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpudiag.advice import REMEDIES
 from gpudiag.advice._engine.proposal import TIERS
 from gpudiag.advice._engine.remedy import Remedy
+from gpudiag.rules._engine.references import with_links
 
 
 def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
@@ -29,14 +30,14 @@ def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
             f"{item.title} ({item.safety}, tier {item.tier}; {item.effort}; {item.apply}).",
             "",
         ]
-        out += [item.why, ""]
+        out += [with_links(item.docstring), ""]
         if item.answers:
             out.append(f"- Answers: {', '.join(f'`{rule}`' for rule in item.answers)}")
         if item.fills_idle:
             out.append("- Offered without a finding too, where a GPU has idle time worth filling.")
         out += [f"- For: {'; '.join(item.pros)}"]
         out += [f"- Against: {'; '.join(item.cons)}"] if item.cons else []
-        out += [f"- Would be refuted by: {item.refute}", f"- Rollback: {item.rollback}", ""]
+        out += [f"- Test it first: {item.refute}", f"- Undo: {item.rollback}", ""]
     return "\n".join(out).rstrip() + "\n"
 
 

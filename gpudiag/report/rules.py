@@ -6,6 +6,7 @@ import json
 import textwrap
 from collections.abc import Sequence
 
+from gpudiag.rules._engine.references import with_links
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.units import unit_of
 
@@ -13,22 +14,21 @@ from gpudiag.units import unit_of
 def rules_text(rules: Sequence[Rule]) -> str:
     """One line a rule, with its thresholds."""
     width = max(len(rule.id) for rule in rules)
-    rows = (f"{rule.id:<{width}}  {rule.severity.value:<8}  {rule.title}" for rule in rules)
+    rows = (f"{rule.id:<{width}}  {rule.severity.value:<8}  {rule.checks}" for rule in rules)
     return "\n".join(rows) + "\n\nExplain one with: gpudiag rules explain ID"
 
 
 def rule_text(rule: Rule) -> str:
     """All that is known about one rule."""
-    paragraphs = [f"{rule.id}: {rule.title}", f"severity {rule.severity.value}, topic {rule.topic}", "", rule.why, ""]
+    finds = f'finds "{rule.title}" ({rule.severity.value}, topic {rule.topic})'
+    paragraphs = [f"{rule.id}: {rule.checks}", finds, "", rule.why, ""]
     if rule.thresholds:
         paragraphs.append("Thresholds (change with --set or in run.toml):")
         paragraphs += [f"  {rule.id}.{name} = {value:g}{_unit(name)}" for name, value in rule.thresholds.items()]
         paragraphs.append("")
     paragraphs.append(textwrap.fill(f"What to do: {rule.remedy}", 100))
     if rule.refuted_by:
-        paragraphs.append(textwrap.fill(f"What would refute it: {rule.refuted_by}", 100))
-    if "METHODS" in rule.why:
-        paragraphs.append("METHODS n is section n of docs/methods.md.")
+        paragraphs.append(textwrap.fill(rule.refuted_by, 100))
     return "\n".join(paragraphs)
 
 
@@ -37,19 +37,20 @@ def rules_markdown(rules: Sequence[Rule]) -> str:
     out = [
         "# Rules",
         "",
-        "Printed by `gpudiag rules list --format md`; the code is the only source. METHODS n is section n of",
-        "[methods.md](methods.md).",
+        "Each check of a run: what it finds, why that matters, and what to do. Printed by",
+        "`gpudiag rules list --format md`.",
         "",
     ]
     for rule in rules:
-        out += [f"## {rule.id}", "", f"{rule.title} ({rule.severity.value}, topic {rule.topic}).", "", rule.why, ""]
+        finds = f"{rule.checks}. Finds: **{rule.title}** ({rule.severity.value}, topic {rule.topic})."
+        out += [f"## {rule.id}", "", finds, "", with_links(rule.docstring), ""]
         if rule.thresholds:
             out += ["| threshold | default |", "|---|---|"]
             out += [f"| `{name}` | {value:g}{_unit(name)} |" for name, value in rule.thresholds.items()]
             out.append("")
         out += [f"What to do: {rule.remedy}", ""]
         if rule.refuted_by:
-            out += [f"What would refute it: {rule.refuted_by}", ""]
+            out += [rule.refuted_by, ""]
     return "\n".join(out).rstrip()
 
 
@@ -62,6 +63,7 @@ def _entry(rule: Rule) -> dict[str, object]:
     return {
         "id": rule.id,
         "title": rule.title,
+        "checks": rule.checks,
         "topic": rule.topic,
         "severity": rule.severity.value,
         "why": rule.why,

@@ -5,38 +5,43 @@ A section whose data are missing is one line that says what would fill it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from gpudiag.faults import ERROR, REPORT, Fault, attempt
+from gpudiag.faults import REPORT
+from gpudiag.measures.inputs import InputsProfile
 from gpudiag.report._render.blocks import (
     NAMES,
-    Banner,
     Block,
     Chip,
+    Figure,
     FindingBlock,
     Folded,
     Masthead,
     Note,
+    Summary,
     TableBlock,
     TextWithId,
 )
 from gpudiag.report._sections.advice import advice
-from gpudiag.report._sections.answers import answer, recommended
-from gpudiag.report._sections.bottleneck import QUESTION, limit
+from gpudiag.report._sections.answers import answer, brings, recommended
 from gpudiag.report._sections.evidence import pairs
+from gpudiag.report._sections.headline import first_finding, within
+from gpudiag.report._sections.key_numbers import key_numbers
 from gpudiag.report._sections.ledger import ledger
 from gpudiag.report._sections.origin import data_quality, limits, provenance
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
-from gpudiag.report.document import Document, GpuEntry, VerdictEntry
-from gpudiag.report.format import count, label, length, named, plural, quantity, span, zone
-from gpudiag.rules._engine.verdict import Status
+from gpudiag.report.document import Counts, Document, GpuEntry, VerdictEntry
+from gpudiag.report.format import count, label, length, listed, named, plural, quantity, span, zone
+from gpudiag.rules._engine.verdict import Severity, Status
 
 Section = Callable[[Document], list[Block]]
 
-QUESTIONS = ("Where the time went", "What is wrong most", "What to do next")
-NO_FINDINGS = "No check found anything. The table of all checks says which were clear and which had no data."
+MOST_CARDS = 5
+"""Findings that stand open; a reader takes in no more."""
+NO_FINDINGS = "No check found anything. The table of all checks says which were ok and which had no data."
 
 
 def masthead(document: Document) -> list[Block]:
@@ -45,7 +50,7 @@ def masthead(document: Document) -> list[Block]:
     facts = [("GPUs", _boards(run.gpus)), ("Trials", count(run.n_trials) if run.n_trials else "none given")]
     if run.start and run.end:
         when = span(run.start, run.end, zone(run.timezone))
-        facts += [("From", f"{when} ({run.timezone})"), ("Lasted", length(run.start, run.end))]
+        facts += [("Time", f"{when} ({run.timezone}), {length(run.start, run.end)}")]
     return [Masthead(run.name, tuple(facts))]
 
 
@@ -62,47 +67,103 @@ def _boards(gpus: Sequence[GpuEntry]) -> str:
 
 
 def verdict(document: Document) -> list[Block]:
-    """The headline and how the checks came out."""
+    """The top of the report: headline, key numbers, what to do next, and the run in one picture."""
     head = document.headline
-    counts = head.counts
+    said, proof, then = head.sentences
+    first = first_finding(document.findings)
+    top = Summary(
+        level=head.level,
+        use=head.use,
+        headline=said,
+        proof=proof,
+        numbers=key_numbers(document),
+        then=then,
+        finding=first.rule if first else "",
+        chips=(*_unread(document), *_chips(head.counts)),
+    )
+    return [top, Figure("overview", small=True)]
+
+
+def _unread(document: Document) -> list[Chip]:
+    """What was given and could not be read stands before all that was."""
+    inputs = document.values(InputsProfile)
+    n = inputs[InputsProfile.n_unread] if inputs else 0
+    return [Chip("warning", f"{plural(n, 'input')} could not be read")] if n else []
+
+
+def _chips(counts: Counts) -> list[Chip]:
     kinds = (("critical", counts.critical), ("warning", counts.warning), ("note", counts.note),
-             ("clear", counts.clear), ("error", counts.error), ("unknown", counts.not_assessed),
-             ("none", counts.not_applicable))  # fmt: skip
+             ("ok", counts.ok), ("error", counts.error), ("unknown", counts.not_assessed))  # fmt: skip
     nouns = {"warning": "warnings", "note": "notes", "error": "ERRORs"}
     chips = [Chip(level, plural(n, NAMES[level], nouns.get(level, NAMES[level]))) for level, n in kinds if n]
-    if counts.suppressed:
-        chips.append(Chip("none", f"{counts.suppressed} suppressed"))
-    said = [*zip(QUESTIONS, head.sentences, strict=True)]
-    limited = attempt("sentence on what limited the run", lambda: limit(document))
-    if limited:
-        said.insert(1, (QUESTION, f"{ERROR}: {limited}" if isinstance(limited, Fault) else limited))
-    return [Banner(head.level, head.verdict, tuple(said), tuple(chips))]
+    return [*chips, Chip("none", f"{counts.suppressed} suppressed")] if counts.suppressed else chips
 
 
 def findings(document: Document) -> list[Block]:
-    """What was found, with evidence and advice, what costs most first."""
+    """What was found, worst first: a few as cards, the rest folded; then what could not be checked."""
     if not document.findings:
-        return [Note(NO_FINDINGS, "clear" if document.verdicts else "")]
-    return [*cards(document, card)]
+        return [Note(NO_FINDINGS, "ok" if document.verdicts else ""), *unchecked(document)]
+    found = cards(document, card)
+    shown = [one for one in found if one.level != "note"][:MOST_CARDS] or found[:1]
+    rest = [one for one in found if one not in shown]
+    blocks: list[Block] = [*shown]
+    if rest:
+        blocks.append(Folded(f"{_of_levels(rest)}: {listed(within(one.title) for one in rest[:3])}", tuple(rest)))
+    return [*blocks, *unchecked(document)]
+
+
+def _of_levels(found: list[FindingBlock]) -> str:
+    """'2 more warnings and 4 notes'."""
+    levels = [one.level for one in found]
+    serious = len(levels) - levels.count("note")
+    parts = [plural(serious, "more finding"), plural(levels.count("note"), "note")]
+    return listed(part for part, n in zip(parts, (serious, levels.count("note")), strict=True) if n)
+
+
+def unchecked(document: Document) -> list[Block]:
+    """What could not be assessed, folded, with the one step that settles most of it; and how much does not apply."""
+    reasons = unassessed(document)
+    n, absent = sum(map(len, reasons.values())), len(document.of_status(Status.NOT_APPLICABLE))
+    apart = f"{plural(absent, 'check')} {'does' if absent == 1 else 'do'} not apply to this run"
+    if not reasons:
+        return [Note(f"{apart}.")] if absent else []
+    summary = (
+        f"{plural(n, 'check')} could not be assessed{f'; {absent} more do not apply to this run' if absent else ''}"
+    )
+    step = _settles_most(reasons)
+    return [Folded(summary, (*([Note(step)] if step else []), _open(document)))]
 
 
 def cards(document: Document, card: Callable[[Document, VerdictEntry], FindingBlock]) -> list[FindingBlock]:
-    """A card for each finding; those that are symptoms of another are on its card."""
+    """A card for each finding; symptoms stand on the card of their cause, which is as severe as the worst of them."""
     found = document.findings
 
     def grown(one: VerdictEntry) -> FindingBlock:
         symptoms = tuple(grown(other) for other in found if other.caused_by == one.rule)
-        return replace(card(document, one), symptoms=symptoms)
+        own = card(document, one)
+        worst = min((own.level, *(symptom.level for symptom in symptoms)), key=lambda level: Severity(level).rank)
+        return replace(own, level=worst, symptoms=symptoms)
 
     shown = {one.rule for one in found}
     return [grown(one) for one in found if one.caused_by not in shown]
 
 
+def _settles_most(reasons: Mapping[str, list[VerdictEntry]]) -> str:
+    """The one step that would settle most of the open checks; '' where none is known."""
+    steps = Counter(verdict.remedy for verdicts in reasons.values() for verdict in verdicts if verdict.remedy)
+    if not steps:
+        return ""
+    step, n = steps.most_common(1)[0]
+    return f"For {plural(n, 'of them', 'of them')}: {step}"
+
+
 def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
-    """One finding. What its rule says goes after what is recommended."""
+    """One finding, with the recommendation that answers it, else what its rule advises."""
     one = recommended(document, verdict.rule)
-    answered = one is not None and one == recommended(document, verdict.caused_by)  # its cause has said it
-    own = "" if answered else answer(document, verdict.rule)
+    if one is not None and one == recommended(document, verdict.caused_by):  # its cause has said it
+        one, remedy = None, ""
+    else:
+        remedy = verdict.remedy
     return FindingBlock(
         id=verdict.rule,
         level=verdict.severity.value,
@@ -111,32 +172,31 @@ def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
         cost=f"cost {quantity(verdict.lost_gpu_h, 'GPU-h')}" if verdict.lost_gpu_h else "",
         facts=(*pairs(verdict.where), *pairs(verdict.evidence)),
         limits=tuple(limits(verdict)),
-        advice=f"{own}. {verdict.remedy}".strip() if own else verdict.remedy,
+        advice=answer(document, verdict.rule) if one else remedy,
+        gain=brings(one) if one else "",
+        code="\n".join(change.code for change in one.changes) if one else "",
+        general=remedy if one else "",
         refuted_by=verdict.refuted_by,
         why=verdict.why,
     )
 
 
 def checks(document: Document) -> list[Block]:
-    """Every check: what was found, what could not be assessed and why, and, folded, what gave no cause."""
+    """Every check, folded: what was found, what is ok, what does not apply; faults of gpudiag itself stand open."""
     if not document.verdicts:
         return [Note("No check was run.")]
-    found = document.findings
-    silenced, failed = document.of_status(Status.SUPPRESSED), document.of_status(Status.ERROR)
-    tables = (_results([*found, *failed, *silenced]), _open(document))
-    blocks: list[Block] = [table for table in tables if table.rows]
-    blocks += [Note(REPORT, "error")] if failed else []
+    failed = document.of_status(Status.ERROR)
+    blocks: list[Block] = [Note(REPORT, "error"), _results(failed)] if failed else []
     blocks += [Note(text) for text in suppression_notes(document)]
-    clear, absent = document.of_status(Status.CLEAR), document.of_status(Status.NOT_APPLICABLE)
-    if clear or absent:
-        summary = f"{plural(len(clear), 'check')} clear, {len(absent)} not applicable"
-        blocks.append(Folded(summary, (_results([*clear, *absent]),)))
-    return blocks
+    others = (*document.findings, *(v for s in (Status.SUPPRESSED, Status.OK, Status.NOT_APPLICABLE)
+                                    for v in document.of_status(s)))  # fmt: skip
+    parts = tuple(table for table in (_results([*others]), _open(document)) if table.rows)
+    return [*blocks, Folded(f"All {plural(len(document.verdicts), 'check')} and their results", parts)]
 
 
 def _results(verdicts: list[VerdictEntry]) -> TableBlock:
-    rows = tuple((status(v), TextWithId(v.title, v.rule), _said(v)) for v in verdicts)
-    return TableBlock(("Result", "Fault looked for", "What the data say"), rows)
+    rows = tuple((status(v), TextWithId(v.name, v.rule), _said(v)) for v in verdicts)
+    return TableBlock(("Result", "Check", "What the data say"), rows)
 
 
 def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
@@ -172,7 +232,7 @@ def status(verdict: VerdictEntry) -> Chip:
     """How the check came out."""
     if verdict.status is Status.SUPPRESSED:
         return Chip("none", "suppressed")
-    levels = {Status.CLEAR: "clear", Status.NOT_APPLICABLE: "none", Status.ERROR: "error"}
+    levels = {Status.OK: "ok", Status.NOT_APPLICABLE: "none", Status.ERROR: "error"}
     return Chip(levels.get(verdict.status, verdict.severity.value))
 
 
@@ -193,9 +253,9 @@ SECTIONS: dict[str, Section] = {
         verdict,
         findings,
         advice,
+        timeline,
         ledger,
         trials,
-        timeline,
         parallelism,
         utilization,
         memory,

@@ -9,6 +9,7 @@ from typing import cast
 
 from gpudiag.report.format import (
     count,
+    estimate,
     gain,
     gpus,
     listed,
@@ -20,11 +21,13 @@ from gpudiag.report.format import (
     ratio,
     shift,
     significance,
+    split_unit,
 )
 from gpudiag.units import unit_of
 from gpudiag.values import Value, Values
 
 EXACT = "exact"
+ESTIMATE = "estimate"
 AS = "as "
 FORMS: dict[str, Callable[[str, Value], str]] = {
     "count": lambda name, value: count(_number(value)),
@@ -43,6 +46,7 @@ def render(template: str, values: Values) -> str:
     """The template with each ``{name}`` in words. A name without a value raises KeyError.
 
     - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'.
+    - ``{fail_pct:estimate}``: with the 95 % interval from ``fail_low_pct`` to ``fail_high_pct``, '7.7 % (4.7–12 %)'.
     - ``{n_failed:trial}``: a count with its noun, '3 trials'; ``{n:study|studies}`` for other plurals.
     - ``{rate:=trials/h}``: a unit that the name does not carry.
     - ``{offset_s:as shift}``: one of FORMS by name, '+8 h'; ``{fit:as ratio}`` is '0.87'.
@@ -61,7 +65,13 @@ def _parts(template: str, values: Values) -> Iterable[str]:
             continue
         if conversion or not name.isidentifier():
             raise ValueError(f"a template names a value, as in {{mean_pct}}; got {{{name}}} in {template!r}")
-        yield _said(name, form or "", values[name])
+        yield _estimated(name, values) if form == ESTIMATE else _said(name, form or "", values[name])
+
+
+def _estimated(name: str, values: Values) -> str:
+    stem, unit = split_unit(name)
+    value, low, high = (_number(values[key]) for key in (name, f"{stem}_low{unit}", f"{stem}_high{unit}"))
+    return estimate(value, low, high, unit_of(name)) if unit else ratio(value, low, high)
 
 
 def _said(name: str, form: str, value: Value) -> str:

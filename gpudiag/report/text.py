@@ -1,4 +1,4 @@
-"""What a terminal shows of a diagnosis: verdict, why, what next, then every check."""
+"""What a terminal shows of a diagnosis: a screen of it, or all, down to every check."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from dataclasses import replace
 
 from gpudiag.report._render.blocks import Block, Chip, FindingBlock, Heading, Masthead, Note, TableBlock
 from gpudiag.report._sections.answers import answer, recommended
+from gpudiag.report._sections.headline import within
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report.document import Document, VerdictEntry
-from gpudiag.report.format import plural
-from gpudiag.report.kinds.recommendations import gain
+from gpudiag.report.format import listed, plural
+from gpudiag.report.kinds.recommendations import gain_of
 from gpudiag.report.sections import card, cards, status, unassessed, verdict
 from gpudiag.rules._engine.verdict import Status
+
+MOST = 3
+"""Findings that one screen of a terminal has room for."""
 
 
 def whole(document: Document) -> list[Block]:
@@ -22,9 +26,41 @@ def whole(document: Document) -> list[Block]:
         *cards(document, _finding),
         *map(Note, suppression_notes(document)),
         *(Note(str(one), "error") for one in document.errors),
-        Heading("All checks, by the fault looked for"),
+        Heading("All checks"),
         _checks(document),
     ]
+
+
+def screen(document: Document) -> list[Block]:
+    """The headline, the worst findings with what to do, and how to see the rest: what fits a screen."""
+    found = [one for one in cards(document, _short) if one.level != "note"][:MOST]
+    rest = len(document.findings) - sum(map(_n_told, found))
+    notes = f"{plural(rest, 'more finding or note', 'more findings and notes')}, and " if rest > 0 else ""
+    return [
+        *headline(document),
+        *(Note(f"Assumed: {note}") for note in _assumptions(document)),
+        *map(_with_symptoms, found),
+        *map(Note, suppression_notes(document)),
+        *(Note(str(one), "error") for one in document.errors),
+        Note(f"{notes}{plural(len(document.verdicts), 'check')}: add --all"),
+    ]
+
+
+def _short(document: Document, found: VerdictEntry) -> FindingBlock:
+    """Its headline, the number that proves it, and what to do."""
+    todo = answer(document, found.rule) or found.remedy
+    return replace(card(document, found), id="", facts=(), limits=(), advice=todo, code="")
+
+
+def _n_told(one: FindingBlock) -> int:
+    """The finding and those that it explains."""
+    return 1 + sum(map(_n_told, one.symptoms))
+
+
+def _with_symptoms(one: FindingBlock) -> FindingBlock:
+    """The finding, those that it explains named in its sentence."""
+    symptoms = listed(within(symptom.title) for symptom in one.symptoms)
+    return replace(one, symptoms=(), summary=f"{one.summary} It explains: {symptoms}.") if one.symptoms else one
 
 
 def brief(document: Document) -> list[Block]:
@@ -57,8 +93,8 @@ def _todo(document: Document, found: VerdictEntry) -> str:
         return found.remedy
     if one == recommended(document, found.caused_by):
         return ""
-    gains = gain(one.gain) if one.gain else "gain unknown"
-    return f"{answer(document, found.rule)}: {one.safety}, {gains} (remedy {one.id})"
+    change = f" ({one.text})" if one.text else ""
+    return f"{one.title}{change}: {one.safety}, {gain_of(one)} (`{one.id}`)"
 
 
 def _checks(document: Document) -> TableBlock:
@@ -68,9 +104,9 @@ def _checks(document: Document) -> TableBlock:
         silenced = f"{found.summary} Suppressed: {found.reason}" if found.status is Status.SUPPRESSED else ""
         why = found.reason if found.status is Status.ERROR else silenced
         if found.status is not Status.NOT_ASSESSED:
-            rows.append((status(found), found.title, why, ""))
+            rows.append((status(found), found.name, why, ""))
     for reason, several in unassessed(document).items():
         remedies = dict.fromkeys(one.remedy for one in several)
-        titles = "; ".join(one.title for one in several)
+        titles = "; ".join(one.name for one in several)
         rows.append((Chip("unknown"), plural(len(several), "check"), " ".join((reason, *remedies)), titles))
     return TableBlock(("", "", "", ""), tuple(rows))

@@ -15,12 +15,13 @@ CONTROL = (
 @rule(
     measure=measure_agreement,
     severity="warning",
-    title="Trials are cut before their values mean anything",
-    says="At step {cut_step}, where the first trials are cut, the ranks of {n:COMPLETE trial} agree with their final "
-    "ones by only {rho} (95 % interval {rho_low} to {rho_high}).",
+    title="Trials are pruned before their values mean anything",
+    checks="Early values as predictors",
+    says="At step {cut_step}, where pruning begins, early and final ranks agree by only {rho:estimate} ({n:complete "
+    "trial}).",
     remedy="Raise min_resource, n_warmup_steps or patience to the first step at which early and final ranks agree. "
     + CONTROL,
-    refuted_by="A final value that is mostly noise: then no step predicts it.",
+    refuted_by="Not a problem if the final value is mostly noise: then no step predicts it.",
 )
 def pruned_too_early(
     agreement: AgreementProfile, *, too_early_ratio: float = 0.3, safe_ratio: float = 0.7
@@ -48,11 +49,9 @@ def pruned_too_early(
             n_needed=MIN_N,
         )
     raise NotMeasurable(
-        "At step {cut_step} ranks agree with the final ones by {rho} (95 % interval {rho_low} to {rho_high}, "
-        "{n:trial}), which decides nothing.",
+        "At step {cut_step} early and final ranks agree by {rho_low} to {rho_high} ({n:trial}): that leaves it open.",
         CONTROL,
         cut_step=agreement.cut_step,
-        rho=agreement.rho,
         rho_low=agreement.rho_low,
         rho_high=agreement.rho_high,
         n=agreement.n,

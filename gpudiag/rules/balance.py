@@ -14,29 +14,26 @@ from gpudiag.rules._engine.verdict import Severity
     measure=measure_balance,
     severity="warning",
     title="The GPUs share the work unevenly",
+    checks="Balance between GPUs",
     says=(
-        "Mean utilization runs from {least_pct} ({least}) to {most_pct} ({most}): Jain's index is {jain}",
-        Given("by_least", ", and {jain_least} for the least used against the others"),
-        ", where even work gives 1",
-        Given(
-            "few",
-            "; {n_tasks:task} on {n_gpus:GPU} are uneven by chance (all on one with {chance_pct} probability)",
-        ),
+        "{least} averaged {least_pct}, {most} {most_pct}",
+        Given("few", "; with {n_tasks:task} on {n_gpus:GPU} that may be chance"),
         ".",
     ),
-    remedy="Look at which GPU each trial was given (CUDA_VISIBLE_DEVICES, device arguments, the list of devices) and "
-    "hand trials to the GPU with the fewest; a fixed assignment by worker leaves GPUs to wait for long trials.",
-    refuted_by="GPUs of different speed, or a job that was meant for some of them only.",
+    remedy="Check which GPU each trial was given (CUDA_VISIBLE_DEVICES, device arguments). Hand each new trial to the "
+    "GPU with the fewest; a fixed GPU for each worker lets GPUs wait for long trials.",
+    refuted_by="Not a problem if the GPUs differ in speed, or the job was meant for some of them.",
     explained_by=("gpu-idle-beside-busy", "gpu-unused"),
 )
 def gpu_imbalance(
     share: BalanceProfile, *, min_jain_ratio: float = 0.8, min_tasks_per_gpu_ratio: float = 2.0
 ) -> Evidence | None:
-    """What one GPU does not do the others have to.
+    """What one GPU does not do, the others have to.
 
-    Jain's index of mean utilization below 0.8 (METHODS 8: two GPUs with 3 and 20 % give 0.65), over all GPUs or of the
-    least used one against the median of the others, as one idle GPU of many hardly moves the first (90, 90, 90, 10 %
-    give 0.80 and 0.61). With fewer than two tasks a GPU an uneven share is expected by chance: then it is a note.
+    Jain's index of mean utilization below 0.8: two GPUs at 3 and 20 % give 0.65 (METHODS 8). The index is taken over
+    all GPUs, or of the least used one against the median of the others, as one idle GPU of many hardly moves the
+    first (90, 90, 90, 10 % give 0.80 and 0.61). With fewer than two tasks a GPU an uneven share is expected by
+    chance: then it is a note.
     """
     if share.n_gpus < 2:
         raise NotApplicable("There is only one GPU.")
@@ -78,19 +75,20 @@ def gpu_imbalance(
     measure=measure_balance,
     severity="warning",
     title="One GPU runs slower than its peers",
+    checks="Clock differences between GPUs",
     says="{gpu} ran at {busy_clock_mhz} while busy, {clock_pct} of the clock of its peers.",
-    remedy="Compare temperature, power limit, clocks-event reasons and PCIe link of that GPU with the others; in "
-    "synchronised training the slowest one sets the pace of all.",
-    refuted_by="Clocks or power limits that were set lower on purpose, or lighter kernels on that GPU.",
+    remedy="Compare temperature, power limit, throttle reasons and PCIe link of that GPU with the others. In "
+    "synchronized training the slowest GPU sets the pace of all.",
+    refuted_by="Not a problem if clocks or power limits were lowered on purpose, or that GPU ran lighter kernels.",
     explained_by=("thermal-throttling", "power-throttling", "power-fault-throttling"),
 )
 def gpu_straggler(
     share: BalanceProfile, *, min_clock_ratio: float = 0.85, min_busy_s: float = 300.0
 ) -> Evidence | None:
-    """The lowest utilization is usually the fast GPU that waits, so clocks decide, not utilization.
+    """The GPU with the lowest utilization is often the fast one that waits, so clocks decide.
 
-    Median SM clock while busy (utilization >= 50) below 0.85 times that of the other GPUs of the same name: METHODS 8
-    takes 0.85 of the sustained clock for throttling. Five minutes of busy time are needed (a default
+    Median SM clock while busy (utilization of 50 % or more) below 0.85 times that of the other GPUs of the same name;
+    0.85 of the sustained clock counts as throttling (METHODS 8). Five minutes of busy time are needed (a default
     without a published source).
     """
     if share.n_gpus < 2:

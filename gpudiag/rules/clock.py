@@ -13,17 +13,18 @@ from gpudiag.rules._engine.verdict import Severity
 @rule(
     measure=measure_clock,
     severity="warning",
-    title="Trials and telemetry share no time",
+    title="Trials and telemetry are not from the same time",
+    checks="Common time of trials and telemetry",
     says="{clock}",
-    remedy="Give the telemetry of the same run. If only the clocks differ, state the zone of times that name none "
-    "(--timezone, or timezone in run.toml), or clock_offset_s in run.toml (trials + offset = telemetry).",
-    refuted_by="A common time after the offset between the clocks is stated.",
+    remedy="Give the telemetry of the same run. If only the clocks differ, state timezone or clock_offset_s in "
+    "run.toml (trials + offset = telemetry), or pass --timezone.",
+    refuted_by="Not a problem if the times agree once the offset between the clocks is stated.",
 )
 def clocks_apart(clock: ClockProfile) -> Evidence | None:
-    """Nothing may be read off a GPU about a trial that did not run while it was observed.
+    """Trials and GPU time can only be joined where they overlap.
 
-    No trial, moved by the offset that was applied, lies within the span of the telemetry. Then every figure
-    of GPU time counts without trials, and every figure of trials without GPUs (METHODS 2).
+    No trial, moved by the offset that was applied, lies within the telemetry. Figures of GPU time then say nothing
+    about trials, and figures of trials nothing about GPUs (METHODS 2).
     """
     if clock.joined:
         return None
@@ -35,14 +36,19 @@ def clocks_apart(clock: ClockProfile) -> Evidence | None:
 @rule(
     measure=measure_clock,
     severity="note",
-    title="The trials' timestamps were moved, or should be",
+    title="The clocks of trials and telemetry differ",
+    checks="Clocks of trials and telemetry",
     says=(
-        Given("moved", "The trials' timestamps were moved.", "The data lean towards an offset; nothing was moved."),
+        Given(
+            "moved",
+            "The trials' timestamps were moved to the clock of the telemetry.",
+            "The data point to an offset; nothing was moved.",
+        ),
         " {clock}",
-        Given("n_parts", " A study changes its clock on the way, {n_parts:time}."),
+        Given("n_parts", " The study changes its clock {n_parts:time}."),
     ),
-    remedy="State timezone or clock_offset_s in run.toml, so that nothing need be inferred.",
-    refuted_by="Records that carry a zone, such as epoch seconds or the journal of Optuna 5.",
+    remedy="State timezone or clock_offset_s in run.toml, so that nothing is inferred.",
+    refuted_by="Not a problem if the records carry a zone, such as epoch seconds or the journal of Optuna 5.",
 )
 def clocks_differ(clock: ClockProfile, *, max_offset_s: float = 0.0) -> Evidence | None:
     """Whoever reads the report must know that times were moved, and on what evidence.

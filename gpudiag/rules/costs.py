@@ -10,32 +10,32 @@ from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
 
 MIN_SEEN = 3
-WAITS = "{startup_only_pct} of the GPU time with a trial held nothing but start-ups"
+WAITS = "start-ups alone held it for {startup_only_pct} of the time with trials."
 
 
 @rule(
     measure=measure_costs,
     severity="warning",
     title="Start-up takes much of the trials' time",
+    checks="Start-up time",
     says=Given(
         "startup_share_pct",
-        "Trials spent {startup_share_pct} of their time in start-up (median {startup_median_s}, seen in {n_startups} "
-        "of {n_trials}); with {parallel} on a GPU at once, " + WAITS + " (independent starts would make it "
-        "{startup_law_pct}).",
-        WAITS + ".",
+        "Trials spent {startup_share_pct} of their time in start-up (median {startup_median_s}). With {parallel} at "
+        "once on a GPU, " + WAITS,
+        "On the GPU, " + WAITS,
     ),
-    remedy="Keep workers alive between trials, cache the data set, import once, and compile once; or let each trial "
-    "do more work. On a GPU that other trials keep busy this frees workers, not GPU time.",
-    refuted_by="Logs that show what the first minute of a trial is spent on.",
+    remedy="Keep workers alive between trials, cache the data set, import once and compile once. On a GPU that other "
+    "trials keep busy this frees workers, not GPU time.",
+    refuted_by="Not a problem if the first minute of a trial is spent on work that each trial needs.",
 )
 def startup_dominated(
     costs: CostsProfile, *, max_worker_share_pct: float = 25.0, max_gpu_share_pct: float = 10.0
 ) -> Evidence | None:
     """Start-up has two prices, and only one of them is GPU time.
 
-    As a share F of the trials' own time it costs workers; a GPU waits only while all k trials on it start up at
-    once, F^k of the time where starts are independent (METHODS 0, measured: F = 34 % leaves 34 % at k = 1, 12 % at
-    2, 1.3 % at 4). 25 % of worker time, or 10 % of GPU time, are defaults without a published source.
+    As a share F of the trials' own time it costs workers. A GPU waits only while all k trials on it start up at once,
+    F^k of the time where starts are independent: measured, F = 34 % leaves 34 % at k = 1, 12 % at 2, 1.3 % at 4
+    (METHODS 0). 25 % of worker time, or 10 % of GPU time, are defaults without a published source.
     """
     of_workers, gpu = costs.startup_share_pct, costs.startup_only_pct
     if gpu > max_gpu_share_pct or of_workers > max_worker_share_pct:

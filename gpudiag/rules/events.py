@@ -10,18 +10,18 @@ from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 
-FIRST = Given("first", ", the first at {first} UTC")
+FIRST = Given("first", ", first at {first} UTC")
 
 
 @rule(
     measure=measure_events,
     severity="critical",
     title="A GPU was lost",
-    says=("{n_lost:event} of a lost GPU", FIRST, "."),
-    remedy="Save the kernel log (journalctl -k), power the machine off and on, and check power cable, riser and "
-    "cooling; a "
-    "card that falls off the bus again should be replaced.",
-    refuted_by="A driver that was reloaded on purpose.",
+    checks="Lost GPUs",
+    says=("A GPU was lost {n_lost:time}", FIRST, "."),
+    remedy="Save the kernel log (journalctl -k) and power the machine off and on. Check power cable, riser and "
+    "cooling; replace a card that is lost again.",
+    refuted_by="Not a problem if the driver was reloaded on purpose.",
 )
 def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
     """A GPU that has left the bus does not come back without a restart, and every trial on it fails.
@@ -42,18 +42,19 @@ def gpu_lost(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | No
 @rule(
     measure=measure_events,
     severity="critical",
-    title="The kernel log holds hardware errors of a GPU",
-    says=("{n_hardware:hardware error} of a GPU in the logs", Given("xids", " (Xid {xids})"), FIRST, "."),
-    remedy="Run dcgmi diag -r 3, look at the ECC counters (nvidia-smi -q -d ECC) and at NVLink or PCIe; have a card "
-    "with repeated uncorrectable errors replaced.",
-    refuted_by="Xids that a program causes (13, 31): those are no hardware errors and do not count here.",
+    title="The logs show hardware errors of a GPU",
+    checks="Hardware errors in the kernel log",
+    says=("The logs hold {n_hardware:hardware error} of a GPU", Given("xids", " (Xid {xids})"), FIRST, "."),
+    remedy="Run dcgmi diag -r 3, and look at the ECC counters (nvidia-smi -q -d ECC) and at NVLink or PCIe. Have a "
+    "card with repeated uncorrectable errors replaced.",
+    refuted_by="Not a problem if a program caused the Xids (13, 31); these are not counted here.",
     explained_by=("gpu-lost",),
 )
 def gpu_hardware_errors(events: EventsProfile, *, max_events: float = 0.0) -> Evidence | None:
     """A card with memory or bus errors gives wrong results before it gives none.
 
-    Xid 48, 63, 64, 74, 79, 94 or 95, or uncorrectable ECC errors (METHODS 6). Without a kernel log nobody can say that
-    there were none.
+    Xid 48, 63, 64, 74, 79, 94 or 95, or uncorrectable ECC errors (METHODS 6). Without a kernel log their absence is not
+    known.
     """
     if events.n_hardware > max_events:
         table = events.events

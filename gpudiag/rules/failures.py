@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.failures import FailuresProfile, measure_failures
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given, Sentence
 
 STORE_TEXT = (
-    "Store the text of failures: catch the exception in the objective, trial.set_user_attr('error', str(error)), and "
-    "raise it again; or put the training log into the run folder (or give it with --artifacts)."
+    "Save the error message: catch the exception in the objective, call trial.set_user_attr('error', str(error)) and "
+    "raise it again. Or put the training log into the run folder (or give it with --artifacts)."
 )
 
 
 def _kind_says(what: str) -> Sentence:
     """The sentence that one class of failure occurred."""
     return (
-        Given("n", "{n:failed trial} of {n_fail}", "{n_events:log line}"),
+        Given("n", "{n} of {n_fail:failed trial}", "{n_events:log line}"),
         f" {what}",
-        Given("followers", "; {followers} of them only followed another in the same process"),
+        Given("followers", "; {followers} of them followed another one in the same process"),
         ".",
     )
 
@@ -28,17 +28,17 @@ def _kind_says(what: str) -> Sentence:
     measure=measure_failures,
     severity="warning",
     title="Trials ran out of GPU memory",
+    checks="Failures out of GPU memory",
     says=_kind_says("ran out of GPU memory"),
-    remedy="Run fewer trials at once, or bound the parameters that take memory (batch size, model size) and prune such "
-    "combinations before they start; catch torch.OutOfMemoryError and free the cache so that one trial fails and not "
-    "all.",
-    refuted_by="A parameter range that is meant to find the limit.",
+    remedy="Run fewer trials at once, or limit the parameters that take memory (batch size, model size) and reject "
+    "such combinations before they start. Catch torch.OutOfMemoryError so that one trial fails and not the worker.",
+    refuted_by="Not a problem if the search is meant to find the limit.",
 )
 def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
     """A trial that does not fit costs its time and often that of its neighbours.
 
-    Failure texts or log events of the class out of memory (CUDA out of memory, CUBLAS_STATUS_ALLOC_FAILED and the
-    like, METHODS 6). A device-side assert is another class, and fullness alone is no proof.
+    Failure texts or log events of the class out of memory such as CUDA out of memory or
+    CUBLAS_STATUS_ALLOC_FAILED (METHODS 6). A device-side assert is another class, and fullness alone is no proof.
     """
     return _kind(failures, "oom", max_trials)
 
@@ -46,11 +46,12 @@ def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0
 @rule(
     measure=measure_failures,
     severity="warning",
-    title="Device-side asserts ended trials",
+    title="Trials ended in a device-side assert",
+    checks="Failures by device-side assert",
     says=_kind_says("ended in a device-side assert"),
     remedy="Run one of these configurations with CUDA_LAUNCH_BLOCKING=1, or on the CPU: an index or label is out of "
-    "range. Restart the process after such a failure, as its CUDA context cannot be used again.",
-    refuted_by="A label set or vocabulary that is meant to fail for some configurations.",
+    "range. Restart the process after such a failure: its CUDA context is unusable.",
+    refuted_by="Not a problem if some configurations are meant to fail this way.",
 )
 def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
     """A device-side assert is a logic error and has nothing to do with how full the memory was.
@@ -63,11 +64,12 @@ def failures_device_assert(failures: FailuresProfile, *, max_trials: float = 0.0
 @rule(
     measure=measure_failures,
     severity="warning",
-    title="Processes were killed from outside",
-    says=_kind_says("was killed from outside"),
+    title="Trials were killed from outside",
+    checks="Processes killed from outside",
+    says=_kind_says("ended by a kill from outside"),
     remedy="Look at host memory and the kernel log (journalctl -k | grep -i oom): each loader worker may hold a copy "
-    "of the data set. Fewer workers, or shared memory, cure it.",
-    refuted_by="A scheduler that ended the job at its time limit.",
+    "of the data set. Use fewer workers, or shared memory.",
+    refuted_by="Not a problem if a scheduler ended the job at its time limit.",
 )
 def failures_host_killed(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
     """The host's out-of-memory killer takes the whole process and leaves no exception behind.
@@ -80,11 +82,11 @@ def failures_host_killed(failures: FailuresProfile, *, max_trials: float = 0.0) 
 @rule(
     measure=measure_failures,
     severity="warning",
-    title="One failure takes the trials after it along",
-    says="{n_fail:failed trial} are {n_events:event}: {followers} failed within seconds right after another failure of "
-    "the same worker.",
-    remedy="Give each trial a process of its own, or end the worker after a CUDA error so that it starts anew.",
-    refuted_by="Trials that fail at once for reasons of their own, such as a wrong path.",
+    title="One failure makes the next trials fail",
+    checks="Failures that follow each other",
+    says="{n_fail:failed trial} are {n_events:event}: {followers} failed within seconds of another on the same worker.",
+    remedy="Run each trial in its own process, or end the worker after a CUDA error so that it starts anew.",
+    refuted_by="Not a problem if these trials fail at once for reasons of their own, such as a wrong path.",
     explained_by=("failures-device-assert",),
 )
 def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float = 2.0) -> Evidence | None:
@@ -107,12 +109,13 @@ def failures_poisoned(failures: FailuresProfile, *, max_followers_trials: float 
 @rule(
     measure=measure_failures,
     severity="note",
-    title="Memory was fuller before failures than before other ends",
-    says="In the minute before failures up to {fail_before_pct} of the memory was in use (median), before other ends "
-    "{ok_before_pct}; {full_pct} of the failures came at 95 % or more. This is an association, not a cause.",
-    remedy="Read the failure texts: only they tell whether memory was the cause. If it was, run fewer trials at once "
-    "or bound the parameters that take memory.",
-    refuted_by="Large trials that fail for another reason, such as a numerical one.",
+    title="Memory was fuller before failures",
+    checks="Memory before failures",
+    says="Memory peaked at {fail_before_pct} in the minute before failures (median), and at {ok_before_pct} before "
+    "other ends. This is an association, not a cause.",
+    remedy="Read the error messages: only they show whether memory was the cause. If it was, run fewer trials at once "
+    "or limit the parameters that take memory.",
+    refuted_by="Not a problem if large trials fail for another reason, such as a numerical one.",
 )
 def failures_after_full_memory(
     failures: FailuresProfile, *, max_p_pct: float = 1.0, min_before_pct: float = 85.0
@@ -120,8 +123,8 @@ def failures_after_full_memory(
     """An association and no proof: full memory goes with failures here, whatever the cause.
 
     Greatest memory in use in the 60 s before FAIL against before COMPLETE and PRUNED, one-sided Mann-Whitney below
-    1 % (METHODS 6: power close to 1 for 5 failures at 93 against 75 %), with a median of 85 % or more before
-    failures (a default without a published source).
+    1 %: power is close to 1 for 5 failures at 93 against 75 % (METHODS 6). The median before failures must be 85 % or
+    more (a default without a published source).
     """
     if not failures.n_fail:
         raise NotApplicable("No trial failed.")
@@ -143,11 +146,11 @@ def failures_after_full_memory(
 @rule(
     measure=measure_failures,
     severity="note",
-    title="Failures fall into a fast and a slow kind",
-    says="{short_n:failure} came after about {short_s} and {long_n} after about {long_s}.",
-    remedy="Look at one of each: the fast ones fail at start (configuration, poisoned process), the slow ones in "
-    "training.",
-    refuted_by="Two models of very different speed.",
+    title="Trials fail either early or late",
+    checks="Time until failure",
+    says="{short_n:trial} failed after about {short_s}, {long_n} after about {long_s}.",
+    remedy="Look at one of each: early ones fail at start (configuration, broken process), late ones in training.",
+    refuted_by="Not a problem if the search tries two models of very different speed.",
     explained_by=("failures-poisoned",),
 )
 def failures_bimodal(
@@ -179,11 +182,13 @@ def _kind(failures: FailuresProfile, kind: str, limit: float) -> Evidence | None
         followers = int(own["follows"].sum())
         return Evidence(
             values={"n": n, "n_events": events, "followers": followers, "n_fail": failures.n_fail},
-            where={"trial": ", ".join(own["name"].head(20))} if n else {},
+            where={"trial": ", ".join(own["name"].head(MOST_PLACES))} if n else {},
             margin=max(n, events) - limit,
         )
     if not failures.n_fail:
         raise NotApplicable("No trial failed.")
     if not failures.n_told:
-        raise NotMeasurable("{n_fail:trial} failed and none left a text.", STORE_TEXT, n_fail=failures.n_fail)
+        raise NotMeasurable(
+            "{n_fail:trial} failed, and no error message was saved.", STORE_TEXT, n_fail=failures.n_fail
+        )
     return None

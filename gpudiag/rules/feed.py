@@ -22,15 +22,16 @@ MIN_WORK_S = 60.0
     measure=measure_feed,
     severity="warning",
     title="The CPU feeds the GPU too slowly",
+    checks="CPU load while the GPU waits",
     says=(
         *WORST_GPU,
         " was below ",
         Given("strict", "10 %", "50 %"),
-        " while a CPU core or process was above 90 % for {share_pct} of its work.",
+        " for {share_pct} of its work while a CPU core or process was above 90 %.",
     ),
-    remedy="Give the loader more workers (num_workers), move augmentation to the GPU or do it once beforehand, and "
-    "check that no single thread does all the work; the GPU can take more as soon as it is given more.",
-    refuted_by="A hot core that does something else: compare with the process that owns it.",
+    remedy="Give the loader more workers (num_workers), and move augmentation to the GPU or do it once beforehand. "
+    "Check that no single thread does all the work.",
+    refuted_by="Not a problem if the busy core does something else: see which process owns it.",
 )
 def cpu_bound_input(
     feed: FeedProfile, *, min_starved_pct: float = 50.0, min_soft_pct: float = 50.0, min_host_s: float = 60.0
@@ -67,9 +68,10 @@ def cpu_bound_input(
     measure=measure_feed,
     severity="warning",
     title="The GPU waits for storage",
-    says=(*WORST_GPU, " was below 10 % while I/O wait was above 50 % for {io_starved_pct} of its work."),
+    checks="Disk waits while the GPU waits",
+    says=(*WORST_GPU, " was below 10 % for {io_starved_pct} of its work while I/O wait was above 50 %."),
     remedy="Put the data on a local disk or in memory, read fewer and larger files, or cache what is read each epoch.",
-    refuted_by="Another job on the same storage.",
+    refuted_by="Not a problem if another job on the same storage caused the wait.",
 )
 def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: float = 60.0) -> Evidence | None:
     """Waiting for the disk is no lack of CPU, and more loader workers can make it worse.
@@ -99,12 +101,13 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
 @rule(
     measure=measure_feed,
     severity="warning",
-    title="The work per step is too small for the GPU",
-    says="{gpu} stayed below {p95_pct} utilization and {p95_used_pct} of its memory for 95 % of its work, with no CPU "
+    title="Each step is too small for the GPU",
+    checks="Work per step",
+    says="For 95 % of its work {gpu} stayed below {p95_pct} utilization and {p95_used_pct} of its memory, with no CPU "
     "core or process above {p95_cpu_pct}.",
     remedy="Try twice the batch size (results change: adapt the learning rate), several trials at once, or a smaller "
-    "GPU; the gain is at most the smaller of batch ratio and 1 / utilization, and at least none.",
-    refuted_by="A framework that reserves all memory at start; a CPU that feeds slowly.",
+    "GPU.",
+    refuted_by="Not a problem if the framework reserves all memory at start, or the CPU feeds the GPU slowly.",
 )
 def batch_or_kernels_small(
     feed: FeedProfile,
@@ -118,8 +121,8 @@ def batch_or_kernels_small(
     """Neither GPU nor CPU nor memory is near its limit: each step is over before it fills the GPU.
 
     95th percentiles of utilization, memory and CPU below 70 %: SageMaker BatchSize(70, 70, 70); steady (variation
-    below 0.5) and light (power fraction below 0.35, or unknown). With unknown CPU nobody can tell small work from a
-    slow feed.
+    below 0.5) and light (power fraction below 0.35, or unknown). Without CPU readings small work and a slow feed look
+    alike.
     """
     table = feed.per_gpu[feed.per_gpu["work_s"] >= MIN_WORK_S]
     light = table[
@@ -135,9 +138,9 @@ def batch_or_kernels_small(
     if small.empty:
         if light["p95_cpu_pct"].isna().any():
             raise NotMeasurable(
-                "{gpus} did little and steadily (95 % of the time below {most_pct} utilization): because the work per "
-                "step is small or because the CPU feeds it slowly, and without CPU or step times nobody can tell "
-                "which.",
+                "For 95 % of its work {gpus} stayed below {most_pct}, steadily. Small steps and a slow CPU both look "
+                "like "
+                "that; CPU readings or step times are missing.",
                 RECORD_HOST,
                 gpus=light.index,
                 most_pct=light["p95_pct"].max(),
@@ -157,11 +160,12 @@ def batch_or_kernels_small(
     measure=measure_feed,
     severity="warning",
     title="One CPU thread limits the GPU",
-    says="{gpu} ran steadily at {mean_pct} with {power_pct} of its power range while one core or process was above "
-    "90 % for {hot_pct} of the work.",
-    remedy="Test CUDA graphs or torch.compile, or a larger batch: the thread that launches the kernels is the limit, "
-    "and more loader workers do not help it.",
-    refuted_by="A hot process that is not the one that trains.",
+    checks="Kernel launches",
+    says="{gpu} averaged {mean_pct} at {power_pct} of its power range, while one CPU core or process was above 90 % "
+    "for {hot_pct} of the work.",
+    remedy="Test CUDA graphs, torch.compile or a larger batch: the thread that launches the kernels is the limit. "
+    "More loader workers do not help it.",
+    refuted_by="Not a problem if the busy process is not the one that trains.",
     explained_by=("cpu-bound-input",),
 )
 def launch_bound(
@@ -177,7 +181,7 @@ def launch_bound(
     """Kernels that are shorter than the time to launch them leave the GPU half empty, steadily.
 
     Mean utilization of 30 to 90 % with little variation, a core or process above 90 % in four fifths of the work, and
-    a power fraction below 0.35 (METHODS 9; defaults without a published source).
+    a power fraction below 0.35 (METHODS 9). These are defaults without a published source.
     """
     table = feed.per_gpu
     known = table[(table["host_s"] >= min_host_s) & table["hot_pct"].notna()]
@@ -213,14 +217,15 @@ def launch_bound(
     measure=measure_feed,
     severity="note",
     title="The GPU is busy with light kernels",
+    checks="Power drawn while busy",
     says=(
-        "{gpu} used {power_pct} of its power range",
-        Given("ineffective", " and {busy_sm_pct} SM activity"),
-        " while it was at 90 % utilization or more ({busy_s}).",
+        "{gpu} drew {power_pct} of its power range",
+        Given("ineffective", " at {busy_sm_pct} SM activity"),
+        " in {busy_s} at 90 % utilization or more.",
     ),
-    remedy="Profile one step (nsys or the framework's profiler) for many short kernels; larger batches, fused kernels "
-    "or lower precision with tensor cores use the same busy time better.",
-    refuted_by="Work that is bound by memory bandwidth by nature, or a board whose power limit is not the one stated.",
+    remedy="Profile one step (nsys or the framework's profiler) and look for many short kernels. Larger batches, "
+    "fused kernels or lower precision use the same busy time better.",
+    refuted_by="Not a problem if memory bandwidth limits this kind of work, or the power limit is not this board's.",
 )
 def gpu_busy_but_light(
     feed: FeedProfile, *, max_power_ratio: float = 0.35, min_busy_s: float = 300.0, max_sm_pct: float = 50.0

@@ -27,9 +27,10 @@ def _end_says(when: str) -> Sentence:
     measure=measure_idleness,
     severity="note",
     title="The GPU was idle long before its work began",
-    says=_end_says("before the first activity"),
-    remedy="Prepare on the CPU (download, unpack, preprocess, compile) before the GPU is taken.",
-    refuted_by="A recorder that was started long before the job.",
+    checks="Idle time before the work",
+    says=_end_says("before its first work"),
+    remedy="Download, unpack, preprocess and compile on the CPU before the GPU is taken.",
+    refuted_by="Not a problem if the recorder was started long before the job.",
 )
 def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Evidence | None:
     """A GPU that is reserved while data are prepared is paid for all the same.
@@ -45,17 +46,17 @@ def idle_before_work(idle: IdlenessProfile, *, max_lead_s: float = 1200.0) -> Ev
     measure=measure_idleness,
     severity="note",
     title="The GPU was idle long after its work ended",
-    says=_end_says("after the last activity"),
-    remedy="End the job, and release the GPU, when the last trial has ended; look for a process that still holds "
-    "memory.",
-    refuted_by="A recorder that ran on after the job.",
+    checks="Idle time after the work",
+    says=_end_says("after its last work"),
+    remedy="End the job and release the GPU when the last trial has ended. Look for a process that still holds memory.",
+    refuted_by="Not a problem if the recorder ran on after the job.",
 )
 def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evidence | None:
     """The end of the work is not the end of the bill.
 
     More than 10 minutes from the last activity to the last sample, as long as memory held without work counts as a
-    zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is told as
-    for the time before the work.
+    zombie (METHODS 8). With memory held meanwhile (1 GiB and a tenth of the total) it is a warning. Its cost is
+    counted as for the time before the work.
     """
     return _end(idle, "trail", max_trail_s)
 
@@ -63,21 +64,19 @@ def idle_after_work(idle: IdlenessProfile, *, max_trail_s: float = 600.0) -> Evi
 @rule(
     measure=measure_idleness,
     severity="warning",
-    title="Memory was held on a GPU that did nothing",
-    says=(
-        *WORST_GPU,
-        " held memory at 0-1 % utilization for {allocated_idle_s}, {longest_allocated_idle_s} of it without a break.",
-    ),
-    remedy="Look for the process (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a notebook "
-    "kernel, a crashed job's child, or a model server without requests; end it or move it.",
-    refuted_by="A server that must answer at once.",
+    title="An idle GPU held memory",
+    checks="Memory held by an idle GPU",
+    says=(*WORST_GPU, " held memory for {allocated_idle_s} without work, up to {longest_allocated_idle_s} at a time."),
+    remedy="Find the process and end or move it: a notebook kernel, a child of a crashed job, or a model server "
+    "without requests (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv).",
+    refuted_by="Not a problem if it is a server that must answer at once.",
     explained_by=("idle-before-work", "idle-after-work"),
 )
 def gpu_allocated_idle(idle: IdlenessProfile, *, max_idle_s: float = 600.0) -> Evidence | None:
-    """Nobody else can use memory that an idle process holds.
+    """Memory that an idle process holds is lost to everybody else.
 
-    At least 1 GiB and a tenth of the total in use at 0-1 % utilization for more than 10 minutes without a break:
-    the zombie or notebook signature of METHODS 8.
+    At least 1 GiB and a tenth of the total in use at 0-1 % utilization for more than 10 minutes without a break, as a
+    zombie or a forgotten notebook does (METHODS 8).
     """
     table = idle.per_gpu
     found = table[table["longest_allocated_idle_s"] > max_idle_s]

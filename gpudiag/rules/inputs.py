@@ -13,20 +13,21 @@ MOST_NAMED = 3
 @rule(
     measure=measure_inputs,
     severity="warning",
-    title="An input could not be read whole",
+    title="An input could not be read completely",
+    checks="Inputs read",
     says=(
-        "{n_unread:input} of {n_inputs} could not be read, or only in part: {errors}",
+        "{n_unread} of {n_inputs:input} could not be read completely: {errors}",
         Given("n_more", "; and {n_more} more"),
         ".",
     ),
-    remedy="Mend it, wait until its writer lets go of it, or take it out of the folder: what is missing of it is "
-    "not in this diagnosis. gpudiag inspect RUN says how each input is read.",
-    refuted_by="An input that does not belong to this run: name the others in a run.toml.",
+    remedy="Repair it, wait until its writer has finished, or take it out of the folder. `gpudiag inspect RUN` shows "
+    "how each input is read.",
+    refuted_by="Not a problem if the input does not belong to this run: name the others in a run.toml.",
 )
 def input_unread(inputs: InputsProfile) -> Evidence | None:
-    """A study or log that is there and missing from the numbers makes all of them those of another run.
+    """A study or log that is missing from the numbers makes them those of another run.
 
-    Counted are inputs that a reader recognised by content and could not read, or only in part: damaged, cut, locked by
+    Counted are inputs that a reader recognized by content and could not read, or only in part: damaged, cut, locked by
     a writer, or of an unknown schema; one is too many (a default without a published source). What is named on the
     command line or in run.toml must be readable and ends the command otherwise.
     """

@@ -12,19 +12,21 @@ from gpudiag.rules._engine.rule import rule
     measure=measure_leak,
     severity="warning",
     title="GPU memory grows over the run",
-    says="The least memory in use on {gpu} rose by {rise_mib} ({rise_pct} of the total) in {span_s}, {slope_pct_h}.",
-    remedy="Look for tensors that outlive their step (losses summed without .item(), results kept in a list, hooks), "
-    "and compare torch.cuda.memory_allocated() at the end of each epoch; start each trial in a process of its own.",
-    refuted_by="A caching allocator that reaches its high-water mark, or trials that grow one after the other.",
+    checks="Memory growth",
+    says="Memory in use on {gpu} never fell back: its minimum rose by {rise_mib} ({rise_pct} of the total) in "
+    "{span_s}.",
+    remedy="Look for tensors that outlive their step: losses summed without .item(), results kept in a list, hooks. "
+    "Compare torch.cuda.memory_allocated() at the end of each epoch, or run each trial in its own process.",
+    refuted_by="Not a problem if a caching allocator was still filling up, or later trials are larger.",
 )
 def memory_leak(
     leak: LeakProfile, *, min_slope_pct: float = 1.0, max_p_pct: float = 1.0, min_rise_pct: float = 5.0
 ) -> Evidence | None:
     """A leak ends in an out-of-memory error, after all the time before it was spent.
 
-    Slope of the minima of 20 blocks (Theil-Sen) above 1 % of the total per hour, Mann-Kendall over the blocks below
-    1 %, less sure where neighbouring blocks resemble each other, and a rise of 5 points or more (METHODS 8; SageMaker
-    GPUMemoryIncrease uses 5 points). Minima of blocks and not raw samples: on those Mann-Kendall gives 57 % false
+    Slope of the minima of 20 blocks (Theil-Sen) above 1 % of the total per hour, Mann-Kendall over the blocks below 1
+    %, less sure where neighboring blocks resemble each other, and a rise of 5 points or more (METHODS 8). SageMaker
+    GPUMemoryIncrease uses 5 points. Minima of blocks and not raw samples: on those Mann-Kendall gives 57 % false
     alarms.
     """
     table = leak.per_gpu
@@ -55,18 +57,18 @@ def memory_leak(
     measure=measure_leak,
     severity="warning",
     title="Memory stays in use after the last trial",
-    says="{gpu} still held {after_mib} after the last trial, {residual_mib} more than before the first, for the "
-    "{after_s} that were recorded.",
-    remedy="Look for the process that holds it (nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv): a "
-    "worker that did not end, a loader's child, or a notebook.",
-    refuted_by="Another job that started meanwhile, or workers that wait for more trials on purpose.",
+    checks="Memory left after the last trial",
+    says="{gpu} still held {after_mib} after the last trial, {residual_mib} more than before the first.",
+    remedy="Find the process that holds it: a worker that did not end, a child of the loader, or a notebook "
+    "(nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv).",
+    refuted_by="Not a problem if another job started meanwhile, or workers wait for more trials on purpose.",
     explained_by=("work-outside-trials",),
 )
 def memory_residual(leak: LeakProfile, *, max_residual_mib: float = 300.0) -> Evidence | None:
-    """What stays is missing in the next run, whose first large trial then fails.
+    """Memory that stays is missing in the next run, whose first large trial then fails.
 
     Median memory from 10 s after the last trial's end on, above that before the first trial by 300 MiB or more, as
-    much as a CUDA context takes (300-600 MiB, METHODS 6).
+    much as a CUDA context takes: 300-600 MiB (METHODS 6).
     """
     if leak.n_open:
         raise NotApplicable("{n_open:trial} may still be running.", n_open=leak.n_open)

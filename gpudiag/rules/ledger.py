@@ -16,22 +16,23 @@ OWN_TIME = CELLS[STARTUP:]
     measure=measure_ledger,
     severity="warning",
     title="Something else used the GPU",
-    says="{gpus} was above 10 % utilization for {foreign_s} while no trial ran on it: {foreign_of_no_trial_pct} of its "
-    "time without a trial.",
-    remedy="List the processes on the GPU (nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory "
-    "--format=csv -l 5) and move the other job away; or give the trials that this record lacks.",
-    refuted_by="Trials that are missing in the record, or clocks that differ: see the evidence on the clock.",
+    checks="Other programs on the GPU",
+    says="{gpus} worked for {foreign_s} while no trial ran on it, {foreign_of_no_trial_pct} of the time without a "
+    "trial.",
+    remedy="List the processes on the GPU and move the other job away, or give the trials that this record lacks: "
+    "nvidia-smi --query-compute-apps=pid,process_name,used_gpu_memory --format=csv -l 5.",
+    refuted_by="Not a problem if trials are missing from the record, or the clocks differ.",
 )
 def foreign_load(
     ledger: LedgerProfile, *, max_foreign_pct: float = 5.0, min_foreign_s: float = 60.0
 ) -> Evidence | None:
     """Load that no trial explains takes memory and speed from the trials, and spoils every figure about them.
 
-    More than 5 % of the time without a trial is above 10 % utilization (METHODS 3; a default without a
-    published source), for a minute at least.
+    More than 5 % of the time without a trial is above 10 % utilization (METHODS 3). That is a default without a
+    published source, for a minute at least.
     """
     if not ledger.has_trials:
-        raise NotApplicable("No trial is known for the time observed, so nothing can be told apart as foreign.")
+        raise NotApplicable("No trial is known for the time observed, so other load looks like theirs.")
     if ledger.n_unknown_gpu:
         raise NotApplicable("Trials of unknown GPU may explain the load.")
     foreign = ledger.cells[(ledger.cells["cell"] == "foreign") & (ledger.cells["gpu_s"] > 0)]
@@ -50,12 +51,12 @@ def foreign_load(
 @rule(
     measure=measure_ledger,
     severity="note",
-    title="The GPU worked before or after the trials",
-    says="{gpus} was above 10 % utilization for {outside_busy_gpu_s} before the first trial or after the last: "
-    "{outside_of_work_pct} of all that was recorded above it. The ledger, and every cost, counts only the time of the "
-    "trials.",
-    remedy="Give the trials that this record lacks, or judge the other job by a record of its own.",
-    refuted_by="A step of the job that is no trial, such as a last training with the best parameters.",
+    title="The GPU also worked outside the trials",
+    checks="GPU work outside the trials",
+    says="{gpus} worked for {outside_busy_gpu_s} before the first or after the last trial, {outside_of_work_pct} of "
+    "all its work. Costs count only the time of the trials.",
+    remedy="Give the trials that this record lacks, or record the other job on its own.",
+    refuted_by="Not a problem if the job itself works outside trials, as in a last training with the best parameters.",
 )
 def work_outside_trials(
     ledger: LedgerProfile, *, min_of_work_pct: float = 10.0, min_outside_s: float = 60.0
@@ -66,7 +67,9 @@ def work_outside_trials(
     source).
     """
     if not ledger.has_trials:
-        raise NotApplicable("No trial is known for the time observed, so nothing can be told apart.")
+        raise NotApplicable(
+            "No trial is known for the time observed, so load inside and outside of trials looks alike."
+        )
     outside_s, of_work_pct = ledger.outside_busy_gpu_s, ledger.outside_of_work_pct
     if not (of_work_pct > min_of_work_pct and outside_s >= min_outside_s):
         return None
@@ -81,15 +84,16 @@ def work_outside_trials(
 @rule(
     measure=measure_ledger,
     severity="warning",
-    title="Time without a trial",
+    title="The GPU was idle without a trial",
+    checks="Idle time without a trial",
     says=(
-        "No trial ran on {gpus} for {no_trial_s}, {no_trial_pct} of the time from the first trial to the last, and ",
-        Given("several", "they were", "it was"),
-        " idle; the longest stretch was {longest_s}.",
+        "{gpus} ",
+        Given("several", "were", "was"),
+        " idle without a trial for {no_trial_s}, {no_trial_pct} of the search; the longest stretch took {longest_s}.",
     ),
-    remedy="Keep the workers running: a loop around the command or a service that starts it again, and n_trials or a "
-    "timeout that lasts; or release the GPU until somebody goes on.",
-    refuted_by="A GPU that was released meanwhile, or trials that this record lacks.",
+    remedy="Keep the workers running: restart the command in a loop or as a service, and set n_trials or a timeout "
+    "that lasts. Or release the GPU.",
+    refuted_by="Not a problem if the GPU was released meanwhile, or trials are missing from the record.",
     explained_by=("trial-gaps",),
 )
 def idle_without_trial(

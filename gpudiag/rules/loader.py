@@ -19,14 +19,15 @@ LOG = (
     measure=measure_loader,
     severity="warning",
     title="Training waits for the data loader",
+    checks="Wait for the data loader",
     says=(
-        "The data loader is waited for {avg_ms} ",
-        Given("of_step_pct", "of a step of {step_ms} ({share_pct})", "a step"),
-        " on average, {worst_ms} in the worst of {n_lines:report}.",
+        "Each step waits {avg_ms} for the data loader",
+        Given("of_step_pct", ", {share_pct} of its {step_ms}"),
+        "; the worst of {n_lines:report} is {worst_ms}.",
     ),
-    remedy="More loader workers and prefetch (memory permitting), persistent_workers=True, pin_memory=True; then look "
-    "at the disk and at augmentation on the CPU.",
-    refuted_by="A loader time that includes the transfer to the GPU or the step itself.",
+    remedy="Use more loader workers and prefetch as far as memory allows, persistent_workers=True and "
+    "pin_memory=True. Then look at the disk and at augmentation on the CPU.",
+    refuted_by="Not a problem if the logged time includes the transfer to the GPU or the step itself.",
     explained_by=("cpu-bound-input", "io-wait"),
 )
 def loader_slow(
@@ -35,8 +36,8 @@ def loader_slow(
     """Each millisecond that a step waits for its batch is a millisecond without training.
 
     Where the time of a step is known: a mean wait above 5 % of it (PyTorch's TensorBoard plugin), a warning from a
-    quarter on (a default without a published source). Where it is not: a mean wait above 30 ms, the advice printed by
-    the monitors this replaces.
+    quarter on (a default without a published source). Where it is not: a mean wait above 30 ms (a default without a
+    published source).
     """
     share = loader.of_step_pct
     if share > max_step_pct or (not share <= max_step_pct and loader.avg_ms > max_avg_ms):
@@ -60,16 +61,17 @@ def loader_slow(
 @rule(
     measure=measure_loader,
     severity="note",
-    title="Loader workers do not fit the number of CPU cores",
+    title="Loader workers do not match the CPU cores",
+    checks="Loader workers per CPU core",
     says=(
         "{n_per_trial:loader worker} for each of {parallel:trial} make {n_workers} on {cores:core}: {of_cores_pct} "
-        "configured (not a measured CPU load), ",
+        "configured (not CPU load), ",
         Given("few", "below", "above"),
-        " the usual 70-200 %.",
+        " the usual 70–200 %.",
     ),
-    remedy="Set num_workers x parallel to 0.7-2 times the cores, and measure: more workers help only where the loader "
-    "is the limit.",
-    refuted_by="An input that needs no workers (already on the GPU), or a loader that is never waited for.",
+    remedy="Set num_workers × trials at once to 0.7–2 times the cores, and measure. More workers help only where the "
+    "loader is the limit.",
+    refuted_by="Not a problem if the input needs no workers (it is on the GPU), or steps never wait for the loader.",
 )
 def loader_workers_cores(
     loader: LoaderProfile, *, min_cores_pct: float = 70.0, max_cores_ratio: float = 2.0
@@ -88,7 +90,7 @@ def loader_workers_cores(
         )
     if not loader.of_cores_pct >= min_cores_pct:
         raise NotMeasurable(
-            "Loader workers or CPU cores are unknown.",
-            "State num_workers under [dataloader] and cpu_cores under [settings] in run.toml.",
+            "Loader workers, CPU cores or trials at once are unknown.",
+            "State num_workers under [dataloader], cpu_cores and parallel under [settings] in run.toml.",
         )
     return None

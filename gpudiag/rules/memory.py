@@ -15,12 +15,12 @@ from gpudiag.rules._engine.templates import Given
     measure=measure_memory,
     severity="warning",
     title="GPU memory is nearly full",
-    says="{gpu} used {p99_used_pct:exact} of its {total_mib} at the 99th percentile; {headroom_mib} were left at "
-    "the peak.",
-    remedy="Run fewer trials at once or bound the parameters that take memory (batch size, model size) before adding "
-    "work; one larger trial can end the run.",
-    refuted_by="A framework that reserves all memory at start, or a caching allocator: memory in use is then a "
-    "high-water mark.",
+    checks="Peak GPU memory",
+    explained_by=("failures-out-of-memory",),
+    says="{gpu} used {p99_used_pct:exact} of its {total_mib}; {headroom_mib} were left at the peak.",
+    remedy="Run fewer trials at once, or limit the parameters that take memory (batch size, model size). One larger "
+    "trial can end the run.",
+    refuted_by="Not a problem if the framework reserves all memory at start: memory in use is then no measure of need.",
 )
 def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evidence | None:
     """Close to the limit the next allocation can fail, and it takes the whole process with it.
@@ -44,18 +44,15 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
 @rule(
     measure=measure_memory,
     severity="note",
-    title="Most of the GPU memory stayed free",
+    title="Most of the GPU memory was free",
+    checks="Free GPU memory",
     says=(
-        "{gpu} never used more than {max_used_pct} of its {total_mib}, so {headroom_mib} stayed free",
-        Given(
-            "may_grow",
-            "; beside the {min_mib} that were always in use, at most {growth_factor} times as much would fit",
-        ),
+        "{gpu} used at most {max_used_pct} of its {total_mib}: {headroom_mib} stayed free",
+        Given("may_grow", ", room for at most {growth_factor} times the work"),
         ".",
     ),
-    remedy="There is room to try a larger batch or one more trial at once, in small steps. Room alone does not make "
-    "anything faster: that depends on what the GPU waits for.",
-    refuted_by="A rare large trial that was not in this run.",
+    remedy="Try a larger batch or one more trial at once, in small steps. Free memory alone makes nothing faster.",
+    refuted_by="Not a problem if a rare large trial, absent from this run, needs the room.",
 )
 def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence | None:
     """Free memory permits larger batches or more trials at once; it does not imply a speed-up.

@@ -17,11 +17,12 @@ HEARTBEAT = "Set heartbeat_interval on the storage, or record the processes on t
 @rule(
     measure=measure_parallelism,
     severity="warning",
-    title="Fewer trials ran at once than were configured",
-    says="{effective} trials ran at once on average where {configured} were configured ({high_pct}), over {busy_s}.",
-    remedy="Look for workers that died or wait: for locks on a GPU or storage, for the sampler, or for the GIL "
-    "(n_jobs are threads; start processes instead).",
-    refuted_by="A study that ran out of trials, or workers that were stopped on purpose.",
+    title="Fewer trials ran at once than configured",
+    checks="Average concurrency",
+    says="{effective} trials ran at once on average, {high_pct} of the {configured} configured.",
+    remedy="Look for workers that died or wait for a lock, the storage or the sampler. n_jobs of Optuna starts "
+    "threads that share the GIL: start processes instead.",
+    refuted_by="Not a problem if the study ran out of trials, or workers were stopped on purpose.",
 )
 def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float = 75.0) -> Evidence | None:
     """Workers that do not work were planned for in memory and CPU, and bring nothing.
@@ -45,21 +46,22 @@ def parallelism_below_configured(p: ParallelismProfile, *, min_share_pct: float 
 @rule(
     measure=measure_parallelism,
     severity="warning",
-    title="More trials ran at once than were configured",
+    title="More trials ran at once than configured",
+    checks="Trials running at once",
     says=(
-        "Up to {peak:trial} ran at once where {configured} were configured, for {above_configured_s}: ",
-        Given("certain", "another worker took part", "a RUNNING trial is dead, or another worker took part"),
+        "Up to {peak:trial} ran at once with {configured:worker} configured, for {above_configured_s}: ",
+        Given("certain", "another worker took part", "a trial marked RUNNING is dead, or another worker took part"),
         ".",
     ),
-    remedy="Count the workers that write to this study and mark dead RUNNING trials FAIL; plan memory for the "
-    "number that really ran.",
-    refuted_by="A number in run.toml that is not the one of this run.",
+    remedy="Count the workers that write to this study, and mark dead RUNNING trials FAIL. Plan memory for the number "
+    "that really ran.",
+    refuted_by="Not a problem if the number in run.toml is not the one of this run.",
 )
 def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 5.0) -> Evidence | None:
     """Either another worker takes part, or RUNNING trials are dead and only look alive.
 
     More trials at once than configured (METHODS 4) for more than 5 s in all, a default without a published source:
-    hand-overs between clocks that differ take less.
+    handovers between clocks that differ take less.
     """
     if math.isnan(p.configured):
         raise NotApplicable("No parallelism is stated for this run.")
@@ -82,17 +84,18 @@ def parallelism_above_configured(p: ParallelismProfile, *, max_above_s: float = 
 @rule(
     measure=measure_parallelism,
     severity="warning",
-    title="Workers stay empty between trials",
-    says="A worker waits {median_gap_s} (median of {n_gaps:gap}) for its next trial: {gap_worker_h}, {share_pct} of "
-    "all.",
+    title="Workers wait between trials",
+    checks="Gaps between trials",
+    says="A worker waits {median_gap_s} for its next trial (median of {n_gaps:gap}); gaps take {share_pct} of the "
+    "workers' time.",
     remedy="See what a worker does between trials: the sampler (its time grows with the number of trials), the "
     "storage, or the start of a new process.",
-    refuted_by="Fewer workers than before: then a worker is gone, not waiting.",
+    refuted_by="Not a problem if a worker was stopped on purpose: then it is gone, not waiting.",
 )
 def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pct: float = 50.0) -> Evidence | None:
-    """Between two trials a worker does nothing; it mixes scheduling, process start and sampler time.
+    """Between two trials a worker does nothing: scheduling, process start and the sampler take that time.
 
-    Median gap above 5 s (METHODS 4), gaps from workers coloured first in, first out. Where most trials start within 2 s
+    Median gap above 5 s (METHODS 4), gaps from workers assigned first in, first out. Where most trials start within 2 s
     of another's end, trials follow one another at once and an idle worker is a missing one instead.
     """
     if p.gaps.empty:
@@ -117,11 +120,12 @@ def trial_gaps(p: ParallelismProfile, *, max_gap_s: float = 5.0, max_handover_pc
 @rule(
     measure=measure_parallelism,
     severity="warning",
-    title="Trials ran one after another although several workers were configured",
-    says="{effective} trials ran at once on average though {configured:worker} were configured; {handover_pct} of the "
-    "starts follow another trial's end within 2 s.",
-    remedy="Start worker processes instead of n_jobs threads, and look for a lock or a single GPU that all wait for.",
-    refuted_by="Workers started one at a time.",
+    title="Trials ran one after another despite several workers",
+    checks="Trials that wait for each other",
+    says="{effective} trials ran at once on average with {configured:worker}; {handover_pct} of the starts follow "
+    "another trial's end within 2 s.",
+    remedy="Start worker processes instead of n_jobs threads. Look for a lock or a single GPU that all wait for.",
+    refuted_by="Not a problem if workers were started one at a time.",
 )
 def trials_serialised(p: ParallelismProfile, *, max_effective: float = SERIAL_BELOW) -> Evidence | None:
     """Several workers did one worker's work.

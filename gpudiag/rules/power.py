@@ -12,26 +12,24 @@ from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
 
 REJECTED = (
-    "{gpu} reported up to {max_all_w}, which a board limited to {limit_w} (",
-    Given("board", "{board}, "),
-    "limit from {limit_source}) cannot draw, in {n_rejected:reading}",
-    Given("frozen", ", unbroken for {longest_rejected_s}"),
-    "; mean power is {mean_w} without and {mean_all_w} with them.",
+    "{n_rejected:reading} of {gpu}, up to {max_all_w}, ",
+    Given("several_readings", "are", "is"),
+    " beyond what a board with a limit of {limit_w} (from the {limit_source}) can draw",
+    Given("frozen", ", for {longest_rejected_s} without a break"),
+    ". Mean power is {mean_w} without them, {mean_all_w} with them.",
 )
-OVER_LIMIT = (
-    "{gpu} drew more than {sustained_limit} times its limit of {limit_w} for {over_limit_pct} of the time, up to "
-    "{max_w}."
-)
+OVER_LIMIT = "{gpu} drew more than {sustained_limit} times its limit of {limit_w} for {over_limit_pct} of the time."
 
 
 @rule(
     measure=measure_power,
     severity="note",
-    title="Power readings are beyond what the board can draw",
+    title="Some power readings are impossible",
+    checks="Power readings",
     says=Given("n_rejected", REJECTED, OVER_LIMIT),
-    remedy="Use the mean without the rejected readings. If they last, look at the clocks: on some laptop chips "
-    "this driver fault really throttles the GPU (NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
-    refuted_by="A power limit in the log or data sheet that is not this board's: state it in run.toml.",
+    remedy="Use the mean without these readings. If they last, look at the clocks: on some laptop chips this driver "
+    "fault really throttles the GPU (NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
+    refuted_by="Not a problem if the power limit is not this board's: state power_limit_w in run.toml.",
 )
 def power_implausible(
     power: PowerProfile, *, frozen_s: float = 60.0, max_over_limit_pct: float = 5.0
@@ -60,7 +58,11 @@ def power_implausible(
         ),
         margin=float(row["max_all_w"] - row["plausible_w"]) if row["n_rejected"] > 0 else None,
         severity=Severity.WARNING if lasting else None,
-        extra={"frozen": row["longest_rejected_s"] >= frozen_s, "sustained_limit": SUSTAINED_LIMIT},
+        extra={
+            "frozen": row["longest_rejected_s"] >= frozen_s,
+            "several_readings": row["n_rejected"] > 1,
+            "sustained_limit": SUSTAINED_LIMIT,
+        },
     )  # fmt: skip
 
 

@@ -16,23 +16,22 @@ from gpudiag.rules._engine.verdict import Severity
     measure=measure_pruning,
     severity="note",
     title="Nearly all trials are pruned",
+    checks="Pruning rate",
     says=(
-        "{n_pruned} of {n_decided} decided trials (COMPLETE + PRUNED) were pruned: {of_decided_pct:exact} (95 % "
-        "interval {of_decided_low_pct} to {of_decided_high_pct})",
-        Given("early", ", {at_first_pct} of them at step {first_step}, the earliest"),
-        Given("timed", "; they took {cost_pct} of the trial time"),
-        ".",
+        "{n_pruned} of {n_decided} trials that finished without failure were pruned: {of_decided_pct:estimate}.",
+        Given("timed", " Pruned trials took {cost_pct} of the trial time."),
+        Given("early", " {at_first_pct} of them ended at step {first_step}, the first that is cut."),
     ),
-    remedy="Check whether early values rank the trials as the final ones do (run 5-10 % of the trials unpruned as "
-    "controls) before a laxer pruner is bought with GPU time.",
-    refuted_by="Early values that predict the final ones well: pruning early and often is then right.",
+    remedy="Run 5-10 % of the trials without pruning and compare: early values should rank trials as final ones do. "
+    "Only then spend GPU time on a milder pruner.",
+    refuted_by="Not a problem if early values predict final ones well.",
 )
 def pruning_rate_high(
     pruning: PruningProfile, *, high_pct: float = 80.0, high_cost_pct: float = 50.0, high_first_pct: float = 50.0
 ) -> Evidence | None:
     """Aggressive pruning by itself is not a defect (Egele et al., arXiv 2307.15422 and 2404.04111); it deserves a look.
 
-    The rate is PRUNED over decided trials (COMPLETE + PRUNED), judged by the lower end of its Wilson 95 % interval.
+    The rate is PRUNED over COMPLETE and PRUNED trials, judged by the lower end of its Wilson 95 % interval.
     It is a warning where PRUNED trials take more than half of the trial time, or where more than half of
     them are cut at the first step that is ever cut, as early as the pruner allows (METHODS 5). 80 % and
     50 % of the time are defaults without a published source.
@@ -70,15 +69,21 @@ def pruning_rate_high(
 @rule(
     measure=measure_pruning,
     severity="warning",
-    title="Trials were pruned before the stated pruner can prune",
+    title="The pruner in run.toml is not the one that ran",
+    checks="Pruner settings against the pruned trials",
     says=(
-        "{before_possible:trial} of {n_pruned} pruned ended earlier than possible: {pruner} ",
-        Given("never", "never prunes", "cannot prune before report {config_first_report}"),
+        "The stated pruner ",
+        Given(
+            "never",
+            "never prunes, but {before_possible:trial} were pruned",
+            "cannot prune before report {config_first_report}; {before_possible} of {n_pruned} pruned trials ended "
+            "earlier",
+        ),
         ".",
     ),
-    remedy="Print the pruner that the study really uses (study.pruner) and look for code that raises TrialPruned by "
-    "itself; then correct the configuration, or run.toml.",
-    refuted_by="Reports that were lost from the storage or the export.",
+    remedy="Print the pruner that the study really uses (study.pruner), and look for code that raises TrialPruned by "
+    "itself. Then correct the configuration or run.toml.",
+    refuted_by="Not a problem if the storage or the export lost reports.",
 )
 def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) -> Evidence | None:
     """The configuration stated is not the one that ran, so any advice on its parameters would be wrong.
@@ -116,15 +121,15 @@ def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) 
     measure=measure_pruning,
     severity="note",
     title="Pruned trials last as long as complete ones",
-    says="{n_late} of {n_late_known:PRUNED trial} lasted as long as a COMPLETE one ({pruned_median_s} at the median, "
-    "COMPLETE {complete_median_s}), so that pruning them saved next to nothing; PRUNED trials took {cost_pct} of the "
-    "trial time.",
-    remedy="Report more often and earlier (trial.report after each epoch, should_prune right after it), leave the "
-    "training loop when it says so, and lower n_warmup_steps, interval_steps or min_resource.",
-    refuted_by="Trials that are pruned only for their final value.",
+    checks="Duration of pruned trials",
+    says="{n_late} of {n_late_known:pruned trial} ran as long as complete ones (median {pruned_median_s}, complete "
+    "{complete_median_s}). Pruned trials took {cost_pct} of the trial time.",
+    remedy="Report after each epoch (trial.report) and call should_prune right after it. Lower n_warmup_steps, "
+    "interval_steps or min_resource.",
+    refuted_by="Not a problem if trials are pruned only for their final value.",
 )
 def pruned_late(pruning: PruningProfile, *, min_late_pct: float = 50.0, high_cost_pct: float = 25.0) -> Evidence | None:
-    """A trial that is pruned at its end costs what a COMPLETE one costs, and tells less.
+    """A trial that is pruned at its end costs what a complete one costs, and teaches less.
 
     Late is 90 % of the median COMPLETE trial's length and of its steps. Found where the lower end of the Wilson 95 %
     interval of the share of late ones is above a half; a warning where PRUNED trials took a quarter of the trial time

@@ -19,17 +19,18 @@ MIXED = {
     measure=measure_recorder,
     severity="warning",
     title="The power sensor is stuck",
-    says="{gpu} reported one and the same power for {stuck_s} while it was idle and busy by turns.",
-    remedy="Leave power and energy of this record out of account; reload the driver, and look whether clocks are low.",
-    refuted_by="Power in such coarse steps that idle and busy read alike.",
+    checks="Power sensor",
+    says="{gpu} reported the same power for {stuck_s}, idle or busy.",
+    remedy="Do not use power and energy of this record. Reload the driver, and check whether clocks are low.",
+    refuted_by="Not a problem if power is reported in such coarse steps that idle and busy read alike.",
     explained_by=("power-fault-throttling", "power-implausible"),
 )
 def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence | None:
     """A sensor that reads the same for an idle and a busy GPU does not measure.
 
-    One and the same power reading for more than 60 s and 20 samples (METHODS 8: flat-line), in which the GPU was
-    both idle (10 % or less) and busy (50 % or more) for a tenth of the time each. Readings at the power limit are
-    exempt: a capped GPU is meant to stay there.
+    One and the same power reading for more than 60 s and 20 samples (METHODS 8), in which the GPU was both idle (10 %
+    or less) and busy (50 % or more) for a tenth of the time each. Readings at the power limit are exempt: a capped
+    GPU is meant to stay there.
     """
     table = rec.per_gpu
     if not table["stuck_s"].notna().any():
@@ -46,17 +47,18 @@ def sensor_stuck(rec: RecorderProfile, *, max_stuck_s: float = 60.0) -> Evidence
 @rule(
     measure=measure_recorder,
     severity="note",
-    title="The sampler slows down under load",
-    says="Samples of {gpu} are {busy_period_s} apart while it is busy and {idle_period_s} while it is idle.",
-    remedy="Means of this report are weighted by time and not biased by it; averages taken over rows are. Record with "
-    "a process of its own at higher priority, or at a lower rate.",
-    refuted_by="A recorder whose rate was set by hand according to load.",
+    title="The recorder slows down under load",
+    checks="Sampling rate under load",
+    says="{gpu} was sampled every {busy_period_s} while busy and every {idle_period_s} while idle.",
+    remedy="Do not average over rows; gpudiag weights by time. Record in a process of its own at higher priority, or "
+    "at a lower rate.",
+    refuted_by="Not a problem if the rate was set by hand according to load.",
 )
 def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> Evidence | None:
     """Fewer samples while busy make a busy GPU look idle in every mean over rows.
 
     The median step between samples while busy is more than 1.3 times that while idle (a default without a published
-    source); METHODS 0 measured a bias of -16 points at a ratio that is common.
+    source). At a ratio that is common the bias is -16 points (METHODS 0).
     """
     table = rec.per_gpu
     slow = table[table["slow_ratio"] > max_slow_ratio]
@@ -77,10 +79,11 @@ def sampler_slows_down(rec: RecorderProfile, *, max_slow_ratio: float = 1.3) -> 
     measure=measure_recorder,
     severity="note",
     title="A column never changes",
+    checks="Constant columns",
     says="{n_columns:column} never changed: {listed}.",
-    remedy="Take the column for missing, and check the recorder: a constant often stands in for a metric that could "
-    "not be read.",
-    refuted_by="A quantity that really stood still.",
+    remedy="Treat the column as missing, and check the recorder: a constant often stands for a metric that could not "
+    "be read.",
+    refuted_by="Not a problem if the quantity really stood still.",
 )
 def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Evidence | None:
     """A placeholder looks like a measurement, and every conclusion from it is made up.
@@ -91,7 +94,7 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
     if not len(rec.constants) > max_columns:
         if rec.n_blind:
             raise NotMeasurable(
-                "Utilization was not recorded, so that nobody knows whether the GPU's figures had to move.",
+                "Utilization was not recorded, so whether the GPU's figures had to change is unknown.",
                 "Record utilization.gpu of every GPU.",
             )
         if not rec.n_judged:
@@ -112,16 +115,17 @@ def placeholder_columns(rec: RecorderProfile, *, max_columns: float = 0.0) -> Ev
     measure=measure_recorder,
     severity="warning",
     title="GPUs changed their identity in the record",
+    checks="GPU identity",
     says="{first_conflicts}.",
-    remedy="Split the record where the machine or the order of GPUs changed (CUDA_DEVICE_ORDER=PCI_BUS_ID keeps it), "
-    "and give each part as a run of its own.",
-    refuted_by="A card that was replaced during the run.",
+    remedy="Split the record where the machine or the order of GPUs changed, and give each part as its own run. "
+    "CUDA_DEVICE_ORDER=PCI_BUS_ID keeps the order.",
+    refuted_by="Not a problem if a card was replaced during the run.",
 )
 def identity_mixed(rec: RecorderProfile, *, max_conflicts: float = 0.0) -> Evidence | None:
     """One index that stands for two cards mixes two histories into one.
 
     One uuid or bus id under several indices, several under one index, or a total of memory that changes by more
-    than 2 % (METHODS 1: index order may differ from CUDA's; METHODS 8: memory.total must not vary).
+    than 2 %: index order may differ from CUDA's, and memory.total must not vary (METHODS 1 and 8).
     """
     if not len(rec.mixed) > max_conflicts:
         return None

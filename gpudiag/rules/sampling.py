@@ -19,15 +19,16 @@ MOSTLY_GAP_PCT = 99.0
     measure=measure_sampling,
     severity="warning",
     title="The telemetry covers too little of the run",
+    checks="Telemetry coverage",
     says=(
-        "Telemetry of {gpu} covers {coverage_pct:exact} of the {expected_s} that it should cover",
-        Given("gap_start", ": between {gap_start} and {gap_end} there is no sample, so a timestamp may be wrong"),
+        "Telemetry of {gpu} covers {coverage_pct:exact} of {expected_s}",
+        Given("gap_start", "; from {gap_start} to {gap_end} there is no sample, so a timestamp may be wrong"),
         ".",
     ),
-    remedy="Start the recorder before the first trial and stop it after the last; check that run.toml names all "
-    "telemetry files and the right time zone. A few times far from all the others are a clock that was wrong: drop "
-    "those rows.",
-    refuted_by="A study that ran on other days too: name the one study, or the files of those days.",
+    remedy="Start the recorder before the first trial and stop it after the last. Check that run.toml names all "
+    "telemetry files and the right time zone. A few times far from all others come from a wrong clock: drop those "
+    "rows.",
+    refuted_by="Not a problem if the study ran on other days too: name the one study, or the files of those days.",
 )
 def sampling_coverage(
     seen: SamplingProfile, *, min_pct: float = MIN_COVERAGE_PCT, min_run_s: float = MIN_OBSERVED_S
@@ -57,14 +58,15 @@ def sampling_coverage(
     measure=measure_sampling,
     severity="note",
     title="The telemetry has gaps",
+    checks="Gaps in the telemetry",
     says=(
-        "{gpu} was not observed for {gap_pct} of its span in {n_own_gaps:gap}, the longest {longest_gap_s}",
-        Given("trials_failed_within", ", and {trials_failed_within:trial} failed within gaps"),
+        "{gpu} was not observed for {gap_pct} of its span ({n_own_gaps:gap}, the longest {longest_gap_s})",
+        Given("trials_failed_within", "; {trials_failed_within:trial} failed meanwhile"),
         ".",
     ),
-    remedy="Look at what happened in the gaps: a recorder that stops when the machine is overloaded or the driver "
-    "hangs misses exactly the interesting minutes. Record with a lower rate or higher priority.",
-    refuted_by="The recorder was restarted on purpose.",
+    remedy="See what happened in the gaps: a recorder that stops when the machine is overloaded or the driver hangs "
+    "misses the interesting minutes. Record at a lower rate or higher priority.",
+    refuted_by="Not a problem if the recorder was restarted on purpose.",
 )
 def sampling_gaps(seen: SamplingProfile, *, max_gap_pct: float = 5.0) -> Evidence | None:
     """A step of more than three median periods is a gap; nothing is assumed about the time within it.

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures.search import MIN_DRIFT, MIN_GAPS, SearchProfile, measure_search
-from gpudiag.rules._engine.evidence import Evidence, NotApplicable
+from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
 
-DIFFERENCE = "{what} {stated} stated, {found} found"
+DIFFERENCE = "{what}: {stated} stated, {found} found"
 
 
 @rule(
     measure=measure_search,
     severity="note",
     title="Trials repeat the parameters of earlier ones",
-    says="{n_duplicates:trial} of {n_with_params} have the parameters of an earlier one ({repeats_pct}), for "
+    checks="Repeated parameters",
+    says="{n_duplicates} of {n_with_params:trial} ({repeats_pct}) repeat the parameters of an earlier one, for "
     "{cost_pct} of the trial time.",
-    remedy="Prune or skip repeats in the objective (study.get_trials and compare trial.params), set "
-    "constant_liar=True for "
+    remedy="Skip repeats in the objective (compare trial.params with study.get_trials), set constant_liar=True for "
     "TPE with several workers, or widen the search space.",
-    refuted_by="Repeats on purpose, to average over seeds.",
+    refuted_by="Not a problem if repeats average over seeds on purpose.",
 )
 def duplicate_trials(
     search: SearchProfile, *, max_share_pct: float = 5.0, severe_cost_pct: float = 10.0
 ) -> Evidence | None:
-    """A deterministic objective gives the same value twice; the second run tells nothing.
+    """A deterministic objective gives the same value twice; the second run teaches nothing.
 
     More than 5 % of the trials with parameters equal an earlier one of the study that did not fail; a warning where
     they took a tenth of the trial time (defaults without a published source). Parallel TPE without constant_liar
@@ -54,11 +54,12 @@ def duplicate_trials(
     measure=measure_search,
     severity="note",
     title="Some trials took far longer than the others",
-    says="{n_outliers:trial} took far longer than the others: trial {name} ({state}) {longest_s}, where {median_s} is "
-    "usual; {cost_pct} of the trial time in all.",
-    remedy="Look at the parameters and the log of these trials; a time limit per trial, or pruning on time, bounds "
-    "them.",
-    refuted_by="Parameters that are meant to make trials long.",
+    checks="Unusually long trials",
+    says="{n_outliers:trial} took {cost_pct} of the trial time: trial {name} ({state}) ran {longest_s}, where "
+    "{median_s} is usual.",
+    remedy="Look at the parameters and the log of these trials. A time limit for each trial, or pruning on time, "
+    "bounds them.",
+    refuted_by="Not a problem if these parameters are meant to make trials long.",
 )
 def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 25.0) -> Evidence | None:
     """One trial that hangs costs as much as many.
@@ -77,7 +78,7 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     worst = far.iloc[0]
     return Evidence(
         values={"n_outliers": len(far), "longest_s": float(worst["duration_s"]), "median_s": float(worst["median_s"])},
-        where={"trial": ", ".join(far["name"].head(20))},
+        where={"trial": ", ".join(far["name"].head(MOST_PLACES))},
         margin=float(worst["duration_s"] - worst["median_s"]),
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
         extra={"name": worst["name"], "state": worst["state"], "cost_pct": cost},
@@ -87,20 +88,21 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
 @rule(
     measure=measure_search,
     severity="note",
-    title="Trials grow longer or shorter over the search",
+    title="Trials get longer or shorter during the search",
+    checks="Trend of trial durations",
     says=(
-        "The last third of {n:COMPLETE trial}",
+        "The last third of {n:complete trial}",
         Given("study", " of study {study}"),
-        " takes {drift_ratio} times as long as the first (Spearman {drift_rho}).",
+        " took {drift_ratio} times as long as the first.",
     ),
-    remedy="Judge speed and predict the rest from the last third of the trials; look whether the sampler moves to "
-    "larger models, or whether the machine slows down (clocks, memory, storage).",
-    refuted_by="Workers that were added or removed on the way.",
+    remedy="Predict the rest from the last third of the trials. See whether the sampler moves to larger models, or "
+    "the machine slows down (clocks, memory, storage).",
+    refuted_by="Not a problem if workers were added or removed on the way.",
 )
 def trial_duration_drift(
     search: SearchProfile, *, max_p_pct: float = 1.0, min_rho_ratio: float = 0.3, min_change_ratio: float = 1.2
 ) -> Evidence | None:
-    """A forecast from all trials is wrong where they change: METHODS 10 measured 23 % error at 50 % drift.
+    """A forecast from all trials is wrong where they change: by 23 % at a drift of 50 % (METHODS 10).
 
     Spearman correlation of start order and duration of a study's COMPLETE trials beyond 0.3 at p below 1 %, and medians
     of the first and last third that differ by a fifth (defaults without a published source).
@@ -134,11 +136,13 @@ def trial_duration_drift(
 @rule(
     measure=measure_search,
     severity="warning",
-    title="The wait between trials grows with their number",
-    says="The median wait between trials rose from {gap_first_s} in the first third to {gap_last_s} in the last.",
-    remedy="The sampler's time grows with the number of trials (TPE looks at all of them), and so does a storage "
-    "without an index: use a server storage, fewer parameters at once, or a cheaper sampler for the second half.",
-    refuted_by="Workers that were started or stopped on the way.",
+    title="Gaps between trials grow during the search",
+    checks="Trend of the gaps between trials",
+    says="The median gap between trials rose from {gap_first_s} in the first third of the search to {gap_last_s} in "
+    "the last.",
+    remedy="The sampler's time grows with the number of trials (TPE looks at all of them), and so does that of a slow "
+    "storage. Use a database server, or a cheaper sampler for the second half.",
+    refuted_by="Not a problem if workers were started or stopped on the way.",
     explained_by=("parallelism-below-configured",),
 )
 def trial_gap_growth(
@@ -147,7 +151,7 @@ def trial_gap_growth(
     """What takes seconds now takes minutes in a search ten times as long.
 
     Gaps between trials of a worker rise with their order (Spearman beyond 0.3 at p below 1 %), and the median of the
-    last third is above 5 s and twice that of the first (METHODS 4: asking TPE takes O(n)).
+    last third is above 5 s and twice that of the first: asking TPE takes O(n) (METHODS 4).
     """
     if (
         search.gap_p < max_p_pct / 100
@@ -172,11 +176,11 @@ def trial_gap_growth(
 @rule(
     measure=measure_search,
     severity="note",
-    title="The last trial ran alone while the other workers waited",
+    title="The last trial ran alone",
+    checks="End of the search",
     says="The last trial ran alone for {tail_s}, {tail_pct} of the time with trials; up to {peak} ran at once before.",
-    remedy="Start the longest trials first, or give the last ones a time limit; with several studies let them share "
-    "the workers.",
-    refuted_by="A study that goes on after this record.",
+    remedy="Start the longest trials first, or give the last ones a time limit. Let several studies share the workers.",
+    refuted_by="Not a problem if the study goes on after this record.",
 )
 def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s: float = 300.0) -> Evidence | None:
     """At the end of a search all workers but one are empty, and the GPU is as good as idle.
@@ -200,17 +204,17 @@ def study_tail(search: SearchProfile, *, max_tail_pct: float = 10.0, min_tail_s:
 @rule(
     measure=measure_search,
     severity="note",
-    title="Numbers that were written down differ from the data",
+    title="Counts in run.toml differ from the data",
+    checks="Counts stated in run.toml",
     says="{differences}.",
-    remedy="Use the numbers of the data, and find out what the other ones counted (another date, another study, a "
-    "guess).",
-    refuted_by="Trials that were deleted, or added, since.",
+    remedy="Use the numbers of the data, and find out what the others counted: another date, another study, a guess.",
+    refuted_by="Not a problem if trials were deleted or added since.",
 )
 def stated_counts_differ(search: SearchProfile, *, max_difference_trials: float = 0.0) -> Evidence | None:
-    """A conclusion from a count that is wrong is wrong too.
+    """A conclusion from a wrong count is wrong too.
 
     Counts under [stated] in run.toml (COMPLETE, PRUNED, FAIL, RUNNING, WAITING, trials) against those of the data
-    (METHODS 0.1).
+    (METHODS 0).
     """
     if search.stated.empty:
         raise NotApplicable("No counts are stated for this run.")

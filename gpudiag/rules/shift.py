@@ -11,11 +11,12 @@ from gpudiag.rules._engine.rule import rule
 @rule(
     measure=measure_shift,
     severity="warning",
-    title="GPU utilization fell for good during the run",
-    says="{gpu} fell by {fall_pct:=points} to {last_pct} utilization and stayed there for its last {fall_s} of work.",
-    remedy="See what changed at that time: a worker that died, another job on the host, heat, a cache that was full, "
-    "or larger inputs. The start of the last segment is given.",
-    refuted_by="A search that moved to lighter models by itself.",
+    title="Utilization dropped for good during the run",
+    checks="Lasting drop in utilization",
+    says="{gpu} fell by {fall_pct:=points} to {last_pct} and stayed there for its last {fall_s} of work.",
+    remedy="See what changed when the last segment starts: a worker that died, another job on the host, heat, a full "
+    "cache, or larger inputs.",
+    refuted_by="Not a problem if the search moved to lighter models by itself.",
     explained_by=("thermal-throttling", "power-throttling", "cpu-bound-input", "io-wait"),
 )
 def gpu_level_shift(shift: ShiftProfile, *, min_fall_pct: float = 20.0, min_share_pct: float = 10.0) -> Evidence | None:

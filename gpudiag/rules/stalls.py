@@ -20,14 +20,14 @@ MAX_SAMPLING_S = 30.0
     measure=measure_stalls,
     severity="warning",
     title="The GPU waits at regular intervals",
+    checks="Regular waits",
     says=(
         *WORST_GPU,
-        " dips every {period_s} by {depth_pct:=points} for {width_s} ({n_dips:dip}, autocorrelation {acf}): {lost_pct} "
-        "of its work.",
+        " drops by {depth_pct:=points} every {period_s}, for {width_s} each time: {lost_pct} of its work is lost.",
     ),
-    remedy="See what the job does once a period: validation, checkpoint, logging, or loader workers that are started "
-    "anew each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often.",
-    refuted_by="Work of another kind on the CPU that the result needs.",
+    remedy="Find out what the job does once a period: validation, checkpoints, logging, or loader workers that "
+    "restart each epoch (persistent_workers=True keeps them). Move it to another thread, or do it less often.",
+    refuted_by="Not a problem if the result needs that work on the CPU.",
 )
 def stalls_periodic(
     stalls: StallsProfile,
@@ -74,13 +74,11 @@ def stalls_periodic(
     measure=measure_stalls,
     severity="warning",
     title="The GPU waits at irregular intervals",
-    says=(
-        *WORST_GPU,
-        " was idle for {stalled_pct} of its work, in {n_stalls:wait} without a period, the longest {longest_stall_s}.",
-    ),
-    remedy="Look at the input side first: loader workers, storage, network, a lock that workers share; record CPU per "
-    "core and I/O wait beside the GPU to tell which.",
-    refuted_by="Several short jobs in one record without a list of trials: give the trials.",
+    checks="Irregular waits",
+    says=(*WORST_GPU, " was idle for {stalled_pct} of its work, in {n_stalls:wait} of up to {longest_stall_s}."),
+    remedy="Look at the input first: loader workers, storage, network, a lock that workers share. Record CPU by core "
+    "and I/O wait beside the GPU to see which.",
+    refuted_by="Not a problem if several short jobs share one record without a list of trials: give the trials.",
     explained_by=("cpu-bound-input", "io-wait", "loader-slow"),
 )
 def stalls_aperiodic(

@@ -26,16 +26,17 @@ def _share_says(what: str) -> Sentence:
     measure=measure_throttle,
     severity="warning",
     title="Heat slows the GPU down",
+    checks="Slowdown by heat",
     says=_share_says("was slowed down by heat"),
-    remedy="Clean and open the air path, raise the fan curve, move the neighbour card, or lower the power limit a "
-    "little (nvidia-smi -pl): a cooler card at a lower limit is often as fast.",
-    refuted_by="Bits that come up for single samples at changes of the performance state.",
+    remedy="Clean and open the air path, raise the fan curve, or move the neighbor card. A slightly lower power limit "
+    "(nvidia-smi -pl) is often as fast.",
+    refuted_by="Not a problem if the throttle flag shows up only in single samples when clocks change.",
 )
 def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
-    """A GPU that is too hot halves its clocks or worse, and nobody sees it in utilization.
+    """A GPU that is too hot halves its clocks or worse, and utilization does not show it.
 
-    Thermal slow-down bits (0x20, 0x40 of NVML's clocks-event reasons) in more than 5 % of busy time (METHODS 8);
-    without bits, a clock below 0.85 of the highest seen while within 5 °C of 87 °C, for as large a share.
+    Thermal slow-down bits (0x20, 0x40 of NVML's clocks-event reasons) in more than 5 % of busy time (METHODS 8).
+    Without bits: a clock below 0.85 of the highest seen while within 5 °C of 87 °C, for as large a share.
     """
     return _share(t, "thermal_pct", "warm_low_pct", max_share_pct)
 
@@ -44,10 +45,11 @@ def thermal_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evi
     measure=measure_throttle,
     severity="warning",
     title="The power limit slows the GPU down",
-    says=_share_says("was held below 80 % of its clock by the power limit"),
-    remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER); on laptops check the mains adapter "
+    checks="Slowdown by the power limit",
+    says=_share_says("ran below 80 % of its clock at the power limit"),
+    remedy="Compare the limit in force with the default (nvidia-smi -q -d POWER). On laptops check the power adapter "
     "and the performance mode, in servers the power brake of the chassis.",
-    refuted_by="A limit that was set low on purpose to save energy.",
+    refuted_by="Not a problem if the limit was lowered on purpose to save energy.",
     explained_by=("power-fault-throttling",),
 )
 def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evidence | None:
@@ -57,9 +59,7 @@ def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evide
     time (METHODS 1 and 8).
     """
     if t.per_gpu["power_pct"].notna().any() and not t.per_gpu["capped_low_pct"].notna().any():
-        raise NotMeasurable(
-            "The SM clock was not recorded, so nobody can tell what the power cap costs.", RECORD_CLOCKS
-        )
+        raise NotMeasurable("The SM clock was not recorded, so what the power cap costs is unknown.", RECORD_CLOCKS)
     return _share(t, "capped_low_pct", None, max_share_pct)
 
 
@@ -67,17 +67,18 @@ def power_throttling(t: ThrottleProfile, *, max_share_pct: float = 5.0) -> Evide
     measure=measure_throttle,
     severity="warning",
     title="Clocks are low while the GPU is busy",
-    says="{gpu} ran at {busy_clock_mhz} (median) while busy, {clock_pct} of the {max_clock_mhz} that it reached.",
-    remedy="Look for locked clocks (nvidia-smi -q -d CLOCK; nvidia-smi -rgc resets them), a power-saving profile, or a "
-    "card that fell back to a low performance state.",
-    refuted_by="Clocks that were locked low on purpose, or kernels so short that the card never speeds up.",
+    checks="GPU clocks under load",
+    says="{gpu} ran at {busy_clock_mhz} while busy (median), {clock_pct} of the {max_clock_mhz} that it reached.",
+    remedy="Look for locked clocks (nvidia-smi -q -d CLOCK; nvidia-smi -rgc resets them), a power-saving profile, or "
+    "a low performance state.",
+    refuted_by="Not a problem if clocks were locked on purpose, or kernels are so short that the GPU never speeds up.",
     explained_by=("power-fault-throttling", "thermal-throttling", "power-throttling"),
 )
 def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct: float = 50.0) -> Evidence | None:
     """Utilization says that kernels run, not how fast: at half the clock they take twice as long.
 
     The median SM clock of busy time is below 60 % of the highest clock seen, and clocks below 80 % of it fill
-    half of the busy time or more (defaults without a published source; METHODS 8 names the cross-check).
+    half of the busy time or more (METHODS 8). These are defaults without a published source.
     """
     table = _busy(t)
     if not table["low_pct"].notna().any():
@@ -100,14 +101,16 @@ def clocks_low(t: ThrottleProfile, *, max_clock_pct: float = 60.0, min_share_pct
     measure=measure_throttle,
     severity="warning",
     title="The GPU is hot",
-    says="{gpu} reached {max_temp_c} and was at {slowdown_c} or more for {hot_s} ({hot_pct} of the time).",
+    checks="GPU temperature",
+    says="{gpu} reached {max_temp_c}; it was at {slowdown_c} or more for {hot_s} ({hot_pct} of the time).",
     remedy="Improve cooling before clocks fall: air path, fan curve, distance to the next card, power limit.",
-    refuted_by="A board whose slow-down threshold is higher: nvidia-smi -q -d TEMPERATURE prints it.",
+    refuted_by="Not a problem if this board slows down at a higher temperature (nvidia-smi -q -d TEMPERATURE prints "
+    "it).",
 )
 def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence | None:
     """Near its slow-down threshold a GPU has no reserve, and ages faster.
 
-    At 87 °C or more, where slow-down begins on many boards (87-93 °C, METHODS 8), for more than a minute.
+    At 87 °C or more, where slow-down begins on many boards, 87-93 °C (METHODS 8), for more than a minute.
     """
     table = t.per_gpu
     if not table["hot_s"].notna().any():
@@ -128,12 +131,12 @@ def temperature_high(t: ThrottleProfile, *, max_hot_s: float = 60.0) -> Evidence
 @rule(
     measure=measure_throttle,
     severity="warning",
-    title="Impossible power readings throttle the GPU",
-    says="{gpu} reported power that its board cannot draw for {frozen_cap_s}, with the power cap active and low "
-    "clocks.",
-    remedy="Reboot, or reload the driver, and try another driver version: the fault is known on AD107 laptops "
+    title="A faulty power reading slows the GPU down",
+    checks="Slowdown by faulty power readings",
+    says="{gpu} reported impossible power for {frozen_cap_s} while its power cap was active and its clocks low.",
+    remedy="Reboot or reload the driver, and try another driver version. The fault is known on AD107 laptops "
     "(NVIDIA/open-gpu-kernel-modules issues 1237 and 1287).",
-    refuted_by="A power limit in the log or data sheet that is not this board's: state it in run.toml.",
+    refuted_by="Not a problem if the power limit is not this board's: state power_limit_w in run.toml.",
 )
 def power_fault_throttling(t: ThrottleProfile, *, max_frozen_s: float = 60.0) -> Evidence | None:
     """The driver believes the frozen reading and caps a GPU that draws next to nothing.

@@ -26,10 +26,11 @@ NO_UTILIZATION = (
     measure=measure_utilization,
     severity="critical",
     title="A GPU was never used",
-    says="{gpus} never rose above {max_util_pct} utilization in the {observed_s} observed.",
-    remedy="Check CUDA_VISIBLE_DEVICES as the worker sees it (set before CUDA starts), the library's own device "
-    "argument and the list of devices; or ask for fewer GPUs.",
-    refuted_by="MIG and some WSL systems print no utilization; such a GPU is not assessed.",
+    checks="Unused GPUs",
+    says="{gpus} never rose above {max_util_pct} utilization in {observed_s}.",
+    remedy="Check CUDA_VISIBLE_DEVICES as the worker sees it, the library's own device argument and the list of "
+    "devices. Or ask for fewer GPUs.",
+    refuted_by="Not a problem if the GPU is partitioned (MIG), or runs under WSL without a reading of utilization.",
     explained_by=("gpu-idle-beside-busy",),
 )
 def gpu_unused(
@@ -39,7 +40,7 @@ def gpu_unused(
 
     Utilization at most 1 % in every sample and memory never above its baseline, over 10 sampling periods
     or more: "unused GPU" of jobstats (config.py, Princeton), which samples every 30 s. For faster samplers a
-    minute is the least that can tell (a default without a published source).
+    minute is the least (a default without a published source).
     """
     table = use.per_gpu
     never = (table["max_pct"] <= max_util_pct) & (table["mem_at_baseline"] != False)  # noqa: E712 - NaN is unknown
@@ -67,20 +68,21 @@ def gpu_unused(
 @rule(
     measure=measure_utilization,
     severity="critical",
-    title="All work ran on another GPU",
+    title="A GPU was idle while another one worked",
+    checks="Work on every GPU",
     says=(
         "{gpus} ",
         Given("several", "were", "was"),
-        " idle (mean {mean_pct}, never above {max_pct}) for the {observed_s} observed, while {gpu} worked at "
-        "{busiest_mean_pct} on average",
-        Given("in_trials", " while trials ran", " (up to {busiest_max_pct})"),
-        ": all work went to {others}.",
+        " idle for {observed_s} (at most {max_pct}), while {gpu} averaged {busiest_mean_pct}",
+        Given("in_trials", " during the trials"),
+        ".",
     ),
-    remedy="Give each worker its GPU in the environment of its own process (CUDA_VISIBLE_DEVICES before Python starts) "
-    "and name the device explicitly as well. Usual causes: CUDA_VISIBLE_DEVICES set in the worker after CUDA was "
-    "initialised; a library's own device id that overrides it (gpu_device_id of LightGBM, device of XGBoost); a list "
-    "of devices with one entry; too few tasks. Then run long enough to see every GPU at work.",
-    refuted_by="A job that was meant for one GPU: then ask for one.",
+    remedy="Give each worker its GPU before CUDA starts: set CUDA_VISIBLE_DEVICES in the environment of its process, "
+    "and "
+    "name the device explicitly as well. Usual causes are CUDA_VISIBLE_DEVICES set in the worker after CUDA was "
+    "initialized, a list of devices with one entry, and too few tasks. Or the library's own device id overrides it "
+    "(gpu_device_id of LightGBM, device of XGBoost).",
+    refuted_by="Not a problem if the job was meant for one GPU: then ask for one.",
 )
 def gpu_idle_beside_busy(
     use: UtilizationProfile,
@@ -141,17 +143,17 @@ def gpu_idle_beside_busy(
     measure=measure_utilization,
     severity="warning",
     title="GPU utilization is low",
+    checks="Mean GPU utilization",
     says=(
         "Mean utilization of {gpus} was {mean_pct}",
         Given("spread", " to {most_pct}"),
-        " over {observed_s}",
         WHILE_TRIALS,
-        Given("short", ", which is short: judge a longer run"),
         "; in {unused_gpu_h} of {seen_gpu_h} no kernel ran.",
+        Given("short", " The run is short ({observed_s}): judge a longer one."),
     ),
-    remedy="Look at what the GPU waits for: input first (loader workers, CPU cores, disk), then the work per step "
-    "(batch size, model), then more trials at once.",
-    refuted_by="A short run, of which start-up is a large part.",
+    remedy="Find out what the GPU waits for: first the input (loader workers, CPU cores, disk), then the work per "
+    "step (batch size, model). Only then run more trials at once.",
+    refuted_by="Not a problem if the run was so short that start-up is a large part of it.",
     explained_by=(
         "cpu-bound-input",
         "io-wait",
@@ -212,17 +214,18 @@ def gpu_low_utilization(
     measure=measure_utilization,
     severity="warning",
     title="The GPU alternates between busy and idle",
+    checks="Idle phases between busy ones",
     says=(
         *WORST_GPU,
-        " was at {p95_pct}",
-        Given("above", " or above"),
-        " for a twentieth of the time",
+        " was idle for {idle_pct} of the time",
         WHILE_TRIALS,
-        ", yet was idle (at most 10 %) for {idle_pct} of it.",
+        ", yet it ran at {p95_pct}",
+        Given("above", " or more"),
+        " for 5 % of it.",
     ),
-    remedy="Find the period: a regular one points at validation or checkpoints, an irregular one at the input; "
-    "then overlap that work with training (prefetch, workers, asynchronous checkpoints).",
-    refuted_by="Trials that start and end one after the other: see start-up and gaps.",
+    remedy="Find the period. Regular waits point to validation or checkpoints, irregular ones to the input. Overlap "
+    "that work with training: prefetch, loader workers, asynchronous checkpoints.",
+    refuted_by="Not a problem if short trials start and end one after the other: see start-up and gaps between trials.",
     explained_by=("stalls-periodic", "stalls-aperiodic", "cpu-bound-input", "io-wait"),
 )
 def gpu_fluctuating(

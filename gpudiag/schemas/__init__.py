@@ -10,11 +10,11 @@ from importlib import resources
 
 from gpudiag.plain_data import JsonObject
 
-NAMES = ("diagnosis-3", "comparison-1", "forecast-2", "plan-1", "inspect-1")
+NAMES = ("diagnosis-4", "comparison-1", "forecast-2", "plan-1", "inspect-1")
 
 
 def schema(name: str) -> JsonObject:
-    """The schema of that name as shipped in the package, such as ``diagnosis-3``."""
+    """The schema of that name as shipped in the package, such as ``diagnosis-4``."""
     text = resources.files("gpudiag.schemas").joinpath(f"{name}.json").read_text(encoding="utf-8")
     shipped: JsonObject = json.loads(text)
     return shipped

@@ -18,7 +18,7 @@ from gpudiag.schemas._measures import measures_schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
-    "diagnosis-3": Document,
+    "diagnosis-4": Document,
     "comparison-1": ComparisonDocument,
     "forecast-2": ForecastDocument,
     "plan-1": Plan,
@@ -51,7 +51,7 @@ def derive(name: str) -> JsonObject:
     """The schema of a document by its name."""
     kind, _, number = name.rpartition("-")
     made = TypeAdapter(CLASSES[name]).json_schema(mode="serialization", schema_generator=_Closed)
-    if name == "diagnosis-3":
+    if name == "diagnosis-4":
         made["properties"]["measures"], kinds = measures_schema()
         made["$defs"] = {name: one for name, one in made["$defs"].items() if name != "Measured"} | kinds
     return {"$schema": DRAFT, "$id": f"gpudiag.{kind}/{number}", **made}

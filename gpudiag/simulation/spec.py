@@ -64,6 +64,11 @@ class Trial:
     plateau: float = 0.965
     keeps_memory: bool = False  # one caching process per worker: memory never shrinks between trials
 
+    @property
+    def epochs_range(self) -> tuple[int, int]:
+        """The fewest and the most epochs of a trial."""
+        return (self.epochs, self.epochs) if isinstance(self.epochs, int) else self.epochs
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -196,11 +201,6 @@ class Spec:
     notes: tuple[str, ...] = ()
 
     @property
-    def most_epochs(self) -> int:
-        """Epochs of the longest trial."""
-        return self.trial.epochs if isinstance(self.trial.epochs, int) else max(self.trial.epochs)
-
-    @property
     def worker_steps(self) -> tuple[tuple[float, int], ...]:
         """``workers`` as steps (from_s, number)."""
         return ((0.0, self.workers),) if isinstance(self.workers, int) else self.workers
@@ -214,7 +214,7 @@ def check(spec: Spec) -> Spec:
         "gpus must name at least one GPU": len(gpus) > 0,
         "n_trials must be at least 1": spec.n_trials >= 1,
         "workers must be at least 1": bool(spec.worker_steps) and spec.worker_steps[0][1] >= 1,
-        "epochs and segments must be at least 1": min(*_both(spec.trial.epochs), spec.trial.segments) >= 1,
+        "epochs and segments must be at least 1": min(*spec.trial.epochs_range, spec.trial.segments) >= 1,
         "gpu_share_pct must be above 0 and at most 100": 0
         < min(spec.trial.gpu_share_pct)
         <= max(spec.trial.gpu_share_pct)
@@ -226,10 +226,6 @@ def check(spec: Spec) -> Spec:
         if not holds:
             raise ConfigError(f"a simulated run cannot be made: {condition}.")
     return spec
-
-
-def _both(value: int | tuple[int, int]) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else value
 
 
 _PARTS = ("trial", "curve", "telemetry", "faults")

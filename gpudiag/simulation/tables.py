@@ -53,7 +53,7 @@ def settings_of(spec: Spec) -> Settings:
         # One number cannot state what changed on the way.
         used["parallel"] = spec.worker_steps[0][1] if len(spec.worker_steps) == 1 else None
     if spec.record == "optuna":
-        used |= {"pruner": spec.pruner, "max_steps": spec.most_epochs}
+        used |= {"pruner": spec.pruner, "max_steps": max(spec.trial.epochs_range)}
     missing = {name: value for name, value in used.items() if getattr(spec.settings, name) is None}
     return spec.settings.model_copy(update=missing)
 

@@ -74,9 +74,8 @@ def draw_plan(spec: Spec, seed: int, number: int) -> TrialPlan:
 
 def _epochs(trial: Trial, seed: int, number: int) -> int:
     """How many this trial trains; drawn apart from all else, so that one number for all changes nothing beside it."""
-    if isinstance(trial.epochs, int):
-        return trial.epochs
-    return int(np.random.default_rng([seed, 3, number]).integers(trial.epochs[0], trial.epochs[1] + 1))
+    low, high = trial.epochs_range
+    return low if low == high else int(np.random.default_rng([seed, 3, number]).integers(low, high + 1))
 
 
 def _pace(trial: Trial, seed: int, number: int) -> float:

@@ -34,7 +34,7 @@ class Told:
         self.run = SimpleNamespace(
             trials=pd.DataFrame(index=range(n_trials)),
             processes=pd.DataFrame(),
-            info=SimpleNamespace(settings=Settings(), dataloader=DataLoader()),
+            info=SimpleNamespace(settings=Settings(), dataloader=DataLoader(), inputs=()),
         )
         self.told = {"capacity": capacity, "forecast": forecast, "replay": replay}
         self.asked: list[Any] = []

@@ -47,7 +47,7 @@ def busy_pct(name: str) -> float:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_document_fits_its_schema(name: str) -> None:
-    fits(document(name), "diagnosis-3")
+    fits(document(name), "diagnosis-4")
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -66,7 +66,7 @@ def test_no_gain_at_constant_work_beats_the_idle_time(name: str) -> None:
 def test_nothing_is_advised_that_has_succeeded_already(name: str) -> None:
     """Of what shall be seen after a change at least one thing is not so yet."""
     measures = document(name)["measures"]
-    found = {one["rule"] for one in document(name)["verdicts"] if one["status"] == "FOUND"}
+    found = {one["rule"] for one in document(name)["verdicts"] if one["status"] == "found"}
     meets = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
     for one in advised(name).values():
         met = []
@@ -105,7 +105,7 @@ def test_what_answers_no_finding_must_be_verified_first(name: str) -> None:
 
 
 def test_healthy_needs_nothing() -> None:
-    found = [v for v in document("healthy")["verdicts"] if v["status"] == "FOUND" and v["severity"] != "note"]
+    found = [v for v in document("healthy")["verdicts"] if v["status"] == "found" and v["severity"] != "note"]
     assert not found and not advised("healthy")
     assert "Nothing needs to be changed" in repr(diagnosed("healthy").show.advice)
 
@@ -143,7 +143,7 @@ def test_case_1_options_respect_cores_pruner_and_memory() -> None:
     assert "12 of 12 cores" in workers["code"]
     patience = advised(name)["pruner-patience"]
     assert patience["safety"] == "moderate" and "not comparable" in patience["safety_reason"]
-    assert "before the stated pruner can prune" in patience["verify_first"]
+    assert "The stated pruner is not the one that ran" in patience["verify_first"]
     assert "PatientPruner(optuna.pruners.HyperbandPruner(min_resource=1" in patience["changes"][0]["code"]
     assert "patience=5" in patience["changes"][0]["code"]
     more = advised(name)["more-workers"]
@@ -156,7 +156,7 @@ def test_case_1_options_respect_cores_pruner_and_memory() -> None:
 def test_case_1_pruning_cannot_be_predicted_from_cut_curves() -> None:
     predicted = advised("hpo-aggressive-pruning")["pruner-patience"]["predictions"]
     (rate,) = [p for p in predicted if p["measure"] == "pruning.of_decided_pct"]
-    assert rate["low"] is None and rate["high"] == pytest.approx(95.58, abs=0.01) and "cut" in rate["note"]
+    assert rate["low"] is None and rate["high"] == pytest.approx(95.58, abs=0.01) and "pruned" in rate["note"]
 
 
 def test_case_2_more_workers_bring_at_most_their_ratio() -> None:
@@ -187,7 +187,11 @@ def test_case_4_has_fewer_at_once_already_and_may_have_a_constraint() -> None:
     assert limit["proposed"] == pytest.approx((0.98 * 24564 - 350) / 3, abs=5)
     assert "so that any 3 fit" in advised(name)["memory-constraint"]["assumption"]
     assert "('large', 128)" in limit["code"] and "TrialPruned" in limit["code"]
-    assert {"isolate-trials", "catch-oom", "free-memory"} <= set(advised(name))
+    assert "isolate-trials" in advised(name)
+    assert not {"catch-oom", "free-memory"} & set(advised(name)), "each failed alone, and no memory stayed in use"
+    # Of 1.1 GPU-h of failed trials 0.73 were out of memory; 24 that followed another one lasted 74 s in all.
+    gains = {name: one["gain"]["high"] for name, one in advised(name).items() if one["gain"]}
+    assert gains["memory-constraint"] == pytest.approx(0.73, abs=0.02) and gains["isolate-trials"] < 0.01
     assert any("not in proportion" in text for text in document(name)["advice"]["corrections"])
 
 
@@ -196,6 +200,6 @@ def test_case_5_room_for_a_batch_is_no_speed() -> None:
     batch = advised(name)["batch-size"]
     assert (batch["changes"][0]["present"], batch["changes"][0]["proposed"]) == (32, 256)
     assert batch["gain"] == {"low": 1.0, "high": pytest.approx(min(8, 100 / busy_pct(name))), "unit": "x"}
-    assert "that alone brings nothing" in batch["assumption"]
+    assert "none where each sample costs the same CPU time" in batch["assumption"]
     assert "record-host" in advised(name)
     assert any("not what is faster" in text for text in document(name)["advice"]["corrections"])

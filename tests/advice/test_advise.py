@@ -20,7 +20,7 @@ from gpudiag.measures.base import Profile
 from gpudiag.rules._engine.verdict import Severity, Verdict
 from tests.advice.situations import HALF, Told, found, ledger
 
-ASKED = "No finding of this run asks for it, only the idle time: measure what a trial waits for."
+ASKED = "No finding asks for it, only idle time: measure what a trial waits for."
 
 
 def proposal(gain: Gain | None = None, **more: Any) -> Proposal:
@@ -63,7 +63,7 @@ def test_idle_time_alone_is_filled_only_where_it_is_worth_it(
     assert [one.verify_first for one in given.recommendations] == ([f"Why. {ASKED}"] if offered else [])
     if offered:
         (one,) = given.recommendations
-        assert one.why == "Mean utilization while trials ran was 40 %: the rest is idle time that may be filled."
+        assert one.why == "Mean utilization while trials ran was 40 %: the rest may be filled."
         assert one.rule is None and one.rules == ()
 
 

@@ -72,7 +72,7 @@ def test_the_check_expects_the_gpus_that_were_seen(n: int) -> None:
     for now in (situation(use(20.0, gpus(n))), *([situation()] if n == 1 else [])):
         made = check_devices.propose(now)
         assert made is not None and made.changes[0].proposed == f"{n} expected"
-        assert made.changes[0].code.endswith(f"assert len(devices) == {n}, devices")
+        assert made.changes[0].code.endswith(f"assert len(devices) == {n}, devices  # the list that hands out GPUs")
         assert gain_of(made) == (1.0, 1.0, "x", "none")
 
 
@@ -83,5 +83,5 @@ def test_the_power_limit_is_that_of_the_tightest_board(limits: tuple[float, ...]
     power = profile(PowerProfile, {str(i): {"limit_w": limit} for i, limit in enumerate(limits)})
     made = power_and_cooling.propose(situation(power))
     assert made is not None and made.changes[0].present == present and made.gain is None
-    assert made.verify_first.startswith("Changes of the system")
+    assert made.verify_first.startswith("Ask whoever runs this machine")
     assert power_and_cooling.propose(situation()).changes[0].present is None  # type: ignore[union-attr]

@@ -16,7 +16,7 @@ from tests.advice.situations import HALF, checks, gain_of, predicted, situation,
 from tests.rules.small_profiles import profile
 
 NAN = math.nan
-UNSHOWN = "Nothing recorded shows that the GPU waits for the loader: time it first."
+UNSHOWN = "Nothing recorded shows that the GPU waits for the loader."
 LINE = {"num_workers": 2, "prefetch_factor": 2, "persistent_workers": False, "pin_memory": False}
 FILLERS = (
     advised.loader_workers,
@@ -96,10 +96,13 @@ def test_doubt_unless_a_wait_was_recorded(pct: float, shown: bool) -> None:
     made = proposed(advised.loader_workers, waits(pct), cpu_cores=16)
     assert made is not None and made.verify_first == ("" if shown else UNSHOWN)
     assert made.assumption.startswith(
-        "The log states waits" if shown else "It is the loader that the GPU waits for, which"
+        "Steps wait " if shown else "The GPU waits for the loader; nothing recorded shows"
     )
     if shown:
-        assert f"{'30 %' if pct == 30 else '0.5 %'} of a step; at best all of that goes." in made.assumption
+        assert (
+            f"{'30 %' if pct == 30 else '0.5 %'} of their time for the loader; at best all of that goes."
+            in made.assumption
+        )
 
 
 @pytest.mark.parametrize("rule", ["loader-slow", "cpu-bound-input", "io-wait"])
@@ -190,7 +193,7 @@ def test_pinned_memory_comes_with_the_copy_that_uses_it() -> None:
         made = proposed(advised.pin_memory, pin_memory=present)
         assert made is not None and made.verify_first == "Nothing recorded shows that copies take time worth saving."
         assert [(change.what, change.present, change.proposed) for change in made.changes] == [
-            ("DataLoader pin_memory", present, True), ("copy to the GPU", None, "non_blocking")
+            ("pin_memory", present, True), ("copy to the GPU", None, "non_blocking")
         ]  # fmt: skip
         code = "DataLoader(..., pin_memory=True)" + ("" if present is None else "  # was False")
         assert made.changes[0].code == code

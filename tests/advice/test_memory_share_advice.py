@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -91,3 +92,10 @@ def test_an_overflow_survived_saves_the_trials_left_running() -> None:
     assert gain_of(made) == (0.0, 1.25, "GPU-h", "abandoned")
     assert checks(made) == [("trials.abandoned", "<=", 0.0)]
     assert gain_of(catch_oom.propose(situation(bounds=GainBounds()))) is None
+
+
+def test_memory_that_no_check_finds_in_use_need_not_be_freed() -> None:
+    now = situation(bounds=LOST)
+    assert free_memory.propose(now) is not None
+    assert free_memory.propose(replace(now, passed=frozenset({"memory-leak", "memory-residual"}))) is None
+    assert free_memory.propose(replace(now, passed=frozenset({"memory-residual"}))) is not None

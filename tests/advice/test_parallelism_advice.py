@@ -317,18 +317,13 @@ def test_workers_that_stopped_are_started_again(effective: float, high: float | 
     if made is None or high is None:
         return
     assert gain_of(made) == (1.0, pytest.approx(high), "x", "idle")
-    assert (made.changes[0].present, made.changes[0].proposed) == (round(effective, 2), 4.0)
+    assert made.changes[0].text == ""
     assert "$(seq 4); do\n  (until run.sh;" in made.changes[0].code
     assert checks(made) == [("parallelism.efficiency_pct", ">=", 75.0), ("trials.fail_pct", "<=", 5.0)]
     assert predicted(made) == {"utilization.mean_pct": (40.0, 40.0, pytest.approx(40 * high))}
     unstated = restart_workers.propose(situation(*given, bounds=GainBounds()))
     assert unstated is not None and "until python train.py;" in unstated.changes[0].code
     assert unstated.gain is None and unstated.assumption == NO_UTILIZATION and predicted(unstated) == {}
-
-
-def test_workers_alive_are_told_to_a_hundredth() -> None:
-    made = restart_workers.propose(situation(at_once(configured=4.0, effective=2.6789), bounds=HALF))
-    assert made is not None and made.changes[0].present == 2.68
 
 
 @pytest.mark.parametrize(("configured", "offered"), [(0.0, False), (NAN, False), (1.0, True), (3.0, True)])

@@ -74,6 +74,6 @@ def test_options_by_safety() -> None:
     table = case_1().recommendations.to_frame()
     assert isinstance(table, pd.DataFrame) and table["tier"].is_monotonic_increasing
     row = table.set_index("id").loc["loader-workers"]
-    assert (row["present"], row["proposed"]) == ("DataLoader num_workers: 2", "3")
+    assert (row["present"], row["proposed"]) == ("num_workers: 2", "3")
     assert row["memory_low"] == row["memory_high"] == row["memory_now"]
     assert row["trial_time_low"] == pytest.approx(row["trial_time_now"] / row["gain_high"])

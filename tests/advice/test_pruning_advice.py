@@ -27,7 +27,7 @@ from tests.advice.situations import Told, checks, gain_of, memory, predicted, si
 from tests.rules.small_profiles import profile
 
 NAN = math.nan
-UNPRICED = "What it costs in GPU time is not known: the curves could not be replayed to an interval."
+UNPRICED = "Its cost in GPU time is unknown: the curves could not be replayed."
 
 
 def pruned(**stated: float) -> PruningProfile:
@@ -183,7 +183,7 @@ def test_every_twentieth_trial_costs_the_rest_of_its_length(
     assert made is not None and checks(made) == [("trials.state.COMPLETE.n", ">=", 15.0)]
     assert (made.changes[0].present, made.changes[0].proposed) == (True, False)
     assert made.changes[0].code.startswith("if trial.number % 20 and trial.should_prune():")
-    said = "none completed." if cost is None else f"{10 if n == 200 else 5} trials of the length of the COMPLETE ones."
+    said = "none completed." if cost is None else f"{10 if n == 200 else 5} trials of full length."
     assert made.assumption.endswith(said)
 
 

@@ -35,7 +35,7 @@ def option(
 def test_a_recommendation_is_its_remedy_with_the_numbers_of_a_run(tier: int) -> None:
     one = option("it", tier, Gain(1.0, 2.0), present=2)
     assert (one.rule, one.rules, one.why) == ("a", ("a", "b"), "why")
-    assert one.text == "setting: 2 → 3" and option("it", tier).text == "setting: not stated → 3"
+    assert one.text == "setting: 2 → 3" and option("it", tier).text == "setting=3"
     assert (one.safety, one.safety_reason) == TIERS[tier] and one.tier == tier
     assert (one.effort, one.apply, one.refute, one.rollback, one.pros, one.cons) == (
         "minutes", "next study", "r", "b", ("p",), ("c",)
@@ -99,7 +99,7 @@ def test_a_remedy_takes_its_name_and_topic_from_its_function() -> None:
 
     words: dict[str, Any] = {"effort": "m", "pros": (), "cons": (), "refute": "r", "rollback": "b"}
     made = remedy(title="T", answers=("io-wait",), tier=3, **words)(try_it_twice)
-    assert (made.id, made.topic, made.why, made.safety) == (
+    assert (made.id, made.topic, made.docstring, made.safety) == (
         "try-it-twice",
         "test_recommendation",
         "Twice is better.",
@@ -137,7 +137,7 @@ def test_a_plan_holds_what_its_remedies_bring_together() -> None:
     assert plan.combined == PlannedGain(1.25, 2.5, "x") and (plan.ceiling, plan.saved_gpu_h) == (2.5, 1.5)
     table = plan.to_frame()
     assert table["remedy"].tolist() == ["a", "b", "c"] and table["tier"].tolist() == [1, 2, 1]
-    assert table["change"].tolist() == ["setting: not stated → 3", "setting: 2 → 3", "setting: not stated → 3"]
+    assert table["change"].tolist() == ["setting=3", "setting: 2 → 3", "setting=3"]
     assert table.loc[2, ["gain_low", "gain_high", "gain_unit"]].tolist() == [0.0, 1.5, "GPU-h"]
 
 

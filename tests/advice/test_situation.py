@@ -22,7 +22,7 @@ NAN = math.nan
 
 
 def test_only_findings_are_found() -> None:
-    clear = Verdict("gpu-unused", "", Status.CLEAR, Severity.WARNING)
+    clear = Verdict("gpu-unused", "", Status.OK, Severity.WARNING)
     now = Situation.of(Analysis(Run()), {}, (clear, found("io-wait")))
     assert now.has("io-wait") and now.has("gpu-unused", "io-wait") and not now.has("gpu-unused") and not now.has()
 

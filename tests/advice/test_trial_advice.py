@@ -41,9 +41,9 @@ def test_checkpoints_are_worth_it_where_trials_fail_late(failed: float, worth: b
     made = checkpoint.propose(situation(trials(states), bounds=LOST))
     assert (made is not None) is worth
     if made is not None:
-        assert gain_of(made) == (0.0, 3.5, "GPU-h", "failures") and "lived 1.5 worker-h in all" in made.assumption
+        assert gain_of(made) == (0.0, 3.5, "GPU-h", "failures") and "took 1.5 worker-h in all" in made.assumption
         shown = {60.0: "1 min", 69.0: "1 min 09 s", 300.0: "5 min"}[failed]
-        assert f"{shown} in the median" in made.assumption
+        assert f"(median {shown})" in made.assumption
     assert checkpoint.propose(situation(bounds=LOST)) is None
 
 
@@ -70,7 +70,7 @@ def test_what_only_writes_something_down_brings_nothing_by_itself() -> None:
     for item in (log_failures, log_parameters, record_host):
         made = item.propose(situation(bounds=LOST))
         assert gain_of(made) == SHOWS and made is not None and made.changes[0].present is None
-        assert not made.verify_first and "does not speed up" in made.assumption
+        assert not made.verify_first and "speeds nothing up" in made.assumption
 
 
 def recorded(period_s: float, coverage: float, shares: tuple[float, ...] = ()) -> SamplingProfile:
@@ -86,11 +86,11 @@ def test_the_recorder_keeps_the_period_within_a_second_to_five(period: float, lo
     assert made is not None and f"--format=csv -l {loop} > gpu.csv" in made.changes[0].code
 
 
-@pytest.mark.parametrize(("coverage", "present"), [(61.28, 61.3), (0.0, 0.0), (0.5, 0.5), (NAN, None)])
-def test_the_whole_run_is_recorded(coverage: float, present: float | None) -> None:
+@pytest.mark.parametrize("coverage", [61.28, 0.0, NAN])
+def test_the_whole_run_is_recorded(coverage: float) -> None:
     for rule in ("sampling-coverage", "sampling-gaps"):
         made = record_run.propose(situation(recorded(1.0, coverage), rules=(rule,)))
-        assert made is not None and (made.changes[0].present, made.changes[0].proposed) == (present, 100)
+        assert made is not None and made.changes[0].text == ""
         assert checks(made) == [("sampling.coverage_pct", ">=", 80.0)] and gain_of(made) == SHOWS
 
 
@@ -99,7 +99,7 @@ def test_a_slow_recorder_gets_a_higher_priority() -> None:
     assert made is not None and checks(made) == [] and gain_of(made) == SHOWS
     assert made.changes[0].code.startswith("sudo nice -n -5 nohup nvidia-smi")
     both = record_run.propose(situation(recorded(1.0, 99.0), rules=("sampler-slows-down", "sampling-gaps")))
-    assert both is not None and both.changes[0].proposed == 100
+    assert both is not None and both.changes[0].proposed == "the whole run"
 
 
 @pytest.mark.parametrize(("shares", "mends"), [((), True), ((99.0,), True), ((99.1,), False), ((5.0, 99.9), False)])

@@ -137,6 +137,7 @@ def test_reports_and_plans(gpudiag, starved, tmp_path: Path) -> None:
     plan = diagnose(load_run(starved[0])).save_plan(tmp_path / "plan.json")
     code, _, err = gpudiag("compare", *starved, "--plan", plan, "-o", tmp_path / "out", "--format", "summary")
     assert code == 0 and "comparison.json" in err
+    assert not (tmp_path / "out" / "diagnosis.json").exists()
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "INVALID" in report and "loader-workers" in report
     code, out, _ = gpudiag("plans", tmp_path)

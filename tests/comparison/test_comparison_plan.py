@@ -184,7 +184,7 @@ def test_the_check_of_a_rules_own_advice_is_whether_it_still_finds_its_fault() -
     assert side.value(f"{FINDINGS}.gpu-unused") == 1 and statuses["gpu-unused"] is Status.FOUND
     told = {rule: side.value(f"{FINDINGS}.{rule}") for rule in statuses}
     assert {rule for rule, value in told.items() if value == 0} == {
-        rule for rule, status in statuses.items() if status is Status.CLEAR
+        rule for rule, status in statuses.items() if status is Status.OK
     }
     assert side.value(f"{FINDINGS}.toy") is None
 

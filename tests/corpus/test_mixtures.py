@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -38,8 +39,12 @@ def mixed(paths: list[Path], folder: Path, *, named: bool) -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_any_mixture_is_diagnosed_or_refused_in_a_sentence(named: bool, corpus: Path, tmp_path: Path) -> None:
+def test_any_mixture_is_diagnosed_or_refused_in_a_sentence(
+    named: bool, corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     seed = random.SystemRandom().randrange(2**32)
+    with capfd.disabled():
+        print(f"\nmixtures {'named' if named else 'found'}: seed {seed}", file=sys.stderr, flush=True)
     draw = random.Random(seed)
     files = real_files(corpus)
     diagnosed = 0

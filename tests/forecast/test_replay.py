@@ -15,6 +15,8 @@ from replayruns import SPECS, curve, hand_run, optuna_study, run_of, with_times
 
 import gpudiag as gd
 from gpudiag.errors import ConfigError, NotMeasurable
+from gpudiag.forecast.pruning.play import NOT_CUT, carried_on
+from gpudiag.forecast.pruning.recorded import recorded_studies
 from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.run import Run
 from gpudiag.schema import TRIALS, conform
@@ -175,6 +177,21 @@ def test_a_trial_pruned_at_its_last_step_is_not_cut_off() -> None:
     found = gd.replay_pruner(run, "nop()")
     assert found.level == "exact"
     assert found.steps.value == 4
+
+
+@pytest.mark.parametrize("kept", [(4, 9, 14), (5, 9, 13), (1, 2, 8)])
+def test_a_trial_goes_on_at_its_own_stride_and_pace(kept: tuple[int, ...]) -> None:
+    """Beside one that reports at each of 20 steps, one that did at three and was pruned: regular ones go on so."""
+    run = hand_run({0: [0.5] * 20, 1: [0.6] * 15}, {0: "COMPLETE", 1: "PRUNED"})
+    seldom = (run.reports["trial"] == 0) | run.reports["step"].isin(kept)
+    (record,) = recorded_studies(replace(run, reports=run.reports[seldom].reset_index(drop=True)))
+    held = carried_on(record, np.full(2, NOT_CUT))
+    stride = np.median(np.diff(kept))
+    every = round((kept[-1] - kept[0]) / 2)
+    assert held.steps[1] == [*kept, *range(kept[-1] + every, 21, every)]
+    spent_s = record.end_s[1] - record.start_s[1] - record.startup.typical_s[1]
+    after_s = np.array(held.times_s[1][3:]) - record.end_s[1]
+    assert after_s == pytest.approx((np.array(held.steps[1][3:]) - kept[-1]) / stride * spent_s / 3)
 
 
 def test_nan_and_repeated_steps_are_taken_as_optuna_does() -> None:

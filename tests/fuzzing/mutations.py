@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 ODD = (
-    "", "-", "nan", "inf", "-inf", "1e308", "-1e400", "9" * 25, "9" * 400, "-1", "0", "0x1F", "1_000", "1,5", "NULL",
-    "[N/A]", "true", "\0", '"', "'", "{}", "[]", ":", "\u2028", "²", "٣", "\u202e", "名", "😀", "\ufeff", "\ud83d",
-    "0000-00-00 00:00:00", "9999-12-31T23:59:59Z", "1969-12-31", "2026-02-30 25:61:61", "2026-03-29 02:30:00",
-    "<script>", "a\nb", "%", "MiB", "99999999 days", "=1+1", "x" * 5000,
+    "", "-", "nan", "inf", "-inf", "1e308", "1e29", "1e-320", "-1e400", "9" * 25, "9" * 400, "-1", "0", "0x1F", "1_000",
+    "1,5", "NULL", "[N/A]", "true", "\0", '"', "'", "{}", "[]", ":", "\u2028", "²", "٣", "\u202e", "名", "😀", "\ufeff",
+    "\ud83d", "0000-00-00 00:00:00", "9999-12-31T23:59:59Z", "99999/01/01 00:00:00", "1969-12-31",
+    "2026-02-30 25:61:61", "2026-03-29 02:30:00", "<script>", "a\nb", "%", "MiB", "99999999 days", "=1+1", "x" * 5000,
 )  # fmt: skip
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 2**31, 2**63, -(2**63), 10**400, 1.5, 1e308, float("inf"), float("nan"), "", "x", [], {}, [[]],
@@ -96,7 +96,10 @@ def cell(rng: random.Random, data: bytes, other: bytes) -> bytes:
     at, mark = rng.choice((0, rng.randrange(len(held)))), rng.choice(MARKS)
     cells = held[at].split(mark)
     a, b = rng.randrange(len(cells)), rng.randrange(len(cells))
-    cells[a] = rng.choice((cells[b], b"", odd(rng)))
+    if rng.random() < 0.25:
+        cells.insert(a, cells[b])
+    else:
+        cells[a] = rng.choice((cells[b], b"", odd(rng)))
     held[at] = mark.join(cells)
     return b"\n".join(held)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,16 @@ def test_a_log_that_unpacks_to_less_is_read(tmp_path: Path) -> None:
     shutil.copy(SAMPLES / "tiny-batch-laptop" / "gpu.csv", tmp_path)
     (tmp_path / "g.csv.gz").write_bytes(gzip.compress((tmp_path / "gpu.csv").read_bytes()))
     assert len(gd.load_run(tmp_path / "g.csv.gz", timezone="UTC").gpu) == 90
+
+
+@pytest.mark.parametrize("long", ["2026/03/01 10:00:05, 0, 9", "2026/03/01 10:00:05, 0, 50 %, ", "", '"'])
+@pytest.mark.parametrize("size", [9_000_000, 20_000_000])
+def test_a_line_of_many_megabytes_costs_itself(long: str, size: int, tmp_path: Path) -> None:
+    rows = [f"2026/03/01 10:00:{second:02}.000, 0, 50 %\n" for second in range(0, 60, 10)]
+    head = "timestamp, index, utilization.gpu [%]\n"
+    text = head + "".join(rows[:3]) + long + "7" * size + "\n" + "".join(rows[3:])
+    (tmp_path / "gpu.csv").write_text(text)
+    began = time.process_time()
+    run = gd.load_run(tmp_path, timezone="UTC")
+    assert len(run.gpu) == 6 and sum(one.count for one in run.info.inputs[0].problems) == 1
+    assert time.process_time() - began < 5

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from gpudiag import files
 from gpudiag.errors import ConfigError
 from gpudiag.files import write, write_all
+from gpudiag.report._notebook.kernel import kernel_manager
 from gpudiag.scratch import LOCK, scratch, sweep
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
@@ -145,6 +148,21 @@ while True:
         assert len(set(now.values())) <= 1 and (LAST not in now or len(now) == len(NAMES)), now
 
 
+def test_a_lock_that_another_process_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(1, flush=True)"
+    holder = process(f"{code}; time.sleep(600)", tmp_path)
+    assert holder.stdout is not None and holder.stdout.readline()
+    monkeypatch.setattr(files, "LONGEST_WAIT_S", 0.3)
+    with pytest.raises(ConfigError, match=rf"{tmp_path}: another process has kept .* choose another output"):
+        put(tmp_path, "A")
+    assert not held(tmp_path)
+    monkeypatch.setattr(files, "LONGEST_WAIT_S", 60)
+    threading.Timer(0.5, holder.kill).start()
+    put(tmp_path, "A")
+    assert len(held(tmp_path)) == len(NAMES)
+    holder.communicate()
+
+
 HOLDER = "import sys, time\nfrom pathlib import Path\nfrom gpudiag.scratch import scratch\n" + (
     "with scratch(Path(sys.argv[1])) as it: (it / 'x').write_text('x'); print(it, flush=True); time.sleep(600)"
 )
@@ -260,6 +278,19 @@ def test_a_report_that_is_ended(start: Start, tmp_path: Path, number: signal.Sig
     assert not list(tmp.iterdir())
 
 
+def test_a_kernel_of_which_nobody_was_told_ends_too(tmp_path: Path) -> None:
+    """As where a signal comes between its start and the return to whoever started it."""
+    code = "import time; print(1, flush=True); time.sleep(600)"
+    with pytest.raises(KeyboardInterrupt), kernel_manager(tmp_path, own_modules=False):
+        kernel, other = (process(code, place) for place in (tmp_path / "kernel.json", "elsewhere"))
+        assert all(one.stdout is not None and one.stdout.readline() for one in (kernel, other))
+        raise KeyboardInterrupt
+    assert kernel.wait(timeout=0) is not None and other.poll() is None
+    other.kill()
+    for one in (kernel, other):
+        one.communicate()
+
+
 @linux
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -282,14 +313,18 @@ def test_a_batch_that_is_ended_ends_its_reports(start: Start, tmp_path: Path, nu
 )
 @pytest.mark.parametrize("after_s", [0.0, 0.3])
 def test_other_commands_that_are_ended(start: Start, tmp_path: Path, command: tuple[str, ...], after_s: float) -> None:
+    """The earlier output stays as it was."""
     name, *options = command
+    earlier = tmp_path / "out" / ("plan.json" if name == "diagnose" else "trials.csv")
+    earlier.parent.mkdir()
+    earlier.write_text("earlier")
     ended = start(name, SAMPLES / "hpo-aggressive-pruning", *options)
     until(lambda: b"_sqlite3" in Path(f"/proc/{ended.pid}/maps").read_bytes(), "reads no study")
     time.sleep(after_s)
     ended.terminate()
     assert ended.communicate(timeout=60)[1] == "gpudiag: ended by SIGTERM.\n"
     assert ended.returncode == 143 and not list((tmp_path / "tmp").iterdir())
-    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+    assert list(earlier.parent.iterdir()) == [earlier] and earlier.read_text() == "earlier"
 
 
 HOMELESS = """

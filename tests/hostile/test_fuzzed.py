@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).resolve().parent.parent
-sys.path.append(str(TESTS / "fuzzing"))
 KEPT = sorted(path for path in (TESTS / "fuzzed").glob("*") if path.is_dir())
 
 

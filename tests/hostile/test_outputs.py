@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,13 +20,29 @@ from gpudiag.cli import _console
 from gpudiag.export.tables import _inert
 from gpudiag.files import write_all
 from gpudiag.report._render.markdown import inline
+from gpudiag.report.format import inert_lines, safe
 
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "data" / "samples"
 ESCAPE = "\x1b]0;title\x07\x1b[2Jx\n::warning::injected"
 
 
+COMMANDS = (
+    "::error title=x::y",
+    "::add-mask::a",
+    "##[error]x",
+    "##vso[task.setvariable variable=PATH]x",
+    "a ##[group]b",
+)
+"""Of GitHub Actions at the start of a line, of Azure Pipelines anywhere in one."""
+
+
 def clean(said: str) -> bool:
-    return not ({chr(n) for n in range(32)} - {"\n"}) & set(said) and "\n::warning" not in f"\n{said}"
+    return not ({chr(n) for n in range(32)} - {"\n"}) & set(said) and not obeyed(said)
+
+
+def obeyed(said: str) -> bool:
+    """Whether a CI system would find a command of its own in this log."""
+    return bool(re.search(r"^\s*::[a-z-]+[^\n]*::|##\w*\[", said, re.MULTILINE))
 
 
 def test_names_hold_no_command_for_a_terminal_or_for_ci(
@@ -44,6 +61,41 @@ def test_names_hold_no_command_for_a_terminal_or_for_ci(
         held = capsys.readouterr()
         assert clean(held.out) and clean(held.err) and held.out + held.err, arguments
     assert called(monkeypatch, "rules", "explain", ESCAPE) == 2 and clean(capsys.readouterr().err.partition("\n")[2])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_name_commands_no_ci_system(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert obeyed(name)
+    (folder / f"{name}.txt").write_text("no input")
+    (folder / "run.toml").write_text(f'name = "{name}"\nartifacts = ["{name}.txt", "gpu.csv"]\n')
+    monkeypatch.chdir(folder)
+    runs = (("inspect", f"{name}.txt"), ("inspect", "."), ("diagnose", "."), ("diagnose", f"{name}.no"))
+    for command in (*runs, ("diagnose", "gpu.csv", "--name", name)):
+        for form in ("text", "json", "md", "junit") if command[0] == "diagnose" else ("text", "json"):
+            called(monkeypatch, *command, "--format", form)
+            held = capsys.readouterr()
+            assert held.out + held.err and not obeyed(held.out) and not obeyed(held.err), (command, form)
+            if form == "json" and held.out:
+                assert name in json.dumps(json.loads(held.out))
+
+
+def test_ordinary_names_stay_as_they_are() -> None:
+    for name in ("C::std::vector", "a: b", "## run 1", "x::y", "lr=1e-3 [fold #2]"):
+        assert safe(name) == name and inert_lines(f"run {name}") == f"run {name}"
+    assert inline("me@example.org, a@b") == "me@example.org, a@b"
+
+
+@pytest.mark.parametrize(
+    "name", ["@everyone", "x @org/team y", "https://e.example/x", "HTTP://e.example", "www.e.example"]
+)
+def test_a_name_neither_links_nor_calls_in_markdown(name: str) -> None:
+    from markdown_it import MarkdownIt
+
+    html = MarkdownIt().render(inline(name))
+    assert not re.search(r"(https?|ftp)://|www\.|(^|\W)@\w", html, re.IGNORECASE)
+    assert html.replace("\u200b", "") == f"<p>{name}</p>\n"
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "gbk", "shift_jis", "latin-1", "ascii", "utf-8"])
@@ -109,7 +161,7 @@ def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path, monkeypatch
 
     def report(text: str) -> dict[Path, bytes]:
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
-        runner._write(notebook, tmp_path, {tmp_path / "diagnosis.json": text.encode()})
+        runner.write_report(notebook, tmp_path, {tmp_path / "diagnosis.json": text.encode()})
         return held()
 
     def held() -> dict[Path, bytes]:
@@ -133,3 +185,16 @@ def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path, monkeypatch
     assert all(b"run B" in content for content in report("run B").values())
     write_all(tmp_path, [(tmp_path / "report.md", None), (tmp_path / "report.html", "new")])
     assert not (tmp_path / "report.md").exists() and (tmp_path / "report.html").read_text() == "new"
+
+
+@pytest.mark.slow
+def test_a_report_in_the_folder_of_a_comparison_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [SAMPLES / "idle-second-gpu" / side for side in ("baseline", "experiment")]
+    assert called(monkeypatch, "compare", *pair, "-o", tmp_path) in (0, None)
+    assert (tmp_path / "comparison.json").is_file()
+    assert called(monkeypatch, "report", SAMPLES / "tiny-batch-laptop", "-o", tmp_path) in (0, None)
+    assert not (tmp_path / "comparison.json").exists() and (tmp_path / "diagnosis.json").is_file()
+    (tmp_path / "diagnosis.json").unlink()
+    (tmp_path / "comparison.json").write_text("mine")
+    assert called(monkeypatch, "compare", *pair, "-o", tmp_path) == 2
+    assert (tmp_path / "comparison.json").read_text() == "mine"

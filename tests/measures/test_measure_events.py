@@ -46,7 +46,7 @@ def test_a_training_log_that_names_a_gpu_is_diagnosed(tmp_path: Path) -> None:
     run = gd.load_run(tmp_path, timezone="UTC")
     assert "3" in set(run.events["gpu"].dropna())
     found = gd.diagnose(run)
-    assert [v.status.value for v in found.verdicts if v.rule == "gpu-lost"] == ["FOUND"]
+    assert [v.status.value for v in found.verdicts if v.rule == "gpu-lost"] == ["found"]
 
 
 def test_a_lost_gpu_in_a_table_of_nvidia_smi_is_named(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ def test_a_lost_gpu_in_a_table_of_nvidia_smi_is_named(tmp_path: Path) -> None:
     (tmp_path / "gpu.csv").write_text("\n".join([head, *rows]) + "\n")
     found = gd.diagnose(gd.load_run(tmp_path, timezone="UTC"))
     lost = next(v for v in found.verdicts if v.rule == "gpu-lost")
-    assert lost.status.value == "FOUND" and lost.where == {"gpu": "1"}
+    assert lost.status.value == "found" and lost.where == {"gpu": "1"}

@@ -79,7 +79,9 @@ def test_needs_a_finished_trial() -> None:
 
 
 def test_an_illegible_pruner_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="there is no pruner"):
+    with pytest.raises(
+        ConfigError, match=r"^key 'settings.pruner' of run.toml: pruner 'meidan\(\)': there is no pruner"
+    ):
         measure_pruning(run(trials=trials([("PRUNED", 0, 1)]), settings={"pruner": "meidan()"}))
 
 

@@ -81,7 +81,7 @@ def diagnosed(run: Run) -> Diagnosis:
     made = diagnose(run)
     assert not made.errors
     ledger_holds(made.ledger)
-    document = valid(made.to_json(), "diagnosis-3")
+    document = valid(made.to_json(), "diagnosis-4")
     shares_hold(document)
     valid(json_text(made.plan([one.id for one in made.recommendations])), "plan-1")
     return made

@@ -90,6 +90,12 @@ def test_sniffing_looks_at_the_head_only(tmp_path: Path) -> None:
     assert not source.is_binary and put(tmp_path, bytes(range(256)) * 40).is_binary
 
 
+def test_a_hole_of_nul_bytes_makes_no_text_binary(tmp_path: Path) -> None:
+    row = b"0, 17 %, 1 MiB\n"
+    assert not put(tmp_path, row + b"\0" * 4000 + row * 9).is_binary
+    assert not put(tmp_path, b"\0" * 4000 + row).is_binary
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputNotFound, match="no such file"):
         Source.open(tmp_path / "gone.csv")

@@ -61,3 +61,9 @@ def test_lists_and_mappings() -> None:
     assert pairs({"mean_pct": {"0": 80.0, "1": 0.0}}) == [("mean utilization", "0: 80 %, 1: 0 %")]
     assert pairs({"trials": []}) == [("trials", "none")]
     assert pairs({"limit_w": None}) == [("limit of the board", "–")]
+
+
+def test_places_are_named_up_to_a_few() -> None:
+    trials = [str(n) for n in range(66)]
+    assert dict(pairs({"trial": ", ".join(trials)}))["trial"].endswith(" and 58 more")
+    assert dict(pairs({"trial": "207, 208"}))["trial"] == "207, 208"

@@ -17,12 +17,14 @@ from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.report._sections.headline import headline
 from gpudiag.report.document import CellEntry, Document, LedgerEntry
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
+from gpudiag.run import InputRecord
 
 
 def verdict(status: str, severity: str = "warning", rule: str = "r", **more: Any) -> dict[str, Any]:
     blank = {
         "rule": rule,
         "title": "A title",
+        "checks": "A topic",
         "summary": "",
         "reason": "",
         "remedy": "",
@@ -53,21 +55,22 @@ def with_ledger(seconds: dict[str, float], *, has_trials: bool = True, **measure
     return replace(out, ledger=LedgerEntry(total, cells))
 
 
-BUSY = "CLEAR warning gpu-low-utilization"
+USED = {"mean_pct": 84.04, "n_gpus": 1}
 OPEN = "1 check could not be assessed."
+BUSY = "ok warning gpu-low-utilization"
 CASES = {
-    "NOT HEALTHY: 1 critical finding and 1 warning.": ("critical", "FOUND critical, FOUND warning, CLEAR"),
-    f"NEEDS ATTENTION: 2 warnings; {OPEN}": ("warning", "FOUND warning, FOUND warning, NOT_ASSESSED"),
-    "NO SERIOUS FINDING: 1 note.": ("note", "FOUND note, CLEAR"),
-    f"HEALTHY AS FAR AS SEEN: nothing was found in 1 check; {OPEN}": ("clear", f"{BUSY}, NOT_ASSESSED"),
-    "HEALTHY: nothing was found in 2 checks.": ("clear", f"{BUSY}, CLEAR, NOT_APPLICABLE"),
-    f"NOT ENOUGH DATA: nothing was found in 3 checks; {OPEN}": ("unknown", "CLEAR, CLEAR, CLEAR, NOT_ASSESSED"),
-    "NOT ENOUGH DATA: nothing was found in 1 check; 3 checks could not be assessed.": (
+    "GPU well used: 1 critical finding, 1 warning.": ("critical", "found critical, found warning, ok"),
+    f"GPU well used: 2 warnings; {OPEN}": ("warning", "found warning, found warning, not_assessed"),
+    "GPU well used: 1 note.": ("note", "found note, ok"),
+    f"GPU well used: nothing found in 1 check; {OPEN}": ("ok", f"{BUSY}, not_assessed"),
+    "GPU well used: nothing found in 2 checks.": ("ok", f"{BUSY}, ok, not_applicable"),
+    f"GPU well used: nothing found in 3 checks; {OPEN}": ("unknown", "ok, ok, ok, not_assessed"),
+    "GPU well used: nothing found in 1 check; 3 checks could not be assessed.": (
         "unknown",
-        f"{BUSY}, NOT_ASSESSED, NOT_ASSESSED, NOT_ASSESSED, NOT_APPLICABLE",
+        f"{BUSY}, not_assessed, not_assessed, not_assessed, not_applicable",
     ),
-    "NOT ASSESSED: no check had the data it needs (1 check).": ("unknown", "NOT_ASSESSED, NOT_APPLICABLE"),
-    "NOT ASSESSED: no check had the data it needs (0 checks).": ("unknown", ""),
+    f"GPU well used: no check had its data; {OPEN}": ("unknown", "not_assessed, not_applicable"),
+    "GPU well used: no check had its data.": ("unknown", ""),
 }
 
 
@@ -75,72 +78,77 @@ CASES = {
 def test_level_and_verdict(words: str) -> None:
     level, made_of = CASES[words]
     verdicts = [verdict(*part.split()) for part in made_of.split(", ") if part]
-    head = headline(document(*verdicts))
-    assert (head.level, head.verdict) == (level, words)
+    head = headline(document(*verdicts, utilization=USED))
+    assert (head.level, head.use, head.verdict) == (level, "well", words)
     assert len(head.sentences) == 3 and all(s.endswith(".") for s in head.sentences)
     assert sum(vars(head.counts).values()) == len(verdicts)
 
 
-def test_where_the_time_went() -> None:
-    use = {"mean_pct": 84.04, "n_gpus": 1, "observed_gpu_h": 4.378, "idle_pct": 3.1}
-    trials = {
-        "n": 200,
-        "state.COMPLETE.n": 8,
-        "state.PRUNED.n": 173,
-        "state.FAIL.n": 15,
-        "state.RUNNING.n": 4,
-        "state.WAITING.n": 0,
-    }
-    seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0, "foreign": 0.0}
-    (where, _, _) = headline(with_ledger(seconds, utilization=use, trials=trials)).sentences
-    assert where == (
-        "Of 2.8 GPU-h on the GPU, 90 % ran at 50 % utilization or more, 6 % stalled inside trials, 3.8 % was "
-        "start-up alone; mean utilization was 84 % from the first trial to the last; 200 trials: 8 COMPLETE, "
-        "173 PRUNED, 15 FAIL, 4 RUNNING."
-    )
-    idle = with_ledger({"busy": 0.0, "idle_no_trial": 3600.0}, has_trials=False)
-    assert headline(idle).sentences[0] == (
-        "Of 1 GPU-h on the GPU, 100 % was idle; mean utilization was 84 % over the whole record."
-    )
-    assert headline(document(utilization=use)).sentences[0] == "The GPU averaged 84 % utilization."
-
-
-def test_without_utilization_it_says_so() -> None:
-    where = headline(document(trials={"n": 3})).sentences[0]
-    assert where == "Without GPU utilization nobody can say where the GPU time went; 3 trials."
-    unknown = headline(document(utilization={"mean_pct": None})).sentences[0]
-    assert unknown == "Without GPU utilization nobody can say where the GPU time went."
-
-
-def test_a_study_alone_says_where_its_trials_time_went() -> None:
-    times = {"state.COMPLETE.total_worker_s": 900.0, "state.PRUNED.total_worker_s": 2700.0}
-    study = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7, **times}
-    said = "Of 1 h of trial time 75 % went to PRUNED trials and 25 % went to COMPLETE trials; without GPU utilization "
-    said += "nobody can say where the GPU time went; 9 trials: 2 COMPLETE, 7 PRUNED"
-    assert headline(document(trials=study)).sentences[0] == f"{said}."
-    spent = {"to_best_worker_h": 0.25, "after_best_worker_h": 0.75}
-    late = headline(document(trials=study | spent)).sentences[0]
-    assert late == f"{said}; the best value was reached after 0.25 of 1 worker-h of trials."
+@pytest.mark.parametrize(
+    ("mean_pct", "use", "words"),
+    [
+        (98.7, "well", "The GPU was well used (99 %)."),
+        (75.0, "well", "The GPU was well used (75 %)."),
+        (74.9, "partly", "The GPU was partly used (75 %)."),
+        (25.0, "partly", "The GPU was partly used (25 %)."),
+        (11.4, "poorly", "The GPU was poorly used (11 %)."),
+        (1.0, "unused", "The GPU was not used (1 %)."),
+        (None, "unknown", "Neither GPU utilization nor trials were given."),
+    ],
+)
+def test_the_first_word_is_about_the_use_of_the_gpu(mean_pct: float | None, use: str, words: str) -> None:
+    head = headline(document(verdict("ok"), utilization={"mean_pct": mean_pct, "n_gpus": 1}))
+    assert (head.use, head.sentences[0]) == (use, words)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "words"),
+    ("columns", "n_samples", "words"),
     [
-        (5.5, 41.8, "after 5.5 of 47 GPU-h of trials"),
-        (0.001, 9.0, "after 3.6 GPU-s of 9 GPU-h of trials"),
-        (24.0, 23.0, ""),
-        (1.0, None, ""),
+        (("util_pct",), 1.0, "Each GPU was sampled once, which tells nothing of its use over time."),
+        (("power_w",), 1.0, "Neither GPU utilization nor trials were given."),
+        (("util_pct",), 9.0, "Neither GPU utilization nor trials were given."),
     ],
 )
-def test_the_best_value_is_named_where_more_came_after_it(before: float, after: float | None, words: str) -> None:
-    spent = {"to_best_gpu_h": before} | ({} if after is None else {"after_best_gpu_h": after})
-    sentence = headline(document(costs=spent, trials={"n": 9})).sentences[0]
-    assert ("the best value was reached" in sentence) is bool(words) and words in sentence
+def test_one_look_at_the_gpus_is_not_called_no_utilization(
+    columns: tuple[str, ...], n_samples: float, words: str
+) -> None:
+    seen = document(verdict("ok"), recorder={"gpu.0.n_samples": n_samples})
+    seen = replace(seen, inputs=(InputRecord("gpu.log", "telemetry", columns=columns),))
+    assert headline(seen).sentences[0] == words
+
+
+def test_one_mean_utilization_is_told_that_of_the_ledger_where_there_is_one() -> None:
+    two = with_ledger({"busy": 9000.0}, utilization={"mean_pct": 14.0, "n_gpus": 1})
+    assert headline(two).sentences[0] == "The GPU was well used (84 %)."
+
+
+@pytest.mark.parametrize(
+    ("mean_pct", "severity", "rule", "title", "words"),
+    [
+        (84.0, "warning", "r", "Nearly all trials are pruned", "well used (84 %), but nearly all trials are pruned."),
+        (11.0, "warning", "r", "The GPU is hot", "poorly used (11 %), and the GPU is hot."),
+        (11.0, "warning", "r", "GPU memory leaks", "poorly used (11 %), and GPU memory leaks."),
+        (84.0, "note", "r", "A note", "well used (84 %)."),
+        (11.0, "critical", "gpu-low-utilization", "GPU utilization is low", "poorly used (11 %)."),
+        (84.0, "warning", "clocks-apart", "Trials and telemetry share no time", "Trials and telemetry share no time."),
+    ],
+)
+def test_the_headline_adds_the_worst_fault(mean_pct: float, severity: str, rule: str, title: str, words: str) -> None:
+    found = verdict("found", severity, rule, title=title)
+    said = headline(document(found, utilization={"mean_pct": mean_pct, "n_gpus": 1})).sentences[0]
+    assert said == (words if rule == "clocks-apart" else f"The GPU was {words}")
+
+
+def test_a_study_alone_says_how_many_trials_completed() -> None:
+    study = document(trials={"n": 1200, "state.COMPLETE.n": 1100})
+    assert headline(study).sentences[0] == "1,100 of 1,200 trials completed."
+    failing = document(verdict("found", title="Many trials fail"), trials={"n": 9, "state.COMPLETE.n": 2})
+    assert headline(failing).sentences[0] == "2 of 9 trials completed, but many trials fail."
 
 
 def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
-    note = verdict("FOUND", "note", summary="A note", remedy="Smile", lost_gpu_h=9.0)
-    fault = verdict("FOUND", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
+    note = verdict("found", "note", summary="A note", remedy="Smile", lost_gpu_h=9.0)
+    fault = verdict("found", "critical", summary="GPU 1 was idle", remedy="Use it", lost_gpu_h=2.08)
     _, worst, then = headline(document(note, fault)).sentences
     assert worst == "GPU 1 was idle. It cost 2.1 GPU-h." and then == "Use it."
     _, worst, then = headline(document(note)).sentences
@@ -148,18 +156,18 @@ def test_the_worst_is_a_serious_finding_and_the_remedy_is_its_own() -> None:
 
 
 def test_the_worst_is_a_cause_and_no_symptom() -> None:
-    symptom = verdict("FOUND", "critical", rule="low", summary="GPU 0 was 9 % busy", remedy="Look", caused_by="feed")
-    cause = verdict("FOUND", "warning", rule="feed", summary="The CPU is the limit", remedy="More workers")
+    symptom = verdict("found", "critical", rule="low", summary="GPU 0 was 9 % busy", remedy="Look", caused_by="feed")
+    cause = verdict("found", "warning", rule="feed", summary="The CPU is the limit", remedy="More workers")
     for order in ((symptom, cause), (cause, symptom)):
         assert headline(document(*order)).sentences[1:] == ("The CPU is the limit.", "More workers.")
-    alone = verdict("FOUND", "critical", rule="low", summary="GPU 0 was 9 % busy", caused_by="absent")
+    alone = verdict("found", "critical", rule="low", summary="GPU 0 was 9 % busy", caused_by="absent")
     assert headline(document(alone)).sentences[1] == "GPU 0 was 9 % busy."
 
 
 def test_the_next_step_without_findings_is_the_record_that_settles_most() -> None:
-    gaps = [verdict("NOT_ASSESSED", remedy=text) for text in ("Record A.", "Record B.", "Record B.")]
-    assert headline(document(verdict("CLEAR"), *gaps)).sentences[2] == "To settle 2 more checks: Record B."
-    assert headline(document(verdict("CLEAR"))).sentences[1:] == (
+    gaps = [verdict("not_assessed", remedy=text) for text in ("Record A.", "Record B.", "Record B.")]
+    assert headline(document(verdict("ok"), *gaps)).sentences[2] == "To settle 2 more checks: Record B."
+    assert headline(document(verdict("ok"))).sentences[1:] == (
         "No fault was found in 1 check.",
         "Nothing needs to be changed.",
     )
@@ -169,18 +177,18 @@ def test_the_next_step_is_the_recommendation_for_the_finding_named() -> None:
     proposal = Proposal((Change("num_workers", 2, 3, "num_workers=3"),), None, "")
     workers = Remedy("w", "toy", "Start more workers", (), 1, "minutes", "now", (), (), "", "", lambda now: proposal)
     best = Recommendation.of(workers, proposal, ("feed",), "")
-    fault = document(verdict("FOUND", rule="feed", remedy="Look"))
+    fault = document(verdict("found", rule="feed", remedy="Look"))
     own = Recommendation.own(Verdict("feed", "Other", Status.FOUND, Severity.WARNING, remedy="Look"))
     advised = replace(fault, recommendations=(own, replace(best, rules=("x",)), best))
     assert headline(advised).sentences[2] == "Start more workers (num_workers: 2 → 3)."
     doubted = replace(best, verify_first="Count the cores.")
-    assert headline(replace(fault, recommendations=(doubted,))).sentences[2].endswith("2 → 3; verify first).")
+    assert headline(replace(fault, recommendations=(doubted,))).sentences[2].endswith("2 → 3; test first).")
     assert headline(replace(fault, recommendations=(own,))).sentences[2] == "Look."
 
 
 def test_training_without_a_search_is_not_asked_for_a_study() -> None:
-    no_trials = [verdict("NOT_ASSESSED", rule=f"t{n}", remedy=GIVE_TRIALS) for n in range(3)]
-    power = verdict("NOT_ASSESSED", rule="p", remedy="Record power")
+    no_trials = [verdict("not_assessed", rule=f"t{n}", remedy=GIVE_TRIALS) for n in range(3)]
+    power = verdict("not_assessed", rule="p", remedy="Record power")
     use = {"mean_pct": 92.0, "n_gpus": 1}
     assert headline(document(*no_trials, power, utilization=use)).sentences[2] == (
         "To settle 1 more check: Record power."

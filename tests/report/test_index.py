@@ -18,11 +18,11 @@ EVIL = "<script>alert(1)</script>|x"
 
 def rows() -> list[IndexEntry]:
     return [
-        IndexEntry("fine", "fine", "clear", "HEALTHY: nothing.", 2.0, 0.0),
-        IndexEntry("costly", "a b/costly", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 4.0, "GPU idle"),
-        IndexEntry("cheap", "cheap", "warning", "NEEDS ATTENTION: 1 warning.", 9.0, 1.0, EVIL),
+        IndexEntry("fine", "fine", "ok", "GPU well used: nothing found.", 95.0, 2.0, 0.0),
+        IndexEntry("costly", "a b/costly", "warning", "GPU partly used: 1 warning.", 55.0, 9.0, 4.0, "GPU idle"),
+        IndexEntry("cheap", "cheap", "warning", "GPU well used: 1 warning.", 89.0, 9.0, 1.0, EVIL),
         failed(EVIL, "bad", f"{EVIL}: no such file."),
-        IndexEntry("no telemetry", "none", "unknown", "NOT ENOUGH DATA: 3 checks."),
+        IndexEntry("no telemetry", "none", "unknown", "GPU use unknown: 3 checks."),
     ]
 
 
@@ -50,7 +50,7 @@ def test_links_lead_to_the_reports_and_a_failed_run_has_none() -> None:
 def test_unknown_numbers_are_dashes_and_sort_before_all_others() -> None:
     html = Index.of(rows()).html()
     row = next(part for part in html.split("<tr>") if "no telemetry" in part)
-    assert row.count('data-sort="-1"') == 2 and row.count("–") >= 2
+    assert row.count('data-sort="-1"') == 3 and row.count("–") >= 3
 
 
 def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path) -> None:
@@ -61,12 +61,24 @@ def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path
     assert row.gpu_h == pytest.approx(sum(cells.values()) / 3600)
     lost = sum(cells[name] for name in ("idle_no_trial", "startup_only", "tail_only", "stalled"))
     assert row.lost_gpu_h == pytest.approx(lost / 3600)
+    assert row.util_pct == document["measures"]["ledger"]["mean_util_pct"]["value"]
     (tmp_path / "x" / "here").mkdir(parents=True)
     (tmp_path / "x" / "here" / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
     (found,) = Index.read(tmp_path).rows
     assert found == row_of(typed(document), "x/here")
     written = Index.read(tmp_path).write(tmp_path)
     assert [path.name for path in written] == ["index.html", "index.md"]
+
+
+def test_the_words_of_older_documents_are_read(document: dict[str, Any], tmp_path: Path) -> None:
+    document["schema"], document["headline"]["level"] = "gpudiag.diagnosis/3", "clear"
+    for verdict in document["verdicts"]:
+        verdict["status"] = {"ok": "CLEAR"}.get(verdict["status"], verdict["status"].upper())
+        del verdict["checks"]
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
+    (found,) = Index.read(tmp_path).rows
+    assert (found.level, found.finding) == ("ok", "The toy is broken")
 
 
 def test_a_folder_without_reports_says_how_to_make_them(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def cases(xml: str) -> dict[str, ElementTree.Element]:
 def test_a_test_case_a_rule(toy: Diagnosis) -> None:
     xml = junit_xml(toy.document)
     root = ElementTree.fromstring(xml.encode())
-    by_status = {"FOUND": "failure", "NOT_ASSESSED": "skipped", "NOT_APPLICABLE": "skipped"}
+    by_status = {"found": "failure", "not_assessed": "skipped", "not_applicable": "skipped"}
     assert len(cases(xml)) == len(toy.verdicts)
     for verdict in toy.verdicts:
         kinds = [child.tag for child in cases(xml)[verdict.rule]]
@@ -54,7 +54,7 @@ def test_reasons_and_severity(toy: Diagnosis) -> None:
                 child.attrib["message"].endswith(
                     verdict.summary if child.tag == "failure" else f"{verdict.reason} {verdict.remedy}".rstrip()
                 )
-                or verdict.status.value == "NOT_APPLICABLE"
+                or verdict.status.value == "not_applicable"
             )
             assert child.tag != "failure" or child.attrib["type"] == verdict.severity.value
 

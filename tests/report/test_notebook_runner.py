@@ -170,6 +170,6 @@ def test_a_report_replaces_the_one_before(notebook: Make, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_the_diagnosis_of_an_earlier_report_does_not_stay(notebook: Make, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "diagnosis.json").write_text('{"schema": "gpudiag.diagnosis/3"}')
+    (tmp_path / "out" / "diagnosis.json").write_text('{"schema": "gpudiag.diagnosis/4"}')
     run_notebook(notebook("1"), tmp_path / "out", {})
     assert not (tmp_path / "out" / "diagnosis.json").exists()

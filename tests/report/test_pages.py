@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import nbformat
@@ -26,7 +28,12 @@ def html(notebook: nbformat.NotebookNode) -> str:
 
 
 def test_html_loads_nothing_and_forbids_loading(html: str) -> None:
-    assert not re.search(r"<(script|link|iframe|object|embed)\b", html)
+    data, script = re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL)
+    assert html.count("<script") == 2 and re.fullmatch(r"[A-Za-z0-9+/=]+", data)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'\"" in html
+    html = html.replace(script, "")
+    assert not re.search(r"<(link|iframe|object|embed)\b", html)
     assert "url(" not in html and "@import" not in html
     sources = re.findall(r'\b(?:src|href|srcset|action|poster)="([^"]*)"', html)
     assert sources and all(source.startswith(("data:image/", "#")) for source in sources)
@@ -48,10 +55,10 @@ def test_cells_for_the_reader_of_the_notebook_are_left_out(html: str, toy: Diagn
 
 
 def test_prose_over_a_section_without_data_is_left_out(toy: Diagnosis) -> None:
-    prose = "How many trials truly ran at once"
-    blind = diagnose(toy_run(trials=0), rules=TOY_RULES).to_markdown()
+    prose = "Every second of every GPU is in one category"
+    blind = diagnose(toy_run(trials=0, samples=0), rules=TOY_RULES).to_markdown()
     assert prose in toy.to_markdown() and prose not in blind
-    assert "## Parallelism\n\n*There is no" in blind
+    assert "<b>Where the GPU time went</b></summary>\n\n*There is no" in blind
 
 
 def test_markdown_refers_to_its_pictures(notebook: nbformat.NotebookNode, tmp_path: Path) -> None:
@@ -118,3 +125,15 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="disk full"):
         pages.write(path, "two")
     assert path.read_text() == "one" and [p.name for p in path.parent.iterdir()] == ["a.txt"]
+
+
+def test_markdown_folds_all_sections_but_the_first_and_full_markdown_none(notebook: nbformat.NotebookNode) -> None:
+    folded, full = (pages.markdown_page(notebook, full=each).text for each in (False, True))
+    sections = re.findall(r"^## (.+)$", full, re.MULTILINE)
+    assert len(sections) >= 8
+    assert re.findall(r"^## (.+)$", folded, re.MULTILINE) == sections[:1]
+    assert re.findall(r"^<summary><b>(.+)</b></summary>$", folded, re.MULTILINE) == sections[1:]
+    for text in (folded, full):
+        assert text.count("<details>") == text.count("</details>")
+    pictures = [set(re.findall(r"\]\((report_files/[^)]+)\)", text)) for text in (folded, full)]
+    assert pictures[0] == pictures[1] and len(pictures[0]) >= 6

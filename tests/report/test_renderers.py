@@ -23,7 +23,9 @@ from gpudiag.report._render.blocks import (
     Masthead,
     Note,
     Number,
+    Pictured,
     RecommendationBlock,
+    Summary,
     TableBlock,
     TextWithId,
     Tiles,
@@ -33,15 +35,31 @@ EVIL = "[bold]<script>alert('1')</script> \"a\" | *b* `<i>` \x1b[31m & $x$\n# c"
 ONE_OF_EACH: tuple[Block, ...] = (
     Masthead(EVIL, ((EVIL, EVIL),)),
     Banner("critical", EVIL, ((EVIL, EVIL),), (Chip("warning", EVIL),)),
-    FindingBlock("rule-id", "warning", EVIL, EVIL, EVIL, ((EVIL, EVIL),), (("limit_pct", EVIL),), EVIL, EVIL, EVIL),
+    Summary("critical", "well", EVIL, EVIL, ((EVIL, EVIL),), EVIL, 'id"><b>', (Chip("warning", EVIL),)),
+    FindingBlock(
+        "rule-id",
+        "warning",
+        EVIL,
+        EVIL,
+        EVIL,
+        ((EVIL, EVIL),),
+        (("limit_pct", EVIL),),
+        EVIL,
+        EVIL,
+        EVIL,
+        EVIL,
+        "x = 1  # <b> ``` &",
+        EVIL,
+    ),
     RecommendationBlock("remedy-id", EVIL, EVIL, EVIL, "x = 1  # <b> ``` &", ((EVIL, EVIL),)),
     TableBlock(
-        (EVIL, "n"), ((EVIL, Number("1")), (Chip("clear"), Number("2")), (TextWithId(EVIL, "id"), Number("3"))), EVIL
+        (EVIL, "n"), ((EVIL, Number("1")), (Chip("ok"), Number("2")), (TextWithId(EVIL, "id"), Number("3"))), EVIL
     ),
     Tiles(((EVIL, EVIL),)),
     Note(EVIL, "unknown"),
     Heading(EVIL),
     Figure("timeline"),
+    Pictured("timeline", EVIL, EVIL, "image/png", "AAAA"),
     Folded(EVIL, (Note(EVIL), TableBlock((EVIL,), ((EVIL,),)))),
 )
 SECTIONING = {
@@ -59,7 +77,23 @@ SECTIONING = {
     "code",
     "pre",
 }
-ALLOWED = SECTIONING | {"dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+ALLOWED = SECTIONING | {
+    "a",
+    "button",
+    "figure",
+    "figcaption",
+    "img",
+    "dl",
+    "dt",
+    "dd",
+    "table",
+    "caption",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
 
 
 class Tags(HTMLParser):
@@ -74,7 +108,8 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[Any]) -> None:
         self.started.append(tag)
-        self.open.append(tag)
+        if tag != "img":
+            self.open.append(tag)
         assert not any(name.startswith("on") for name, _ in attrs)
 
     def handle_endtag(self, tag: str) -> None:
@@ -119,11 +154,9 @@ def test_a_terminal_shows_markup_as_text_and_colours_are_only_added(block: Block
 
 def test_in_a_terminal_commands_and_code_stay_whole_and_sentences_go_below() -> None:
     command = "--query-gpu=" + ",".join("abcdefghijklmnop")
-    rows = tuple((Chip("clear"), "A title", f"{n} {command} " + "many words " * 9) for n in (1, 2))
+    rows = tuple((Chip("ok"), "A title", f"{n} {command} " + "many words " * 9) for n in (1, 2))
     text = terminal.render([TableBlock(("Result", "What", "Why"), rows)], 40)
-    assert text.startswith(
-        "  Result   What\n  ✓ clear  A title\n           1\n           " + command + "\n           many"
-    )
+    assert text.startswith("  Result  What\n  ✓ ok    A title\n          1\n          " + command + "\n          many")
     block = RecommendationBlock("id", "A", "safe", "Do it.", f"    run  {command} x", ())
     assert f"\n        run  {command} x" in terminal.render([block], 40)
 
@@ -169,9 +202,9 @@ def test_markdown_of_a_finding() -> None:
     finding = FindingBlock("gpu-unused", "critical", "A GPU was never used", "GPU 1 slept.", "cost 2.08 GPU-h",
                       (("GPU", "1"),), (("max_util_pct", "1 %"),), "Use `it`.", "", "It is paid for.")  # fmt: skip
     assert markdown.render([finding]) == (
-        "### ■ critical: A GPU was never used · cost 2.08 GPU-h\n\nGPU 1 slept.\n\n- **Do:** Use `it`.\n"
-        "- **Evidence:** GPU 1\n- **Limits:** `max_util_pct` 1 %\n- **Why it matters:** It is paid for.\n"
-        "- **Rule:** `gpu-unused`"
+        "### ■ critical: A GPU was never used · cost 2.08 GPU-h\n\nGPU 1 slept.\n\n**Do:** Use `it`.\n\n<details>\n"
+        "<summary>Evidence, limits and reasons</summary>\n\n- **Evidence:** GPU 1\n- **Limits:** `max_util_pct` 1 %\n"
+        "- **Why it matters:** It is paid for.\n- **Rule:** `gpu-unused`\n\n</details>"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,18 @@ from gpudiag.diagnosis import Diagnosis, diagnose
 from gpudiag.measures.bottleneck import CLASSES as MEASURED
 from gpudiag.plots import PLOTS
 from gpudiag.report._render import fragments, terminal
-from gpudiag.report._render.blocks import Chip, Figure, FindingBlock, Folded, Note, TableBlock
+from gpudiag.report._render.blocks import Block, Chip, Figure, FindingBlock, Folded, Note, TableBlock
 from gpudiag.report._render.markdown import render
 from gpudiag.report._sections.bottleneck import CLASSES, bottleneck_sentence, limit
 from gpudiag.report.sections import SECTIONS, findings
 from gpudiag.report.text import whole
 from gpudiag.run import Run, RunInfo
+
+
+def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks and those within folded ones."""
+    for block in blocks:
+        yield from unfolded(block.blocks) if isinstance(block, Folded) else (block,)
 
 
 def markdown(name: str, document: dict[str, Any]) -> str:
@@ -39,7 +46,9 @@ def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> N
 
 def test_every_picture_has_one_place_and_every_place_a_picture(document: dict[str, Any]) -> None:
     document["measures"]["pruning"]["n_pruned"]["value"] = 1
-    placed = [b.name for section in SECTIONS.values() for b in section(typed(document)) if isinstance(b, Figure)]
+    placed = [
+        b.name for section in SECTIONS.values() for b in unfolded(section(typed(document))) if isinstance(b, Figure)
+    ]
     assert sorted(placed) == sorted(name for name, plot in PLOTS.items() if plot.in_report), (
         "give each plot a place, Figure(name), in a section of gpudiag/report/, or in_report=False"
     )
@@ -49,11 +58,13 @@ def test_masthead(document: dict[str, Any]) -> None:
     text = markdown("masthead", document)
     assert text.startswith("# toy\n")
     assert "2 × NVIDIA GeForce RTX 4090, 24.0 GiB" in text
-    assert "2026-03-01 18:00:00 to 19:00:00 (Asia/Taipei)" in text and "Lasted: 1 h" in text and "Trials: 12" in text
+    assert "2026-03-01 18:00:00 to 19:00:00 (Asia/Taipei), 1 h" in text and "Trials: 12" in text
 
 
 def test_findings_carry_evidence_limits_and_advice(document: dict[str, Any]) -> None:
-    broken, dear = SECTIONS["findings"](typed(document))
+    broken, folded, _ = SECTIONS["findings"](typed(document))
+    assert isinstance(folded, Folded) and folded.summary == "1 note: the toy is dear"
+    (dear,) = folded.blocks
     assert isinstance(dear, FindingBlock) and isinstance(broken, FindingBlock)
     assert (dear.id, dear.cost) == ("toy-dear", "cost 2 GPU-h")
     assert broken.facts == (("GPU", "1"), ("cracks", "7"), ("crack", "12.3 %"))
@@ -67,23 +78,38 @@ def test_a_changed_limit_says_so() -> None:
     assert "`max_cracks` 5 (changed for this run)" in markdown("provenance", document)
 
 
-def test_checks_list_every_rule_once_and_fold_the_quiet_ones(document: dict[str, Any]) -> None:
-    found, quiet = SECTIONS["checks"](typed(document))
-    assert isinstance(found, TableBlock) and [row[0] for row in found.rows] == [Chip("critical"), Chip("note")]
-    assert isinstance(quiet, Folded) and quiet.summary == "1 check clear, 1 not applicable"
-    (table,) = quiet.blocks
-    assert isinstance(table, TableBlock) and [row[0] for row in table.rows] == [Chip("clear"), Chip("none")]
+def test_checks_list_every_rule_once(document: dict[str, Any]) -> None:
+    (folded,) = SECTIONS["checks"](typed(document))
+    assert isinstance(folded, Folded) and folded.summary == "All 4 checks and their results"
+    (table,) = folded.blocks
+    assert isinstance(table, TableBlock)
+    assert [row[0] for row in table.rows] == [Chip("critical"), Chip("note"), Chip("ok"), Chip("none")]
 
 
-def test_open_checks_are_a_row_a_reason(document: dict[str, Any]) -> None:
+def test_open_checks_are_a_row_a_reason_and_the_step_that_settles_most_is_said(document: dict[str, Any]) -> None:
     for verdict, reason in zip(document["verdicts"], ("No log.", "No clock.", "No log.", "No log."), strict=True):
-        verdict |= {"status": "NOT_ASSESSED", "reason": reason, "remedy": "Record it."}
-    (table,) = SECTIONS["checks"](typed(document))
+        verdict |= {"status": "not_assessed", "reason": reason, "remedy": "Record it."}
+    document["verdicts"][1]["remedy"] = "Set it."
+    *_, folded = SECTIONS["findings"](typed(document))
+    assert isinstance(folded, Folded) and folded.summary == "4 checks could not be assessed"
+    step, table = folded.blocks
+    assert isinstance(step, Note) and step.text == "For 3 of them: Record it."
     assert isinstance(table, TableBlock)
     ids = [verdict["rule"] for verdict in document["verdicts"]]
     assert [row[0] for row in table.rows] == [Chip("unknown", "3 checks"), Chip("unknown", "1 check")]
-    assert [row[1:3] for row in table.rows] == [("No log.", "Record it."), ("No clock.", "Record it.")]
+    assert [row[1:3] for row in table.rows] == [("No log.", "Record it."), ("No clock.", "Set it.")]
     assert [row[3] for row in table.rows] == [f"`{ids[0]}`, `{ids[2]}`, `{ids[3]}`", f"`{ids[1]}`"]
+
+
+def test_the_worst_five_stand_open(document: dict[str, Any]) -> None:
+    one = document["verdicts"][0]
+    many = [{**one, "rule": f"r{n}", "severity": "warning"} for n in range(7)]
+    document["verdicts"] = [*many, *document["verdicts"][1:]]
+    blocks = SECTIONS["findings"](typed(document))
+    assert [block.id for block in blocks if isinstance(block, FindingBlock)] == [f"r{n}" for n in range(5)]
+    folded = next(block for block in blocks if isinstance(block, Folded))
+    assert folded.summary.startswith("2 more findings and 1 note: ")
+    assert [block.id for block in folded.blocks if isinstance(block, FindingBlock)] == ["r5", "r6", "toy-dear"]
 
 
 def test_the_sections_do_not_print_the_document(toy: Diagnosis) -> None:
@@ -92,8 +118,8 @@ def test_the_sections_do_not_print_the_document(toy: Diagnosis) -> None:
 
 def test_nothing_found_is_said(toy: Diagnosis) -> None:
     document = diagnose(toy_run(), rules=TOY_RULES[2:]).to_dict()
-    (note,) = SECTIONS["findings"](typed(document))
-    assert isinstance(note, Note) and note.level == "clear"
+    note, *_ = SECTIONS["findings"](typed(document))
+    assert isinstance(note, Note) and note.level == "ok"
 
 
 def test_trials_and_pruning_rates(document: dict[str, Any]) -> None:
@@ -127,7 +153,8 @@ def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
     document = diagnose(toy_run(), rules=TOY_RULES).to_dict()
     cause, symptom = (next(v for v in document["verdicts"] if v["rule"] == name) for name in ("toy-broken", "toy-dear"))
     symptom["caused_by"] = "toy-broken"
-    (card,) = findings(typed(document))
+    card, *_ = findings(typed(document))
+    assert isinstance(card, FindingBlock)
     assert [one.id for one in card.symptoms] == ["toy-dear"]
     html, text, plain = fragments.render([card]), render([card]), terminal.render([card])
     assert html.index('id="finding-toy-broken"') < html.index("Explained by it:") < html.index('id="finding-toy-dear"')
@@ -136,7 +163,8 @@ def test_a_symptom_stands_on_the_card_of_its_cause() -> None:
     assert f"\n\n● note: {symptom['title']}" in plain and plain.count(f"Explained by: {cause['title']}") == 1
     assert f"Explained by: {cause['title']}" in terminal.render(whole(typed(document)))
     document["verdicts"].remove(cause)
-    assert [one.id for one in findings(typed(document))] == ["toy-dear"]
+    alone, *_ = findings(typed(document))
+    assert isinstance(alone, FindingBlock) and alone.id == "toy-dear"
 
 
 def test_more_than_all_workers_is_said_in_words(document: dict[str, Any]) -> None:
@@ -184,12 +212,50 @@ def test_the_headline_says_what_limited_the_run_only_where_there_is_an_answer() 
     ), "what is known from the log wins"
 
 
+def test_where_the_time_went_is_a_sentence(document: dict[str, Any]) -> None:
+    def said(cells: dict[str, float], *, has_trials: bool) -> str:
+        facts = {"n_gpus": 1, "has_trials": has_trials, "mean_util_pct": 84.04, "coverage_pct": 100.0}
+        ledger = {"total_gpu_s": sum(cells.values()),
+                  "cells": [{"gpu": "0", "cell": cell, "gpu_s": s} for cell, s in cells.items()]}  # fmt: skip
+        measures = {"ledger": {name: {"value": value, "unit": "1"} for name, value in facts.items()}}
+        note, *_ = SECTIONS["ledger"](typed({**document, "measures": measures, "ledger": ledger}))
+        assert isinstance(note, Note)
+        return note.text
+
+    seconds = {"busy": 9000.0, "stalled": 600.0, "startup_only": 380.0, "idle_no_trial": 20.0}
+    assert said(seconds, has_trials=True) == (
+        "Of 2.8 GPU-h on the GPU, 90 % ran at 50 % utilization or more, 6 % stalled inside trials and 3.8 % was "
+        "start-up alone. Mean utilization from the first trial to the last was 84 %."
+    )
+    assert said({"idle_no_trial": 3600.0}, has_trials=False) == (
+        "Of 1 GPU-h on the GPU, 100 % was idle. Mean utilization over the whole record was 84 %."
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (5.5, 41.8, "after 5.5 of 47 GPU-h;"),
+        (0.001, 9.0, "after 3.6 GPU-s of 9 GPU-h;"),
+        (24.0, 23.0, ""),
+        (1.0, None, ""),
+    ],
+)
+def test_the_best_value_is_named_where_more_came_after_it(
+    document: dict[str, Any], before: float, after: float | None, words: str
+) -> None:
+    spent = {"to_best_gpu_h": before} | ({} if after is None else {"after_best_gpu_h": after})
+    costs = {name: {"value": value, "unit": "GPU-h"} for name, value in spent.items()}
+    text = markdown("trials", {**document, "measures": {**document["measures"], "costs": costs}})
+    assert ("The best value was reached" in text) is bool(words) and words in text
+
+
 def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[str, Any]) -> None:
     def said(busy: float | None) -> str:
         return markdown("utilization", {**document, "advice": {**document["advice"], "busy_pct": busy}})
 
-    assert "was 84 %: the same work on the GPU cannot be done more than 1.19 times as fast" in said(83.8)
-    assert "was 50 %: the same work on the GPU cannot be done more than 2 times as fast" in said(50.0)
+    assert "would be done at most 1.19 times as fast: mean utilization was 84 %." in said(83.8)
+    assert "would be done at most 2 times as fast: mean utilization was 50 %." in said(50.0)
     assert "times as fast" not in said(None)
 
 

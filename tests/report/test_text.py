@@ -6,43 +6,67 @@ import re
 from typing import Any
 
 import pytest
+from sampleruns import diagnosed
 from toyrun import typed
 
 from gpudiag.diagnosis import Diagnosis
 from gpudiag.report._render.terminal import render
-from gpudiag.report.text import whole
+from gpudiag.report.text import screen, whole
 
 
 def test_the_verdict_comes_first_then_why_then_what_next(document: dict[str, Any]) -> None:
     lines = render(whole(typed(document)), width=100).splitlines()
-    assert lines[:2] == ["toy", "NOT HEALTHY: 1 critical finding."]
-    assert lines[3].startswith("Where the time went: Of 2 GPU-h on 2 GPUs, 49 % ran at 50 % utilization or more")
-    assert any(line.startswith("What to do next: Mend it with glue.") for line in lines)
+    assert lines[:3] == [
+        "toy",
+        "■ The 2 GPUs were partly used (40 % on average), and the toy is broken.",
+        "  7 cracks were seen. It cost 0.5 GPU-h.",
+    ]
+    assert any(line.endswith("  40 %  mean utilization of 2 GPUs") for line in lines)
+    assert any(line.startswith("Do next: Mend it with glue.") for line in lines)
+
+
+def test_a_screen_says_the_worst_and_how_to_see_the_rest(document: dict[str, Any]) -> None:
+    one = document["verdicts"][0]
+    many = [{**one, "rule": f"r{n}", "severity": "warning", "title": f"Fault {n}"} for n in range(5)]
+    document["verdicts"] = [*many, *document["verdicts"][1:]]
+    lines = render(screen(typed(document)), width=80).splitlines()
+    assert [n for n in range(5) if any(line.startswith(f"▲ warning: Fault {n}") for line in lines)] == [0, 1, 2]
+    assert lines[-1] == "3 more findings and notes, and 8 checks: add --all"
+    assert len(lines) <= 40 and max(map(len, lines)) <= 80 and not any("Rule r" in line for line in lines)
+
+
+@pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "memory-exhaustion", "healthy", "tiny-batch-laptop"])
+def test_a_diagnosis_of_a_sample_fits_a_screen(sample: str) -> None:
+    lines = render(screen(diagnosed(sample).document), width=80).splitlines()
+    assert len(lines) <= 36 and max(map(len, lines)) <= 80
 
 
 def test_every_finding_and_every_check_is_listed(document: dict[str, Any]) -> None:
     out = render(whole(typed(document)), width=100)
     assert "■ critical: The toy is broken (cost 0.5 GPU-h)\n    7 cracks were seen.\n    Do: Mend it with glue." in out
     assert "Rule toy-broken; limits: max cracks 3" in out
-    table = out.partition("fault looked for\n")[2].splitlines()
+    table = out.partition("All checks\n")[2].splitlines()
     assert len(table) == len(document["verdicts"])
-    assert "✓ clear" in table[2] and "– not applicable" in table[3]
+    assert "✓ ok" in table[2] and "– not applicable" in table[3]
 
 
 def test_an_open_check_says_what_would_settle_it(document: dict[str, Any]) -> None:
-    document["verdicts"][2] |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
+    document["verdicts"][2] |= {"status": "not_assessed", "reason": "No log.", "remedy": "Record one."}
     margin = "\n" + " " * 20
-    assert f"? not assessed    1 check{margin}No log. Record one.{margin}The toy is old" in render(
+    assert f"? not assessed    1 check{margin}No log. Record one.{margin}Age of the toy" in render(
         whole(typed(document))
     )
 
 
 def test_open_checks_of_one_reason_stand_together(document: dict[str, Any]) -> None:
     for verdict in document["verdicts"][1:]:
-        verdict |= {"status": "NOT_ASSESSED", "reason": "No log.", "remedy": "Record one."}
+        verdict |= {"status": "not_assessed", "reason": "No log.", "remedy": "Record one."}
     out = render(whole(typed(document)))
     assert out.count("No log. Record one.") == 1 and "? not assessed  3 checks" in out
-    assert all(verdict["title"] in " ".join(out.split()) for verdict in document["verdicts"])
+    assert all(
+        verdict["checks" if verdict["status"] == "not_assessed" else "title"] in " ".join(out.split())
+        for verdict in document["verdicts"]
+    )
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 132])

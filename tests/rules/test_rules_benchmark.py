@@ -78,7 +78,7 @@ def test_cases_name_what_the_investigator_found(bench: ModuleType, samples: Path
     assert idle["gpu-idle-beside-busy"].where == {"gpu": "0"}
     assert idle["gpu-imbalance"].caused_by == "gpu-idle-beside-busy"
     search = bench.judged(load_run(samples / "hpo-aggressive-pruning"))
-    assert search["stated-counts-differ"].summary == "COMPLETE 10 stated, 8 found."
+    assert search["stated-counts-differ"].summary == "COMPLETE: 10 stated, 8 found."
     assert search["trials-abandoned"].where == {"trial": "207, 208"}
     assert search["trial-duration-outliers"].where == {"trial": "209"}
     crashed = bench.judged(load_run(samples / "memory-exhaustion"))

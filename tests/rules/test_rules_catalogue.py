@@ -13,12 +13,14 @@ from gpudiag.analysis import Analysis
 from gpudiag.measures import MEASURES
 from gpudiag.rules import RULES, TOPICS, catalogue
 from gpudiag.rules._engine.judging import judge_all
+from gpudiag.rules._engine.references import with_links
 from gpudiag.rules._engine.rule import Rule, check_thresholds
-from gpudiag.rules._engine.verdict import Status
+from gpudiag.rules._engine.verdict import Status, Verdict
 from gpudiag.run import Run
 
 UNITS = ("_pct", "_s", "_ms", "_h", "_mib", "_w", "_c", "_ratio")
 COUNTED = ("_periods", "_abandoned", "_trials", "_effective", "_events", "_columns", "_conflicts")
+FOUND, OK = Status.FOUND, Status.OK
 EVERY = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
 KIND_OF = {measure: kind for kind, measure in MEASURE_OF.items()}
 
@@ -32,6 +34,7 @@ def test_ids_are_unique_and_the_catalogue_is_complete() -> None:
 @EVERY
 def test_words_are_complete(rule: Rule) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)+", rule.id)
+    assert rule.refuted_by.startswith("Not a problem if ")
     assert not rule.title.endswith(".") and rule.remedy.endswith(".") and rule.refuted_by.endswith(".")
     assert len(rule.why.split()) > 15
     assert rule.measure in MEASURES
@@ -42,7 +45,30 @@ SOURCES = r"METHODS|SageMaker|jobstats|PyTorch|DCGM|NVML|[Oo]ptuna|published\s+s
 
 @EVERY
 def test_the_docstring_names_the_source_of_the_thresholds(rule: Rule) -> None:
-    assert re.search(SOURCES, rule.why), "say whose threshold it is, or that it is a default without a published source"
+    assert re.search(SOURCES, rule.docstring), (
+        "say whose threshold it is, or that it is a default without a published source"
+    )
+
+
+@EVERY
+def test_references_to_the_methods_are_links_in_docs_and_absent_elsewhere(rule: Rule, root: Path) -> None:
+    assert "METHODS" not in rule.why + with_links(rule.docstring), "write it as (METHODS 4) or (METHODS 4 and 6)"
+    headings = re.findall(r"^## (.*)$", (root / "docs" / "methods.md").read_text(encoding="utf-8"), re.MULTILINE)
+    anchors = {re.sub(r"[^a-z0-9 ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"methods\.md#([\w-]+)", with_links(rule.docstring))) <= anchors
+
+
+def test_no_two_checks_have_one_name() -> None:
+    names = [rule.checks for rule in RULES]
+    assert len(set(names)) == len(names)
+
+
+@EVERY
+def test_a_check_is_named_by_what_it_looks_at_and_its_finding_by_the_fault(rule: Rule) -> None:
+    assert rule.checks != rule.title and len(rule.checks.split()) <= 6
+    assert not re.search(r"\b(is|are|was|were|never|nearly)\b", rule.checks), "a topic, not a statement"
+    found, passed = (Verdict(rule.id, rule.title, s, rule.severity, checks=rule.checks) for s in (FOUND, OK))
+    assert (found.name, passed.name) == (rule.title, rule.checks)
 
 
 @EVERY

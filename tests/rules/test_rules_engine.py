@@ -63,12 +63,12 @@ def test_found_carries_the_evidence() -> None:
 
 
 def test_thresholds_are_overridden_by_name() -> None:
-    assert judge(Load(51), max_pct=60).status is Status.CLEAR
+    assert judge(Load(51), max_pct=60).status is Status.OK
     assert judge(Load(51), max_pct=60).thresholds["max_pct"] == 60
 
 
 @pytest.mark.parametrize(
-    ("coverage", "status"), [(80, Status.CLEAR), (79.9, Status.NOT_ASSESSED), (math.nan, Status.NOT_ASSESSED)]
+    ("coverage", "status"), [(80, Status.OK), (79.9, Status.NOT_ASSESSED), (math.nan, Status.NOT_ASSESSED)]
 )
 def test_clear_needs_coverage(coverage: float, status: Status) -> None:
     verdict = judge(Load(10, coverage))
@@ -82,7 +82,7 @@ def test_a_fault_needs_no_coverage() -> None:
 
 
 def test_nan_does_not_fire() -> None:
-    assert judge(Load(math.nan)).status is Status.CLEAR
+    assert judge(Load(math.nan)).status is Status.OK
 
 
 def test_a_question_that_does_not_arise() -> None:

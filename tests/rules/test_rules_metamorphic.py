@@ -27,7 +27,7 @@ from gpudiag.run import Run
 from gpudiag.schema import GPU, GPUS, TABLES, conform
 
 FAULTY = pytest.mark.parametrize("planted", FAULTS.values(), ids=lambda planted: planted.rule)
-FOUND, CLEAR, NOT_ASSESSED = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED
+FOUND, OK, NOT_ASSESSED = Status.FOUND, Status.OK, Status.NOT_ASSESSED
 HEALTHY_SEEDS = (0, 4, 9)
 SMALL_SEEDS = (4, 13)
 
@@ -271,7 +271,7 @@ def cleared(before: Mapping[str, Verdict], after: Mapping[str, Verdict], what: s
     return [
         f"{what}: {rule} ({before[rule].reason})"
         for rule, told in after.items()
-        if before[rule].status is NOT_ASSESSED and told.status is CLEAR
+        if before[rule].status is NOT_ASSESSED and told.status is OK
         if not (what.endswith("no trials") and "% is needed" in before[rule].reason)
     ]
 
@@ -299,7 +299,7 @@ def test_deleting_data_never_clears(planted: Fault) -> None:
         name: judged(less, rule) if differs(less := delete(run), run) else {rule: verdict(rule)}
         for name, delete in {**COLUMNS, **ROWS}.items()
     }
-    clear = {name for name in COLUMNS if after[name][rule].status is CLEAR}
+    clear = {name for name in COLUMNS if after[name][rule].status is OK}
     assert clear <= ALLOWED.get(rule, set()), "the fault was there and a column less makes it healthy"
     short = [name for name, verdicts in after.items() if verdicts[rule].status is NOT_ASSESSED][:2]
     wrong = []

@@ -106,7 +106,7 @@ def test_a_soft_lack_of_input_is_held_and_not_lost() -> None:
     ("rule", "worse", "said"),
     [
         ("launch-bound", {"power_ratio": 0.125, "hot_pct": 95.0}, "12 % of its power range"),
-        ("gpu-busy-but-light", {"busy_power_ratio": 0.125}, "used 12 % of its power range"),
+        ("gpu-busy-but-light", {"busy_power_ratio": 0.125}, "drew 12 % of its power range"),
         ("clocks-low", {"busy_clock_mhz": 250.0}, "25 %"),
     ],
 )
@@ -116,12 +116,12 @@ def test_ratios_are_said_in_percent(rule: str, worse: dict[str, Any], said: str)
 
 @pytest.mark.parametrize(
     ("sm_pct", "severity", "said"),
-    [(20.0, Severity.WARNING, " and 20 % SM activity while"), (float("nan"), Severity.NOTE, " while")],
+    [(20.0, Severity.WARNING, " at 20 % SM activity in"), (float("nan"), Severity.NOTE, " in")],
 )
 def test_little_sm_activity_makes_light_kernels_a_warning(sm_pct: float, severity: Severity, said: str) -> None:
     worse = {"busy_power_ratio": 0.1, "busy_sm_pct": sm_pct}
     found = verdict(RULE["gpu-busy-but-light"], three("gpu-busy-but-light", worse, {"busy_power_ratio": 0.9}))
-    assert found.severity is severity and f"of its power range{said} it was at 90 %" in found.summary
+    assert found.severity is severity and f"of its power range{said} 5 min at 90 %" in found.summary
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_light_kernels_are_not_assessed_only_where_no_busy_gpu_is_known(unknown:
     kind, values, _ = FAULTS["gpu-busy-but-light"]
     known = {**values, "busy_power_ratio": 0.9}
     one = verdict(RULE["gpu-busy-but-light"], profile(kind, {"0": known, "1": {**values, **unknown}}))
-    assert one.status is Status.CLEAR
+    assert one.status is Status.OK
     alone = verdict(RULE["gpu-busy-but-light"], profile(kind, {"1": {**values, **unknown}}))
-    assert alone.status is (Status.CLEAR if "busy_s" in unknown else Status.NOT_ASSESSED)
+    assert alone.status is (Status.OK if "busy_s" in unknown else Status.NOT_ASSESSED)
 
 
 def test_gaps_are_those_of_the_gpu_that_lacks_most() -> None:
@@ -145,7 +145,7 @@ def test_gaps_are_those_of_the_gpu_that_lacks_most() -> None:
     ]
     seen = profile(SamplingProfile, {gpu: {} for gpu in shares}, gaps=pd.DataFrame(rows), n_gaps=6, longest_gap_s=60.0)
     found = verdict(RULE["sampling-gaps"], seen)
-    assert found.summary == "GPU 1 was not observed for 12 % of its span in 3 gaps, the longest 1 min."
+    assert found.summary == "GPU 1 was not observed for 12 % of its span (3 gaps, the longest 1 min)."
     assert (found.margin, found.where["gpu"]) == (7.25, "0, 1, 2")
     assert found.evidence["gap_pct"] == 12.25 and found.evidence["trials_failed_within"] == 0
     assert found.severity is Severity.NOTE
@@ -194,12 +194,12 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
     (
         "memory-headroom",
         profile(MemoryProfile, {"0": {"max_used_pct": 10.0}, "1": {"max_used_pct": 37.5, "total_mib": 2048.0}}),
-        12.5, None, "GPU 1 never used more than 38 % of its 2.0 GiB",
+        12.5, None, "GPU 1 used at most 38 % of its 2.0 GiB",
     ),
     (
         "parallelism-below-configured",
         profile(ParallelismProfile, **FOUR, effective=1.5, effective_low=1.0, effective_high=2.0),
-        25.0, None, "(50 %)",
+        25.0, None, "50 % of the 4 configured",
     ),
     (
         "parallelism-above-configured",
@@ -219,7 +219,7 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
     (
         "pruned-before-possible",
         profile(PruningProfile, n_pruned=90, before_possible=5.0, pruner="median()", config_first_report=3.0),
-        5.0, None, "5 trials of 90 pruned ended earlier than possible: median() cannot prune before report 3.",
+        5.0, None, "cannot prune before report 3; 5 of 90 pruned trials ended earlier.",
     ),
     (
         "failure-rate-high",
@@ -271,7 +271,7 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
                 "2": {"max_pct": 90.0, "n_samples": 100, "observed_s": 3600.0},
             },
         ),
-        0.5, 1.5, "GPUs 0 and 1 never rose above 0.5 % utilization in the 1 h observed.",
+        0.5, 1.5, "GPUs 0 and 1 never rose above 0.5 % utilization in 1 h.",
     ),
     (
         "gpu-low-utilization",
@@ -283,7 +283,7 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
                 "2": {"mean_pct": 90.0, "max_pct": 90.0, "observed_s": 3600.0, "idle_gpu_h": 0.1},
             },
         ),
-        29.25, (0.6925 * 2 + 0.7925), "Mean utilization of GPUs 0 and 1 was 21 % to 31 % over 1 h",
+        29.25, (0.6925 * 2 + 0.7925), "Mean utilization of GPUs 0 and 1 was 21 % to 31 %; in",
     ),
     (
         "gpu-fluctuating",

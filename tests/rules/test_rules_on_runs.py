@@ -82,14 +82,14 @@ def test_telemetry_alone_leaves_the_search_not_assessed() -> None:
     verdicts = judged(healthy(trials=Run().trials, reports=Run().reports))
     for name in ("failure-rate-high", "trials-abandoned", "pruning-rate-high", "trial-gaps"):
         assert verdicts[name].status is Status.NOT_ASSESSED and "--trials" in verdicts[name].remedy
-    assert verdicts["gpu-unused"].status is Status.CLEAR
+    assert verdicts["gpu-unused"].status is Status.OK
 
 
 def test_trials_alone_leave_the_gpus_not_assessed() -> None:
     verdicts = judged(healthy(gpu=Run().gpu))
     for name in ("gpu-unused", "memory-near-limit", "power-implausible", "sampling-coverage"):
         assert verdicts[name].status is Status.NOT_ASSESSED and "nvidia-smi" in verdicts[name].remedy
-    assert verdicts["trials-abandoned"].status is Status.CLEAR
+    assert verdicts["trials-abandoned"].status is Status.OK
 
 
 def gpu_with(run: Run, **columns: Any) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def test_deleting_samples_never_makes_a_run_healthy(share: float) -> None:
     part = run.gpu[run.gpu["time"] < at(HOUR * share)]
     for rule, verdict in judged(healthy(gpu=part)).items():
         if rule.startswith(("gpu-", "memory-", "power-")):
-            assert verdict.status is not Status.CLEAR, rule
+            assert verdict.status is not Status.OK, rule
 
 
 def test_mig_is_not_assessed() -> None:
@@ -151,4 +151,4 @@ def test_a_glance_at_a_gpu_proves_no_health(seconds: float, n: int, told: str) -
     verdicts = judge_all(RULES, Analysis(Run(gpu=conform(frame, GPU))), check_thresholds(RULES, {}))
     found = {v.rule: v for v in verdicts}
     for rule in ("gpu-low-utilization", "memory-near-limit"):
-        assert found[rule].status is (Status.NOT_ASSESSED if told else Status.CLEAR) and told in found[rule].reason
+        assert found[rule].status is (Status.NOT_ASSESSED if told else Status.OK) and told in found[rule].reason

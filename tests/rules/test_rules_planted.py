@@ -103,7 +103,7 @@ def test_what_idles_a_gpu_is_counted_in_gpu_hours(rule: str) -> None:
 
 @EVERY
 def test_a_bigger_fault_stays_found(planted: Fault) -> None:
-    """A bigger fault never turns FOUND into CLEAR, nor a finding into a milder one."""
+    """A bigger fault never turns FOUND into OK, nor a finding into a milder one."""
     rank = verdict(planted.rule).severity.rank
     for knobs in planted.bigger:
         found = judged(RULE[planted.rule], planted.make(**knobs))

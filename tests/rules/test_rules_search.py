@@ -24,7 +24,7 @@ from gpudiag.rules.parallelism import (
 from gpudiag.rules.pruning import pruned_before_possible, pruned_late, pruning_rate_high
 from gpudiag.rules.trials import failure_rate_high, trials_abandoned
 
-FOUND, CLEAR, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.CLEAR, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
+FOUND, OK, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.OK, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
 CRITICAL, WARNING, NOTE = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
 
@@ -50,12 +50,12 @@ def failing(n_fail: int, n: int, **stated: Any) -> TrialsProfile:
 )
 def test_failure_rate_by_its_lower_bound(n_fail: int, n: int, severity: Severity | None) -> None:
     found = verdict(failure_rate_high, failing(n_fail, n))
-    assert found.status is (FOUND if severity else CLEAR)
+    assert found.status is (FOUND if severity else OK)
     if severity:
         assert found.severity is severity
 
 
-@pytest.mark.parametrize(("low", "status"), [(2.0, CLEAR), (2.01, FOUND), (NAN, CLEAR)])
+@pytest.mark.parametrize(("low", "status"), [(2.0, OK), (2.01, FOUND), (NAN, OK)])
 def test_failure_rate_boundary(low: float, status: Status) -> None:
     assert verdict(failure_rate_high, failing(9, 100, fail_low_pct=low)).status is status
 
@@ -63,8 +63,8 @@ def test_failure_rate_boundary(low: float, status: Status) -> None:
 def test_failure_rate_prints_its_interval_and_a_streak() -> None:
     found = verdict(failure_rate_high, failing(15, 196, fail_streak=9, p_fail_streak=1e-6))
     assert found.summary == (
-        "15 of 196 finished trials failed: 7.7 % (95 % interval 4.7 % to 12 %), 30 min of trial time; "
-        "9 of them in a row, which is more than chance."
+        "15 of 196 finished trials failed, 7.7 % (4.7–12 %). That took 30 min of trial time. "
+        "9 failed in a row, more than by chance."
     )
     assert "in a row" not in verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5)).summary
 
@@ -80,10 +80,10 @@ def running(n: int, reasons: list[str], abandoned: list[bool]) -> TrialsProfile:
 
 
 def test_abandoned() -> None:
-    assert verdict(trials_abandoned, running(0, [], [])).status is CLEAR
+    assert verdict(trials_abandoned, running(0, [], [])).status is OK
     found = verdict(trials_abandoned, running(2, ["reused", "?"], [True, False]))
     assert found.status is FOUND and found.where == {"trial": "7"}
-    assert found.summary == "1 of 2 RUNNING trials is dead: the worker started another trial."
+    assert found.summary == "1 of 2 trials marked RUNNING is dead (trial 7): the worker started another trial."
     alive = verdict(trials_abandoned, running(2, ["?", "?"], [False, False]))
     assert alive.status is NOT_ASSESSED and "heartbeat" in alive.remedy
     assert "without a start" in verdict(trials_abandoned, running(3, ["?"], [False])).reason
@@ -92,12 +92,13 @@ def test_abandoned() -> None:
 def test_orphans_of_several_studies_are_named_with_theirs() -> None:
     opens = pd.DataFrame({"name": ["a/7", "b/7"], "reason": ["vanished", "?"], "abandoned": [True, False]})
     found = verdict(trials_abandoned, profile(TrialsProfile, n_running=2, abandoned=1, open_trials=opens))
-    assert found.summary.endswith("the process left the GPU (a/7).") and found.where == {"trial": "a/7"}
+    assert found.summary.endswith("dead (trial a/7): the process left the GPU.") and found.where == {"trial": "a/7"}
 
 
 def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:
     found = verdict(trials_abandoned, running(4, [Sign.CROWDED, "?", "?", "?"], [True, False, False, False]))
-    assert found.summary.startswith("At least 1 of 4 RUNNING trials is dead") and "another worker" in found.summary
+    assert found.summary.startswith("At least 1 of 4 trials marked RUNNING is dead")
+    assert found.summary.endswith(": otherwise more trials ran at once than were configured.")
 
 
 def pruned(n_pruned: int, n_complete: int, **stated: Any) -> PruningProfile:
@@ -126,14 +127,14 @@ def pruned(n_pruned: int, n_complete: int, **stated: Any) -> PruningProfile:
 )
 def test_pruning_rate(stated: dict[str, float], severity: Severity | None) -> None:
     found = verdict(pruning_rate_high, pruned(173, 8, **stated))
-    assert found.status is (FOUND if severity else CLEAR)
+    assert found.status is (FOUND if severity else OK)
     if severity:
         assert found.severity is severity
-        assert "173 of 181 decided trials (COMPLETE + PRUNED) were pruned: 95.6 %" in found.summary
+        assert "173 of 181 trials that finished without failure were pruned: 95.6 %" in found.summary
 
 
 def test_few_trials_prove_no_rate_and_none_is_no_question() -> None:
-    assert verdict(pruning_rate_high, pruned(9, 1)).status is CLEAR
+    assert verdict(pruning_rate_high, pruned(9, 1)).status is OK
     assert verdict(pruning_rate_high, pruned(0, 5)).status is NOT_APPLICABLE
 
 
@@ -141,7 +142,7 @@ def test_few_trials_prove_no_rate_and_none_is_no_question() -> None:
     ("stated", "status"),
     [
         ({"before_possible": 1.0}, FOUND),
-        ({"before_possible": 0.0}, CLEAR),
+        ({"before_possible": 0.0}, OK),
         ({"before_possible": NAN}, NOT_ASSESSED),
         ({"pruner": "", "before_possible": NAN}, NOT_ASSESSED),
         ({"n_pruned": 0}, NOT_APPLICABLE),
@@ -152,17 +153,14 @@ def test_pruned_before_possible(stated: dict[str, Any], status: Status) -> None:
     found = verdict(pruned_before_possible, profile(PruningProfile, **{"n_pruned": 20, **given}))
     assert found.status is status
     if status is FOUND:
-        assert found.summary == (
-            "1 trial of 20 pruned ended earlier than possible: "
-            "patient(median(),patience=2) cannot prune before report 4."
-        )
+        assert found.summary == ("The stated pruner cannot prune before report 4; 1 of 20 pruned trials ended earlier.")
 
 
 def test_a_pruner_that_never_prunes_is_said() -> None:
     found = verdict(
         pruned_before_possible, pruned(3, 5, pruner="nop", before_possible=3.0, config_first_report=math.inf)
     )
-    assert found.summary.endswith("nop never prunes.")
+    assert found.summary.startswith("The stated pruner never prunes, but 3 trials were pruned.")
 
 
 def parallel(**stated: Any) -> ParallelismProfile:
@@ -181,12 +179,12 @@ def parallel(**stated: Any) -> ParallelismProfile:
     ("stated", "status"),
     [
         ({"effective": 2.99}, FOUND),
-        ({"effective": 3.0}, CLEAR),
+        ({"effective": 3.0}, OK),
         ({"effective_low": 1.89, "effective_high": 3.89}, NOT_ASSESSED),
         ({"configured": NAN, "effective": 1.0}, NOT_APPLICABLE),
         ({"configured": 1.0, "effective": 1.0}, NOT_APPLICABLE),
         ({"n_timed": 3, "effective": 1.0}, NOT_APPLICABLE),
-        ({"effective": NAN}, CLEAR),
+        ({"effective": NAN}, OK),
     ],
 )
 def test_below_configured(stated: dict[str, Any], status: Status) -> None:
@@ -197,7 +195,7 @@ def test_below_configured(stated: dict[str, Any], status: Status) -> None:
     ("stated", "status"),
     [
         ({"peak": 5, "above_configured_s": 5.1}, FOUND),
-        ({"peak": 5, "above_configured_s": 5.0}, CLEAR),
+        ({"peak": 5, "above_configured_s": 5.0}, OK),
         ({"configured": NAN, "above_configured_s": NAN}, NOT_APPLICABLE),
     ],
 )
@@ -208,8 +206,8 @@ def test_above_configured(stated: dict[str, Any], status: Status) -> None:
 def test_case_1_offers_both_explanations_and_closed_trials_only_one() -> None:
     found = verdict(parallelism_above_configured, parallel(peak=5, peak_closed=3, above_configured_s=551.0))
     assert found.summary == (
-        "Up to 5 trials ran at once where 4 were configured, for 9 min 11 s: a RUNNING trial is dead, or another "
-        "worker took part."
+        "Up to 5 trials ran at once with 4 workers configured, for 9 min 11 s: a trial marked RUNNING is dead, or "
+        "another worker took part."
     )
     certain = verdict(parallelism_above_configured, parallel(peak=5, peak_closed=5, above_configured_s=551.0))
     assert certain.summary.endswith("9 min 11 s: another worker took part.")
@@ -217,13 +215,13 @@ def test_case_1_offers_both_explanations_and_closed_trials_only_one() -> None:
 
 @pytest.mark.parametrize(
     ("gap", "handover", "status"),
-    [(5.1, 49.9, FOUND), (5.0, 0.0, CLEAR), (5.1, 50.0, CLEAR), (NAN, NAN, CLEAR)],
+    [(5.1, 49.9, FOUND), (5.0, 0.0, OK), (5.1, 50.0, OK), (NAN, NAN, OK)],
 )
 def test_gaps_between_trials(gap: float, handover: float, status: Status) -> None:
     found = verdict(trial_gaps, parallel(median_gap_s=gap, handover_pct=handover))
     assert found.status is status
     if status is FOUND:
-        assert "0.4 worker-h, 10 % of all" in found.summary
+        assert "gaps take 10 % of the workers' time" in found.summary
 
 
 def test_no_gap_no_question() -> None:
@@ -241,7 +239,7 @@ def test_few_gaps_have_no_median_to_speak_of(n: int, gaps: str) -> None:
     ("stated", "status"),
     [
         ({"effective": 1.2}, FOUND),
-        ({"effective": 1.21}, CLEAR),
+        ({"effective": 1.21}, OK),
         ({"effective_low": 1.0, "effective_high": 2.0}, NOT_ASSESSED),
         ({"configured": NAN}, NOT_APPLICABLE),
     ],
@@ -262,9 +260,9 @@ def late(n_late: int, n: int, **stated: Any) -> PruningProfile:
 def test_pruned_late() -> None:
     found = verdict(pruned_late, late(25, 30))
     assert found.status is FOUND and found.severity is NOTE
-    assert "25 of 30 PRUNED trials lasted as long as a COMPLETE one" in found.summary
+    assert "25 of 30 pruned trials ran as long as complete ones" in found.summary
     assert verdict(pruned_late, late(25, 30, cost_pct=25.1)).severity is WARNING
-    assert verdict(pruned_late, late(18, 30)).status is CLEAR, "60 % of 30 may be a half"
-    assert verdict(pruned_late, late(3, 3)).status is CLEAR, "three prove nothing"
+    assert verdict(pruned_late, late(18, 30)).status is OK, "60 % of 30 may be a half"
+    assert verdict(pruned_late, late(3, 3)).status is OK, "three prove nothing"
     assert verdict(pruned_late, profile(PruningProfile, n_pruned=0)).status is NOT_APPLICABLE
     assert verdict(pruned_late, profile(PruningProfile, n_pruned=4, n_late_known=0)).status is NOT_ASSESSED

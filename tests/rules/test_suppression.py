@@ -15,7 +15,7 @@ from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 KNOWN = ("gpu-unused", "memory-leak")
 TODAY = date(2026, 6, 15)
 FOUND = Verdict("gpu-unused", "A GPU was never used", Status.FOUND, Severity.CRITICAL, summary="GPU 1 was idle.")
-CLEAR = Verdict("memory-leak", "Memory grows", Status.CLEAR, Severity.WARNING)
+OK = Verdict("memory-leak", "Memory grows", Status.OK, Severity.WARNING)
 
 
 def entry(rule: str = "gpu-unused", run: str = "*", until: date | None = None) -> Suppression:
@@ -33,9 +33,9 @@ def entry(rule: str = "gpu-unused", run: str = "*", until: date | None = None) -
     ],
 )
 def test_what_holds_is_suppressed_with_its_reason(given: Suppression, status: Status, state: str) -> None:
-    (verdict, other), (applied,) = apply_suppressions((FOUND, CLEAR), (given,), "nightly", TODAY)
+    (verdict, other), (applied,) = apply_suppressions((FOUND, OK), (given,), "nightly", TODAY)
     assert (verdict.status, applied.state) == (status, state)
-    assert other == CLEAR
+    assert other == OK
     assert ("spare board" in verdict.reason) == (status is Status.SUPPRESSED)
     assert verdict.summary == FOUND.summary
 

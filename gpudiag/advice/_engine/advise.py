@@ -22,7 +22,7 @@ from gpudiag.faults import Fault, attempt
 from gpudiag.measures.base import Profile
 from gpudiag.plain_data import clean
 from gpudiag.report.format import share
-from gpudiag.rules._engine.verdict import Verdict, worst_of
+from gpudiag.rules._engine.verdict import Status, Verdict, worst_of
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
@@ -76,12 +76,16 @@ class Advice(Shown):
 def advise(
     analysis: Analysis,
     profiles: Mapping[str, Profile],
-    findings: Iterable[Verdict],
+    verdicts: Iterable[Verdict],
     remedies: Iterable[Remedy] = REMEDIES,
 ) -> Advice:
-    """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run."""
-    findings = tuple(findings)
-    now = Situation.of(analysis, profiles, findings)
+    """Every remedy that answers a finding or fills idle time worth filling, ranked. Nothing for a healthy run.
+
+    ``verdicts``: the findings in their order; checks that passed may be among them, and refute remedies.
+    """
+    verdicts = tuple(verdicts)
+    findings = tuple(v for v in verdicts if v.status is Status.FOUND)
+    now = Situation.of(analysis, profiles, verdicts)
     bounds = attempt("bounds of gains", lambda: now.bounds)
     if isinstance(bounds, Fault):
         return Advice(Recommendations(_own(findings)), (), GainBounds(), (bounds,))
@@ -112,14 +116,11 @@ def _recommend(item: Remedy, now: Situation) -> Recommendation | None:
     if proposal is None:
         return None
     why = " ".join(now.found[rule].summary for rule in rules) or (
-        f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}: the rest is idle time that may "
-        "be filled."
+        f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}: the rest may be filled."
     )
     proposal, gain = _known(proposal), proposal.gain
     if not rules:
-        proposal = proposal.doubted(
-            "No finding of this run asks for it, only the idle time: measure what a trial waits for."
-        )
+        proposal = proposal.doubted("No finding asks for it, only idle time: measure what a trial waits for.")
     if gain is not None and gain.unit == "x" and gain.source == "idle" and not now.bounds.covered:
         seen = f"Only {share(now.bounds.coverage_pct)} of the run was observed, so its utilization is not known well."
         proposal = proposal.doubted(seen)

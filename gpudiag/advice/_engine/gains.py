@@ -99,9 +99,9 @@ def fill_gain(bounds: GainBounds, most: float = math.inf) -> Gain | None:
     return Gain(1.0, max(1.0, min(most, bounds.fill))) if bounds.fill > 0 else None
 
 
-def saved_gain(bounds: GainBounds, source: str) -> Gain | None:
-    """Between nothing and all GPU-hours that were lost to ``source``; None where they are unknown."""
-    lost = (bounds.lost_gpu_h or {}).get(source, math.nan)
+def saved_gain(bounds: GainBounds, source: str, part: float = 1.0) -> Gain | None:
+    """Between nothing and ``part`` of the GPU-hours that were lost to ``source``; None where they are unknown."""
+    lost = part * (bounds.lost_gpu_h or {}).get(source, math.nan)
     return Gain(0.0, lost, "GPU-h", source) if lost >= 0 else None
 
 

@@ -95,10 +95,8 @@ class Plan(Shown):
         rows = []
         for one in self.remedies:
             first = one.changes[0]
-            present = "not stated" if first.present is None else first.present
             gain = (nan, nan, "") if one.gain is None else (one.gain.low, one.gain.high, one.gain.unit)
-            change = f"{first.what}: {present} → {first.proposed}"
-            rows.append((one.id, change, one.apply, one.safety, one.tier, *gain))
+            rows.append((one.id, first.text or one.title, one.apply, one.safety, one.tier, *gain))
         names = ["remedy", "change", "apply", "safety", "tier", "gain_low", "gain_high", "gain_unit"]
         return pd.DataFrame(rows, columns=names)
 

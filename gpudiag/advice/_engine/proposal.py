@@ -37,8 +37,18 @@ class Change:
 
     @property
     def text(self) -> str:
-        """The change in words."""
-        return f"{self.what}: {'not stated' if self.present is None else self.present} → {self.proposed}"
+        """``num_workers: 2 → 8`` of a setting with two values, ``pin_memory=True`` of one that has no number now; else
+        nothing, as the code says it.
+        """
+        if not isinstance(self.proposed, bool | int | float):
+            return ""
+        if _is_number(self.present) and _is_number(self.proposed):
+            return f"{self.what}: {self.present} → {self.proposed}"
+        return f"{self.what}={self.proposed}" if self.what.isidentifier() else ""
+
+
+def _is_number(value: Value | None) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class SuccessCheck:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a measure is after the change: from ``low`` to ``high``; None where ``note`` says why nobody can tell."""
+    """What a measure is after the change: from ``low`` to ``high``; None where ``note`` says why it is unknown."""
 
     measure: Key
     baseline: float | None

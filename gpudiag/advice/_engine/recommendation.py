@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FINDINGS = "findings"
-"""In a check, ``findings.<rule>`` is 1 where the rule finds its fault in a run, 0 where it is clear."""
+"""In a check, ``findings.<rule>`` is 1 where the rule finds its fault in a run, 0 where it is ok."""
 OWN_TIER = 2
 """Of what a rule advises: whether trials stay comparable is not known, so it counts as if they did not."""
 RESOURCES = (("memory", MEMORY), ("util", UTILIZATION), ("trial_time", TRIAL_TIME))
@@ -32,7 +32,7 @@ class Recommendation(Shown):
     ``rule``: the first of ``rules``, the findings that it answers; None where it fills idle time. ``why``: what they
     say. ``text``: what to do, in words. ``safety``: by ``tier`` (0 to 4), because of ``safety_reason``.
     ``verify_first``: why it must be tested before it is applied; empty where nothing speaks against it. ``gain``: None
-    where ``assumption`` says why nobody can tell. ``verify``: statements on the numbers of the next run. ``refute``:
+    where ``assumption`` says why it is unknown. ``verify``: statements on the numbers of the next run. ``refute``:
     the cheapest test that would show that it does not help.
     """
 
@@ -91,26 +91,26 @@ class Recommendation(Shown):
         advised = "\n".join(textwrap.wrap(finding.remedy, 88, initial_indent="# ", subsequent_indent="# "))
         return cls(
             id=f"remedy-{finding.rule}",
-            title=finding.title,
+            title=finding.remedy.partition(". ")[0].removesuffix("."),
             rule=finding.rule,
             rules=(finding.rule,),
             why=finding.summary,
             text=finding.remedy,
             safety=TIERS[OWN_TIER][0],
             tier=OWN_TIER,
-            safety_reason="nobody has worked out what it does to this run: take it as if results change",
+            safety_reason="its effect on this run is unknown: take it as if results change",
             effort="not known",
             apply="next study",
-            verify_first="It is what the rule advises in general: try it on one trial, or for a few minutes, first.",
+            verify_first="This is general advice: try it on one trial, or for a few minutes.",
             gain=None,
-            assumption="No gain is computed: no remedy with a model of what it brings applies to this run.",
+            assumption="The gain is unknown: no model of it applies to this run.",
             changes=(Change("what the rule advises", None, finding.remedy, advised),),
             predictions=(),
             verify=(SuccessCheck(Key(f"{FINDINGS}.{finding.rule}"), "<=", 0, "1"),),
-            refute="After it was done the rule finds the same again.",
+            refute="Afterwards the check finds the same again.",
             rollback="Note what was there before, and put it back.",
-            pros=("it is about the fault that was found",),
-            cons=("what it brings, and what it costs, is not known beforehand",),
+            pros=("it answers the fault that was found",),
+            cons=("gain and cost are unknown",),
         )
 
     @property

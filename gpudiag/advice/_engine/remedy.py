@@ -45,8 +45,8 @@ class Remedy:
         return TIERS[self.tier][0]
 
     @property
-    def why(self) -> str:
-        """The docstring: when it helps, and when it can't."""
+    def docstring(self) -> str:
+        """When it helps, and when it cannot."""
         return inspect.getdoc(self.propose) or ""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import FULL_PCT
+from gpudiag.advice._engine.framework import is_lightgbm, may_be_optuna
 from gpudiag.advice._engine.gains import GainBounds, bounds_of
 from gpudiag.advice._engine.processes import keeps_processes
 from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
@@ -18,6 +19,7 @@ from gpudiag.facts import Column, Fact, Numeric
 from gpudiag.forecast.parallelism.what_if import MOST_WORKERS
 from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures.base import P, Profile, profile_of
+from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
@@ -40,25 +42,28 @@ bounds stand in for them."""
 WIDEST_PCT = 10.0
 """Points above the share of failures: 0 of 7 fail in up to 35 % by chance, which any next run keeps (a default without
 a published source)."""
-NO_UTILIZATION = "No utilization was observed while trials ran, so no bound on the gain is known."
+NO_UTILIZATION = "No utilization was observed while trials ran, so the gain is unknown."
 
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """What remedies look at. ``found``: the findings by rule."""
+    """What remedies look at. ``found``: the findings by rule; ``passed``: the rules that found nothing."""
 
     settings: Settings
     dataloader: DataLoader
     profiles: Mapping[str, Profile]
     found: Mapping[str, Verdict]
     analysis: Analysis
+    passed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, analysis: Analysis, profiles: Mapping[str, Profile], verdicts: Iterable[Verdict]) -> Situation:
         """The situation after a diagnosis."""
+        verdicts = tuple(verdicts)
         found = {v.rule: v for v in verdicts if v.status is Status.FOUND}
+        passed = frozenset(v.rule for v in verdicts if v.status is Status.OK)
         info = analysis.run.info
-        return cls(info.settings, info.dataloader, profiles, found, analysis)
+        return cls(info.settings, info.dataloader, profiles, found, analysis, passed)
 
     @cached_property
     def bounds(self) -> GainBounds:
@@ -98,6 +103,16 @@ class Situation:
             return None
 
     @property
+    def optuna(self) -> bool:
+        """False where the trials are not Optuna's, so that its code is of no use."""
+        return may_be_optuna(self.analysis.run)
+
+    @property
+    def torch(self) -> bool:
+        """False where PyTorch's code is of no use: LightGBM trains, or tasks of which nothing shows a data loader."""
+        return not is_lightgbm(self.analysis.run) and (self.optuna or bool(self.dataloader.model_fields_set))
+
+    @property
     def keeps_processes(self) -> bool:
         """True where one process is seen to run trial after trial."""
         return keeps_processes(self.analysis.run)
@@ -110,6 +125,18 @@ class Situation:
     def has(self, *rules: str) -> bool:
         """True if one of these rules found something."""
         return any(rule in self.found for rule in rules)
+
+    def failed_part(self, kinds: Collection[str] = (), *, follows: bool = False) -> float:
+        """The part of the time of failed trials in failures of these kinds, or in those that only followed another one
+        in a poisoned process; 1 where the kinds are not known, so that it stays a bound.
+        """
+        failures = self.profile(FailuresProfile)
+        if failures is None or not failures.n_told:
+            return 1.0
+        rows = failures.failures
+        mine = rows["follows"].astype(bool) if follows else rows["kind"].isin([*kinds, "unknown"])
+        total = float(rows["duration_s"].sum())
+        return float(rows.loc[mine, "duration_s"].sum()) / total if total > 0 else 1.0
 
     def profile(self, kind: type[P]) -> P | None:
         """What was measured of that kind; None where the run does not allow it."""

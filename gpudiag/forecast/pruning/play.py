@@ -79,13 +79,30 @@ def carried_on(record: Recorded, cut: Array) -> Script:
     for i in np.flatnonzero(cut == NOT_CUT):
         if record.state[i] not in ("PRUNED", "RUNNING") or not record.steps[i]:
             continue
-        more = ahead[np.searchsorted(ahead, max(record.steps[i]), "right") :].tolist()
+        more = _further(record.steps[i], ahead)
         pace_s = (record.end_s[i] - record.start_s[i] - record.startup.typical_s[i]) / len(record.steps[i])
-        steps[i] = [*record.steps[i], *more]
+        reports = (more - max(record.steps[i])) / _stride(record.steps[i], int(record.done[i]))
+        steps[i] = [*record.steps[i], *more.tolist()]
         values[i] = [*record.values[i], *[record.values[i][-1]] * len(more)]
-        times[i] = np.concatenate([plain.times_s[i], ends[i] + max(pace_s, 0.0) * np.arange(1, len(more) + 1)])
+        times[i] = np.concatenate([plain.times_s[i], ends[i] + max(pace_s, 0.0) * reports])
         ends[i], state[i] = times[i][-1], "COMPLETE"
     return Script(record, steps, values, times, ends, state)
+
+
+def _further(steps: list[int], ahead: Array) -> Array:
+    """The steps of the study that a trial would go on to report at.
+
+    One that passed over some at which others report, such as every tenth where they report each, goes on so.
+    """
+    first, last = min(steps), max(steps)
+    passed = np.searchsorted(ahead, last) - np.searchsorted(ahead, first)
+    every = max(1, round(passed / (len(steps) - 1))) if len(steps) > 1 else 1
+    return ahead[np.searchsorted(ahead, last, "right") :][every - 1 :: every]
+
+
+def _stride(steps: list[int], done: int) -> float:
+    """The usual distance between two reports of a trial; of a lone one, the way to it."""
+    return max(float(np.median(np.diff(np.sort(steps)))) if len(steps) > 1 else float(done), 1.0)
 
 
 def _grid(record: Recorded) -> Array:

@@ -29,7 +29,7 @@ from gpudiag.forecast.pruning.result import PrunerReplay
 from gpudiag.forecast.pruning.saved_time import gpu_shares
 from gpudiag.forecast.pruning.summary import compares_trials, summarize
 from gpudiag.load import RunLike, as_run
-from gpudiag.measures._trials.pruner_spec import PrunerSpec
+from gpudiag.measures._trials.pruner_spec import PrunerSpec, stated_pruner
 from gpudiag.memo import MemoRun, once
 from gpudiag.run import Run
 
@@ -85,9 +85,10 @@ def replay_pruner(
 
 def _tests(run: Run, records: Sequence[Recorded], progress: ReplayProgress | None) -> list[ReplayBacktest | None]:
     """The stated pruner asked again over each study; None where none is stated."""
-    if not run.info.settings.pruner:
+    stated = stated_pruner(run)
+    if stated is None:
         return [None] * len(records)
-    template, spec = resolve_pruner(run.info.settings.pruner)
+    template, spec = resolve_pruner(stated)
     words = in_words(spec) if spec else ""
     judges = (judge_for(copy.deepcopy(template), spec, record) for record in records)
     return [backtest(as_recorded(r), judge, words, progress) for r, judge in zip(records, judges, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -19,22 +21,16 @@ def cell_type() -> pd.CategoricalDtype:
 
 def cell_seconds(timelines: dict[str, Timeline]) -> pd.DataFrame:
     """gpu, cell, gpu_s, share_pct of the GPU's time: all eight cells of each GPU."""
-    frames = []
-    for gpu, timeline in timelines.items():
-        seconds = timeline.seconds()
-        total = seconds.sum()
-        share = 100 * seconds / total if total else np.full(len(CELLS), np.nan)
-        frames.append(pd.DataFrame({"gpu": gpu, "cell": list(CELLS), "gpu_s": seconds, "share_pct": share}))
-    return _tidy(frames, ["gpu", "cell", "gpu_s", "share_pct"])
+    seconds = [timeline.seconds() for timeline in timelines.values()]
+    shares = [100 * each / total if (total := each.sum()) else np.full(len(CELLS), np.nan) for each in seconds]
+    every = [np.arange(len(CELLS))] * len(seconds)
+    return _tidy(timelines, {"cell": every, "gpu_s": seconds, "share_pct": shares})
 
 
 def compute_seconds(timelines: dict[str, Timeline]) -> pd.DataFrame:
     """gpu, cell, compute_gpu_s: seconds x utilization, the time a GPU busy throughout would need for the same."""
-    frames = [
-        pd.DataFrame({"gpu": gpu, "cell": list(CELLS), "compute_gpu_s": t.seconds(np.nan_to_num(t.util_pct) / 100)})
-        for gpu, t in timelines.items()
-    ]
-    out = _tidy(frames, ["gpu", "cell", "compute_gpu_s"])
+    active = [each.seconds(np.nan_to_num(each.util_pct) / 100) for each in timelines.values()]
+    out = _tidy(timelines, {"cell": [np.arange(len(CELLS))] * len(active), "compute_gpu_s": active})
     return out[out["cell"] != "unobserved"].reset_index(drop=True)
 
 
@@ -60,16 +56,16 @@ def binned(timelines: dict[str, Timeline], cuts_us: np.ndarray) -> pd.DataFrame:
 
     The timelines must have been cut at these borders.
     """
-    frames = []
-    for gpu, timeline in timelines.items():
+    starts, cells, lengths = [], [], []
+    for timeline in timelines.values():
         place = np.searchsorted(cuts_us, timeline.start_us, "right") - 1
         code = place * len(CELLS) + timeline.cell
         seconds = np.bincount(code, (timeline.end_us - timeline.start_us).astype(float)) / SECOND_US
         some = np.flatnonzero(seconds)
-        start = utc(cuts_us[some // len(CELLS)])
-        cell = np.array(CELLS, dtype=object)[some % len(CELLS)]
-        frames.append(pd.DataFrame({"gpu": gpu, "start": start, "cell": cell, "gpu_s": seconds[some]}))
-    return _tidy(frames, ["gpu", "start", "cell", "gpu_s"])
+        starts.append(cuts_us[some // len(CELLS)])
+        cells.append(some % len(CELLS))
+        lengths.append(seconds[some])
+    return _tidy(timelines, {"start": starts, "cell": cells, "gpu_s": lengths})
 
 
 def spans(timelines: dict[str, Timeline]) -> pd.DataFrame:
@@ -78,14 +74,14 @@ def spans(timelines: dict[str, Timeline]) -> pd.DataFrame:
     A GPU with more than MAX_SPANS of them is shown on an even raster of that many steps instead, each
     step with the cell that held most of it.
     """
-    frames = []
-    for gpu, timeline in timelines.items():
+    parts = []
+    for timeline in timelines.values():
         start, end, cell = _merged(timeline.start_us, timeline.end_us, timeline.cell)
         if len(start) > MAX_SPANS:
-            start, end, cell = _merged(*_raster(start, end, cell))
-        name = np.array(CELLS, dtype=object)[cell]
-        frames.append(pd.DataFrame({"gpu": gpu, "start": utc(start), "end": utc(end), "cell": name}))
-    return _tidy(frames, ["gpu", "start", "end", "cell"])
+            start, end, cell = coarser(start, end, cell, MAX_SPANS)
+        parts.append((start, end, cell))
+    starts, ends, cells = ([part[i] for part in parts] for i in range(3))
+    return _tidy(timelines, {"start": starts, "end": ends, "cell": cells})
 
 
 def observed_s(timeline: Timeline) -> float:
@@ -102,10 +98,12 @@ def _merged(start: np.ndarray, end: np.ndarray, cell: np.ndarray) -> tuple[np.nd
     return start[first], end[np.append(first[1:], len(start)) - 1], cell[first]
 
 
-def _raster(start: np.ndarray, end: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """MAX_SPANS even steps over the same time, each with the cell that holds most of it; empty steps are dropped."""
-    edges = np.linspace(start[0], end[-1], MAX_SPANS + 1).astype(np.int64)
-    held = np.empty((len(CELLS), MAX_SPANS))
+def coarser(
+    start: np.ndarray, end: np.ndarray, cell: np.ndarray, steps: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Spans as even steps over the same time, each with the cell that holds most of it; equal neighbours are one."""
+    edges = np.linspace(start[0], end[-1], steps + 1).astype(np.int64)
+    held = np.empty((len(CELLS), steps))
     for code in range(len(CELLS)):
         mine = cell == code
         total = np.concatenate(([0], np.cumsum(end[mine] - start[mine])))
@@ -113,11 +111,19 @@ def _raster(start: np.ndarray, end: np.ndarray, cell: np.ndarray) -> tuple[np.nd
         inside = np.minimum(edges - np.append(start[mine], 0)[at], np.append(end[mine] - start[mine], 0)[at])
         held[code] = np.diff(np.where(at >= 0, total[np.maximum(at, 0)] + inside, 0))
     some = held.sum(axis=0) > 0
-    return edges[:-1][some], edges[1:][some], held.argmax(axis=0)[some].astype(cell.dtype)
+    return _merged(edges[:-1][some], edges[1:][some], held.argmax(axis=0)[some].astype(cell.dtype))
 
 
-def _tidy(frames: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    if not frames:
-        return pd.DataFrame({name: [] for name in columns})
-    out = pd.concat(frames, ignore_index=True)
-    return out.astype({"gpu": text_dtype(), "cell": cell_type()})
+def _tidy(gpus: Iterable[str], columns: dict[str, list[np.ndarray]]) -> pd.DataFrame:
+    """One table of the columns of each GPU: times are in microseconds, cells are numbered."""
+    if not columns["cell"]:
+        return pd.DataFrame({name: [] for name in ("gpu", *columns)})
+    gpu = np.repeat(np.array(list(gpus), dtype=object), [len(part) for part in columns["cell"]])
+    out = pd.DataFrame({"gpu": pd.Series(gpu, dtype=text_dtype())})
+    for name, parts in columns.items():
+        values = np.concatenate(parts)
+        if name == "cell":
+            out[name] = pd.Categorical.from_codes(values, dtype=cell_type())
+        else:
+            out[name] = utc(values) if name in ("start", "end") else values
+    return out

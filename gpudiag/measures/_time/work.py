@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from gpudiag.measures._time.gpu_time import gpu_time
-from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.timeline import FOREIGN, NO_TRIAL, STARTUP, TAIL, UNOBSERVED, WAITING, Samples, Timeline
 from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import memoized
@@ -64,14 +66,31 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
         at = np.searchsorted(timeline.start_us, samples.time_us, "right") - 1
         inside = (at >= 0) & (samples.time_us < np.append(timeline.end_us, 0)[at])
         cell = np.where(inside, np.append(timeline.cell, UNOBSERVED)[at], UNOBSERVED)
-        # Without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it.
-        none = (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL) + (WAITING,) * sure
-        at_work = ~np.isin(cell, none)
+        at_work = ~np.isin(cell, (UNOBSERVED, NO_TRIAL, FOREIGN, STARTUP, TAIL))
+        if sure:  # without phases all that is not plainly start-up or tail is WAITING, and stalls would be lost in it
+            at_work &= cell != WAITING
         expected = np.ceil(np.append(timeline.held, 0)[at] - ROUNDING).astype(np.int64)
         running = np.where(inside, expected, 0)
     return WorkSamples(
         samples.time_us, samples.start_us, samples.end_us, samples.value, at_work, running, timeline is not None
     )
+
+
+def beside_work(run: Run, works: dict[str, WorkSamples], names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+    """For each GPU those columns of the telemetry that the run has, at its samples; NaN where unknown."""
+    have = [name for name in names if name in run.gpu]
+    columns = {name: run.gpu[name].to_numpy(float, na_value=np.nan) for name in have}
+    dated = np.flatnonzero(run.gpu["time"].notna().to_numpy())
+    time_us = np.zeros(len(run.gpu), np.int64)
+    time_us[dated] = microseconds(run.gpu["time"].iloc[dated])
+    code, gpus = pd.factorize(run.gpu["gpu"].iloc[dated])
+    order = dated[np.lexsort((dated, time_us[dated], code))]
+    edges = np.cumsum([0, *np.bincount(code[code >= 0], minlength=len(gpus))]) + np.count_nonzero(code < 0)
+    place = {str(gpu): order[low:high] for gpu, low, high in zip(gpus, edges[:-1], edges[1:], strict=True)}
+    for gpu, work in works.items():
+        rows = place[gpu]
+        at = np.searchsorted(time_us[rows], work.time_us, "right") - 1  # of several at one time the last
+        yield {name: column[rows[at]] for name, column in columns.items()}
 
 
 def work_coverage_pct(run: Run, works: dict[str, WorkSamples]) -> float:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from gpudiag._run.tables import RunTables
 from gpudiag.errors import ConfigError, nearest
 
 REQUIRED = object()
@@ -68,6 +69,18 @@ class EarliestPrune:
 def parse_pruner(text: str) -> PrunerSpec:
     """Read a specification. Raises ConfigError that says where and what was expected."""
     return _SpecParser(text).read()
+
+
+def stated_pruner(run: RunTables) -> PrunerSpec | None:
+    """The pruner that run.toml states; None where it states none. Raises ConfigError that names file and key."""
+    text = run.info.settings.pruner
+    if not text:
+        return None
+    try:
+        return parse_pruner(text)
+    except ConfigError as error:
+        where = "" if run.info.folder is None else f"{run.info.folder}: "
+        raise ConfigError(f"{where}key 'settings.pruner' of run.toml: {error}") from error
 
 
 def earliest_prune(spec: PrunerSpec) -> EarliestPrune:

@@ -14,6 +14,7 @@ from gpudiag.plots._draw.axes import day_numbers, gpu_rows
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, darker
 from gpudiag.report.format import number, share
 from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.units import DAY_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ LABELS = {
     "unobserved": "not observed",
 }
 MAX_VECTOR = 1500
+MAX_BARS = 60
 
 
 def cell_label(name: str, *, has_trials: bool = True) -> str:
@@ -84,3 +86,20 @@ def draw_ribbon(ax: Axes, spans: pd.DataFrame, gpus: Sequence[str]) -> list[Patc
         )
     gpu_rows(ax, gpus)
     return cell_handles(names)
+
+
+def draw_shares(ax: Axes, bins: pd.DataFrame, bin_s: float, n_gpus: int) -> None:
+    """Cells over time as stacked bars to 100 %; a bin that the window cuts is as narrow as what of it counts."""
+    table = bins.pivot_table(index="start", columns="cell", values="gpu_s", aggfunc="sum", observed=False).fillna(0.0)
+    x = day_numbers(table.index.to_series())
+    total = table.sum(axis=1).to_numpy(float)
+    bottom = np.zeros(len(x))
+    for name in DRAWN:
+        if name not in table:
+            continue
+        height = 100 * table[name].to_numpy(float) / total
+        width = np.minimum(total / n_gpus, bin_s) / DAY_S
+        bars = ax.bar(x, height, bottom=bottom, width=width, align="edge", color=CELL_COLORS[name], linewidth=0)
+        for bar in bars if len(x) > MAX_BARS else ():
+            bar.set_rasterized(True)
+        bottom = bottom + height

@@ -22,6 +22,8 @@ WIDTH_IN = 9.0
 SMALLEST = 0.7
 """Letters are never drawn below this share of their size: 9 points become 6.3, which journals still accept."""
 TICK_POINTS = 9.0
+ROW_POINTS = 14.0
+"""Height of a row of a legend whose letters are as large as those of ticks."""
 TRIES = 8
 SLANT = 40.0
 
@@ -107,6 +109,11 @@ def _wrap(ax: Axes, letters: float) -> bool:
     for handle, text in zip(handles, legend.get_texts(), strict=True):
         handle.set_label(text.get_text())
     legend_above(ax, handles, columns - 1, size=TICK_POINTS * letters)
+    rows = -(-len(handles) // (columns - 1)) - -(-len(handles) // columns)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    # A row more takes its room from nobody.
+    figure.set_figheight(figure.get_figheight() + rows * ROW_POINTS * letters / 72)
     return True
 
 

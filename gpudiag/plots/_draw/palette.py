@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from matplotlib.colors import to_rgb
 
+from gpudiag.schema import gpu_index
+
 Dash = str | tuple[float, tuple[float, ...]]
 
 INK = "#1a1a1a"
@@ -75,7 +77,8 @@ def gpu_dash(i: int) -> Dash:
 
 def gpu_number(gpu: str, position: int) -> int:
     """The number that picks a GPU's colour: its index where its name is one, else its position."""
-    return int(gpu) if gpu.isdigit() else position
+    index = gpu_index(gpu)
+    return position if index is None else index
 
 
 def darker(color: str, keep: float = 0.6) -> tuple[float, float, float]:

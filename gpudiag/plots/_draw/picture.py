@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A drawn figure. ``alt`` says in a sentence or two what is seen, with numbers; ``caption`` how to read it."""
+    """A drawn figure. ``alt`` says in a sentence or two what is seen, with numbers; ``caption`` how to read it.
+
+    ``lanes``: data of a timeline that takes the figure's place on a page with scripts; "" for all other pictures.
+    """
 
     name: str
     figure: Figure
     alt: str
     caption: str
+    lanes: str = ""
 
     def svg(self) -> str:
         """The figure as SVG; the same text for the same profiles."""

@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 
 from gpudiag.plots._draw.axes import day_numbers, legend_above, short, time_axis
 from gpudiag.plots._draw.palette import MUTED, gpu_color, gpu_dash, gpu_number
+from gpudiag.schema import gpu_index
 from gpudiag.units import DAY_S
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class PageColumns:
 
 def natural(gpu: object) -> tuple[int, int, str]:
     """Sort key of GPU names: 0, 1, 2, 10, then names that are no number."""
-    text = str(gpu)
-    return (0, int(text), "") if text.isdigit() else (1, 0, text)
+    index = gpu_index(gpu)
+    return (1, 0, str(gpu)) if index is None else (0, index, "")
 
 
 def traces(series: pd.DataFrame, value: str, mean: str, *, scale: float = 1.0) -> list[Trace]:
@@ -141,14 +142,26 @@ def draw_lines(ax: Axes, parts: Sequence[Trace], *, extremes: bool = False) -> l
     return handles if len(parts) > 1 or reduced else []
 
 
+def draw_mean(ax: Axes, parts: Sequence[Trace]) -> None:
+    """The mean over all GPUs as a filled curve; columns in which nothing was observed stay blank."""
+    edges = column_edges(parts)
+    middle, mean = _mean([reduce(part, edges) for part in parts])
+    ax.fill_between(middle, 0, mean, color=gpu_color(0), alpha=0.25, linewidth=0)
+    _line(ax, middle, mean, 0)
+
+
+def _mean(views: Sequence[PageColumns]) -> tuple[np.ndarray, np.ndarray]:
+    """Middle of each column, and the mean of the GPUs that were observed in it."""
+    seen = np.sum([np.isfinite(view.mean) for view in views], axis=0)
+    return views[0].middle, np.sum([np.nan_to_num(view.mean) for view in views], axis=0) / np.where(seen, seen, np.nan)
+
+
 def _draw_band(ax: Axes, parts: Sequence[Trace], *, extremes: bool) -> list[Artist]:
     edges = column_edges(parts)
     views = [reduce(part, edges) for part in parts]
     low = np.fmin.reduce([v.low if extremes else v.mean for v in views])
     high = np.fmax.reduce([v.high if extremes else v.mean for v in views])
-    seen = np.sum([np.isfinite(v.mean) for v in views], axis=0)
-    mean = np.sum([np.nan_to_num(v.mean) for v in views], axis=0) / np.where(seen, seen, np.nan)
-    middle = views[0].middle
+    middle, mean = _mean(views)
     band = ax.fill_between(middle, low, high, color=gpu_color(0), alpha=0.2, linewidth=0)
     band.set_label("lowest to highest GPU")
     _line(ax, middle, mean, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _reports(reports: Sequence[Mapping[str, Any]], study: str) -> pd.DataFrame:
         return empty(REPORTS)
     frame = pd.DataFrame(list(reports)).assign(study=study)
     if "time" in frame:
-        frame["time"] = pd.to_datetime(frame["time"], unit="s", utc=True)
+        frame["time"] = to_utc(frame["time"].tolist(), UTC).time
     frame = frame.drop_duplicates(["trial", "step"], keep="last").sort_values(["trial", "step"], kind="stable")
     return conform(frame, REPORTS)
 

@@ -11,8 +11,15 @@ from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._shape.moments import Moment, read_moment
 
-_DECODER = json.JSONDecoder()
+INT_DIGITS = 300
+"""Of the largest integer: a longer one is beyond all floats, and no table can hold it."""
+DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= INT_DIGITS else float(digits))
 _NOT_BLANK = re.compile(r"\S")
+
+
+def read_json(text: str) -> Any:
+    """One document, without halves of characters and integers that nothing can hold. Raises ValueError."""
+    return DECODER.decode(without_halves(text))
 
 
 def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] | Moment]]:
@@ -34,7 +41,7 @@ def documents(text: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any] 
                 log.add("text between documents", line=line, example=text[counted:at])
             continue
         try:
-            value, at = _DECODER.raw_decode(text, at)
+            value, at = DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             log.add("damaged document", line=line, example=text[at : at + 80], lost=True)
             at = _next_start(text, at)

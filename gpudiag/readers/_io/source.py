@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ WHOLE_BYTES = 512 * 1024**2
 TOP_CHARACTERS = 32 * 1024
 BLOCK_BYTES = 4 * 1024 * 1024
 _LF = 10
+_HOLE = re.compile(rb"(?:\A|(?<=\n))\0{64,}")
+"""What a log that was emptied while its writer went on, or a crash of the machine, leaves within a text."""
 _TEXT_BYTES = bytes(byte for byte in range(256) if byte >= 32 or byte in (7, 8, 9, 10, 12, 13, 27))
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -80,7 +83,11 @@ class Source:
         if not isinstance(path, str | Path):
             raise expected("a path", path)
         path = Path(path)
-        if not path.exists():
+        try:
+            there = path.exists()
+        except (OSError, ValueError):  # too long, or with characters that no name has
+            there = False
+        if not there:
             raise InputNotFound(f"{shown(path)}: no such file or folder; check the path.")
         if path.is_dir():
             return cls(path, b"", is_dir=True)
@@ -129,7 +136,8 @@ class Source:
     def blocks(self, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
         """The content in blocks of about ``size`` bytes of whole lines, whatever its encoding and line ends.
 
-        Byte order marks and NUL bytes are dropped (NULs are counted); bytes that do not fit the encoding
+        Of a line that is longer than BLOCK_BYTES, parts of the middle are left out: it is no row of any log. Byte order
+        marks and NUL bytes are dropped (NULs are counted); bytes that do not fit the encoding
         become U+FFFD.
         """
         line = 1
@@ -149,7 +157,7 @@ class Source:
                 yield b"".join((rest, memoryview(data)[:cut]))
                 rest = data[cut:]
             else:
-                rest += data
+                rest = (rest + data)[:BLOCK_BYTES]
         if rest:
             yield rest
 
@@ -206,7 +214,9 @@ class Source:
         """True if the head does not look like text in any encoding we know."""
         if self.encoding.startswith("utf-16"):
             return False
-        sample = self.head[:8192].replace(b"\0", b"") if self.head.count(0) < 0.3 * len(self.head) else self.head[:8192]
+        sample = _HOLE.sub(b"", self.head[:8192]) or self.head[:8192]
+        if sample.count(0) < 0.3 * len(sample):
+            sample = sample.replace(b"\0", b"")
         odd = len(sample.translate(None, _TEXT_BYTES))
         return odd > 0.02 * max(len(sample), 1)
 

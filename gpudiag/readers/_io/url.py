@@ -9,14 +9,17 @@ from urllib.parse import quote, unquote
 from gpudiag.errors import InputError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_NEARLY = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+:/+)(.*)", re.DOTALL)
-"""A URL, or what a path library or a slip of the finger made of one."""
+_MISTYPED = r"(?:postgres(?:ql)?|mysql|mariadb|rediss?|oracle|mssql)(?:\+\w+)?(?::/?|//?)"
+"""How the URL of a database begins where a colon or a slash was left out."""
+BEGINNING = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]+:/+|{_MISTYPED}(?=[^\s@]*:\S*@|[^/\s]*@))", re.I)
+"""Of a URL, or of what a path library or a slip of the finger made of one."""
 _SECRET_OPTION = re.compile(r"([?&;][^=&;]*(?:pass|pwd|secret|token|key|auth|cred)[^=&;]*=)[^&]*", re.IGNORECASE)
 _DATABASES = ("postgresql", "postgres", "mysql", "mariadb", "sqlite", "oracle", "mssql")
 """Schemes whose user without a password is a name, and no key."""
 HIDDEN = "***"
 _IN_TEXT = re.compile(
-    r"(://[^:/@\s'\"]{0,200}:)[^@\s'\"]{1,500}@|([?&][^=&\s]{0,60}?(?:pass|pwd|secret)[^=&\s]{0,60}=)[^&\s'\"<\\]+",
+    rf"((?:://|\b{_MISTYPED})[^:/@\s'\"]{{0,200}}:)[^@\s'\"]{{1,500}}@|"
+    r"([?&][^=&\s]{0,60}?(?:pass|pwd|secret)[^=&\s]{0,60}=)[^&\s'\"<\\]+",
     re.I,
 )
 
@@ -36,8 +39,13 @@ def shown(given: object) -> str:
     text = str(given)
     if is_url(text):
         return show_url(text)
-    found = _NEARLY.fullmatch(text)
-    return found[1] + _shown_place(found[2], found[1].partition(":")[0]) if found else text
+    found = BEGINNING.match(text.lstrip())
+    return found[1] + _shown_place(text.lstrip()[found.end() :], mended(found[1])) if found else text
+
+
+def mended(beginning: str) -> str:
+    """The scheme, of how a URL begins: ``postgresql`` of ``postgresql:/`` and of ``postgresql+psycopg//``."""
+    return re.split("[:/+]", beginning, maxsplit=1)[0]
 
 
 def show_url(url: str) -> str:

@@ -30,10 +30,12 @@ _LARGEST = np.finfo(np.float64).max
 
 
 def natural(label: str) -> tuple[tuple[bool, int, str], ...]:
-    """Sort key by which '2' comes before '10'."""
-    return tuple(
-        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.findall(r"\d+|\D+", label)
-    )
+    """Sort key by which '2' comes before '10'; a number is known by its digits, of which a label may have any."""
+    out = []
+    for part in re.findall(r"[0-9]+|[^0-9]+", label):
+        digits = part.lstrip("0") if part[0] in "0123456789" else ""
+        out.append((part[0] not in "0123456789", len(digits), digits or part))
+    return tuple(out)
 
 
 def tidy(

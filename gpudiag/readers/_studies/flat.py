@@ -21,6 +21,8 @@ from gpudiag.schema import REPORTS, STATES, STUDIES, TRIALS, conform, empty, tex
 
 _FAMILIES = {"params_": "params.", "user_attrs_": "user_attrs.", "system_attrs_": "system_attrs."}
 _KNOWN = ("number", "value", "datetime_start", "datetime_complete", "duration", "state")
+STEP_DIGITS = 18
+"""Of the largest step; a longer number is none."""
 _STEP = re.compile(r"intermediate_values_(-?\d+)$")
 _INTEGER = re.compile(r"[+-]?\d{1,18}$")
 
@@ -156,7 +158,7 @@ def _reports(cells: CellColumns, study: str, number: np.ndarray) -> pd.DataFrame
     parts = []
     for name, values in cells.items():
         found = _STEP.match(name)
-        if found:
+        if found and len(found[1]) <= STEP_DIGITS:
             numbers = pd.to_numeric(pd.Series(list(values), dtype="object"), errors="coerce").astype(float)
             parts.append(pd.DataFrame({"trial": number, "step": int(found[1]), "value": numbers})[numbers.notna()])
     if not parts:

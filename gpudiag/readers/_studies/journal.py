@@ -78,10 +78,13 @@ class Replay:
             handler(operation, line)
 
     def _create_study(self, op: Operation, line: int) -> None:
-        if op["study_name"] in (name for name, _ in self.studies.values()):
+        name = op["study_name"]
+        if not isinstance(name, str):
+            raise TypeError(name)
+        if name in (known for known, _ in self.studies.values()):
             return
         directions = ",".join(DIRECTIONS.get(number, "") for number in op["directions"])
-        self.studies[self._created] = (op["study_name"], directions.strip(","))
+        self.studies[self._created] = (name, directions.strip(","))
         self._created += 1
 
     def _delete_study(self, op: Operation, line: int) -> None:

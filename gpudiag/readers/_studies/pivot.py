@@ -52,14 +52,14 @@ def _param_column(
     """One parameter: numbers stay numbers, choices are looked up one distribution at a time."""
     present = kinds[np.bincount(code, minlength=len(kinds)) > 0]
     if not (present == "choice").any():
-        integers = bool((present == "int").all()) and bool(np.isfinite(value).all())
+        integers = bool((present == "int").all()) and _whole(value)
         return _scatter(value.astype("int64") if integers else value, row, rows)
     cells = np.empty(len(value), dtype=object)
     for index in np.unique(code):
         here = code == index
         distribution = known[index]
         if distribution is None or distribution.kind != "choice":
-            cells[here] = value[here].astype("int64") if kinds[index] == "int" else value[here]
+            cells[here] = value[here].astype("int64") if kinds[index] == "int" and _whole(value[here]) else value[here]
             continue
         choices = np.empty(len(distribution.choices) + 1, dtype=object)
         choices[:-1] = [plain(choice) for choice in distribution.choices]
@@ -67,6 +67,11 @@ def _param_column(
         valid = (position >= 0) & (position < len(distribution.choices))
         cells[here] = choices[np.where(valid, position, -1).astype(int)]
     return column(cells, row, rows)
+
+
+def _whole(value: np.ndarray) -> bool:
+    """Whether all of them are numbers that a column of integers can hold."""
+    return bool((np.abs(value) < 2.0**63).all())
 
 
 def floats(numbers: pd.Series) -> np.ndarray:

@@ -113,8 +113,13 @@ def _number(text: str) -> float:
     return number if number >= EPOCH_S else np.nan
 
 
+MOST_US = 2.0**62
+"""What is larger is no time, and more than a column of times can hold."""
+
+
 def _epoch(numbers: np.ndarray) -> pd.Series:
     """Seconds, milliseconds, microseconds or nanoseconds since 1970, told from their size."""
     power = np.clip(np.floor(np.log10(np.maximum(np.nan_to_num(numbers, nan=EPOCH_S), EPOCH_S) / EPOCH_S) / 3), 0, 3)
     micros = numbers / 1000.0**power * 1e6
+    micros[~(np.abs(micros) < MOST_US)] = np.nan
     return pd.Series(pd.to_datetime(np.round(micros), unit="us", utc=True)).astype("datetime64[us, UTC]")

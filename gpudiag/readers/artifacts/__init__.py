@@ -12,6 +12,7 @@ from gpudiag.readers.artifacts import (
     hydra_multirun,
     lightning_csv,
     ray_tune,
+    ray_tune_table,
     slurm_sacct,
     task_csv,
     task_jsonl,
@@ -26,6 +27,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     slurm_sacct.READER,
     lightning_csv.READER,
     ray_tune.READER,
+    ray_tune_table.READER,
     wandb_run.READER,
     hydra_multirun.READER,
 )

@@ -7,7 +7,6 @@ text, which is never decoded.
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -17,10 +16,10 @@ from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._batches.batch_tables import batch
+from gpudiag.readers._io.json_documents import read_json
 from gpudiag.readers._io.paths import as_text, has_file
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "ray-tune"
@@ -35,6 +34,8 @@ _OWN_KEYS = frozenset(
     }
 )  # fmt: skip
 """Keys that Ray writes; the others are what the training reported."""
+PARAMS = "config/"
+"""How a table of results names a parameter."""
 _FAILED_AT = re.compile(r"occurred at (\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)-(\d\d)")
 _MADE_AT = re.compile(r"_(\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)-(\d\d)")
 
@@ -65,13 +66,22 @@ def read(source: Source, options: ReadOptions) -> Trials:
     if not found:
         raise InputError(f"{folder}: holds no trial of Ray Tune (a folder with params.json and result.json).")
     found.sort(key=lambda item: (str(_made_at(item[0]["user_attrs.folder"])), item[0]["user_attrs.folder"]))
+    return experiment(found, folder.name, source, options, problems)
+
+
+def experiment(
+    found: list[tuple[dict[str, Any], list[dict[str, Any]]]],
+    name: str,
+    source: Source,
+    options: ReadOptions,
+    problems: ProblemLog,
+) -> Trials:
+    """The tables of one experiment, from the row and the results of each trial, in their order."""
     metric = next((name for _, results in found for result in results for name in _metrics(result)), "")
-    notes = [f"Ray Tune {folder.name}: value and reports are '{metric}', the first metric reported."] if metric else []
+    notes = [f"Ray Tune {name}: value and reports are '{metric}', the first metric reported."] if metric else []
     offset_s = _offset_s([result for _, results in found for result in results])
     if offset_s is not None:
-        notes.append(
-            f"Ray Tune {folder.name}: its local timestamps are {offset_s / 3600:+g} h from UTC, as its results show."
-        )
+        notes.append(f"Ray Tune {name}: its local timestamps are {offset_s / 3600:+g} h from UTC, as its results show.")
     reports = []
     for number, (row, results) in enumerate(found):
         row["trial"] = number
@@ -84,16 +94,17 @@ def read(source: Source, options: ReadOptions) -> Trials:
         ]
         if own and row["state"] in ("COMPLETE", "PRUNED"):
             row["value"] = float(own[-1][metric])
-    return batch(
-        [row for row, _ in found], source, options, NAME, problems, study=folder.name, reports=reports, notes=notes
-    )
+    return batch([row for row, _ in found], source, options, NAME, problems, study=name, reports=reports, notes=notes)
 
 
 def _metrics(result: Mapping[str, Any]) -> list[str]:
     return [
         name
         for name, value in result.items()
-        if name not in _OWN_KEYS and isinstance(value, int | float) and not isinstance(value, bool)
+        if name not in _OWN_KEYS
+        and not name.startswith(PARAMS)
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
     ]
 
 
@@ -104,7 +115,7 @@ def _results(folder: Path, problems: ProblemLog) -> list[dict[str, Any]]:
     text = Source.open(path).read_text() if path.is_file() else ""
     for line, content in enumerate(text.splitlines(), start=1):
         try:
-            result = json.loads(without_halves(content))
+            result = read_json(content)
         except (ValueError, RecursionError):
             problems.add("line of result.json that is no JSON", line=line, example=content, lost=True)
             continue
@@ -113,11 +124,12 @@ def _results(folder: Path, problems: ProblemLog) -> list[dict[str, Any]]:
     path = folder / "progress.csv"
     if not out and path.is_file():
         with path.open(newline="", encoding="utf-8", errors="replace") as file:
-            out = [{key: _cell(value) for key, value in row.items()} for row in csv.DictReader(file)]
+            out = [{key: typed(value) for key, value in row.items()} for row in csv.DictReader(file)]
     return out
 
 
-def _cell(text: str | None) -> Any:
+def typed(text: str | None) -> Any:
+    """A cell of Ray's CSV as truth value, number or text."""
     if text in ("True", "False"):
         return text == "True"
     try:
@@ -132,7 +144,7 @@ def _states(folder: Path, problems: ProblemLog) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("experiment_state-*.json")):
         try:
-            state = json.loads(without_halves(Source.open(path).read_text()))
+            state = read_json(Source.open(path).read_text())
         except (ValueError, RecursionError):
             problems.add("experiment state that is no JSON", example=path.name)
             continue
@@ -149,7 +161,7 @@ def _listed(state: Any) -> Iterator[dict[str, Any]]:
     for entry in entries if isinstance(entries, list) else []:
         first = entry[0] if isinstance(entry, list) and entry else entry
         try:
-            trial = json.loads(without_halves(first)) if isinstance(first, str) else first
+            trial = read_json(first) if isinstance(first, str) else first
         except (ValueError, RecursionError):
             continue
         if isinstance(trial, dict):
@@ -157,12 +169,23 @@ def _listed(state: Any) -> Iterator[dict[str, Any]]:
 
 
 def _row(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]) -> dict[str, Any]:
-    last = results[-1] if results else {}
     path = folder / "error.txt"
     error = path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""
-    row: dict[str, Any] = {"state": _state(results, state, error), "user_attrs.folder": as_text(folder.name)}
-    row["name"] = str(last.get("experiment_tag") or state.get("experiment_tag") or as_text(folder.name))
-    row |= {f"params.{key}": value for key, value in _params(folder).items()}
+    return trial_row(as_text(folder.name), _params(folder), results, state, error)
+
+
+def trial_row(
+    folder: str,
+    params: Mapping[str, Any],
+    results: list[dict[str, Any]],
+    state: Mapping[str, Any],
+    error: str = "",
+) -> dict[str, Any]:
+    """What one trial's results, its state and its error come to, in names of table ``trials``."""
+    last = results[-1] if results else {}
+    row: dict[str, Any] = {"state": _state(results, state, error), "user_attrs.folder": folder}
+    row["name"] = str(last.get("experiment_tag") or state.get("experiment_tag") or folder)
+    row |= {f"params.{key}": value for key, value in params.items()}
     row["host"] = last.get("hostname")
     row["pid"] = last.get("pid") if isinstance(last.get("pid"), int) else None
     row["start"] = _start(folder, results, state)
@@ -192,13 +215,13 @@ def _state(results: list[dict[str, Any]], state: Mapping[str, Any], error: str) 
 
 def _params(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads(without_halves(Source.open(folder / "params.json").read_text()))
+        found = read_json(Source.open(folder / "params.json").read_text())
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _start(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]) -> Any:
+def _start(folder: str, results: list[dict[str, Any]], state: Mapping[str, Any]) -> Any:
     """What the state says; else the first result less the time it took; else when the folder was made (local)."""
     begun = state.get("start_time")
     if isinstance(begun, int | float) and begun > 0:
@@ -207,15 +230,16 @@ def _start(folder: Path, results: list[dict[str, Any]], state: Mapping[str, Any]
     timestamp, took = first.get("timestamp"), first.get("time_total_s")
     if isinstance(timestamp, int | float) and isinstance(took, int | float) and math.isfinite(took):
         return timestamp - took
-    return _made_at(folder.name)
+    return _made_at(folder)
 
 
 def _offset_s(results: list[dict[str, Any]]) -> float | None:
     """How far the folder's local timestamps are from UTC: results carry both, to the second. None without results."""
     found = [
-        round((_naive_s(date) - result["timestamp"]) / 900) * 900.0
+        round((_naive_s(date) - at) / 900) * 900.0
         for result in results
-        if isinstance(result.get("timestamp"), int | float) and (date := _local(result.get("date"))) is not None
+        if isinstance(at := result.get("timestamp"), int | float) and math.isfinite(at)
+        if (date := _local(result.get("date"))) is not None
     ]
     return max(set(found), key=found.count) if found else None
 

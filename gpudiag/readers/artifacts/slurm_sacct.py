@@ -32,9 +32,21 @@ _GPUS = re.compile(r"gres/gpu(?::[\w.-]+)?=(\d+)")
 
 
 def recognises(source: Source) -> bool:
-    """The header of ``--parsable2``: names joined by ``|``, with the job, its state and a time."""
+    """The header of ``--parsable2``: names joined by ``|``, with the job, its state and a time. Its table in columns
+    is known too, to say how to print it.
+    """
+    if _is_in_columns(source):
+        return True
     names = set(_header(source))
     return bool(names & {"JobID", "JobIDRaw"}) and "State" in names and bool(names & {"Start", "End", "Elapsed"})
+
+
+def _is_in_columns(source: Source) -> bool:
+    """What sacct prints when it is not asked for ``--parsable2``: a line of dashes below names, cells cut to fit."""
+    if source.is_binary or len(source.lines) < 2:
+        return False
+    names, rule = source.lines[0].split(), source.lines[1].split()
+    return "JobID" in names and "State" in names and len(rule) == len(names) and set("".join(rule)) == {"-"}
 
 
 def _header(source: Source) -> list[str]:
@@ -46,8 +58,13 @@ def _header(source: Source) -> list[str]:
 def read(source: Source, options: ReadOptions) -> Trials:
     """One trial per job, numbered in the order of the file; an OUT_OF_MEMORY job is an event too.
 
-    Raises InputError if there is no job.
+    Raises InputError if there is no job, or if the cells are cut.
     """
+    if _is_in_columns(source):
+        raise InputError(
+            f"{source.path}: is sacct's table with cells cut to fit; print it again with: sacct --parsable2 "
+            "--format=JobID,JobName,State,ExitCode,Start,End,Elapsed,AllocTRES,NodeList."
+        )
     problems = ProblemLog()
     jobs: dict[str, dict[str, Any]] = {}
     lines: dict[str, int] = {}

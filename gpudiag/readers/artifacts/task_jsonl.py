@@ -8,7 +8,6 @@ A nested ``date_range`` (or start_date, end_date) is the data a task worked on, 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -36,10 +35,10 @@ from gpudiag.readers._batches.task_words import (
     TASK_PARTS,
     TIMES,
 )
+from gpudiag.readers._io.json_documents import read_json
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.surrogates import without_halves
 from gpudiag.readers._studies.end_order import checked_ends
 from gpudiag.readers._studies.fold import settle_rows
 from gpudiag.readers._studies.pivot import column, plain
@@ -68,7 +67,7 @@ def recognises(source: Source) -> bool:
 def _parse(line: str) -> dict[str, Any] | None:
     """The object of one line, with lower-case keys; None if it is none."""
     try:
-        found = json.loads(without_halves(line))
+        found = read_json(line)
     except (ValueError, RecursionError):
         return None
     return {str(key).lower(): value for key, value in found.items()} if isinstance(found, dict) else None
@@ -233,7 +232,7 @@ def _seconds(value: Any) -> float:
         value = duration_s(value)
     try:
         seconds = float("nan" if value is None or isinstance(value, bool) else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.nan
     return seconds if 0 <= seconds < EPOCH_S else np.nan
 

@@ -18,6 +18,7 @@ from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, N
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
+from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
 
 NAME = "gpudiag-record"
@@ -176,7 +177,8 @@ def _cells(lines: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
 
 def _typed(frame: pl.DataFrame, lines: Sequence[int], log: ProblemLog) -> pl.DataFrame:
     """Text as times and numbers; a cell that is neither is unknown and counted."""
-    casts = [pl.col("time").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", strict=False)]
+    time = pl.col("time").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", strict=False)
+    casts = [pl.when(time.dt.year().is_between(FIRST_YEAR, LAST_YEAR - 1)).then(time).alias("time")]
     wholes = [pl.col(name).cast(pl.Int64, strict=False) for name in frame.columns if name in _WHOLE]
     casts += [column.cast(pl.Float64) for column in wholes]
     casts += [pl.col(name).cast(pl.Float64, strict=False) for name in frame.columns if name in _FLOATS]

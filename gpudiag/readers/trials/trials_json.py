@@ -5,13 +5,13 @@ The JSON is Python's: infinities and NaN stand bare, which no other parser accep
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpudiag.errors import InputError
 from gpudiag.readers._io import plain_yaml
+from gpudiag.readers._io.json_documents import DECODER
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._io.surrogates import without_halves
@@ -68,7 +68,7 @@ def _table(
 
 def _objects(text: str, problems: ProblemLog) -> Iterator[Mapping[str, Any]]:
     """The objects of a list, one by one, so that a cut list keeps its good part."""
-    text, decoder = without_halves(text), json.JSONDecoder()
+    text, decoder = without_halves(text), DECODER
     at = text.find("[") + 1
     while True:
         at = next((i for i in range(at, len(text)) if text[i] not in " \t\r\n,"), len(text))

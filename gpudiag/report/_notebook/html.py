@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from functools import cache
 from html import unescape
@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING
 
 from gpudiag import __version__
 from gpudiag.errors import ConfigError
+from gpudiag.plots._draw.dark import darkened
 from gpudiag.report._render import fragments
+from gpudiag.report.timeline import page as timeline
 
 if TYPE_CHECKING:
     from nbconvert.exporters import HTMLExporter
     from nbformat import NotebookNode
 
 TEMPLATES = Path(__file__).parent / "templates"
-PREFERS_DARK = "@media (prefers-color-scheme: dark)"
-THEMES = {"auto": PREFERS_DARK, "light": "@media not all", "dark": "@media screen"}
+PREFERS_DARK = "(prefers-color-scheme: dark)"
+THEMES = {"auto": PREFERS_DARK, "light": "not all", "dark": "screen"}
+"""Where a page is dark, as a media query."""
+_SVG = re.compile(r'(<figure class="gd-figure.*?src="data:image/svg\+xml;base64,)([A-Za-z0-9+/=]+)', re.DOTALL)
 _HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _H2 = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.DOTALL)
@@ -29,9 +33,23 @@ _H2 = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.DOTALL)
 def page(notebook: NotebookNode, title: str) -> str:
     """The notebook as HTML: code behind a switch, contents from its second-level headings."""
     theme = notebook.metadata.get("papermill", {}).get("parameters", {}).get("theme", "auto")
-    resources = {"gpudiag": {"title": title, "version": __version__, "css": page_style(theme)}}
+    dark = THEMES.get(theme, "")
+    lanes = {"style": timeline.style().replace(PREFERS_DARK, dark), "script": timeline.script(), "mark": timeline.MARK}
+    shown = {
+        "title": title,
+        "version": __version__,
+        "css": page_style(theme),
+        "policy": timeline.policy(),
+        "lanes": lanes,
+    }
+    resources = {"gpudiag": shown}
     html, _ = _exporter().from_notebook_node(notebook, resources)
-    return html
+    return _SVG.sub(lambda found: found[1] + _dark(found[2], THEMES[theme]), html)
+
+
+def _dark(image: str, media: str) -> str:
+    """A figure's SVG, in base64, that is dark where its page is."""
+    return b64encode(darkened(b64decode(image).decode(), media).encode()).decode()
 
 
 @cache
@@ -44,7 +62,7 @@ def page_style(theme: str = "auto") -> str:
         raise ConfigError(f"theme must be one of {', '.join(THEMES)}, but got {theme!r}.")
     folder = TEMPLATES / "gpudiag"
     sheets = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "code.css"))
-    return "\n".join((fragments.style_sheet(), *sheets)).replace(PREFERS_DARK, THEMES[theme])
+    return "\n".join((fragments.style_sheet(), *sheets)).replace(f"@media {PREFERS_DARK}", f"@media {THEMES[theme]}")
 
 
 def _exporter() -> HTMLExporter:
@@ -59,6 +77,7 @@ def _exporter() -> HTMLExporter:
     )
     exporter.register_filter("headings", headings)
     exporter.register_filter("anchored", _anchors())
+    exporter.register_filter("timeline", timeline.element)
     exporter.register_filter("own_html", lambda html: html.replace(fragments.style(), ""))
     exporter.register_filter("encoded", lambda text: b64encode(text.encode()).decode())
     return exporter

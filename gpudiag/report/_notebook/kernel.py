@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiag.interpreter import module_command
 
@@ -21,13 +21,15 @@ MAX_SOCKET_FOLDER = 80
 def kernel_manager(scratch: Path, *, own_modules: bool) -> Iterator[type[KernelManager]]:
     """A kernel manager class for nbclient; its files are kept under ``scratch``. Afterwards no kernel of it is left.
 
-    nbclient ends a kernel that has come up; one that is starting when Ctrl-C comes would start and be told nothing.
+    nbclient ends a kernel that has come up; one that is starting when Ctrl-C comes would start and be told nothing, and
+    perhaps nobody was told of it either: it is known by its connection file.
 
     Args:
         scratch: a private folder.
         own_modules: whether the notebook may import what lies in the working folder, as in JupyterLab: right for a
             notebook that somebody wrote there, never for ours, which people run inside the folder of their data.
     """
+    import psutil
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
@@ -46,13 +48,7 @@ def kernel_manager(scratch: Path, *, own_modules: bool) -> Iterator[type[KernelM
     # Sockets in the private folder rather than TCP ports, which every user of the machine could listen to.
     sockets = sys.platform != "win32" and len(str(scratch)) <= MAX_SOCKET_FOLDER
 
-    made: list[Any] = []
-
     class ThisInterpreter(AsyncKernelManager):
-        def __init__(self, *args: Any, **more: Any) -> None:
-            super().__init__(*args, **more)
-            made.append(self)
-
         def _transport_default(self) -> str:
             return "ipc" if sockets else "tcp"
 
@@ -66,9 +62,8 @@ def kernel_manager(scratch: Path, *, own_modules: bool) -> Iterator[type[KernelM
     try:
         yield ThisInterpreter
     finally:
-        for manager in made:
-            process = getattr(manager.provisioner, "process", None)
-            if process is not None and process.poll() is None:
-                with suppress(OSError):
-                    process.kill()
-                process.wait()
+        for child in psutil.Process().children():
+            with suppress(psutil.Error):
+                if any(str(scratch) in word for word in child.cmdline()):
+                    child.kill()
+                    child.wait()

@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.errors import ConfigError
 from gpudiag.files import Content, write, write_all
 from gpudiag.report._notebook.locate import find_notebook
+from gpudiag.report._render.markdown import FIGURE, picture
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from gpudiag.report._render.show import Mark, Output, Show
+    from gpudiag.report._render.show import Output, OutputMetadata, Show
 
 NOTEBOOK_ONLY = "notebook-only"
 """Tag of cells that speak to who opens the notebook, not to who reads the report."""
+
+SECTION = "## "
+"""How a section of a report begins in Markdown."""
 
 _SECTION = re.compile(r"^\w+\.show\.(\w+)$", re.MULTILINE)
 _IMAGES = {"image/svg+xml": ".svg", "image/png": ".png", "image/jpeg": ".jpg"}
@@ -82,8 +87,9 @@ def _is_empty(output: NotebookNode) -> bool:
 def title(notebook: NotebookNode) -> str:
     """The first first-level heading of the report."""
     for part in _parts(notebook):
-        if isinstance(part, str):
-            found = re.search(r"^# (.+)$", part, re.MULTILINE)
+        text = part if isinstance(part, str) else part[0].get("text/markdown", "")
+        if text:
+            found = re.search(r"^# (.+)$", text, re.MULTILINE)
             if found:
                 return re.sub(r"\\(.)", r"\1", found[1])
     return "gpudiag report"
@@ -96,8 +102,10 @@ def html_page(notebook: NotebookNode) -> str:
     return page(readable(notebook), title(notebook))
 
 
-def markdown_page(notebook: NotebookNode, folder: str = "report_files") -> MarkdownPage:
-    """Prose and outputs as Markdown without the code; pictures are referred to below ``folder``."""
+def markdown_page(notebook: NotebookNode, folder: str = "report_files", *, full: bool = False) -> MarkdownPage:
+    """Prose and outputs as Markdown without the code; pictures are referred to below ``folder``. Sections are folded,
+    for a pull request, but the first; with ``full`` none is.
+    """
     parts: list[str] = []
     images: dict[str, bytes] = {}
     for part in _parts(notebook):
@@ -105,36 +113,57 @@ def markdown_page(notebook: NotebookNode, folder: str = "report_files") -> Markd
             parts.append(part)
             continue
         data, metadata = part
+        if "text/markdown" in data:
+            parts.append(_with_pictures(data["text/markdown"], metadata, folder, images))
+            continue
         mime = next((m for m in _IMAGES if m in data), None)
-        if mime and "text/markdown" not in data:
+        if mime:
             said = metadata.get("gpudiag", {})
             name = f"{said.get('name', f'figure-{len(images) + 1}')}{_IMAGES[mime]}"
             images[name] = data[mime].encode() if mime == "image/svg+xml" else b64decode(data[mime])
-            parts.append(_image(f"{folder}/{name}", said, data))
+            parts.append(picture(f"{folder}/{name}", said.get("alt") or data.get("text/plain", "figure"),
+                                 said.get("caption", "")))  # fmt: skip
         elif "text/plain" in data:
             parts.append(f"```text\n{data['text/plain'].rstrip()}\n```")
-    return MarkdownPage("\n\n".join(part.strip() for part in parts if part.strip()) + "\n", images)
+    kept = [part.strip() for part in parts if part.strip()]
+    return MarkdownPage("\n\n".join(kept if full else _folded(kept)) + "\n", images)
 
 
-def _image(path: str, said: Mark, data: Mapping[str, str]) -> str:
-    from gpudiag.report._render.markdown import inline
+def _folded(parts: list[str]) -> Iterator[str]:
+    """The parts, those from the second section on folded section by section."""
+    sections = 0
+    for part in parts:
+        if part.startswith(SECTION):
+            if sections > 1:
+                yield "</details>"
+            sections += 1
+            if sections > 1:
+                heading, _, prose = part.partition("\n")
+                yield f"<details>\n<summary><b>{escape(heading.removeprefix(SECTION))}</b></summary>"
+                part = prose.strip()
+        if part:
+            yield part
+    if sections > 1:
+        yield "</details>"
 
-    picture = f"![{inline(said.get('alt') or data.get('text/plain', 'figure'))}]({path})"
-    return f"{picture}\n\n*{inline(said['caption'])}*" if said.get("caption") else picture
+
+def _with_pictures(text: str, metadata: OutputMetadata, folder: str, images: dict[str, bytes]) -> str:
+    """The Markdown of an output with the pictures among its words where the files will be."""
+    for name, (mime, image) in metadata.get("gpudiag", {}).get("pictures", {}).items():
+        file = f"{name}{_IMAGES[mime]}"
+        images[file] = b64decode(image)
+        text = text.replace(f"]({FIGURE}{name})", f"]({folder}/{file})")
+    return text
 
 
 def _parts(notebook: NotebookNode) -> list[str | Output]:
-    """Markdown text, and outputs that have none as (data, metadata), in reading order."""
+    """Markdown text, and outputs as (data, metadata), in reading order."""
     parts: list[str | Output] = []
     for cell in readable(notebook).cells:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
         for output in cell.get("outputs", []):
-            data = output.get("data", {"text/plain": output.get("text", "")})
-            if "text/markdown" in data:
-                parts.append(data["text/markdown"])
-            else:
-                parts.append((data, output.get("metadata", {})))
+            parts.append((output.get("data", {"text/plain": output.get("text", "")}), output.get("metadata", {})))
     return parts
 
 
@@ -154,17 +183,17 @@ def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], st
     return path
 
 
-def write_markdown(path: Path, notebook: NotebookNode) -> None:
+def write_markdown(path: Path, notebook: NotebookNode, *, full: bool = False) -> None:
     """Write the Markdown at ``path`` and its pictures into the folder ``<stem>_files`` beside it."""
-    write_all(path.parent, markdown_files(path, notebook))
+    write_all(path.parent, markdown_files(path, notebook, full=full))
 
 
-def markdown_files(path: Path, notebook: NotebookNode) -> Iterator[tuple[Path, Content]]:
+def markdown_files(path: Path, notebook: NotebookNode, *, full: bool = False) -> Iterator[tuple[Path, Content]]:
     """The Markdown after its pictures, for :func:`gpudiag.files.write_all`; pictures of an earlier report go: of which
     there are some is looked up only when they are asked for, and nobody else writes there.
     """
     folder = path.with_name(f"{path.stem}_files")
-    page = markdown_page(notebook, folder.name)
+    page = markdown_page(notebook, folder.name, full=full)
     there = folder.iterdir() if folder.is_dir() else ()
     stale = [one for one in there if one.suffix in _IMAGES.values() and one.name not in page.images]
     yield from ((folder / name, image) for name, image in page.images.items())

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from gpudiag.readers._io.url import HIDDEN, secrets_of, shown, without_passwords
+from gpudiag.readers._io.url import BEGINNING, HIDDEN, mended, secrets_of, shown, without_passwords
+from gpudiag.report._render.show import LANES
+from gpudiag.report.timeline.sealed import reworded
 
 if TYPE_CHECKING:
     from gpudiag.report._notebook.parameters import Given
 
 T = TypeVar("T")
 
-_START = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 LEAST_LETTERS = 4
 """A shorter password is taken out where it stands as in a URL, ``:abc@``: elsewhere its letters mean something else."""
 
@@ -30,7 +30,7 @@ def redacted(node: T, parameters: Given | Sequence[str]) -> T:
     for url in _urls(parameters):
         swaps |= {said: shown(url) for said in _spellings(url)}
         swaps |= {said: shown(Path(url)) for said in _spellings(str(Path(url)))}
-        for secret in secrets_of(_START.sub(r"\1://", url, count=1)):
+        for secret in secrets_of(BEGINNING.sub(lambda found: f"{mended(found[1])}://", url, count=1)):
             around = ("", "") if len(secret) >= LEAST_LETTERS else (":", "@")
             swaps |= {said: HIDDEN.join(around) for said in _spellings(secret.join(around))}
     return _changed(node, swaps)
@@ -39,7 +39,7 @@ def redacted(node: T, parameters: Given | Sequence[str]) -> T:
 def _urls(values: Given) -> Iterator[str]:
     """Storage URLs that hold a secret, anywhere in the values; with one slash as well."""
     if isinstance(values, str):
-        rests = [values[found.start() :] for found in _START.finditer(values)]
+        rests = [values[found.start() :] for found in BEGINNING.finditer(values)]
         parts = dict.fromkeys((*rests, *(rest.split()[0] for rest in rests)))
         yield from (part for part in parts if shown(part) != part)
     elif isinstance(values, dict):
@@ -60,7 +60,8 @@ def _changed(node: T, swaps: Mapping[str, str]) -> T:
         return cast(T, _changed_text(node, swaps))
     if isinstance(node, dict):
         for key, value in node.items():
-            node[key] = _changed(value, swaps)
+            lanes = key == LANES and isinstance(value, str)
+            node[key] = reworded(value, lambda text: _changed_text(text, swaps)) if lanes else _changed(value, swaps)
     elif isinstance(node, list):
         node[:] = [_changed(value, swaps) for value in node]
     return node

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiag import errors
-from gpudiag._load.own_outputs import check_own
+from gpudiag._load.own_outputs import check_own, is_own
 from gpudiag.errors import ConfigError, InputError, ReportError
 from gpudiag.files import Content, write, write_all
 from gpudiag.report._notebook import pages
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from papermill.exceptions import PapermillExecutionError
 
 JSON_PARAMETER = "diagnosis_json"
-DOCUMENT, NOTEBOOK = "diagnosis.json", "report.ipynb"
+DOCUMENT, COMPARISON, NOTEBOOK = "diagnosis.json", "comparison.json", "report.ipynb"
 
 
 class ReportFiles(NamedTuple):
@@ -39,7 +40,12 @@ class ReportFiles(NamedTuple):
 
 
 def run_notebook(
-    name_or_path: str | Path, output_dir: str | Path, parameters: Mapping[str, Given], *, progress: bool = False
+    name_or_path: str | Path,
+    output_dir: str | Path,
+    parameters: Mapping[str, Given],
+    *,
+    progress: bool = False,
+    full: bool = False,
 ) -> ReportFiles:
     """Execute a notebook with these parameters and write the report into ``output_dir``.
 
@@ -51,6 +57,7 @@ def run_notebook(
         output_dir: made where it does not exist; files of an earlier report are replaced.
         parameters: by the names in the notebook's parameters cell. Text is read as the type of the default.
         progress: show a bar on stderr.
+        full: no section of the Markdown report is folded.
 
     Raises:
         ConfigError: no such notebook, an unknown parameter, a value of the wrong type, or a diagnosis.json there that
@@ -72,7 +79,9 @@ def run_notebook(
     beside: dict[Path, bytes | None] = {}
     if left is not None or JSON_PARAMETER not in given:  # without one, an earlier report's goes: it is of another run
         beside[Path(output_dir) / DOCUMENT] = left
-    return _write(executed, Path(output_dir), beside)
+    if is_own(compared := Path(output_dir) / COMPARISON):  # of an earlier report, which was a comparison
+        beside[compared] = None
+    return write_report(executed, Path(output_dir), beside, full=full)
 
 
 def _forget_json(notebook: NotebookNode) -> None:
@@ -163,8 +172,13 @@ def _neutral(notebook: NotebookNode, name: str) -> NotebookNode:
     return clean
 
 
-def _write(notebook: NotebookNode, output_dir: Path, beside: Mapping[Path, bytes | None]) -> ReportFiles:
-    """All is rendered before the first file is written; report.html comes last: where it lies, the others do."""
+def write_report(
+    notebook: NotebookNode, output_dir: Path, beside: Mapping[Path, bytes | None], *, full: bool = False
+) -> ReportFiles:
+    """Write an executed notebook as a report, with the files ``beside`` it (None: one that is to go).
+
+    All is rendered before the first file is written; report.html comes last: where it lies, the others do.
+    """
     import nbformat
 
     html = pages.html_page(notebook)
@@ -172,5 +186,5 @@ def _write(notebook: NotebookNode, output_dir: Path, beside: Mapping[Path, bytes
     files = ReportFiles(output_dir / "report.html", output_dir / "report.md", output_dir / NOTEBOOK)
     failed = output_dir / "report.failed.ipynb"
     more: list[tuple[Path, Content]] = [*beside.items(), (files.ipynb, text), (failed, None), (files.html, html)]
-    write_all(output_dir, (item for part in (pages.markdown_files(files.md, notebook), more) for item in part))
+    write_all(output_dir, chain(pages.markdown_files(files.md, notebook, full=full), more))
     return files

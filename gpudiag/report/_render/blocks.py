@@ -12,14 +12,14 @@ NAMES = {
     "critical": "critical",
     "warning": "warning",
     "note": "note",
-    "clear": "clear",
+    "ok": "ok",
     "unknown": "not assessed",
     "none": "not applicable",
     "error": "ERROR",
 }
 """Levels and the word that stands for each; a level is never told by its colour alone."""
 
-MARKS = {"critical": "■", "warning": "▲", "note": "●", "clear": "✓", "unknown": "?", "none": "–", "error": "✗"}
+MARKS = {"critical": "■", "warning": "▲", "note": "●", "ok": "✓", "unknown": "?", "none": "–", "error": "✗"}
 """A shape for each level."""
 
 SYMPTOMS = "Explained by it:"
@@ -75,9 +75,26 @@ class Banner:
 
 
 @dataclass(frozen=True)
+class Summary:
+    """The top of a report: the headline with its level, the number that proves it, key numbers as (label, number), what
+    to do next, and counts of checks. ``finding``: id of the card that says more, '' where there is none.
+    """
+
+    level: str
+    use: str
+    headline: str
+    proof: str
+    numbers: tuple[tuple[str, str], ...]
+    then: str
+    finding: str
+    chips: tuple[Chip, ...]
+
+
+@dataclass(frozen=True)
 class FindingBlock:
     """One finding as a card. ``limits`` are thresholds, ``facts`` evidence and place, ``cost`` what it lost;
-    ``symptoms`` are findings that this one explains.
+    ``advice`` is what to do, ``code`` the lines that do it, ``gain`` what it brings, ``general`` what its rule says
+    of any run; ``symptoms`` are findings that this one explains.
     """
 
     id: str
@@ -90,6 +107,9 @@ class FindingBlock:
     advice: str
     refuted_by: str
     why: str
+    gain: str = ""
+    code: str = ""
+    general: str = ""
     symptoms: tuple[FindingBlock, ...] = ()
 
 
@@ -140,9 +160,23 @@ class Heading:
 
 @dataclass(frozen=True)
 class Figure:
-    """The place of the picture of that name; a renderer that has no pictures leaves it out."""
+    """The place of the picture of that name; a renderer that has no pictures leaves it out. ``small``: on a narrow
+    screen a smaller picture stands in its place, where others scroll sideways.
+    """
 
     name: str
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """A figure that was drawn, among other blocks: ``image`` is base64."""
+
+    name: str
+    alt: str
+    caption: str
+    mime: str
+    image: str
 
 
 @dataclass(frozen=True)
@@ -153,5 +187,18 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
-Block = Masthead | Banner | FindingBlock | RecommendationBlock | TableBlock | Tiles | Note | Heading | Figure | Folded
+Block = (
+    Masthead
+    | Banner
+    | Summary
+    | FindingBlock
+    | RecommendationBlock
+    | TableBlock
+    | Tiles
+    | Note
+    | Heading
+    | Figure
+    | Pictured
+    | Folded
+)
 Blocks = Sequence[Block]

@@ -21,7 +21,9 @@ from gpudiag.report._render.blocks import (
     Masthead,
     Note,
     Number,
+    Pictured,
     RecommendationBlock,
+    Summary,
     TableBlock,
     TableCell,
     TextWithId,
@@ -85,6 +87,8 @@ def _render(block: Block) -> str:
             return f'<header class="gd-masthead"><h1>{inline(title)}</h1><dl>{listed}</dl></header>'
         case Banner():
             return _banner(block)
+        case Summary():
+            return _summary(block)
         case FindingBlock():
             return _finding(block)
         case RecommendationBlock():
@@ -100,8 +104,34 @@ def _render(block: Block) -> str:
             return f"<h3>{inline(text)}</h3>"
         case Folded(summary, blocks):
             return f'<details class="gd-folded"><summary>{inline(summary)}</summary>\n{render(blocks)}\n</details>'
+        case Pictured(name, alt, caption, mime, image):
+            return figure(name, alt, caption, f"data:{mime};base64,{image}")
         case Figure():
             return ""
+
+
+def figure(name: str, alt: str, caption: str, source: str, small: str = "") -> str:
+    """A picture with its words; ``source`` and ``small``, the one for narrow screens, are data URIs."""
+    img = f'<img alt="{escape(safe(alt))}" src="{source}">'
+    if small:
+        img = f'<picture><source media="(max-width: 40rem)" srcset="{small}">{img}</picture>'
+    kind = "gd-figure gd-fits" if small else "gd-figure"
+    words = f"<figcaption>{inline(caption)}</figcaption>" if caption else ""
+    return (
+        f'<figure class="{kind}" id="figure-{escape(name)}">'
+        f'<div class="gd-pan" tabindex="0" role="group" aria-label="Figure {escape(name)}">{img}</div>{words}</figure>'
+    )
+
+
+def _summary(top: Summary) -> str:
+    more = f' <a href="#finding-{escape(top.finding)}">Why and how</a>' if top.finding else ""
+    return (
+        f'<div class="gd-summary gd-{top.level}">'
+        f'<p class="gd-headline">{inline(top.headline)}</p><p class="gd-proof">{inline(top.proof)}</p>'
+        f'<dl class="gd-tiles">{_pairs(top.numbers)}</dl>'
+        f'<p class="gd-do"><strong>Do next</strong> {inline(top.then)}{more}</p>'
+        f'<p class="gd-chips">{" ".join(map(chip, top.chips))}</p></div>'
+    )
 
 
 def _banner(banner: Banner) -> str:
@@ -121,40 +151,53 @@ def _finding(finding: FindingBlock) -> str:
     parts = [
         f'<article class="gd-finding gd-{finding.level}" aria-labelledby="{title}">',
         f'<header>{chip(Chip(finding.level))}<h3 id="{title}">{inline(finding.title)}</h3>{cost}</header>',
-        f"<p>{inline(finding.summary)}</p>",
+        f"<p>{inline(finding.summary)} {_place(finding.id)}</p>",
     ]
     if finding.advice:
-        parts.append(f'<p class="gd-do"><strong>Do</strong> {inline(finding.advice)}</p>')
+        gain = f' <span class="gd-gain">{inline(finding.gain)}</span>' if finding.gain else ""
+        parts.append(f'<p class="gd-do"><strong>Do</strong> {inline(finding.advice)}{gain}</p>')
+    if finding.code:
+        parts.append(_code(finding.code))
+    parts.append(f"<details><summary>Evidence, limits and reasons: <code>{escape(finding.id)}</code></summary>")
     if finding.facts:
         parts.append(f'<dl class="gd-facts">{_pairs(finding.facts)}</dl>')
-    parts.append(f"<details><summary>Rule <code>{escape(finding.id)}</code>: limits and reasons</summary>")
     if finding.limits:
         parts.append(f'<dl class="gd-facts gd-limits">{_pairs(finding.limits, code=True)}</dl>')
-    if finding.why:
-        parts.append(f"<p>{inline(finding.why)}</p>")
+    parts += [f"<p>{inline(text)}</p>" for text in (finding.general, finding.why) if text]
     if finding.refuted_by:
-        parts.append(f"<p><strong>Would be refuted by</strong> {inline(finding.refuted_by)}</p>")
+        parts.append(f"<p>{inline(finding.refuted_by)}</p>")
     parts.append("</details>")
     if finding.symptoms:
-        parts.append(f'<section class="gd-symptoms"><p>{SYMPTOMS}</p>')
-        parts += [*map(_finding, finding.symptoms), "</section>"]
+        titles = "; ".join(inline(symptom.title) for symptom in finding.symptoms)
+        parts.append(f'<details class="gd-symptoms"><summary>{SYMPTOMS} {titles}</summary>')
+        parts += [*map(_finding, finding.symptoms), "</details>"]
     return "\n".join([*parts, "</article>"])
+
+
+def _place(rule: str) -> str:
+    """A way to the finding's place on the timeline, hidden until a script finds that there is one."""
+    target = f"finding:{escape(rule)}"
+    return f'<button type="button" class="gd-goto" data-gd-goto="{target}" hidden>On the timeline</button>'
 
 
 def _remedy(remedy: RecommendationBlock) -> str:
     title = f"remedy-{remedy.id}"
-    code = "\n".join(escape(safe(line)) for line in remedy.code.splitlines())
     return "\n".join(
         [
             f'<article class="gd-finding gd-remedy" aria-labelledby="{title}">',
             f'<header><h3 id="{title}">{inline(remedy.title)}</h3>'
             f'<span class="gd-cost">{inline(remedy.mark)}</span></header>',
             f"<p>{inline(remedy.summary)}</p>",
-            f'<pre class="gd-code" tabindex="0"><code>{code}</code></pre>',
+            _code(remedy.code),
             f"<details><summary>Remedy <code>{escape(remedy.id)}</code>: assumption, test and way back</summary>",
             f'<dl class="gd-facts">{_pairs(remedy.notes)}</dl></details></article>',
         ]
     )
+
+
+def _code(lines: str) -> str:
+    code = "\n".join(escape(safe(line)) for line in lines.splitlines())
+    return f'<pre class="gd-code" tabindex="0"><code>{code}</code></pre>'
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from gpudiag.report._render.blocks import (
@@ -19,7 +19,9 @@ from gpudiag.report._render.blocks import (
     Masthead,
     Note,
     Number,
+    Pictured,
     RecommendationBlock,
+    Summary,
     TableBlock,
     TableCell,
     TextWithId,
@@ -27,7 +29,12 @@ from gpudiag.report._render.blocks import (
 )
 from gpudiag.report.format import safe
 
-_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$])")
+_SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$])|(?<!\S)(?=::)")
+"""Markdown's own characters, and how a command begins that GitHub Actions would obey at the start of a line."""
+_LINK = re.compile(r"\b(?:https?:|ftp:)(?=//)|\bwww(?=\.)|(?<![\w.+-])@(?=\w)", re.IGNORECASE)
+"""Where an address begins that becomes a link by itself, or a mention (``@everyone``) that calls somebody."""
+FIGURE = "figure:"
+"""Where a picture among other blocks lies, until whoever writes the files says where that is."""
 
 
 def render(blocks: Sequence[Block]) -> str:
@@ -36,11 +43,15 @@ def render(blocks: Sequence[Block]) -> str:
 
 
 def inline(text: str) -> str:
-    """Text with Markdown's own characters escaped; `code` stays code."""
+    """Text with Markdown's own characters escaped and nothing that links or calls by itself; `code` stays code."""
     parts = safe(text).split("`")
     if len(parts) % 2 == 0 or "" in parts[1:-1]:  # an open end, or several in a row, which close in other places
-        return _SPECIAL.sub(r"\\\1", "'".join(parts))
-    return "`".join(part if i % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
+        return _escaped("'".join(parts))
+    return "`".join(part if i % 2 else _escaped(part) for i, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    return _LINK.sub(r"\g<0>&#8203;", _SPECIAL.sub(r"\\\1", text))
 
 
 def _render(block: Block) -> str:
@@ -52,6 +63,8 @@ def _render(block: Block) -> str:
             lines += [f"- **{inline(head)}:** {inline(text)}" for head, text in sentences]
             lines += ["", " · ".join(_cell(chip) for chip in chips)]
             return "\n".join(lines)
+        case Summary():
+            return _summary(block)
         case FindingBlock():
             return _finding(block)
         case RecommendationBlock():
@@ -67,10 +80,25 @@ def _render(block: Block) -> str:
         case Heading(text):
             return f"### {inline(text)}"
         case Folded(summary, blocks):
-            said = escape(safe(summary).replace("`", "")).replace("$", "&#36;")
+            said = _LINK.sub(r"\g<0>&#8203;", escape(safe(summary).replace("`", "")).replace("$", "&#36;"))
             return f"<details>\n<summary>{said}</summary>\n\n{render(blocks)}\n\n</details>"
+        case Pictured(name, alt, caption):
+            return picture(f"{FIGURE}{name}", alt, caption)
         case Figure():
             return ""
+
+
+def picture(path: str, alt: str, caption: str) -> str:
+    """A picture with its words."""
+    shown = f"![{inline(alt)}]({path})"
+    return f"{shown}\n\n*{inline(caption)}*" if caption else shown
+
+
+def _summary(top: Summary) -> str:
+    numbers = " · ".join(f"**{inline(number)}** {inline(name)}" for name, number in top.numbers)
+    lines = [f"**{MARKS[top.level]} {inline(top.headline)}**", inline(top.proof), numbers]
+    lines += [f"**Do next:** {inline(top.then)}", " · ".join(_cell(chip) for chip in top.chips)]
+    return "\n\n".join(line for line in lines if line)
 
 
 def _finding(finding: FindingBlock, level: int = 3) -> str:
@@ -83,27 +111,40 @@ def _finding(finding: FindingBlock, level: int = 3) -> str:
         "",
     ]
     if finding.advice:
-        lines.append(f"- **Do:** {inline(finding.advice)}")
-    if finding.facts:
-        lines.append("- **Evidence:** " + "; ".join(f"{inline(name)} {inline(value)}" for name, value in finding.facts))
-    if finding.limits:
-        lines.append("- **Limits:** " + "; ".join(f"`{name}` {inline(value)}" for name, value in finding.limits))
-    if finding.refuted_by:
-        lines.append(f"- **Would be refuted by:** {inline(finding.refuted_by)}")
-    if finding.why:
-        lines.append(f"- **Why it matters:** {inline(finding.why)}")
-    lines.append(f"- **Rule:** `{finding.id}`")
+        lines.append(f"**Do:** {inline(finding.advice)}" + (f" ({inline(finding.gain)})" if finding.gain else ""))
+    if finding.code:
+        lines += ["", *_code(finding.code)]
+    lines += ["", "<details>", "<summary>Evidence, limits and reasons</summary>", "", *_reasons(finding)]
     if finding.symptoms:
         lines += ["", SYMPTOMS, *(f"\n{_finding(symptom, level + 1)}" for symptom in finding.symptoms)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "</details>"])
+
+
+def _reasons(finding: FindingBlock) -> Iterator[str]:
+    """What a finding rests on, as items of a list."""
+    if finding.facts:
+        yield "- **Evidence:** " + "; ".join(f"{inline(name)} {inline(value)}" for name, value in finding.facts)
+    if finding.limits:
+        yield "- **Limits:** " + "; ".join(f"`{name}` {inline(value)}" for name, value in finding.limits)
+    if finding.general:
+        yield f"- **In general:** {inline(finding.general)}"
+    if finding.refuted_by:
+        yield f"- {inline(finding.refuted_by)}"
+    if finding.why:
+        yield f"- **Why it matters:** {inline(finding.why)}"
+    yield f"- **Rule:** `{finding.id}`"
 
 
 def _remedy(remedy: RecommendationBlock) -> str:
     lines = [f"### {inline(remedy.title)} · {inline(remedy.mark)}", "", inline(remedy.summary), ""]
-    fence = "`" * max([2, *map(len, re.findall("`+", remedy.code))]) + "`"
-    lines += [fence, *(safe(line) for line in remedy.code.splitlines()), fence, ""]
+    lines += [*_code(remedy.code), ""]
     lines += [f"- **{inline(name)}:** {inline(text)}" for name, text in remedy.notes]
     return "\n".join([*lines, f"- **Remedy:** `{remedy.id}`"])
+
+
+def _code(code: str) -> list[str]:
+    fence = "`" * max([2, *map(len, re.findall("`+", code))]) + "`"
+    return [fence, *(safe(line) for line in code.splitlines()), fence]
 
 
 def _table(table: TableBlock) -> str:

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 
 from gpudiag.faults import Fault, FaultEntry, attempt
 from gpudiag.faults import strict as strictly
 from gpudiag.report._render import fragments, markdown
-from gpudiag.report._render.blocks import Block, Figure, Note
+from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Pictured
 
 if TYPE_CHECKING:
     from gpudiag.plots import Picture
 
 MAX_SVG_CHARS = 400_000
 """A picture that is larger as SVG is embedded as PNG, so that a report stays small."""
+LANES = "application/vnd.gpudiag.timeline"
+"""The kind of an output's data from which the HTML report makes an interactive timeline; a notebook passes it by."""
 
 D = TypeVar("D")
-Draw = Callable[[str], "Picture | None"]
+Draw = Callable[..., "Picture | None"]
+"""A picture by name, of the usual width or of the one given in inches; None where its data are missing."""
+SVG = "image/svg+xml"
+SMALL_IN = 4.2
+"""Width of a picture for narrow screens: its letters stay legible at 360 pixels."""
 
 
 class Mark(TypedDict, total=False):
-    """What gpudiag notes about an output: a picture's words, a lone note on missing data, or what failed."""
+    """What gpudiag notes about an output: a picture's words, a lone note on missing data, what failed, or the pictures
+    among its blocks by name, as type and base64.
+    """
 
     name: str
     alt: str
     caption: str
     empty: bool
+    pictures: dict[str, tuple[str, str]]
     error: FaultEntry
 
 
@@ -86,28 +94,49 @@ class Display:
         return cls(made, draw, strict)
 
     def outputs(self) -> Iterator[Output]:
-        """Runs of blocks and the pictures between them, in order; a picture without data is left out."""
+        """Runs of blocks and the pictures between them, in order; a picture without data is left out, and for one
+        within folded blocks that fails by a fault of gpudiag a note follows them.
+        """
         run: list[Block] = []
+        faults: list[Fault] = []
         for block in self.blocks:
             if not isinstance(block, Figure):
-                run.append(block)
-            elif picture := self._picture(block.name):
+                run += self._drawn(block, faults)
+            elif picture := self._picture(block):
                 if run:
                     yield self._words(run)
                 run = []
                 yield picture
         if run:
             yield self._words(run)
+        yield from map(_failure, faults)
 
-    def _picture(self, name: str) -> Output | None:
+    def _drawn(self, block: Block, faults: list[Fault]) -> Iterator[Block]:
+        """The block with the pictures inside it drawn; without any content left, nothing."""
+        if isinstance(block, Figure):
+            with strictly(self.strict):
+                made = attempt(f"figure {block.name}", lambda: _pictured(self.draw(block.name)))
+            if isinstance(made, Fault):
+                faults.append(made)
+            elif made:
+                yield made
+        elif isinstance(block, Folded):
+            inner = tuple(drawn for one in block.blocks for drawn in self._drawn(one, faults))
+            if inner:
+                yield replace(block, blocks=inner)
+        else:
+            yield block
+
+    def _picture(self, figure: Figure) -> Output | None:
         """The picture of that name, None where its data are missing; a note where it fails by a fault of gpudiag."""
 
         def make() -> Output | None:
-            picture = self.draw(name)
-            return image(picture) if picture else None
+            picture = self.draw(figure.name)
+            small = self.draw(figure.name, SMALL_IN) if picture and figure.small else None
+            return image(picture, small) if picture else None
 
         with strictly(self.strict):
-            made = attempt(f"figure {name}", make)
+            made = attempt(f"figure {figure.name}", make)
         return _failure(made) if isinstance(made, Fault) else made
 
     def _words(self, run: list[Block]) -> Output:
@@ -134,11 +163,23 @@ class Display:
 
 
 def words(blocks: tuple[Block, ...]) -> Output:
-    """Blocks as the output of a cell; a lone note on missing data is marked as such."""
+    """Blocks as the output of a cell; a lone note on missing data is marked as such, and pictures inside go along."""
     text = markdown.render(blocks)
-    empty = len(blocks) == 1 and isinstance(blocks[0], Note) and blocks[0].level == "unknown"
+    mark: Mark = {}
+    if len(blocks) == 1 and isinstance(blocks[0], Note) and blocks[0].level == "unknown":
+        mark["empty"] = True
+    if pictures := {one.name: (one.mime, one.image) for one in _pictures(blocks)}:
+        mark["pictures"] = pictures
     data = {"text/html": fragments.standalone(blocks), "text/markdown": text, "text/plain": text}
-    return data, {"gpudiag": {"empty": True}} if empty else {}
+    return data, {"gpudiag": mark} if mark else {}
+
+
+def _pictures(blocks: Iterable[Block]) -> Iterator[Pictured]:
+    for block in blocks:
+        if isinstance(block, Pictured):
+            yield block
+        elif isinstance(block, Folded):
+            yield from _pictures(block.blocks)
 
 
 def _failure(fault: Fault) -> Output:
@@ -147,18 +188,29 @@ def _failure(fault: Fault) -> Output:
     return data, {"gpudiag": {"error": fault.to_dict()}}
 
 
-def image(picture: Picture) -> Output:
-    """A picture as the output of a cell; its words go along for outputs that show the image alone."""
-    svg = picture.svg()
-    small = len(svg) <= MAX_SVG_CHARS
-    mime = "image/svg+xml" if small else "image/png"
-    encoded = b64encode(svg.encode() if small else picture.png()).decode()
-    html = (
-        f'<figure class="gd-figure" id="figure-{escape(picture.name)}">'
-        f'<div class="gd-pan" tabindex="0" role="group" aria-label="Figure {escape(picture.name)}">'
-        f'<img alt="{escape(picture.alt)}" src="data:{mime};base64,{encoded}"></div>'
-        f"<figcaption>{fragments.inline(picture.caption)}</figcaption></figure>"
-    )
+def image(picture: Picture, small: Picture | None = None) -> Output:
+    """A picture as the output of a cell; its words go along for outputs that show the image alone. ``small`` is the
+    one for narrow screens.
+    """
+    mime, base64 = encoded(picture)
+    narrow = f"data:image/png;base64,{b64encode(small.png()).decode()}" if small else ""
+    caption = "" if small else picture.caption  # what is small stands at the top, where each line counts
+    html = fragments.figure(picture.name, picture.alt, caption, f"data:{mime};base64,{base64}", narrow)
     said: Mark = {"name": picture.name, "alt": picture.alt, "caption": picture.caption}
-    data = {"text/html": html, mime: svg if small else encoded, "text/plain": picture.alt}
+    data = {"text/html": html, mime: picture.svg() if mime == SVG else base64, "text/plain": picture.alt}
+    if picture.lanes:
+        data[LANES] = picture.lanes
     return data, {"gpudiag": said}
+
+
+def _pictured(picture: Picture | None) -> Pictured | None:
+    """A picture as a block among others."""
+    return Pictured(picture.name, picture.alt, picture.caption, *encoded(picture)) if picture else None
+
+
+def encoded(picture: Picture) -> tuple[str, str]:
+    """The type and the bytes, in base64, of a picture in a report: SVG, or PNG where that would be large."""
+    svg = picture.svg()
+    if len(svg) <= MAX_SVG_CHARS:
+        return SVG, b64encode(svg.encode()).decode()
+    return "image/png", b64encode(picture.png()).decode()

@@ -18,31 +18,34 @@ from gpudiag.report._render.blocks import (
     Banner,
     Block,
     Chip,
+    Figure,
     FindingBlock,
     Folded,
     Heading,
     Masthead,
     Note,
     Number,
+    Pictured,
     RecommendationBlock,
+    Summary,
     TableBlock,
     TableCell,
     TextWithId,
     Tiles,
 )
-from gpudiag.report.format import label, safe
+from gpudiag.report.format import inert_lines, label, safe
 
 STYLES = {
     "critical": "bold red",
     "warning": "yellow",
     "note": "cyan",
-    "clear": "green",
+    "ok": "green",
     "unknown": "magenta",
     "none": "dim",
     "error": "bold red",
 }
 """How a level looks; its mark and word say the same without colours."""
-ABOVE, BELOW = (Masthead, Heading, FindingBlock), (Banner, FindingBlock)
+ABOVE, BELOW = (Masthead, Heading, FindingBlock), (Banner, Summary, FindingBlock)
 """Blocks with an empty line above them, and with one below."""
 MIN_WIDTH, MAX_WIDTH = 40, 120
 NARROW = 20
@@ -73,13 +76,13 @@ def render(blocks: Iterable[Block], width: int = 80, *, color: bool = False, who
         legacy_windows=False,
     )
     before: Block | None = None
-    for block in blocks:
+    for block in (one for one in blocks if not isinstance(one, Figure)):
         if before and (isinstance(block, ABOVE) or isinstance(before, BELOW)):
             console.print()
         for part in _parts(block, console.width, whole):
             console.print(part, crop=False)
         before = block
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    return inert_lines("\n".join(line.rstrip() for line in out.getvalue().splitlines()))
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ def _parts(block: Block, width: int, whole: bool) -> Iterator[RenderableType]:
             yield _words(verdict, 0, 2, STYLES[level])
             yield ""
             yield from (_words(f"{head}: {said}", 0, 2) for head, said in sentences if said)
+        case Summary():
+            yield from _summary(block)
         case FindingBlock():
             yield from _finding(block, width)
         case RecommendationBlock():
@@ -129,11 +134,25 @@ def _parts(block: Block, width: int, whole: bool) -> Iterator[RenderableType]:
             yield _words(f"{MARKS['error']} {NAMES['error']}: {said}", 0, 4, STYLES["error"])
         case Note(said):
             yield _words(said)
+        case Pictured(_, said):
+            yield _words(said)
         case Heading(said):
             yield _words(said, style="bold")
         case Folded(summary, blocks):  # nothing is folded here
             yield _words(summary)
             yield from (part for inner in blocks for part in _parts(inner, width, whole))
+
+
+def _summary(top: Summary) -> Iterator[RenderableType]:
+    """The headline, its numbers in a line, and what to do next."""
+    yield _words(f"{MARKS[top.level]} {top.headline}", 0, 2, STYLES[top.level])
+    yield _words(top.proof, 2, 2)
+    yield ""
+    wide = max((len(number) for _, number in top.numbers), default=0)
+    yield from (_words(f"{number:>{wide}}  {name}", 2, wide + 4) for name, number in top.numbers)
+    yield ""
+    yield _words(f"Do next: {top.then}", 0, 2)
+    yield _words(" · ".join(chip.words for chip in top.chips))
 
 
 def _finding(finding: FindingBlock, width: int, cause: str = "") -> Iterator[RenderableType]:
@@ -143,7 +162,7 @@ def _finding(finding: FindingBlock, width: int, cause: str = "") -> Iterator[Ren
     below = (
         f"Explained by: {cause}" if cause else "",
         f"Do: {finding.advice}" if finding.advice else "",
-        f"Rule {finding.id}" + (f"; limits: {limits}" if limits else ""),
+        f"Rule {finding.id}" + (f"; limits: {limits}" if limits else "") if finding.id else "",
     )
     yield _words(f"{MARKS[finding.level]} {NAMES[finding.level]}: {finding.title}{cost}", 0, 4, STYLES[finding.level])
     yield _words(finding.summary, 4, 4)

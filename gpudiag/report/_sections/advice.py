@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.proposal import Gain
-from gpudiag.report._render.blocks import Block, Note
+from gpudiag.report._render.blocks import Block, Folded, Note
 from gpudiag.report.document import AdviceEntry, Document
 from gpudiag.report.format import hours, times
-from gpudiag.report.kinds.recommendations import card, gain, options
+from gpudiag.report.kinds.recommendations import TEST_FIRST, card, gain, options
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
 
@@ -15,9 +15,11 @@ def advice(document: Document) -> list[Block]:
     """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
     given, failed = document.recommendations, failures(document)
     if not given:
-        return failed or [Note(NOTHING, "clear" if document.verdicts else "")]
+        return failed or [Note(NOTHING, "ok" if document.verdicts else "")]
     said = (_plan(document.advice), *document.advice.corrections)
-    return [*(Note(text) for text in said if text), options(given), *map(card, given), *failed]
+    parts: tuple[Block, ...] = (*(Note(text) for text in said if text), options(given), *map(card, given))
+    which = "The recommendation" if len(given) == 1 else f"All {len(given)} recommendations"
+    return [Folded(f"{which}, the plan, and what each rests on", parts), *failed]
 
 
 def failures(document: Document) -> list[Block]:
@@ -30,10 +32,8 @@ def _plan(entry: AdviceEntry) -> str:
     if not entry.plan or combined is None:
         return ""
     ids = ", ".join(f"`{name}`" for name in entry.plan)
-    clipped = f", clipped at 1/u = {times(entry.ceiling)}" if combined.clipped else ""
+    clipped = f", the most that idle time allows ({times(entry.ceiling)})" if combined.clipped else ""
     saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
     brought = gain(Gain(combined.low, combined.high))
-    together = brought if brought == "no speed-up" else f"a speed-up of {brought}"
-    return (
-        f"The plan: {ids}. Together they bring {together}{clipped}, as far as the ledger of this run can tell.{saved}"
-    )
+    together = "" if brought == TEST_FIRST else f" Together: {brought}{clipped}."
+    return f"Nothing in the plan needs a test first: {ids}.{together}{saved}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.report.document import Document
+from gpudiag.report.kinds.recommendations import NO_SPEED_UP, gain_of
 
 
 def recommended(document: Document, rule: str | None) -> Recommendation | None:
@@ -12,8 +13,15 @@ def recommended(document: Document, rule: str | None) -> Recommendation | None:
 
 
 def answer(document: Document, rule: str) -> str:
-    """Title and change of that remedy in one line; '' where there is none."""
+    """Title and change of that recommendation in one line; '' where there is none."""
     one = recommended(document, rule)
     if one is None:
         return ""
-    return f"{one.title} ({one.text}{'; verify first' if one.verify_first else ''})"
+    inside = "; ".join(filter(None, (one.text, "test first" if one.verify_first else "")))
+    return f"{one.title} ({inside})" if inside else one.title
+
+
+def brings(one: Recommendation) -> str:
+    """What a recommendation brings, in a few words; '' where it is no speed-up, or nobody can tell."""
+    said = gain_of(one)
+    return "" if one.gain is None or said == NO_SPEED_UP else said

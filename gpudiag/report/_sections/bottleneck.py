@@ -90,8 +90,8 @@ def bottleneck(document: Document) -> list[Block]:
     of_trials = facts.get(BottleneckProfile.has_trials) is not False
     what = "Time of the trials" if of_trials else "Time from the first to the last activity"
     caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
-    said = dict.fromkeys(filter(None, (limit(document), bottleneck_sentence(document))))
-    return [Heading("What limited the GPU"), *map(Note, said), TableBlock(columns, rows, caption)]
+    said = limit(document) or bottleneck_sentence(document)
+    return [Heading("What limited the GPU"), Note(said), TableBlock(columns, rows, caption)]
 
 
 def _time(facts: TopicValues) -> str:

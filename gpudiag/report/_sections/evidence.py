@@ -46,4 +46,6 @@ def _value(name: str, value: Value) -> str:
     if isinstance(value, list):
         shown = ", ".join(_value(name, item) for item in value[:MAX_ITEMS])
         return f"{shown} and {len(value) - MAX_ITEMS} more" if len(value) > MAX_ITEMS else shown or "none"
+    if isinstance(value, str) and value.count(", ") > 2 * MAX_ITEMS:  # places, such as trials
+        return _value(name, value.split(", "))
     return named(name, value, exact=True)

@@ -11,7 +11,7 @@ from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.forecast import THROUGHPUT
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.plots.replay import LEARNING_CURVES
-from gpudiag.report._render.blocks import Block, Figure, Masthead, Note
+from gpudiag.report._render.blocks import Block, Figure, Folded, Masthead, Note
 from gpudiag.report._render.show import Display
 from gpudiag.report._render.shown import blocks_of
 from gpudiag.report.format import quantity
@@ -99,9 +99,11 @@ FIGURES = ("throughput", "memory_capacity", "learning_curves")
 def section(make: Callable[[], Forecast]) -> list[Block]:
     """The part on trials at once for the report of a run; one line that says why where there is none."""
     try:
-        return parallelism(make())
+        made = make()
     except NotMeasurable as gap:
         return [Note(str(gap), "unknown")]
+    parts = (Figure("throughput"), *kind.parallelism(made))
+    return [Note(kind.answer(made)), Folded("Forecast by number of trials at once", parts)]
 
 
 def draw(name: str, forecast: Forecast) -> Picture | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import UNCLEAR, LedgerProfile
-from gpudiag.report._render.blocks import Block, Figure, Heading, Note, Number, TableBlock, TableCell, Tiles
+from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
 from gpudiag.report.format import UNKNOWN, interval, listed, money, named, quantity, safe, share
 
@@ -23,6 +23,19 @@ CELLS = {
 }
 """The cells of the ledger in reading order: name and meaning."""
 
+WENT = {
+    "busy": "ran at 50 % utilization or more",
+    "busy_low": "ran at 10 to 50 %",
+    "stalled": "stalled inside trials",
+    "waiting": "was idle, unclear why",
+    "startup_only": "was start-up alone",
+    "tail_only": "was the end of trials",
+    "idle_no_trial": "had no trial",
+    "foreign": "was busy without a trial",
+    "unobserved": "was not observed",
+}
+"""What time in each category went into, within a sentence."""
+
 ALONE = {"idle_no_trial": ("idle", "10 % utilization or less")}
 """Without trials nobody can say what an idle GPU waited for."""
 
@@ -38,24 +51,42 @@ def ledger(document: Document) -> list[Block]:
     held = document.ledger
     if held is None:
         gap = document.not_measured.get("ledger", NotMeasured("The ledger was not measured.", ""))
-        return [Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown"), *costs(document)]
+        spent = costs(document)
+        parts = [Folded("What it was spent on: time, energy and money by outcome", tuple(spent))] if spent else []
+        return [Note(safe(f"{gap.reason} {gap.remedy}").strip(), "unknown"), *parts]
+    has_trials = document.values(LedgerProfile)[LedgerProfile.has_trials]
+    table = _cells(held, has_trials=has_trials)
+    pictures = (Figure("ledger"), Figure("waterfall"))
+    if document.headline.level == "ok":  # nothing to look for: the sentence is enough
+        return [
+            Note(went(document, held)),
+            Folded("By category, over time and by outcome", (table, *pictures, *costs(document))),
+        ]
+    more = Folded("Over time, and down to the mean utilization", pictures)
+    spent = costs(document)
+    by_outcome = [Folded("What it was spent on: time, energy and money by outcome", tuple(spent))] if spent else []
+    return [Note(went(document, held)), table, more, *by_outcome]
+
+
+def went(document: Document, held: LedgerEntry) -> str:
+    """The ledger's largest categories in a sentence, and the mean utilization."""
     facts = document.values(LedgerProfile)
     has_trials = facts[LedgerProfile.has_trials]
+    who = "the GPU" if facts[LedgerProfile.n_gpus] == 1 else f"{facts[LedgerProfile.n_gpus]} GPUs"
+    total = quantity(held.total_gpu_s / 3600, "GPU-h")
     when = "from the first trial to the last" if has_trials else "over the whole record"
-    tiles = Tiles(
-        (
-            ("in the ledger, every second once", quantity(held.total_gpu_s / 3600, "GPU-h")),
-            ("of it observed", quantity(facts[LedgerProfile.coverage_pct], "%")),
-            (f"mean utilization {when}", quantity(facts[LedgerProfile.mean_util_pct], "%")),
-        )
-    )
-    blocks: list[Block] = [
-        tiles,
-        _cells(held, has_trials=has_trials),
-        Figure("ledger"),
-        Figure("waterfall"),
-    ]
-    return [*blocks, *costs(document)]
+    mean, covered = facts.get(LedgerProfile.mean_util_pct), facts.get(LedgerProfile.coverage_pct)
+    seen = f" {share(covered)} of it was observed." if covered is not None and covered < OBSERVED_PCT else ""
+    average = f" Mean utilization {when} was {share(mean)}." if mean is not None else ""
+    return f"Of {total} on {who}, {listed(_shares(held, has_trials=has_trials))}.{average}{seen}"
+
+
+def _shares(held: LedgerEntry, *, has_trials: bool) -> list[str]:
+    """The busy share first, then what else took 0.5 % or more, the largest first."""
+    pct = {cell: 100 * value / held.total_gpu_s for cell, value in held.seconds().items()}
+    order = sorted(pct, key=lambda cell: (cell != "busy", -pct[cell]))
+    words = WENT if has_trials else {**WENT, "idle_no_trial": "was idle"}
+    return [f"{share(pct[cell])} {words[cell]}" for cell in order if pct[cell] >= 0.5]
 
 
 def _cells(held: LedgerEntry, *, has_trials: bool) -> TableBlock:
@@ -77,8 +108,8 @@ def _cells(held: LedgerEntry, *, has_trials: bool) -> TableBlock:
         for cell, (name, meaning) in words.items()
         if sum(by_cell.get(cell, {}).values()) > 0
     ]
-    columns = ("Cell", *single, "Time", "Share", "What it means")
-    caption = "The cells add up to the window of the run, for each GPU and in total." + _unclear(held, words)
+    columns = ("Category", *single, "Time", "Share", "What it means")
+    caption = "The categories add up to the window of the run, for each GPU and in total." + _unclear(held, words)
     return TableBlock(columns, tuple(rows), caption)
 
 
@@ -121,7 +152,7 @@ def costs(document: Document) -> list[Block]:
         "Worker time is what trials held a worker for; GPU time is split among the trials that ran at once. They are "
         "two views of the same run and are never added.",
     )
-    return [Heading("What it was spent on"), table, *_startup(document), Figure("progress")]
+    return [table, *_startup(document), Figure("progress")]
 
 
 def _text(cell: TableCell) -> str:

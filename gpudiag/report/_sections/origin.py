@@ -10,14 +10,8 @@ from gpudiag.report.format import count, named, plural, quantity, safe, span, zo
 
 def data_quality(document: Document) -> list[Block]:
     """Inputs and their oddities, coverage and the clock."""
-    blocks: list[Block] = [
-        *_inputs(document),
-        *_problems(document),
-        *_coverage(document),
-        _clock(document),
-        Figure("clock"),
-    ]
-    return [*blocks, *_notes(document)]
+    parts = (*_inputs(document), *_problems(document), *_coverage(document), _clock(document), Figure("clock"))
+    return [Folded("Data quality: inputs, gaps and clocks", (*parts, *_notes(document)))]
 
 
 def _inputs(document: Document) -> list[Block]:
@@ -26,7 +20,7 @@ def _inputs(document: Document) -> list[Block]:
     where = zone(document.run.timezone)
     rows = tuple(
         (
-            Chip("warning", "not read") if record.error else Chip("clear", "read"),
+            Chip("warning", "not read") if record.error else Chip("ok", "read"),
             safe(record.path),
             record.error or f"{record.kind}, {record.reader}",
             Number(count(record.rows)),
@@ -52,7 +46,7 @@ def _problems(document: Document) -> list[Block]:
         for problem in record.problems
     )
     if not rows:
-        return [Note("No oddity was met while reading.", "clear")] if document.inputs else []
+        return [Note("No oddity was met while reading.", "ok")] if document.inputs else []
     return [
         Heading("Oddities met while reading"),
         TableBlock(("Path", "Oddity", "Cases", "Effect", "First case"), rows),
@@ -78,7 +72,7 @@ def _clock(document: Document) -> Note:
     clock = document.clock
     if not document.run.n_trials or not document.run.n_samples:
         return Note("One source of time only, so no clocks had to be matched.")
-    sure = {"strong": "clear", "weak": "warning", "assumed": "note", "undetermined": "unknown"}
+    sure = {"strong": "ok", "weak": "warning", "assumed": "note", "undetermined": "unknown"}
     offset = named("_s", clock.offset_s)
     evidence = f" {safe(clock.evidence)}" if clock.evidence else ""
     text = f"Trials' clock + {offset} = telemetry's clock ({clock.confidence}; {safe(clock.method)}).{evidence}"
@@ -107,7 +101,8 @@ def provenance(document: Document) -> list[Block]:
     stated += [(f"`{name}`, counted by hand", named(name, value)) for name, value in run.stated.items()]
     if stated:
         blocks += [Heading("Stated in run.toml"), TableBlock(("Setting", "Value"), tuple(stated))]
-    return [*blocks, Heading("Thresholds in force"), *_thresholds(document), Heading("Versions"), _versions(document)]
+    blocks += [Heading("Thresholds in force"), *_thresholds(document), Heading("Versions"), _versions(document)]
+    return [Folded("Provenance: hashes, settings, thresholds and versions", tuple(blocks))]
 
 
 def limits(verdict: VerdictEntry) -> list[tuple[str, str]]:

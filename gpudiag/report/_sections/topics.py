@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from gpudiag.facts import Column, Fact
-from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile, WorkerCount
 from gpudiag.measures.power import GpuPower, PowerProfile
@@ -14,8 +14,8 @@ from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
 from gpudiag.plain_data import Scalar
-from gpudiag.report._render.blocks import Block, Figure, Heading, Note, Number, TableBlock, TableCell, Tiles
-from gpudiag.report._sections.bottleneck import bottleneck
+from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell, Tiles
+from gpudiag.report._sections.bottleneck import bottleneck, limit
 from gpudiag.report.document import Document, NotMeasured, TopicValues
 from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share
 from gpudiag.schema import STATES
@@ -87,12 +87,38 @@ def trials(document: Document) -> list[Block]:
     facts = document.values(TrialsProfile)
     if not facts:
         return [_missing(document, "trials")]
-    blocks: list[Block] = [_tiles(facts, *OUTCOMES)]
     rows = [_outcome(facts, state) for state in STATES if facts.get(TrialState.n.at(state))]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Worker time")
-    blocks.append(TableBlock(columns, tuple(rows), "Shares are of all trials; durations of those with a known end."))
-    blocks += _infeasible(facts)
-    return [*blocks, Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"), *_pruning(document)]
+    table = TableBlock(columns, tuple(rows), "Shares are of all trials; durations of those with a known end.")
+    pictures = (Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"))
+    parts = (_tiles(facts, *OUTCOMES), *pictures)
+    if document.headline.level == "ok":  # nothing to look for: the sentence is enough
+        more = Folded("By state, how long trials took, and which parameters did best", (table, *parts))
+        return [Note(_completed(document)), *_infeasible(facts), more, *_pruning(document)]
+    more = Folded("How long trials took, and which parameters did best", parts)
+    return [Note(_completed(document)), table, *_infeasible(facts), more, *_pruning(document)]
+
+
+def _completed(document: Document) -> str:
+    """What became of the trials, and how much of them came after the best value."""
+    facts = document.values(TrialsProfile)
+    n, complete = facts.get(TrialsProfile.n), facts.get(TrialState.n.at("COMPLETE")) or 0
+    return f"{complete:,} of {plural(n, 'trial')} completed.{_best_after(document)}"
+
+
+def _best_after(document: Document) -> str:
+    """After how much the best value was reached, where as much again or more was spent later; '' elsewhere."""
+    costs, trials = document.values(CostsProfile), document.values(TrialsProfile)
+    unit, before, after = "GPU-h", costs.get(CostsProfile.to_best_gpu_h), costs.get(CostsProfile.after_best_gpu_h)
+    if before is None or after is None:
+        unit = "worker-h"
+        before, after = trials.get(TrialsProfile.to_best_worker_h), trials.get(TrialsProfile.after_best_worker_h)
+    if before is None or after is None or not after or after < before:
+        return ""
+    spent, total = quantity(before, unit), quantity(before + after, unit)
+    if spent.rpartition(" ")[2] == total.rpartition(" ")[2]:
+        spent = spent.rpartition(" ")[0]
+    return f" The best value was reached after {spent} of {total}; what came later brought nothing better."
 
 
 def _outcome(facts: TopicValues, state: str) -> tuple[str | Number, ...]:
@@ -129,17 +155,14 @@ def _pruning(document: Document) -> list[Block]:
     )  # fmt: skip
     tiles = _tiles(facts, *PRUNING)
     caption = "The pruning rate in its three definitions: they differ, so a rate without its base says little."
-    return [
-        Heading("Pruning"),
-        tiles,
-        TableBlock(("Pruned", "Rate", "95 % interval"), rows, caption),
-        Figure("prune_steps"),
-    ]
+    shown = TableBlock(("Pruned", "Rate", "95 % interval"), rows, caption)
+    return [Folded("Pruning: how many, when, and what it cost", (tiles, shown, Figure("prune_steps")))]
 
 
 def timeline(document: Document) -> list[Block]:
-    """Nothing but its picture; without trials, what would draw it."""
-    return [Figure("timeline") if document.values(ParallelismProfile) else _missing(document, "parallelism")]
+    """Nothing but its picture; without trials and utilization, what would draw it."""
+    known = document.values(ParallelismProfile) or document.values(UtilizationProfile)
+    return [Figure("timeline") if known else _missing(document, "parallelism")]
 
 
 def parallelism(document: Document) -> list[Block]:
@@ -148,18 +171,24 @@ def parallelism(document: Document) -> list[Block]:
     if not facts:
         return [_missing(document, "parallelism")]
     tiles = _all_workers(_tiles(facts, *AT_ONCE), facts)
-    pictures = (Figure("concurrency"), Figure("gaps"))
+    more = Folded("Over time, and the gaps between trials", (tiles, Figure("concurrency"), Figure("gaps")))
+    return [Note(_at_once(facts)), *_staff(facts), more]
+
+
+def _at_once(facts: TopicValues) -> str:
+    """How many trials ran at once, of how many configured, and what trials without an end leave open."""
+    effective, configured = facts.get(ParallelismProfile.effective), facts.get(ParallelismProfile.configured)
+    of = f"; {plural(configured, 'worker')} {'was' if configured == 1 else 'were'} configured" if configured else ""
+    ran = "trials ran one at a time" if effective == 1 else f"on average {quantity(effective)} trials ran at once"
+    text = f"{ran[0].upper()}{ran[1:]}{of}."
     low, high = facts.get(ParallelismProfile.effective_low), facts.get(ParallelismProfile.effective_high)
     n_open = facts.get(ParallelismProfile.n_open)
-    notes = _staff(facts)
     if n_open and low is not None and high is not None:
-        text = (
-            f"{plural(n_open, 'trial')} never got an end in the study. Counted to where they most likely ended, "
-            f"{quantity(facts.get(ParallelismProfile.effective))} trials ran at once: at least {quantity(low)}, "
-            f"at most {quantity(high)}."
+        text += (
+            f" {plural(n_open, 'trial')} never got an end in the study, so it was at least {quantity(low)} and at most "
+            f"{quantity(high)}."
         )
-        notes.append(Note(text))
-    return [tiles, *notes, *pictures]
+    return text
 
 
 def _staff(facts: TopicValues) -> list[Block]:
@@ -190,33 +219,26 @@ def utilization(document: Document) -> list[Block]:
     blocks: list[Block] = [_missing(document, "utilization")]
     if use:
         several = [Figure("utilization_map")] if len(use) > 1 else []
-        table = _gpu_table(use, USE, caption)
-        blocks = [*_room(document), Figure("utilization"), *several, table, *bottleneck(document)]
+        said = " ".join(filter(None, (_room(document), limit(document))))
+        parts = (Figure("utilization"), *several, _gpu_table(use, USE, caption), *bottleneck(document))
+        blocks = [*([Note(said)] if said else []), Folded("Utilization of each GPU, and what limited it", parts)]
     power = document.values(PowerProfile).by_row(GpuPower)
     if power:
         caption = "Readings that the board cannot produce are set aside before a mean is taken."
-        blocks += [
-            Heading("Power and temperature"),
-            Figure("power"),
-            Figure("power_use"),
-            _gpu_table(power, POWER, caption),
-        ]
+        shown = (Figure("power"), Figure("power_use"), _gpu_table(power, POWER, caption))
+        blocks.append(Folded("Power and temperature", shown))
     return blocks
 
 
-def _room(document: Document) -> list[Block]:
-    """What this run's utilization leaves to gain at most; nothing where it is unknown."""
+def _room(document: Document) -> str:
+    """What this run's utilization leaves to gain at most; '' where it is unknown."""
     busy = document.advice.busy_pct
     if not busy:
-        return []
-    has_trials = document.values(LedgerProfile).get(LedgerProfile.has_trials)
-    when = "while trials ran" if has_trials else "over the whole record"
-    most = 100 / busy
-    text = (
-        f"Mean utilization {when} was {share(busy)}: the same work on the GPU cannot be done more than "
-        f"{quantity(most)} times as fast, whatever is changed."
+        return ""
+    return (
+        f"Without any idle time the same work on the GPU would be done at most {quantity(100 / busy)} times as fast: "
+        f"mean utilization was {share(busy)}."
     )
-    return [Note(text)]
 
 
 def memory(document: Document) -> list[Block]:
@@ -225,7 +247,16 @@ def memory(document: Document) -> list[Block]:
     if not use:
         return [_missing(document, "memory")]
     caption = "What the driver reports: a framework's cache counts as used."
-    return [Figure("memory"), _gpu_table(use, MEMORY, caption)]
+    parts = (Figure("memory"), _gpu_table(use, MEMORY, caption))
+    return [Note(_fullest(document.values(MemoryProfile))), Folded("Memory of each GPU over time", parts)]
+
+
+def _fullest(facts: TopicValues) -> str:
+    """How full the fullest GPU was."""
+    used, free = facts.get(MemoryProfile.max_used_pct), facts.get(MemoryProfile.headroom_mib)
+    if used is None or free is None:
+        return "How much memory the GPUs have is not known, so nobody can tell how full they were."
+    return f"At the peak {share(used)} of a GPU's memory was in use, and {quantity(free, 'MiB')} stayed free."
 
 
 def _gpu_table(rows: Mapping[str, Mapping[str, Scalar]], columns: TopicColumns, caption: str) -> TableBlock:

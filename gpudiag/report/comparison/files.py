@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiag._load.own_outputs import check_own
-from gpudiag.files import Content, write_all
-from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.parameters import Given, as_code
 from gpudiag.report._notebook.redact import redacted
-from gpudiag.report._notebook.runner import DOCUMENT
+from gpudiag.report._notebook.runner import COMPARISON, DOCUMENT, write_report
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -20,8 +18,11 @@ INJECTED = "injected-parameters"
 """Tag of the cell that papermill would put behind that of the defaults."""
 
 
-def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, Given]) -> tuple[Path, Path, Path]:
-    """Write report.html, report.md with its pictures and report.ipynb, whose parameters make the same report again.
+def write_files(
+    notebook: NotebookNode, folder: Path, parameters: Mapping[str, Given], document: str
+) -> tuple[Path, ...]:
+    """Write report.html, report.md with its pictures, report.ipynb, whose parameters make the same report again, and
+    comparison.json with the document; return their paths.
 
     All is rendered before the first file is written. Passwords of storage URLs stay out of it.
     """
@@ -33,10 +34,7 @@ def write_files(notebook: NotebookNode, folder: Path, parameters: Mapping[str, G
     defaults = next(i for i, one in enumerate(notebook.cells) if "parameters" in one.metadata.get("tags", []))
     notebook.cells.insert(defaults + 1, cell)
     redacted(notebook, plain)
-    html, text = pages.html_page(notebook), nbformat.writes(notebook)
-    paths = folder / "report.html", folder / "report.md", folder / "report.ipynb"
-    failed = folder / "report.failed.ipynb"
-    more: list[tuple[Path, Content]] = [(folder / DOCUMENT, None), (paths[2], text), (failed, None), (paths[0], html)]
-    check_own(folder / DOCUMENT)
-    write_all(folder, (item for part in (pages.markdown_files(paths[1], notebook), more) for item in part))
-    return paths
+    other, own = folder / DOCUMENT, folder / COMPARISON
+    check_own(other)
+    check_own(own)
+    return (*write_report(notebook, folder, {other: None, own: document.encode()}), own)

@@ -7,9 +7,9 @@ from gpudiag.report.format import plural, precise, ratio, times
 
 QUESTIONS = ("What may be said", "What else differs", "What to do next")
 LEVELS = {
-    "faster": "clear",
+    "faster": "ok",
     "slower": "warning",
-    "equivalent": "clear",
+    "equivalent": "ok",
     "no evidence": "unknown",
     "invalid": "critical",
     "higher": "note",
@@ -17,7 +17,7 @@ LEVELS = {
 }
 MEDIAN = "median of pairwise ratios"
 """What Hodges and Lehmann's estimate is called where there is little room."""
-OUTCOME_LEVELS = {"came true": "clear", "missed": "warning", "cannot tell": "unknown"}
+OUTCOME_LEVELS = {"came true": "ok", "missed": "warning", "cannot tell": "unknown"}
 COUNTED = {"came true": "came true", "missed": "missed", "cannot tell": "cannot be told"}
 NEXT = {
     "not-a-subset": "Run the same items alone in both, and take wall time over n of whole runs.",

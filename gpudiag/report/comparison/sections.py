@@ -41,7 +41,7 @@ from gpudiag.report.format import (
     zone,
 )
 
-GATE_LEVELS = {"pass": "clear", "fail": "critical", "unknown": "unknown", "error": "error"}
+GATE_LEVELS = {"pass": "ok", "fail": "critical", "unknown": "unknown", "error": "error"}
 
 
 def masthead(document: ComparisonDocument) -> list[Block]:
@@ -86,7 +86,7 @@ def gate(document: ComparisonDocument) -> list[Block]:
 
 def consistency(document: ComparisonDocument) -> list[Block]:
     """Statements that the numbers refute or allow."""
-    levels = {"inconsistent": "critical", "consistent": "clear", "unknown": "unknown"}
+    levels = {"inconsistent": "critical", "consistent": "ok", "unknown": "unknown"}
     if not document.consistency:
         return [Note("Nothing in these runs states work, rates or spans that could contradict the times.", "unknown")]
     rows = tuple((Chip(levels[c.status], c.status), c.claim, c.text) for c in document.consistency)

@@ -53,6 +53,18 @@ def parallelism(forecast: Forecast) -> list[Block]:
     return [*blocks, *_assignment(forecast)]
 
 
+def answer(forecast: Forecast) -> str:
+    """What another number of trials at once would bring, in a sentence or two."""
+    best = _best(forecast)
+    if best:
+        return best.partition(SLOWER)[0].strip() or SLOWER
+    if forecast.backtest is not None and forecast.backtest.tested and not forecast.backtest.passed:
+        return (
+            "What trials will do next does not follow from what they did: a model of the first half missed the second."
+        )
+    return _trust(forecast)
+
+
 def gaps(forecast: Forecast) -> list[Block]:
     """What could not be forecast, and why; no reason twice."""
     shown = {forecast.backtest.reason if forecast.backtest else ""} | {s.throughput.reason for s in forecast.parallel}
@@ -145,8 +157,8 @@ def _best(forecast: Forecast) -> str:
     fitting = [s for s in others if str(s.k) not in risky and (s.overflow.known or not looked_at)]
     said = (
         [
-            f"With {_any_of(risky)} at once, trials together exceed the memory now and then: Memory capacity "
-            "tells what crashes leave of the throughput."
+            f"With {_any_of(risky)} at once, trials together exceed the memory now and then. What crashes leave of the "
+            "throughput, `gpudiag whatif` says under Memory capacity."
         ]
         if risky
         else []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from gpudiag.advice._engine.plan import Plan
+from gpudiag.advice._engine.proposal import Gain
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, interval, quantity, safe
+from gpudiag.report.format import UNKNOWN, quantity, safe
+from gpudiag.report.kinds.recommendations import gain
 
-COLUMNS = {"remedy": "Remedy", "change": "Change", "apply": "Apply", "safety": "Safety"}
+COLUMNS = {"remedy": "Recommendation", "change": "Change", "apply": "Apply", "safety": "Safety"}
 
 
 @shown_as.register
@@ -15,18 +17,14 @@ def plan(made: Plan) -> list[Block]:
     """What is to be changed, and what it is predicted to do."""
     heading = f"Plan for {safe(made.run)}"
     if made.combined:
-        heading += f": together {interval(made.combined.low, made.combined.high, made.combined.unit)}"
+        heading += f": together {gain(Gain(made.combined.low, made.combined.high))}"
     if not made.remedies:
         return [Heading(heading), Note("It holds no change.")]
     rows = []
     for row in made.to_frame().to_dict("records"):
-        ends = (_gain(row[end], row["gain_unit"]) for end in ("gain_low", "gain_high"))
-        rows.append((*(str(row[name]) or UNKNOWN for name in COLUMNS), *ends))
-    return [Heading(heading), TableBlock((*COLUMNS.values(), "At least", "At most"), tuple(rows)), *_predicted(made)]
-
-
-def _gain(value: float, unit: str) -> str:
-    return quantity(value, unit) if unit else UNKNOWN
+        brought = Gain(row["gain_low"], row["gain_high"], row["gain_unit"]) if row["gain_unit"] else None
+        rows.append((*(str(row[name]) or UNKNOWN for name in COLUMNS), gain(brought)))
+    return [Heading(heading), TableBlock((*COLUMNS.values(), "Gain"), tuple(rows)), *_predicted(made)]
 
 
 def _predicted(made: Plan) -> list[Block]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 from gpudiag.advice._engine.advise import Advice
-from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Value
+from gpudiag.advice._engine.proposal import Gain, Prediction
 from gpudiag.advice._engine.recommendation import Recommendation, Recommendations, by_safety
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.report._render.blocks import Block, Note, Number, RecommendationBlock, TableBlock, TableCell, TextWithId
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, hours, label, number, quantity
+from gpudiag.report.format import UNKNOWN, label, quantity, times
 from gpudiag.report.format import interval as bounds
 
 NOTHING = "Nothing needs to be changed."
+NO_SPEED_UP = "no speed-up"
+TEST_FIRST = "gain unknown: test this first"
+WIDEST = 3.0
+"""A gain whose ends lie further apart than this factor is no number to rely on."""
 RESOURCES = (
     ("memory of the fullest GPU", MEMORY),
     ("mean utilization", UTILIZATION),
@@ -44,18 +49,15 @@ def options(remedies: Iterable[Recommendation]) -> TableBlock:
     rows: list[tuple[TableCell, ...]] = [
         (
             TextWithId(one.title, one.id),
-            Number(gain(one.gain)),
-            f"{one.safety} (tier {one.tier}){', verify first' if one.verify_first else ''}",
+            Number(gain_of(one)),
+            f"{one.safety} (tier {one.tier}){', test first' if one.verify_first else ''}",
             one.apply,
-            _change(one.changes[0]),
+            one.changes[0].text or UNKNOWN,
         )
         for one in by_safety(remedies)
     ]
-    caption = (
-        "Options, the safest first; the gain is at least to at most, a dash where nobody can tell. The card of each "
-        "says what is predicted, what it assumes and how to take it back."
-    )
-    return TableBlock(("Option", "Gain", "Safety", "Apply", "Change"), tuple(rows), caption)
+    caption = "Recommendations, the safest first. Each card says what it assumes, when it worked and how to undo it."
+    return TableBlock(("Recommendation", "Gain", "Safety", "Apply", "Change"), tuple(rows), caption)
 
 
 def card(one: Recommendation) -> RecommendationBlock:
@@ -66,45 +68,62 @@ def card(one: Recommendation) -> RecommendationBlock:
     )
     notes = (
         ("Assumes", one.assumption),
-        ("Verify first", one.verify_first),
-        ("Safety", f"{one.safety}, because {one.safety_reason}"),
+        ("Test first", one.verify_first),
+        ("Safety", f"{one.safety}: {one.safety_reason}"),
         ("For", "; ".join(one.pros)),
         ("Against", "; ".join(one.cons)),
         ("Worked if", checks),
-        ("Would be refuted by", one.refute),
-        ("Way back", one.rollback),
+        ("Does not help if", one.refute),
+        ("Undo", one.rollback),
         ("Effort", f"{one.effort}, {one.apply}"),
         ("Predicted for after the change", _predicted(one)),
         ("On the predictions", _limits(one.predictions)),
     )
-    mark = f"{one.safety}, {gain(one.gain)}"
+    mark = f"{one.safety}, {gain_of(one)}"
     code = "\n".join(change.code for change in one.changes)
     return RecommendationBlock(
         one.id, one.title, mark, one.why, code, tuple((name, text) for name, text in notes if text)
     )
 
 
+def gain_of(one: Recommendation) -> str:
+    """What it brings. What may bring nothing and must be tested first has no number to rely on."""
+    may_be_nothing = one.gain is not None and one.gain.unit == "x" and one.gain.low <= 1 < one.gain.high
+    return TEST_FIRST if one.verify_first and may_be_nothing else gain(one.gain)
+
+
 def gain(interval: Gain | None) -> str:
-    """'1–1.2×', '0–0.13 GPU-h'; a dash where nobody can tell."""
-    if interval is None:
-        return UNKNOWN
-    if interval.unit == "x" and interval.low == interval.high == 1:
-        return "no speed-up"
-    if interval.low < 0:
-        saves = f", or saves up to {hours(interval.high)}" if interval.high > 0 else ""
-        return f"no speed-up, costs up to {hours(-interval.low)}{saves}"
-    return bounds(interval.low, interval.high, interval.unit)
+    """'1.2–1.5× faster', 'up to 1.2× faster', 'saves up to 0.13 GPU-h', 'costs up to 0.3 GPU-h'; unknown where it is
+    wider than a factor of WIDEST.
+    """
+    if interval is None or not _narrow(interval):
+        return TEST_FIRST
+    low, high = interval.low, interval.high
+    if interval.unit != "x":
+        return _hours(low, high, interval.unit)
+    if low >= 0.995:
+        return NO_SPEED_UP if high < 1.005 else f"{bounds(low, high, 'x')} faster" if low >= 1.005 else _up_to(high)
+    return f"{bounds(low, high, 'x')} as fast"
 
 
-def _change(change: Change) -> str:
-    present = "not stated" if change.present is None else _value(change.present)
-    return f"{change.what}: {present} → {_value(change.proposed)}"
+def _narrow(interval: Gain) -> bool:
+    """Whether its ends are of one sign and within a factor of WIDEST; of hours one end may be none."""
+    low, high = sorted((abs(interval.low), abs(interval.high)))
+    if interval.low < 0 < interval.high or not math.isfinite(low + high):
+        return False
+    return high <= WIDEST * low or (low == 0 and interval.unit != "x")
 
 
-def _value(value: Value) -> str:
-    if isinstance(value, bool):
-        return str(value)
-    return number(value) if isinstance(value, int | float) else str(value)
+def _up_to(high: float) -> str:
+    return f"up to {times(high)} faster"
+
+
+def _hours(low: float, high: float, unit: str) -> str:
+    """Saved where positive, spent where negative."""
+    verb, least, most = ("costs", -high, -low) if low < 0 else ("saves", low, high)
+    if not most:
+        return "no GPU time to save"
+    return f"{verb} {f'up to {quantity(most, unit)}' if not least else bounds(least, most, unit)}"
 
 
 def _predicted(one: Recommendation) -> str:
@@ -119,7 +138,11 @@ def _after(one: Recommendation, names: Collection[str]) -> str:
     low, high = (quantity(end, found.unit) for end in (found.low, found.high))
     if low == high:
         return low
-    return f"≤ {high}" if found.low is None else f"≥ {low}" if found.high is None else f"{low} – {high}"
+    if not found.low:
+        return f"at most {high}"
+    if found.high is None:
+        return f"at least {low}"
+    return bounds(found.low, found.high, found.unit) if found.high <= WIDEST * found.low else UNKNOWN
 
 
 def _limits(predictions: Sequence[Prediction]) -> str:

@@ -9,7 +9,7 @@ from gpudiag.report.format import named, quantity
 from gpudiag.rules._engine.verdict import Status, Verdict, Verdicts
 
 LEVELS = {
-    Status.CLEAR: "clear",
+    Status.OK: "ok",
     Status.NOT_ASSESSED: "unknown",
     Status.NOT_APPLICABLE: "none",
     Status.ERROR: "error",
@@ -21,9 +21,9 @@ def verdict(one: Verdict) -> list[Block]:
     """A finding as a card; any other verdict as its status with the reason."""
     if one.status is not Status.FOUND:
         if one.fault is not None:
-            return [Note(f"{one.title}: {one.fault}", "error")]
+            return [Note(f"{one.name}: {one.fault}", "error")]
         words = one.status.value.lower().replace("_", " ")
-        return [Note(f"{one.title}: {words}. {one.reason} {one.remedy}".strip())]
+        return [Note(f"{one.name}: {words}. {one.reason} {one.remedy}".strip())]
     cost = f"cost {quantity(one.lost_gpu_h, 'GPU-h')}" if one.lost_gpu_h else ""
     facts = tuple(pairs({**one.where, **one.evidence}))
     limits = tuple((name, named(name, value, exact=True)) for name, value in one.thresholds.items())
@@ -38,8 +38,8 @@ def verdict(one: Verdict) -> list[Block]:
 @shown_as.register
 def verdicts(several: Verdicts) -> list[Block]:
     """A row a verdict: its level, what was looked for, what the data say."""
-    rows = tuple((_chip(v), TextWithId(v.title, v.rule), v.summary or v.reason) for v in several)
-    return [TableBlock(("Result", "Fault looked for", "What the data say"), rows)] if rows else [Note("No verdict.")]
+    rows = tuple((_chip(v), TextWithId(v.name, v.rule), v.summary or v.reason) for v in several)
+    return [TableBlock(("Result", "Check", "What the data say"), rows)] if rows else [Note("No verdict.")]
 
 
 def _chip(one: Verdict) -> Chip:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+MOST_PLACES = 1000
+"""Trials that a finding names: all of them, but for studies in which nobody could look at each."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a firing rule returns.
@@ -70,10 +74,9 @@ def worst_gpu(
 
 def need_fast_samples(period_s: float, most_s: float) -> None:
     """Raise NotMeasurable where samples lie too far apart to see the waits of a GPU; an unknown period is no reason."""
-    if period_s > most_s:
+    if period_s >= most_s + 0.5:  # as written, it is above
         raise NotMeasurable(
-            "A sample every {period_s} cannot show waits of seconds or minutes; one every {most_s} or faster is "
-            "needed.",
+            "Samples are {period_s} apart, too far to show waits of seconds or minutes; {most_s} is the most.",
             "Sample every 1 to 5 s (nvidia-smi -l 1).",
             period_s=period_s,
             most_s=most_s,

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from gpudiag.analysis import Analysis
 
 MIN_COVERAGE_PCT = 80.0
-"""Part of the data can prove a fault, never health: CLEAR needs this coverage (jobstats' practice)."""
+"""Part of the data can prove a fault, never health: OK needs this coverage (jobstats' practice)."""
 MIN_OBSERVED_S = 60.0
 MIN_SAMPLES = 10
-"""Nor can a glance: CLEAR on telemetry needs this much of some GPU (defaults without a published source)."""
+"""Nor can a glance: OK on telemetry needs this much of some GPU (defaults without a published source)."""
 TOO_SHORT = "Nothing was found, but only {observed_s} were observed; {needed_s} is needed."
 TOO_FEW = "Nothing was found in only {n_samples:sample}; {n_needed} are needed."
 TOO_LITTLE = (
@@ -71,7 +71,7 @@ def _gpus(verdict: Verdict) -> set[str]:
 
 
 def _judge(r: Rule, analysis: Analysis, thresholds: Mapping[str, float]) -> Verdict:
-    blank = Verdict(r.id, r.title, Status.CLEAR, r.severity, remedy=r.remedy, thresholds=dict(thresholds))
+    blank = Verdict(r.id, r.title, Status.OK, r.severity, checks=r.checks, remedy=r.remedy, thresholds=dict(thresholds))
     made = attempt(f"rule {r.id}", lambda: _concluded(r, analysis, thresholds, blank))
     return _error(blank, made, r) if isinstance(made, Fault) else made
 

@@ -1,8 +1,8 @@
 """A rule: a function over one profile, which gives exactly one verdict per run.
 
     @rule(
-        measure=measure_utilization, severity="critical", title="A GPU was never used", remedy="...",
-        says="{gpus} never rose above {max_util_pct} utilization in the {observed_s} observed.",
+        measure=measure_utilization, severity="critical", title="A GPU was never used", checks="Unused GPUs",
+        remedy="...", says="{gpus} never rose above {max_util_pct} utilization in the {observed_s} observed.",
     )
     def gpu_unused(use: UtilizationProfile, *, max_util_pct: float = 1.0) -> Evidence | None:
         \"\"\"Why it matters. Source of the threshold.\"\"\"
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag.errors import ConfigError, in_words, nearest
 from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.references import without_references
 from gpudiag.rules._engine.templates import Sentence, template
 from gpudiag.rules._engine.verdict import Severity
 
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rule:
-    """One question to one profile.
+    """One check of one profile.
 
+    ``title``: the headline of its finding. ``checks``: what it looks at, by which it is listed where nothing was found.
     ``says``: the sentence of its finding. ``explained_by``: rules whose finding would be the cause of this one's.
     """
 
     id: str
     title: str
+    checks: str
     topic: str
     measure: Callable[[Run], Any]
     judge: Callable[..., Evidence | None]
@@ -56,7 +59,12 @@ class Rule:
 
     @property
     def why(self) -> str:
-        """The rule's docstring: why it matters and where its thresholds come from."""
+        """Why it matters and where its thresholds come from: the docstring without references to docs/methods.md."""
+        return without_references(self.docstring)
+
+    @property
+    def docstring(self) -> str:
+        """The docstring of its function."""
         return inspect.getdoc(self.judge) or ""
 
     def summary(self, evidence: Evidence) -> str:
@@ -71,16 +79,32 @@ def rule(
     severity: str,
     title: str,
     remedy: str,
+    checks: str = "",
     says: Sentence = "",
     refuted_by: str = "",
     explained_by: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Evidence | None]], Rule]:
-    """Make a function a Rule; its name, docstring and keyword-only defaults are used."""
+    """Make a function a Rule; its name, docstring and keyword-only defaults are used.
+
+    Without ``checks`` the check is listed by the function's name, in words.
+    """
 
     def make(judge: Callable[..., Evidence | None]) -> Rule:
         name = judge.__name__.replace("_", "-")
         topic = judge.__module__.rsplit(".", 1)[-1]
-        return Rule(name, title, topic, measure, judge, Severity(severity), remedy, says, refuted_by, explained_by)
+        return Rule(
+            id=name,
+            title=title,
+            checks=checks or name.replace("-", " ").capitalize(),
+            topic=topic,
+            measure=measure,
+            judge=judge,
+            severity=Severity(severity),
+            remedy=remedy,
+            says=says,
+            refuted_by=refuted_by,
+            explained_by=explained_by,
+        )
 
     return make
 

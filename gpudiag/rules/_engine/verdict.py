@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 class Status(str, Enum):
     """What a rule concluded."""
 
-    FOUND = "FOUND"
-    CLEAR = "CLEAR"
-    NOT_ASSESSED = "NOT_ASSESSED"
-    NOT_APPLICABLE = "NOT_APPLICABLE"
-    SUPPRESSED = "SUPPRESSED"
-    """Found, and known: an entry of gpudiag.toml says why it need not be told."""
-    ERROR = "ERROR"
+    FOUND = "found"
+    OK = "ok"
+    NOT_ASSESSED = "not_assessed"
+    NOT_APPLICABLE = "not_applicable"
+    SUPPRESSED = "suppressed"
+    """Found, and known: an entry of gpudiag.toml gives the reason."""
+    ERROR = "error"
     """The check itself failed, by a fault of gpudiag: nothing is known."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        former = str(value).lower()  # as documents up to gpudiag.diagnosis/3 have it
+        return cls.OK if former == "clear" else cls._value2member_map_.get(former)  # type: ignore[return-value]
 
 
 class Severity(str, Enum):
@@ -50,9 +55,10 @@ class Severity(str, Enum):
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
-    """What one rule concluded about one run. ``reason`` says why it is not FOUND or CLEAR; of a finding that
+    """What one rule concluded about one run. ``reason`` says why it is not FOUND or OK; of a finding that
     is SUPPRESSED it is the reason given in gpudiag.toml.
 
+    ``title`` is the headline of its finding, ``checks`` what the check looks at: ``name`` is the one that holds.
     ``caused_by``: id of another finding of the same run of which this one is a symptom. ``fault``: of a verdict that
     is ERROR.
     """
@@ -72,6 +78,12 @@ class Verdict(Shown):
     held_gpu_h: float | None = None
     caused_by: str | None = None
     fault: Fault | None = None
+    checks: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is listed by: its title where the fault was found, else what it checks."""
+        return listed_by(self.status, self.title, self.checks)
 
     def to_frame(self) -> pd.DataFrame:
         """Place, evidence and thresholds: kind, name, value, unit."""
@@ -97,12 +109,17 @@ class Verdicts(Shown, tuple[Verdict, ...]):
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a verdict: rule, status, severity, title, summary, reason, lost_gpu_h, margin, caused_by."""
+        """A row a verdict: rule, status, severity, name, summary, reason, lost_gpu_h, margin, caused_by."""
         import pandas as pd
 
-        columns = ["rule", "status", "severity", "title", "summary", "reason", "lost_gpu_h", "margin", "caused_by"]
+        columns = ["rule", "status", "severity", "name", "summary", "reason", "lost_gpu_h", "margin", "caused_by"]
         frame = pd.DataFrame([[_plain_value(getattr(v, name)) for name in columns] for v in self], columns=columns)
         return frame.astype({"lost_gpu_h": float, "margin": float})
+
+
+def listed_by(status: Status, title: str, checks: str) -> str:
+    """A title is the headline of a finding; a check that found nothing is named by what it looks at."""
+    return title if status in (Status.FOUND, Status.SUPPRESSED) else checks or title
 
 
 def _plain_value(value: Scalar | Enum) -> Scalar:

@@ -81,3 +81,10 @@ def test_a_real_file_of_109_columns(corpus: Path) -> None:
     (row,) = out.trials.to_dict("records")
     assert (row["end"] - row["start"]).total_seconds() == 778
     assert row["user_attrs.MaxRSS"] == "1043168K" and out.problems == ()
+
+
+def test_a_table_whose_cells_are_cut_says_how_to_print_it(tmp_path: Path) -> None:
+    header = "JobID           JobName      State ExitCode"
+    rows = ["------------ ---------- ---------- --------", "7            long_name+  COMPLETED      0:0"]
+    with pytest.raises(InputError, match="--parsable2"):
+        read(tmp_path, *rows, header=header)

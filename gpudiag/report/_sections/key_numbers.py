@@ -1,0 +1,122 @@
+"""The few numbers at the top of a report: use of the GPU, its time, what became of the trials, and what it cost."""
+
+from __future__ import annotations
+
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.memory import GpuMemory, MemoryProfile
+from gpudiag.measures.trials import TrialsProfile, TrialState
+from gpudiag.measures.utilization import UtilizationProfile
+from gpudiag.report.document import Document
+from gpudiag.report.format import duration, listed, money, quantity, share
+from gpudiag.schema import STATES
+
+IDLE = ("idle_no_trial", "startup_only", "tail_only", "waiting", "stalled")
+"""Categories of the ledger in which a GPU did next to nothing for its trials."""
+OUTCOMES = {"PRUNED": "in pruned trials", "FAIL": "in failed trials", "ABANDONED": "in trials that died"}
+WORTH_SAYING = 0.05
+"""Smaller parts of the GPU time are no key number."""
+STATE_WORDS = {"PRUNED": "pruned", "FAIL": "failed", "RUNNING": "open", "WAITING": "waiting"}
+
+KeyNumber = tuple[str, str]
+"""What a number is, and the number."""
+
+
+def key_numbers(document: Document) -> tuple[KeyNumber, ...]:
+    """At most four, of those that are known."""
+    made = (
+        _use(document),
+        _time(document),
+        _trials(document) or _memory(document),
+        _money(document) or _best(document),
+    )
+    return tuple(one for one in made if one)
+
+
+def mean_util_pct(document: Document) -> float | None:
+    """The mean utilization of all GPUs, the one that a report speaks of: from the first trial to the last where trials
+    and telemetry share a clock, else over the whole record; None where it is unknown.
+    """
+    within = document.values(LedgerProfile).get(LedgerProfile.mean_util_pct)
+    return document.values(UtilizationProfile).get(UtilizationProfile.mean_pct) if within is None else within
+
+
+def n_gpus(document: Document) -> int:
+    """GPUs whose utilization is known."""
+    n = document.values(LedgerProfile).get(LedgerProfile.n_gpus)
+    return n or document.values(UtilizationProfile).get(UtilizationProfile.n_gpus) or 0
+
+
+def _use(document: Document) -> KeyNumber | None:
+    mean = mean_util_pct(document)
+    if mean is None:
+        return None
+    n = n_gpus(document)
+    return ("mean GPU utilization" if n <= 1 else f"mean utilization of {n} GPUs", share(mean))
+
+
+def _time(document: Document) -> KeyNumber | None:
+    held = document.ledger
+    if held is None or not held.total_gpu_s:
+        return _trial_time(document)
+    seconds = held.seconds()
+    parts = [(sum(seconds.get(cell, 0.0) for cell in IDLE), "idle")]
+    outcomes = document.costs.outcomes if document.costs else ()
+    parts += [(row.gpu_s, OUTCOMES[row.outcome]) for row in outcomes if row.gpu_s and row.outcome in OUTCOMES]
+    most, words = max(parts)
+    of = f", {share(100 * most / held.total_gpu_s)} of it {words}" if most >= WORTH_SAYING * held.total_gpu_s else ""
+    return (f"of GPU time{of}", quantity(held.total_gpu_s / 3600, "GPU-h"))
+
+
+def _trial_time(document: Document) -> KeyNumber | None:
+    """Time of the trials, where that of the GPUs is unknown."""
+    trials = document.values(TrialsProfile)
+    held = {state: trials.get(TrialState.total_worker_s.at(state)) or 0.0 for state in STATES}
+    total = sum(held.values())
+    if not total:
+        return None
+    lost, state = max((held[state], state) for state in ("PRUNED", "FAIL"))
+    of = f", {share(100 * lost / total)} of it {OUTCOMES[state]}" if lost >= WORTH_SAYING * total else ""
+    return (f"time of trials{of}", duration(total))
+
+
+def _trials(document: Document) -> KeyNumber | None:
+    trials = document.values(TrialsProfile)
+    n = trials.get(TrialsProfile.n)
+    if not n:
+        return None
+    states = [(trials.get(TrialState.n.at(state)) or 0, words) for state, words in STATE_WORDS.items()]
+    rest = [f"{of:,} {words}" for of, words in states if of]
+    others = f"; {listed(rest)}" if rest else ""
+    complete = trials.get(TrialState.n.at("COMPLETE")) or 0
+    return (f"trials completed{others}", f"{complete:,} of {n:,}")
+
+
+def _memory(document: Document) -> KeyNumber | None:
+    """The memory of the fullest GPU, where there are no trials."""
+    rows = document.values(MemoryProfile).by_row(GpuMemory).values()
+    used = [(row["max_used_pct"], row["total_mib"]) for row in rows]
+    known = [(pct, mib) for pct, mib in used if isinstance(pct, float) and isinstance(mib, float)]
+    if not known:
+        return None
+    pct, mib = max(known)
+    return (f"of {quantity(mib, 'MiB')} GPU memory used at most", share(pct))
+
+
+def _money(document: Document) -> KeyNumber | None:
+    costs = document.values(CostsProfile)
+    cost, currency = costs.get(CostsProfile.cost), costs.get(CostsProfile.currency)
+    return None if cost is None else ("at the price stated", money(cost, currency or ""))
+
+
+def _best(document: Document) -> KeyNumber | None:
+    """How much was spent until the best value, and how much after it."""
+    costs, trials = document.values(CostsProfile), document.values(TrialsProfile)
+    unit, before, after = "GPU-h", costs.get(CostsProfile.to_best_gpu_h), costs.get(CostsProfile.after_best_gpu_h)
+    if before is None or after is None:
+        unit = "worker-h"
+        before, after = trials.get(TrialsProfile.to_best_worker_h), trials.get(TrialsProfile.after_best_worker_h)
+    if before is None or after is None or before + after <= 0:
+        return None
+    later = f"; {quantity(after, unit)} came after it" if after else ""
+    return (f"until the best value{later}", quantity(before, unit))

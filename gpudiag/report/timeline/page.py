@@ -1,0 +1,59 @@
+"""The timeline on a page: its style and scripts, the element that holds its data, and a document of its own."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib import resources
+
+SCRIPTS = ("words.js", "packed.js", "lanes.js", "charts.js", "timeline.js")
+"""Ours, in the order in which they stand within one function; uPlot comes before them."""
+NO_SCRIPT = "This timeline is drawn by a script, which your browser does not run."
+MARK = 'class="gd-timeline"'
+"""What a page has where it holds a timeline."""
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of ours or uPlot's."""
+    return resources.files("gpudiag").joinpath(f"report/timeline/assets/{name}").read_text(encoding="utf-8")
+
+
+@cache
+def style() -> str:
+    """The style sheets."""
+    return asset("uPlot.min.css") + asset("timeline.css")
+
+
+@cache
+def script() -> str:
+    """All scripts as one. It finds the timelines of a page by itself, after they have been parsed."""
+    own = "\n".join(map(asset, SCRIPTS))
+    return f'{asset("uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}}})();\n'
+
+
+@cache
+def policy() -> str:
+    """The Content-Security-Policy of a page whose only script is :func:`script`: it loads nothing."""
+    digest = b64encode(sha256(script().encode()).digest()).decode()
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+
+
+def element(packed: str) -> str:
+    """The place of a timeline with its data, hidden until a script shows it."""
+    data = f'<script type="application/octet-stream">{packed}</script>'  # no script to a browser: it is data
+    return f"<div {MARK} hidden>{data}</div>"
+
+
+def document(packed: str, title: str) -> str:
+    """A page with one timeline, which needs a script to be seen."""
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(title)}</title><style>body {{ margin: 0; }}\n{style()}</style></head>"
+        f"<body><main>{element(packed)}<noscript>{NO_SCRIPT}</noscript></main><script>{script()}</script></body></html>"
+    )

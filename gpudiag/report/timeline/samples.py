@@ -1,0 +1,97 @@
+"""Utilization, memory and power of each GPU over time, in buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gpudiag.analysis import Analysis
+from gpudiag.measures._gpu.boards import gpu_boards
+from gpudiag.measures._time.microseconds import microseconds
+from gpudiag.measures.memory import possible_readings
+from gpudiag.measures.power import PowerProfile, measure_power, power_cells
+from gpudiag.measures.sampling import by_gpu, cells, cells_of, longest_period_s
+from gpudiag.memo import memoized
+from gpudiag.report.timeline.buckets import Buckets, Raster, bucketed
+from gpudiag.run import Run
+from gpudiag.units import MIB_PER_GIB
+
+Samples = list[tuple[str, pd.DataFrame]]
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One quantity: its column, what it is called and its unit, and the cells of its samples by GPU.
+
+    A value is divided by ``scale`` to be shown. ``top`` is where the axis ends at least, in what is shown; None where
+    the data say.
+    """
+
+    column: str
+    name: str
+    unit: str
+    scale: float
+    top: float | None
+    samples: Samples
+
+    def buckets(self, raster: Raster) -> dict[str, Buckets]:
+        """By GPU."""
+        return {
+            gpu: bucketed(
+                part["start_us"].to_numpy(), part["end_us"].to_numpy(), part[self.column].to_numpy(float), raster
+            )
+            for gpu, part in self.samples
+        }
+
+
+def channels_of(analysis: Analysis) -> tuple[Channel, ...]:
+    """The quantities that the telemetry has; readings that the measures set aside are left out here too."""
+    run, power = analysis.run, analysis.get(measure_power)
+    makers: dict[str, Callable[[Run], Channel]] = {"util_pct": _utilization, "mem_used_mib": _memory}
+    known = [make(run) for column, make in makers.items() if column in run.gpu and run.gpu[column].notna().any()]
+    if power is not None:
+        known.append(_power(run, power))
+    return tuple(channel for channel in known if channel.samples)
+
+
+@memoized
+def _utilization(run: Run) -> Channel:
+    return Channel("util_pct", "GPU utilization", "%", 1.0, 100.0, _kept(cells(run, "util_pct")))
+
+
+@memoized
+def _memory(run: Run) -> Channel:
+    samples, _ = possible_readings(cells(run, "mem_used_mib"), run)
+    total = gpu_boards(run)["total_mib"].max()
+    top = None if pd.isna(total) else float(total) / MIB_PER_GIB
+    return Channel("mem_used_mib", "GPU memory", "GiB", MIB_PER_GIB, top, _kept(samples))
+
+
+def _power(run: Run, power: PowerProfile) -> Channel:
+    samples, rejected = power_cells(run), power.rejected
+    if len(rejected):
+        keys = pd.MultiIndex.from_frame(rejected[["gpu", "time"]])
+        kept = ~pd.MultiIndex.from_frame(samples[["gpu", "time"]]).isin(keys)
+        samples = cells_of(samples.loc[kept, ["gpu", "time", "power_w"]], "power_w")
+    return Channel("power_w", "GPU power", "W", 1.0, None, _kept(samples))
+
+
+def _kept(samples: pd.DataFrame) -> Samples:
+    """The samples by GPU; a single one stands for no time."""
+    return [(gpu, part) for gpu, part in by_gpu(samples) if part["weight_s"].sum() > 0]
+
+
+def extent_us(channels: tuple[Channel, ...]) -> tuple[int, int] | None:
+    """First and last instant that was observed; None without telemetry."""
+    parts = [part for channel in channels for _, part in channel.samples]
+    if not parts:
+        return None
+    return min(int(part["start_us"].iloc[0]) for part in parts), max(int(part["end_us"].iloc[-1]) for part in parts)
+
+
+def period_us(channels: tuple[Channel, ...]) -> int:
+    """The median step of the GPU that was sampled least often; 0 unknown."""
+    periods = [longest_period_s(microseconds(part["time"]) for _, part in channel.samples) for channel in channels]
+    return round(max((period for period in periods if period == period), default=0.0) * 1e6)

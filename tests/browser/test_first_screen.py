@@ -1,0 +1,74 @@
+"""A report is understood in ten seconds: what its first screen holds, and how long it is, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sampleruns import diagnosed
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SHOWN = """() => {
+    const main = document.querySelector('main'), end = document.querySelector('#appendix');
+    const before = main.innerText.split('\\nAppendix')[0];
+    const bottom = selector => document.querySelector(selector)?.getBoundingClientRect().bottom;
+    return {words: before.split(/\\s+/).length, length: end.getBoundingClientRect().top,
+            summary: bottom('.gd-summary'), picture: bottom('#figure-overview'),
+            width: document.documentElement.scrollWidth, cards: document.querySelectorAll('.gd-finding').length,
+            open: [...document.querySelectorAll('.gd-finding')].filter(one => one.checkVisibility()).length};
+}"""
+LIMITS = {  # screens and words before the appendix
+    "hpo-aggressive-pruning": (6.0, 1500),
+    "memory-exhaustion": (6.0, 1500),
+    "idle-second-gpu/experiment": (6.0, 1500),
+    "healthy": (4.0, 700),
+    "tiny-batch-laptop": (3.6, 700),
+}
+
+
+@pytest.fixture(scope="module", params=LIMITS)
+def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    name = request.param
+    yield name, diagnosed(name).save(tmp_path_factory.mktemp("page") / "report.html")
+
+
+def shown(browser, path: Path, width: int, height: int, **options: str) -> dict[str, float]:
+    page = browser.new_page(viewport={"width": width, "height": height}, **options)
+    page.goto(path.as_uri())
+    found = page.evaluate(SHOWN)
+    page.close()
+    return found
+
+
+def test_the_first_screen_holds_headline_numbers_next_step_and_picture(browser, sample: tuple[str, Path]) -> None:
+    assert shown(browser, sample[1], 1280, 800)["picture"] <= 800
+    narrow = shown(browser, sample[1], 390, 844)
+    assert narrow["summary"] <= 844 and narrow["width"] == 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_short(browser, sample: tuple[str, Path], scheme: str) -> None:
+    name, path = sample
+    screens, words = LIMITS[name]
+    found = shown(browser, path, 1280, 800, color_scheme=scheme)
+    assert found["length"] <= screens * 800 and found["words"] <= words and found["open"] <= 5
+
+
+def test_on_paper_it_has_ten_pages_at_most(browser, sample: tuple[str, Path]) -> None:
+    page = browser.new_page()
+    page.goto(sample[1].as_uri())
+    assert page.pdf(format="A4").count(b"/Type /Page\n") <= 10
+    page.close()
+
+
+def test_the_headline_leads_to_its_finding(browser, sample: tuple[str, Path]) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page.goto(sample[1].as_uri())
+    link = page.locator(".gd-do a")
+    if link.count():
+        link.click()
+        card = page.locator(link.get_attribute("href"))
+        assert card.is_visible() and 0 <= card.bounding_box()["y"] <= 800
+    page.close()

@@ -1,0 +1,84 @@
+"""The few numbers at the top of a report: from what is known, in one form, never more than the whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sampleruns import diagnosed
+from toyrun import with_only
+
+from gpudiag.report._sections.key_numbers import key_numbers, mean_util_pct
+from gpudiag.report.document import CellEntry, CostsEntry, Document, LedgerEntry, TrialOutcomeEntry
+
+HOUR_S = 3600.0
+
+
+def made(cells: dict[str, float], outcomes: dict[str, float], **measures: dict[str, float | str | None]) -> Document:
+    facts = {t: {n: {"value": v, "unit": "1"} for n, v in values.items()} for t, values in measures.items()}
+    ledger = LedgerEntry(sum(cells.values()), tuple(CellEntry("0", cell, value) for cell, value in cells.items()))
+    rows = tuple(TrialOutcomeEntry(name, 1, None, gpu_s, None, None, None) for name, gpu_s in outcomes.items())
+    return replace(with_only(measures=facts), ledger=ledger if cells else None, costs=CostsEntry("", rows))
+
+
+@pytest.mark.parametrize(
+    ("cells", "outcomes", "words"),
+    [
+        ({"busy": 10 * HOUR_S}, {}, "of GPU time"),
+        ({"busy": 9.6 * HOUR_S, "stalled": 0.4 * HOUR_S}, {}, "of GPU time"),
+        (
+            {"busy": 8 * HOUR_S, "stalled": HOUR_S, "idle_no_trial": HOUR_S},
+            {"PRUNED": HOUR_S},
+            "of GPU time, 20 % of it idle",
+        ),
+        (
+            {"busy": 10 * HOUR_S},
+            {"COMPLETE": 2 * HOUR_S, "PRUNED": 8 * HOUR_S},
+            "of GPU time, 80 % of it in pruned trials",
+        ),
+        ({"busy": 10 * HOUR_S}, {"PRUNED": HOUR_S, "FAIL": 3 * HOUR_S}, "of GPU time, 30 % of it in failed trials"),
+    ],
+)
+def test_gpu_time_and_the_largest_part_of_it_that_is_no_result(
+    cells: dict[str, float], outcomes: dict[str, float], words: str
+) -> None:
+    assert (words, "10 GPU-h") in key_numbers(made(cells, outcomes))
+
+
+def test_without_telemetry_it_is_the_time_of_the_trials() -> None:
+    trials = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7}
+    times = {"state.COMPLETE.total_worker_s": 900.0, "state.PRUNED.total_worker_s": 2700.0}
+    assert key_numbers(made({}, {}, trials={**trials, **times})) == (
+        ("time of trials, 75 % of it in pruned trials", "1 h"),
+        ("trials completed; 7 pruned", "2 of 9"),
+    )
+
+
+def test_trials_by_outcome_have_a_comma_and_no_empty_part() -> None:
+    whole = {"n": 1200, "state.COMPLETE.n": 1200}
+    assert key_numbers(made({}, {}, trials=whole)) == (("trials completed", "1,200 of 1,200"),)
+
+
+@pytest.mark.parametrize(
+    ("after", "words"), [(41.8, "until the best value; 42 GPU-h came after it"), (0.0, "until the best value")]
+)
+def test_how_much_was_spent_until_the_best_value(after: float, words: str) -> None:
+    costs = {"to_best_gpu_h": 5.5, "after_best_gpu_h": after}
+    assert key_numbers(made({}, {}, costs=costs)) == ((words, "5.5 GPU-h"),)
+
+
+def test_money_takes_the_place_of_the_best_value() -> None:
+    costs = {"to_best_gpu_h": 5.5, "after_best_gpu_h": 1.0, "cost": 12.5, "currency": "EUR"}
+    ((words, number),) = key_numbers(made({}, {}, costs=costs))
+    assert words == "at the price stated" and "12.5" in number and "EUR" in number
+
+
+@pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "memory-exhaustion", "tiny-batch-laptop"])
+def test_a_sample_has_at_most_four_and_the_mean_is_that_of_the_headline(sample: str) -> None:
+    document = diagnosed(sample).document
+    numbers = key_numbers(document)
+    mean = mean_util_pct(document)
+    assert 3 <= len(numbers) <= 4 and mean is not None
+    assert (
+        numbers[0] == ("mean GPU utilization", f"{mean:.0f} %") and f"({mean:.0f} %)" in document.headline.sentences[0]
+    )
