@@ -168,7 +168,7 @@ def _below(folder: Path, top: Path, met: set[Path], passed_over: PassedOver) -> 
 
 
 def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # noqa: PTH  (Path.resolve raises for links that point at each other)
+    return Path(os.path.realpath(path))  # Path.resolve raises for links that point at each other
 
 
 def _is_hidden(name: str) -> bool:
