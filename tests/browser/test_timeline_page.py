@@ -151,7 +151,7 @@ def test_the_box_says_what_is_under_the_pointer_and_stays_on_the_screen(page: An
 
 def test_links_lead_to_findings_trials_and_times(page: Any) -> None:
     iso = "time:2025-12-03T00:00:00+00:00:2025-12-03T01:00:00.500000Z"
-    page.evaluate(LINKS, ["finding:failures-device-assert", "trial:231", iso, "finding:none-such"])
+    page.evaluate(LINKS, ["finding:memory-near-limit", "trial:231", iso, "finding:none-such"])
     buttons = page.locator("button.test")
     seen = set()
     for place in range(4):
