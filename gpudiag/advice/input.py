@@ -41,13 +41,15 @@ def loader_workers(now: Situation) -> Proposal | None:
 
     Twice the present number, so that workers x trials at once stays within the cores; as many as fit where there are
     more than two a core (SageMaker's Dataloader rule: 70-200 %). The gain is at most the ratio of workers, at most
-    the time of a step over its time without the wait for the loader, where a log states it, and at most 1/u.
+    the time of a step over its time without the wait for the loader, where a log states it, and at most 1/u. Not
+    proposed where the log states that steps do not wait for the loader, nor more of them where PyTorch warned that
+    there are more workers than cores.
     """
-    present, cores, parallel = now.dataloader.num_workers, now.settings.cpu_cores, now.parallel or 1
-    if present is None:
+    present, cores, parallel = _now(now), _cores(now), now.parallel or 1
+    if present is None or _feeds(now):
         return None
     proposed = _workers(present, parallel, cores)
-    if proposed == present:
+    if proposed == present or (proposed > present and now.fact(LoaderProfile.warned) > 0):
         return None
     gain = fill_gain(now.bounds, min(_no_wait(now), proposed / present if proposed > present > 0 else math.inf))
     budget = (
@@ -107,9 +109,9 @@ def persistent_workers(now: Situation) -> Proposal | None:
     fills_idle=True,
 )
 def prefetch_more(now: Situation) -> Proposal | None:
-    """A longer queue hides jitter, not a lack of throughput (METHODS 9)."""
+    """A longer queue hides jitter, not a lack of throughput (METHODS 9). Not proposed where steps do not wait."""
     present, workers = now.dataloader.prefetch_factor, now.dataloader.num_workers
-    if present is None or not workers or present >= MAX_PREFETCH:
+    if present is None or not workers or present >= MAX_PREFETCH or _feeds(now):
         return None
     proposed = min(2 * present, MAX_PREFETCH)
     gain = fill_gain(now.bounds, _no_wait(now))
@@ -189,6 +191,23 @@ def _workers(present: int, parallel: int, cores: int | None) -> int:
     if present * parallel > 2 * cores:
         return fit
     return max(present, min(max(2 * present, 2), fit))
+
+
+def _now(now: Situation) -> int | None:
+    """Loader workers of a trial, as stated or as the log has them."""
+    seen = now.fact(LoaderProfile.workers_per_trial)
+    return int(seen) if now.dataloader.num_workers is None and seen >= 0 else now.dataloader.num_workers
+
+
+def _cores(now: Situation) -> int | None:
+    """CPU cores, as stated or as the log has them; None unknown."""
+    seen = now.fact(LoaderProfile.cores)
+    return int(seen) if now.settings.cpu_cores is None and seen >= 1 else now.settings.cpu_cores
+
+
+def _feeds(now: Situation) -> bool:
+    """True where the log shows that the loader is not waited for."""
+    return "loader-slow" in now.passed and now.fact(LoaderProfile.avg_ms) >= 0
 
 
 def _no_wait(now: Situation) -> float:

@@ -13,6 +13,9 @@ from gpudiag.run import Run
 
 _AVERAGE = r"(?i)\bdata\s?loader\b.*?\bavg\b\D{0,3}(\d+(?:\.\d+)?)\s*ms"
 _RATE = r"(?i)(\d+(?:\.\d+)?)\s*batch(?:es)?\s*/\s*s"
+_CREATED = r"DataLoader will create (\d+) worker processes"
+_SUGGESTED = r"suggested max number of worker in current system is (\d+)"
+"""PyTorch warns so where a loader has more workers than the cores that its process may use (torch/utils/data)."""
 
 
 class LoaderProfile(Profile, topic="loader"):
@@ -28,15 +31,17 @@ class LoaderProfile(Profile, topic="loader"):
     workers_per_trial: Fact[float] = fact("loader workers of a trial")
     parallel: Fact[float] = fact("trials at once")
     n_workers: Fact[float] = fact("loader workers times trials at once", label="loader workers in all")
-    cores: Fact[float] = fact("CPU cores", label="CPU cores")
+    cores: Fact[float] = fact("CPU cores, as stated or as PyTorch's warning counts them", label="CPU cores")
+    warned: Fact[bool] = fact("PyTorch warned that a loader has more workers than there are cores")
     of_cores_pct: Fact[float] = fact("workers over cores, as configured and not measured", label="workers to cores")
 
 
 def measure_loader(run: Run) -> LoaderProfile:
-    """Waits and workers of the loader. Needs log lines with loader times, or [dataloader] in run.toml."""
+    """Waits and workers of the loader. Needs log lines about the loader, or [dataloader] in run.toml."""
     waits, rates = _numbers(run.events, _AVERAGE), _numbers(run.events, _RATE)
+    created, suggested = _numbers(run.events, _CREATED), _numbers(run.events, _SUGGESTED)
     settings, loader = run.info.settings, run.info.dataloader
-    workers = float("nan") if loader.num_workers is None else float(loader.num_workers)
+    workers = float(created.max()) if loader.num_workers is None else float(loader.num_workers)
     if waits.empty and math.isnan(workers):
         raise NotMeasurable(
             "Neither loader times nor loader workers are known.",
@@ -48,7 +53,7 @@ def measure_loader(run: Run) -> LoaderProfile:
     # Without a record of trials one GPU means one training; several may mean one or one a GPU.
     alone = run.trials.empty and run.gpu["gpu"].nunique() <= 1
     parallel = float(settings.parallel or (1 if alone else "nan"))
-    cores = float(settings.cpu_cores or "nan")
+    cores = float(settings.cpu_cores or suggested.min())
     return LoaderProfile(
         n_lines=len(waits),
         avg_ms=average,
@@ -60,6 +65,7 @@ def measure_loader(run: Run) -> LoaderProfile:
         n_workers=workers * parallel,
         cores=cores,
         of_cores_pct=100 * workers * parallel / cores,
+        warned=len(suggested) > 0,
     )
 
 

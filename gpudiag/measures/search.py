@@ -11,7 +11,7 @@ from scipy import stats
 
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
-from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
@@ -44,16 +44,37 @@ class Contradiction(Row):
     found: Column[object] = column("as the data show it", label="in the data")
 
 
+class RepeatedTrial(TrialRow):
+    """A trial with the parameters of an earlier one of its study that did not fail."""
+
+    duration_s: Column[float] = column("duration; NaN unknown")
+    together: Column[bool] = column("it started while an earlier one of the same parameters still ran")
+
+
+class ParameterChoice(Row):
+    """A parameter of a space that is smaller than the search was long."""
+
+    name: Column[str] = column("parameter")
+    values: Column[object] = column("the values tried, in their order")
+
+
 class SearchProfile(Profile, topic="search"):
     """Oddities of the search. Correlations are Spearman's; first and last are medians of the first and last third."""
 
     outliers: Rows = table_of(LongTrial)
+    repeats: Rows = table_of(RepeatedTrial)
+    space: Rows = table_of(ParameterChoice)
     stated: Rows = table_of(Contradiction)
     n_with_params: Fact[int] = fact("trials with parameters")
     n_duplicates: Fact[int] = fact(
         "trials whose parameters equal those of an earlier trial of the study that did not fail", label="repeated"
     )
     duplicate_worker_h: Fact[float] = fact("the time they took", label="time of the repeats")
+    n_combinations: Fact[float] = fact(
+        "combinations of the values tried, where they are fewer than the trials with parameters of the only study and "
+        "every trial has every parameter; NaN elsewhere",
+        label="combinations of the values tried",
+    )
     outlier_worker_h: Fact[float] = fact("the time of the outliers")
     drift_rho: Fact[float] = fact(
         "of start order and duration of COMPLETE trials of a study, 20 or more; of the study with the smallest p",
@@ -87,13 +108,17 @@ def measure_search(run: Run) -> SearchProfile:
     intervals = intervals_of(run)
     outliers = _outliers(intervals)
     repeats, with_params = _repeats(run)
+    space = _small_space(run, with_params)
     seconds = intervals["duration_s"].fillna(0).to_numpy()
     return SearchProfile(
         outliers=outliers,
+        repeats=_repeated(run, intervals, repeats),
+        space=space,
         stated=_stated(run),
         n_with_params=int(with_params.sum()),
         n_duplicates=int(repeats.sum()),
         duplicate_worker_h=float(seconds[repeats].sum() / 3600),
+        n_combinations=float(math.prod(map(len, space["values"]))) if len(space) else math.nan,
         outlier_worker_h=float(outliers["duration_s"].sum() / 3600),
         **_drift(intervals),
         **_gap_growth(intervals),
@@ -127,17 +152,51 @@ def _repeats(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
     A repeat of a failed trial is a retry, which is meant. Tasks of a batch, which has no direction, share parameters.
     """
-    trials = run.trials
     searches = run.studies.loc[run.studies["directions"].fillna("") != "", "study"]
-    names = [name for name in trials.columns if str(name).startswith("params.")]
-    frame = trials.reset_index(drop=True)
+    frame, names = _with_texts(run)
     chosen = frame[names].notna().any(axis=1) if names else pd.Series(False, frame.index)
     with_params = (chosen & frame["study"].isin(searches)).to_numpy()
     kept = frame[with_params & ~frame["state"].isin(["FAIL", "WAITING"]).to_numpy()].sort_values(["study", "trial"])
-    repeated = kept.assign(**{name: kept[name].astype(object).map(str) for name in names}).duplicated(["study", *names])
+    repeated = kept.duplicated(["study", *names])
     out = np.zeros(len(frame), bool)
     out[repeated.index[repeated]] = True
     return out, with_params
+
+
+def _with_texts(run: Run) -> tuple[pd.DataFrame, list[str]]:
+    """The trials with each parameter as text, so that values of any kind compare, and the names of these columns."""
+    frame = run.trials.reset_index(drop=True)
+    names = [str(name) for name in frame.columns if str(name).startswith("params.")]
+    texts = {name: frame[name].astype(object).map(str).where(frame[name].notna()) for name in names}
+    return frame.assign(**texts), names
+
+
+def _repeated(run: Run, intervals: pd.DataFrame, repeats: np.ndarray) -> pd.DataFrame:
+    """The repeats with their durations, and whether a twin still ran: the sampler could not know its value."""
+    frame, names = _with_texts(run)
+    lived = intervals[intervals["start"].notna() & (intervals["state"] != "WAITING")]
+    order = lived.sort_values(["start", "study", "trial"], kind="stable").index
+    ended = microseconds(lived["end"].loc[order])
+    ended = pd.Series(np.where(lived["end"].loc[order].isna(), NEVER, ended), order)
+    twins = frame.loc[order].groupby(["study", *names], dropna=False, sort=False).ngroup()
+    latest = ended.groupby(twins).cummax().groupby(twins).shift(fill_value=0)
+    together = pd.Series(microseconds(lived["start"].loc[order]), order) < latest
+    out = intervals.loc[repeats, ["study", "trial", "duration_s"]]
+    return out.assign(together=together.reindex(out.index, fill_value=False)).reset_index(drop=True)
+
+
+def _small_space(run: Run, with_params: np.ndarray) -> pd.DataFrame:
+    """The values tried of each parameter, where these make fewer combinations than trials with parameters."""
+    tried = run.trials.reset_index(drop=True)[with_params]
+    names = [name for name in tried.columns if str(name).startswith("params.") and tried[name].notna().any()]
+    nothing = pd.DataFrame({"name": [], "values": []}, dtype=object)
+    if tried["study"].nunique() != 1 or not names or tried[names].isna().any(axis=None):
+        return nothing
+    values = [list(dict.fromkeys(tried[name].tolist())) for name in names]
+    if math.prod(map(len, values)) >= len(tried):
+        return nothing
+    ordered = [sorted(v) if all(isinstance(x, int | float) for x in v) else sorted(v, key=str) for v in values]
+    return pd.DataFrame({"name": [name.removeprefix("params.") for name in names], "values": ordered})
 
 
 def _stated(run: Run) -> pd.DataFrame:

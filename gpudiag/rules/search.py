@@ -17,10 +17,12 @@ DIFFERENCE = "{what}: {stated} stated, {found} found"
     severity="note",
     title="Trials repeat the parameters of earlier ones",
     checks="Repeated parameters",
-    says="{n_duplicates} of {n_with_params:trial} ({repeats_pct}) repeat the parameters of an earlier one, for "
-    "{cost_pct} of the trial time.",
-    remedy="Skip repeats in the objective (compare trial.params with study.get_trials), set constant_liar=True for "
-    "TPE with several workers, or widen the search space.",
+    says=(
+        Given("n_combinations", "The values tried make only {n_combinations:combination}: "),
+        "{n_duplicates} of {n_with_params:trial} ({repeats_pct}) repeat the parameters of an earlier one, for "
+        "{cost_pct} of the trial time.",
+    ),
+    remedy="Return the value of the earlier trial in place of training again, or widen the search space.",
     refuted_by="Not a problem if repeats average over seeds on purpose.",
 )
 def duplicate_trials(
@@ -29,8 +31,8 @@ def duplicate_trials(
     """A deterministic objective gives the same value twice; the second run teaches nothing.
 
     More than 5 % of the trials with parameters equal an earlier one of the study that did not fail; a warning where
-    they took a tenth of the trial time (defaults without a published source). Parallel TPE without constant_liar
-    proposes near-identical points (METHODS 5).
+    they took a tenth of the trial time (defaults without a published source). A space with fewer combinations than the
+    search has trials leaves a sampler nothing but repeats.
     """
     if not search.n_with_params:
         raise NotApplicable("No trial has parameters that a search chose.")
@@ -46,7 +48,11 @@ def duplicate_trials(
         },
         margin=share - max_share_pct,
         severity=Severity.WARNING if cost >= severe_cost_pct else None,
-        extra={"n_with_params": search.n_with_params, "cost_pct": cost},
+        extra={
+            "n_with_params": search.n_with_params,
+            "cost_pct": cost,
+            "n_combinations": search.n_combinations,
+        },
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from smallruns import at, gpu, gpus, reports, run, study, trials
 
+from gpudiag.manifest import DataLoader, Settings
 from gpudiag.measures._time.periodicity import find_period
 from gpudiag.measures._time.segments import PENALTY, change_points
 from gpudiag.measures._trials.failure_text import classify
@@ -23,6 +24,7 @@ from gpudiag.measures.loader import measure_loader
 from gpudiag.measures.recorder import measure_recorder
 from gpudiag.measures.search import measure_search
 from gpudiag.measures.stalls import measure_stalls
+from gpudiag.run import Run, RunInfo
 from gpudiag.schema import EVENTS, HOST, REPORTS, conform
 
 NAN = math.nan
@@ -260,3 +262,19 @@ def test_one_card_under_two_indices_is_named() -> None:
     both = gpus(gpu=["0", "1"], uuid=["GPU-a", "GPU-a"])
     found = measure_recorder(run(gpu=gpu(range(5), util_pct=5.0), gpus=both))
     assert found.mixed.to_numpy().tolist() == [["0, 1", "shared", "uuid", 1]]
+
+
+def test_the_loader_s_workers_and_cores_are_those_of_pytorch_s_warning() -> None:
+    line = (
+        "UserWarning: This DataLoader will create {} worker processes in total. Our suggested max number of worker in "
+        "current system is {}, which is smaller than what this DataLoader is going to create."
+    )
+    told = pd.DataFrame(
+        {"time": at([0, 1]), "kind": "loader_workers", "detail": [line.format(8, 4), line.format(6, 4)]}
+    )
+    events = conform(told, EVENTS)
+    found = measure_loader(run(events=events))
+    assert (found.workers_per_trial, found.cores, found.warned) == (8, 4, True)
+    stated = RunInfo(settings=Settings(cpu_cores=16), dataloader=DataLoader(num_workers=2))
+    found = measure_loader(Run(events=events, info=stated))
+    assert (found.workers_per_trial, found.cores) == (2, 16)

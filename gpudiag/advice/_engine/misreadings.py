@@ -8,6 +8,7 @@ from gpudiag.advice._engine.capacity import FULL_PCT
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.advice.parallelism import START_UP_SHARE_PCT
 from gpudiag.measures.memory import MemoryProfile
+from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import count, duration, interval, number, share, times
@@ -15,7 +16,6 @@ from gpudiag.report.format import count, duration, interval, number, share, time
 OUT_OF_MEMORY = ("failures-out-of-memory", "failures-device-assert")
 CLEAN_RUN = 50
 """Successes in a row that people take for proof."""
-MANY = 5000
 MOSTLY = 0.5
 """Less than this part of the telemetry within trials makes its mean somebody else's."""
 
@@ -86,20 +86,22 @@ def _asserts(now: Situation) -> str:
 
 
 def _clean_run(now: Situation) -> str:
-    """What a streak of successes shows about the rate of failures: the rule of three, exactly."""
+    """What a streak of successes shows about the rate of failures: the rule of three, exactly.
+
+    Where the number of workers changed, one rate of the whole run is no rate of any part of it.
+    """
     rate, low, high = map(now.fact, (TrialsProfile.fail_pct, TrialsProfile.fail_low_pct, TrialsProfile.fail_high_pct))
     streak = now.fact(TrialsProfile.success_streak)
-    if not (now.has(*OUT_OF_MEMORY) and rate > 0 and streak >= 0):
+    steps = now.profile(ParallelismProfile)
+    if not (now.has(*OUT_OF_MEMORY) and rate > 0 and streak >= 0) or (steps is not None and len(steps.workers) > 1):
         return ""
     few, most = (100 * (1 - bound / 100) ** CLEAN_RUN for bound in (high, low))
     shown = 100 * (1 - 0.05 ** (1 / CLEAN_RUN))
-    need = 100 * (1 - 0.9 ** (1 / MANY))
     chance = " to ".join(dict.fromkeys((share(few), share(most))))
     return (
         f"The longest streak of successes was {count(streak)}. At {interval(low, high, '%')} failures, {CLEAN_RUN} "
         f"in a row come by chance in {chance} of attempts. {CLEAN_RUN} without a failure would show no more than p < "
-        f"{share(shown, exact=True)} (one-sided 95 %); {count(MANY)} without one, at 90 %, need p of at most "
-        f"{number(need)} %."
+        f"{share(shown, exact=True)} (one-sided 95 %)."
     )
 
 

@@ -27,6 +27,10 @@ _PATTERNS = {
         r"|Watchdog caught collective operation timeout|DistBackendError"
     ),
     "loader": r"DataLoader avg:\s*[\d.]+\s*ms\s*,\s*max:\s*[\d.]+\s*ms",
+    "loader_workers": (
+        r"This DataLoader will create \d+ worker processes in total\. Our suggested max number of worker in current "
+        r"system is \d+"
+    ),
     "gpu_assigned": (
         r"(?i:\btrial\s*#?\s*(?P<trial>\d+)\]?:?\s+(?:is\s+)?(?:(?:using|uses|on|running on|assigned to|->)\s+)?"
         r"(?:device\s*[:=]?\s*)?(?:gpu|cuda)\s*[:#=]?\s*(?P<gpu>\d+)\b(?!\s*[%.]))"
@@ -55,6 +59,7 @@ _WORDS = {
     "oom": "memory|resource|alloc_failed",
     "nccl": "nccl|watchdog|distbackend",
     "loader": "dataloader avg",
+    "loader_workers": "suggested max number of worker",
     "gpu_assigned": "trial",
     "worker": "trial",
     "monitor": "vram",

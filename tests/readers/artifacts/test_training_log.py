@@ -39,6 +39,10 @@ LINES = {
     "xid": ["kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."],
     "gpu_lost": ["Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost. Reboot the system."],
     "loader": ["[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms"],
+    "loader_workers": [
+        "UserWarning: This DataLoader will create 8 worker processes in total. Our suggested max number of worker in "
+        "current system is 4, which is smaller than what this DataLoader is going to create."
+    ],
     "epoch": [
         "Epoch 3/100 train loss 0.51 time: 91.17 s",
         "[EPOCH 1] time: 11.3min | 30.0 batch/s",
