@@ -49,7 +49,7 @@ def loader_workers(now: Situation) -> Proposal | None:
     if present is None or _feeds(now):
         return None
     proposed = _workers(present, parallel, cores)
-    if proposed == present or (proposed > present and now.fact(LoaderProfile.warned) > 0):
+    if proposed == present or (proposed > present and now.fact(LoaderProfile.n_warned) > 0):
         return None
     gain = fill_gain(now.bounds, min(_no_wait(now), proposed / present if proposed > present > 0 else math.inf))
     budget = (

@@ -32,7 +32,7 @@ class LoaderProfile(Profile, topic="loader"):
     parallel: Fact[float] = fact("trials at once")
     n_workers: Fact[float] = fact("loader workers times trials at once", label="loader workers in all")
     cores: Fact[float] = fact("CPU cores, as stated or as PyTorch's warning counts them", label="CPU cores")
-    warned: Fact[bool] = fact("PyTorch warned that a loader has more workers than there are cores")
+    n_warned: Fact[int] = fact("log lines in which PyTorch warns of more loader workers than cores")
     of_cores_pct: Fact[float] = fact("workers over cores, as configured and not measured", label="workers to cores")
 
 
@@ -65,7 +65,7 @@ def measure_loader(run: Run) -> LoaderProfile:
         n_workers=workers * parallel,
         cores=cores,
         of_cores_pct=100 * workers * parallel / cores,
-        warned=len(suggested) > 0,
+        n_warned=len(suggested),
     )
 
 

@@ -221,16 +221,16 @@ def test_data_go_into_memory_without_doubt_where_the_disk_was_seen_to_be_slow(
 
 def test_no_more_loader_workers_than_cores_or_than_steps_wait_for() -> None:
     """The log shows workers at the number of cores, or that nothing waits: the remedy's own refutation holds."""
-    warned = {"workers_per_trial": 4.0, "cores": 4.0, "warned": True}
+    warned = {"workers_per_trial": 4.0, "cores": 4.0, "n_warned": 1}
     item = advised.loader_workers
     seen = profile(LoaderProfile, **warned)
     assert item.propose(situation(seen, bounds=HALF)) is None
     assert item.propose(situation(seen, bounds=HALF, num_workers=4)) is None, "cores are those of the warning"
     assert item.propose(situation(seen, bounds=HALF, num_workers=4, cpu_cores=16)) is None, "the warning was seen"
-    seen = profile(LoaderProfile, workers_per_trial=16.0, cores=4.0, warned=True)
+    seen = profile(LoaderProfile, workers_per_trial=16.0, cores=4.0, n_warned=1)
     made = item.propose(situation(seen, bounds=HALF))
     assert made is not None and made.changes[0].proposed == 4, "fewer of them are"
-    seen = profile(LoaderProfile, avg_ms=0.4, of_step_pct=1.0, warned=False)
+    seen = profile(LoaderProfile, avg_ms=0.4, of_step_pct=1.0)
     for passed, some in ((frozenset[str](), True), (frozenset({"loader-slow"}), False)):
         now = replace(situation(seen, bounds=HALF, num_workers=4, cpu_cores=16, prefetch_factor=2), passed=passed)
         assert (item.propose(now) is not None) is some

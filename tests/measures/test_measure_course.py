@@ -274,7 +274,7 @@ def test_the_loader_s_workers_and_cores_are_those_of_pytorch_s_warning() -> None
     )
     events = conform(told, EVENTS)
     found = measure_loader(run(events=events))
-    assert (found.workers_per_trial, found.cores, found.warned) == (8, 4, True)
+    assert (found.workers_per_trial, found.cores, found.n_warned) == (8, 4, 2)
     stated = RunInfo(settings=Settings(cpu_cores=16), dataloader=DataLoader(num_workers=2))
     found = measure_loader(Run(events=events, info=stated))
     assert (found.workers_per_trial, found.cores) == (2, 16)
