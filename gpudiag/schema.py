@@ -233,9 +233,10 @@ FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 UNUSED_PCT = 1.0
 """A GPU that never rises above this utilization is not used."""
 IDLE_PCT = 10.0
-"""At or below this utilization a GPU is idle (SageMaker Debugger, rule LowGPUUtilization, gpu_threshold 10)."""
+"""Below this utilization a GPU is idle (SageMaker Debugger, rule LowGPUUtilization, gpu_threshold 10); from it on it is
+low. Drivers report whole percents: a reading of 10 stands for work at about 10 %, which is some."""
 BUSY_PCT = 50.0
-"""From here on it is busy (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
+"""From here on it is busy, below it low (PyTorch profiler; ICSE'24 doi 10.1145/3597503.3639232)."""
 
 
 def gpu_index(name: object) -> int | None:

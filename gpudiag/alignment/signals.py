@@ -136,7 +136,7 @@ def trial_signals(run: Run, samples: SampleTimes, grid: Grid) -> tuple[list[Sign
         value = run.gpu[column].to_numpy(float)
         known = inside & ~np.isnan(value)
         if threshold is not None:
-            value = (value > threshold).astype(float)
+            value = (value >= threshold).astype(float)
         level, seen = _on_grid(samples, known, bins, value, grid.n)
         signal = _edges(name, level, seen, grid)
         if isinstance(signal, Lack):

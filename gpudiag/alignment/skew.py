@@ -143,7 +143,7 @@ def _gaps(run: Run, samples: SampleTimes) -> Iterator[Gaps]:
     start, end = seconds(run.trials["start"]), seconds(run.trials["end"])
     begun = ~np.isnan(start)
     end = np.where(np.isnan(end), np.inf, end)
-    active = run.gpu["util_pct"].to_numpy(float) > IDLE_PCT
+    active = run.gpu["util_pct"].to_numpy(float) >= IDLE_PCT
     known = run.gpu["util_pct"].notna().to_numpy(dtype=bool)
     declared = declared_gpus(run)
     names = {row: gpus[0] for row, gpus in declared.items() if len(gpus) == 1}

@@ -134,7 +134,7 @@ def boards(side: Side) -> dict[str, Scalar]:
         total = limits["total_mib"].dropna()
         out |= {"mem_total_mib": float(total.max())} if len(total) else {}
         if {"sm_clock_mhz", "util_pct"} <= set(run.gpu.columns):
-            busy = run.gpu.loc[run.gpu["util_pct"] > IDLE_PCT, "sm_clock_mhz"].dropna()
+            busy = run.gpu.loc[run.gpu["util_pct"] >= IDLE_PCT, "sm_clock_mhz"].dropna()
             out |= {"busy_clock_mhz": float(busy.median())} if len(busy) >= 10 else {}
     return out
 

@@ -175,7 +175,7 @@ class _Signs:
 def _first_match(signs: _Signs) -> dict[str, np.ndarray]:
     """For each class the samples that are in it: those of a trial with its signature and none before it."""
     work, at, util, ratio = signs.work, signs.at, signs.work.util_pct, signs.power_ratio
-    idle, full = util <= IDLE_PCT, util >= SATURATED_PCT
+    idle, full = util < IDLE_PCT, util >= SATURATED_PCT
     hot, low_power = signs.core_pct > HOT_PCT, ratio < LIGHT_RATIO
     within = (ratio >= BANDWIDTH_RATIO[0]) & (ratio <= BANDWIDTH_RATIO[1])
     nothing = np.zeros(len(util), bool)

@@ -31,7 +31,7 @@ HOST = ("cpu_pct", "cpu_max_core_pct", "process_cpu_max_pct", "io_wait_pct")
 
 class GpuFeed(Row):
     """A GPU, over samples with a trial (without trials: from first to last activity). Idle power is the 5th percentile
-    of power at 10 % or less, 0 where it was never idle, which makes a ratio an upper limit. Host columns are of the
+    of power below 10 %, 0 where it was never idle, which makes a ratio an upper limit. Host columns are of the
     nearest host sample within 15 s. NaN is unknown.
     """
 
@@ -130,7 +130,7 @@ def power_ratio(work: WorkSamples, power: np.ndarray | None, limit_w: float) -> 
     if power is None:
         return np.full(len(work.time_us), math.nan)
     power = np.where((power > 0) & ~(power > 1.6 * limit_w), power, math.nan)
-    idle = power[(work.util_pct <= IDLE_PCT) & ~np.isnan(power)]
+    idle = power[(work.util_pct < IDLE_PCT) & ~np.isnan(power)]
     floor = float(np.percentile(idle, 5)) if len(idle) >= 5 else 0.0
     return np.asarray((power - floor) / (limit_w - floor)) if limit_w > floor else np.full(len(power), math.nan)
 

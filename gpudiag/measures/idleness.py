@@ -82,7 +82,7 @@ def _one_gpu(part: pd.DataFrame, used: np.ndarray, held_mib: float) -> dict[str,
 
 
 def _ends(util: np.ndarray, used: np.ndarray, start: np.ndarray, end: np.ndarray) -> dict[str, float]:
-    active = np.flatnonzero(util > IDLE_PCT)
+    active = np.flatnonzero(util >= IDLE_PCT)
     if not len(active):
         return dict.fromkeys(("lead_s", "trail_s", "lead_mib", "trail_mib"), math.nan)
     weight = (end - start) / SECOND_US

@@ -12,6 +12,7 @@ from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.ledger_frames import binned, cell_seconds, compute_seconds, spans, waterfall
 from gpudiag.measures._time.microseconds import SECOND_US, utc
 from gpudiag.measures._time.timeline import Samples, Window
+from gpudiag.measures._time.weighted import weighted_quantiles
 from gpudiag.measures.base import Profile, need_gpu
 from gpudiag.measures.sampling import RECORD_LONGER
 from gpudiag.run import Run
@@ -20,6 +21,10 @@ from gpudiag.schema import IDLE_PCT, text_dtype
 UNCLEAR = ("startup_only", "tail_only", "stalled")
 """Between which cells ``waiting`` is undecided: errors of sampling aside, each lies between its own time and that plus
 all of ``waiting``."""
+
+
+IDLE = ("idle_no_trial", "startup_only", "tail_only", "waiting", "stalled")
+"""The cells of an idle GPU, below 10 % utilization: the one meaning that "idle" has in a report."""
 
 
 class LedgerCell(Row):
@@ -90,8 +95,14 @@ class GpuLedger(Row):
     observed_s: Column[float] = column("observed part of it")
     coverage_pct: Column[float] = column("its share")
     mean_util_pct: Column[float] = column("mean utilization of the observed time in the window")
+    p5_pct: Column[float] = column("5th percentile of the utilization in the window")
+    p50_pct: Column[float] = column("median")
+    p95_pct: Column[float] = column("95th percentile")
+    max_pct: Column[float] = column("highest")
+    idle_s: Column[float] = column("time in the categories of an idle GPU")
+    idle_pct: Column[float] = column("its share of the window")
     outside_s: Column[float] = column("telemetry outside the window")
-    outside_busy_s: Column[float] = column("its part above 10 %")
+    outside_busy_s: Column[float] = column("its part at 10 % or more")
 
 
 class LedgerProfile(Profile, topic="ledger"):
@@ -116,9 +127,9 @@ class LedgerProfile(Profile, topic="ledger"):
     coverage_pct: Fact[float] = fact("its share")
     mean_util_pct: Fact[float] = fact("mean utilization of the observed time")
     outside_gpu_s: Fact[float] = fact("telemetry outside the window")
-    outside_busy_gpu_s: Fact[float] = fact("its part above 10 %", label="busy outside the trials")
+    outside_busy_gpu_s: Fact[float] = fact("its part at 10 % or more", label="busy outside the trials")
     outside_of_work_pct: Fact[float] = fact(
-        "that part of all time above 10 %; NaN without any", label="outside the trials, of all work"
+        "that part of all time at 10 % or more; NaN without any", label="outside the trials, of all work"
     )
     foreign_of_no_trial_pct: Fact[float] = fact(
         "share of foreign load in the time without a trial", label="part of that time"
@@ -185,17 +196,29 @@ def measure_ledger(run: Run) -> LedgerProfile:
 def _per_gpu(time: GpuTime, cells: pd.DataFrame, compute: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     seconds = cells["gpu_s"].groupby(cells["gpu"], sort=False).sum().to_dict()
+    idle = cells[cells["cell"].isin(IDLE)].groupby("gpu", sort=False)["gpu_s"].sum().to_dict()
     left = cells[cells["cell"] == "unobserved"].set_index("gpu")["gpu_s"].to_dict()
     works = compute["compute_gpu_s"].groupby(compute["gpu"], sort=False).sum().to_dict()
     for gpu in time.timelines:
         window, active = seconds[gpu], works[gpu]
         observed = window - left[gpu]
+        idle_s = float(idle.get(gpu, 0.0))
+        line = time.timelines[gpu]
+        seen = ~np.isnan(line.util_pct)
+        util = line.util_pct[seen]
+        p5, p50, p95 = weighted_quantiles(util, line.length_s[seen], (0.05, 0.5, 0.95))
         outside, busy = _outside(time.samples.get(gpu, Samples.none()), time.windows)
         rows[gpu] = {
             "window_s": window,
             "observed_s": observed,
             "coverage_pct": 100 * observed / window,
             "mean_util_pct": 100 * active / observed if observed else float("nan"),
+            "p5_pct": p5,
+            "p50_pct": p50,
+            "p95_pct": p95,
+            "max_pct": float(util.max()) if len(util) else float("nan"),
+            "idle_s": idle_s,
+            "idle_pct": 100 * idle_s / window,
             "outside_s": outside,
             "outside_busy_s": busy,
         }
@@ -214,4 +237,4 @@ def _outside(samples: Samples, windows: list[Window]) -> tuple[float, float]:
     left = (samples.end_us - samples.start_us).astype(float)
     for low, high in windows:
         left -= np.maximum(np.minimum(samples.end_us, high) - np.maximum(samples.start_us, low), 0)
-    return float(left.sum() / SECOND_US), float(left[samples.value > IDLE_PCT].sum() / SECOND_US)
+    return float(left.sum() / SECOND_US), float(left[samples.value >= IDLE_PCT].sum() / SECOND_US)

@@ -29,7 +29,7 @@ class GpuRecorder(Row):
 
     n_samples: Column[float] = column("samples")
     idle_period_s: Column[float] = column(
-        "median step while utilization is at most 10, NaN below 20 steps", label="period while idle"
+        "median step while utilization is below 10 %, NaN below 20 steps", label="period while idle"
     )
     busy_period_s: Column[float] = column("the same at 50 or more", label="period while busy")
     slow_ratio: Column[float] = column("busy over idle", label="slower by")
@@ -104,7 +104,7 @@ def _one_gpu(part: pd.DataFrame) -> dict[str, float]:
     joined = part["end_us"].to_numpy()[:-1] == part["start_us"].to_numpy()[1:]
     step = np.diff(part["time"].to_numpy("datetime64[us]").astype(np.int64)) / SECOND_US
     # A sampler that works in a loop is late after the load that it saw first.
-    idle, busy = (_period(step[joined & flag[:-1]]) for flag in (util <= IDLE_PCT, util >= BUSY_PCT))
+    idle, busy = (_period(step[joined & flag[:-1]]) for flag in (util < IDLE_PCT, util >= BUSY_PCT))
     return dict(zip(_NAMES, (float(len(part)), idle, busy, busy / idle, _stuck_s(part, util)), strict=True))
 
 
@@ -119,7 +119,7 @@ def _stuck_s(part: pd.DataFrame, util: np.ndarray) -> float:
     power = part["power_w"].to_numpy(float)
     begins = np.flatnonzero(np.append(True, power[1:] != power[:-1]))
     counts = np.diff(np.append(begins, len(power)))
-    idle, busy = (np.add.reduceat(flag.astype(float), begins) / counts for flag in (util <= IDLE_PCT, util >= BUSY_PCT))
+    idle, busy = (np.add.reduceat(flag.astype(float), begins) / counts for flag in (util < IDLE_PCT, util >= BUSY_PCT))
     seconds = np.add.reduceat(part["weight_s"].to_numpy(), begins)
     limit = part["power_limit_w"].to_numpy(float)[begins] if "power_limit_w" in part else np.full(len(begins), math.nan)
     stuck = (counts >= MIN_SAMPLES) & (idle >= MIN_SHARE) & (busy >= MIN_SHARE) & ~(power[begins] >= AT_LIMIT * limit)
@@ -132,7 +132,7 @@ def _constants(run: Run) -> tuple[pd.DataFrame, int]:
     if "util_pct" in run.gpu:
         known = cells(run, "util_pct", *(name for name in MOVING if name in run.gpu))
         for gpu, part in by_gpu(known):
-            both = min((part["util_pct"] <= IDLE_PCT).mean(), (part["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
+            both = min((part["util_pct"] < IDLE_PCT).mean(), (part["util_pct"] >= BUSY_PCT).mean()) >= MIN_SHARE
             rows += [("gpu", name, gpu, part[name]) for name in MOVING if name in part and both]
     host = run.host.drop_duplicates("time")
     rows += [("host", name, None, host[name]) for name in HOST if name in host]

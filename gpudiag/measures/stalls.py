@@ -28,7 +28,7 @@ class GpuStalls(Row):
 
     work_s: Column[float] = column("observed time at work")
     p95_pct: Column[float] = column("95th percentile of utilization at work")
-    stalled_s: Column[float] = column("time at utilization <= 10", label="stalled for")
+    stalled_s: Column[float] = column("time below 10 % utilization", label="stalled for")
     stalled_pct: Column[float] = column("its share of work_s", label="time stalled")
     n_stalls: Column[float] = column("stalls", label="stalls")
     longest_stall_s: Column[float] = column("longest of them", label="longest stall")
@@ -77,7 +77,7 @@ def _one_gpu(work: WorkSamples) -> dict[str, float]:
 
 
 def _stalls(work: WorkSamples, worked: float) -> dict[str, float]:
-    first, last = stretches(work.at_work & (work.util_pct <= IDLE_PCT), work.start_us, work.end_us)
+    first, last = stretches(work.at_work & (work.util_pct < IDLE_PCT), work.start_us, work.end_us)
     lengths = (work.end_us[last] - work.start_us[first]) / SECOND_US
     if not work.from_trials:
         lengths = lengths[lengths <= LONGEST_S]

@@ -37,7 +37,7 @@ BASELINE_MIB = 300.0
 class GpuUtilization(Row):
     """A GPU; one without utilization data is unknown throughout. ``trial_``: the same while at least one trial ran,
     where trials and telemetry share a clock and meet; ``active_``: the same from the GPU's first to its last activity
-    (above 10 %), within the time of trials where that is known. Else NaN.
+    (10 % or more), within the time of trials where that is known. Else NaN.
     """
 
     mean_pct: Column[float] = column("mean utilization, weighted by time", label="mean utilization")
@@ -45,24 +45,24 @@ class GpuUtilization(Row):
     p50_pct: Column[float] = column("median")
     p95_pct: Column[float] = column("95th percentile", label="utilization, 95th percentile")
     max_pct: Column[float] = column("highest", label="highest utilization")
-    idle_pct: Column[float] = column("share of observed time at 10 % or less", label="time idle")
-    duty_pct: Column[float] = column("share of observed time above 10 %")
+    idle_pct: Column[float] = column("share of observed time below 10 %", label="time below 10 %")
+    duty_pct: Column[float] = column("share of observed time at 10 % or more")
     busy_pct: Column[float] = column("share of observed time at 50 % or more")
     coverage_pct: Column[float] = column("observed part of the run", label="observed part")
     observed_s: Column[float] = column("observed time", label="observed for")
     n_samples: Column[int] = column("samples with a utilization")
-    first_active: Column[pd.Timestamp] = column("first sample above 10 %")
-    last_active: Column[pd.Timestamp] = column("last sample above 10 %")
-    idle_gpu_h: Column[float] = column("observed time at 10 % or less", label="fully idle")
+    first_active: Column[pd.Timestamp] = column("first sample at 10 % or more")
+    last_active: Column[pd.Timestamp] = column("last sample at 10 % or more")
+    idle_gpu_h: Column[float] = column("observed time below 10 %", label="below 10 % for")
     trial_mean_pct: Column[float] = column("mean while a trial ran")
     trial_p5_pct: Column[float] = column("5th percentile while a trial ran")
     trial_p95_pct: Column[float] = column("95th percentile while a trial ran")
-    trial_idle_gpu_h: Column[float] = column("time at 10 % or less while a trial ran")
+    trial_idle_gpu_h: Column[float] = column("time below 10 % while a trial ran")
     trial_s: Column[float] = column("observed time while a trial ran")
     active_mean_pct: Column[float] = column("mean from first to last activity")
     active_p5_pct: Column[float] = column("5th percentile from first to last activity")
     active_p95_pct: Column[float] = column("95th percentile from first to last activity")
-    active_idle_gpu_h: Column[float] = column("time at 10 % or less from first to last activity")
+    active_idle_gpu_h: Column[float] = column("time below 10 % from first to last activity")
     active_s: Column[float] = column("observed time from first to last activity")
     mem_at_baseline: Column[bool] = column(
         "memory never rose above its minimum + 5 % of the total or 300 MiB, whichever is more; NaN unknown"
@@ -90,7 +90,7 @@ class UtilizationProfile(Profile, topic="utilization"):
     per_gpu: Rows = table_of(GpuUtilization)
     series: Rows = table_of(UtilizationCourse)
     mean_pct: Fact[float] = fact("mean utilization, weighted by time")
-    idle_pct: Fact[float] = fact("share of observed time at 10 % or less")
+    idle_pct: Fact[float] = fact("share of observed time below 10 %")
     coverage_pct: Fact[float] = fact("observed part of the run, the least of all GPUs")
     n_gpus: Fact[int] = fact("GPUs with utilization data")
     span_s: Fact[float] = fact("from the first sample to the end of the last", label="over")
@@ -132,7 +132,7 @@ def measure_utilization(run: Run) -> UtilizationProfile:
         per_gpu=per_gpu,
         series=series(samples, "util_pct", "mean_pct"),
         mean_pct=weighted_mean(util, observed),
-        idle_pct=100 * weighted_mean(util <= IDLE_PCT, observed),
+        idle_pct=100 * weighted_mean(util < IDLE_PCT, observed),
         coverage_pct=float(min(coverage.values())),
         n_gpus=len(rows),
         span_s=float(samples["end_us"].max() - samples["start_us"].min()) / 1e6,
@@ -143,8 +143,8 @@ def measure_utilization(run: Run) -> UtilizationProfile:
 
 def _one_gpu(time_us: np.ndarray, util: np.ndarray, weight: np.ndarray) -> dict[str, object]:
     p5, p50, p95 = weighted_quantiles(util, weight, (0.05, 0.5, 0.95))
-    active = time_us[util > IDLE_PCT]
-    idle = weighted_mean(util <= IDLE_PCT, weight)
+    active = time_us[util >= IDLE_PCT]
+    idle = weighted_mean(util < IDLE_PCT, weight)
     observed_s = float(weight.sum())
     return {
         "mean_pct": weighted_mean(util, weight),
@@ -153,14 +153,14 @@ def _one_gpu(time_us: np.ndarray, util: np.ndarray, weight: np.ndarray) -> dict[
         "p95_pct": p95,
         "max_pct": float(util.max()),
         "idle_pct": 100 * idle,
-        "duty_pct": 100 * weighted_mean(util > IDLE_PCT, weight),
+        "duty_pct": 100 * weighted_mean(util >= IDLE_PCT, weight),
         "busy_pct": 100 * weighted_mean(util >= BUSY_PCT, weight),
         "coverage_pct": math.nan,
         "observed_s": observed_s,
         "n_samples": len(util),
         "first_active": _instant(active[:1]),
         "last_active": _instant(active[-1:]),
-        "idle_gpu_h": float(weight[util <= IDLE_PCT].sum() / 3600),
+        "idle_gpu_h": float(weight[util < IDLE_PCT].sum() / 3600),
     }
 
 
@@ -177,7 +177,7 @@ def _within(util: np.ndarray, weight: np.ndarray, when: str) -> dict[str, float]
         f"{when}_mean_pct": weighted_mean(util, weight),
         f"{when}_p5_pct": p5,
         f"{when}_p95_pct": p95,
-        f"{when}_idle_gpu_h": float(weight[util <= IDLE_PCT].sum() / 3600) if known else math.nan,
+        f"{when}_idle_gpu_h": float(weight[util < IDLE_PCT].sum() / 3600) if known else math.nan,
         f"{when}_s": float(weight.sum()) if known else math.nan,
     }
 
@@ -185,7 +185,7 @@ def _within(util: np.ndarray, weight: np.ndarray, when: str) -> dict[str, float]
 def _in_activity(util: np.ndarray) -> np.ndarray:
     """1 for the samples from the first to the last activity, 0 for those at the ends of the record."""
     within = np.zeros(len(util))
-    active = np.flatnonzero(util > IDLE_PCT)
+    active = np.flatnonzero(util >= IDLE_PCT)
     if len(active):
         within[active[0] : active[-1] + 1] = 1.0
     return within

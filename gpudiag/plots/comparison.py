@@ -19,6 +19,7 @@ from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK, MUTED, S
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import duration, number, plural, share
 from gpudiag.report.format import ratio as ratio_text
+from gpudiag.schema import IDLE_PCT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,8 +246,8 @@ def alt_distributions(names: SideNames, time_series: Sequence[pd.DataFrame]) -> 
     parts = []
     for name, frame in zip(names, time_series, strict=True):
         value, reached = _ecdf(frame)
-        idle = float(reached[np.searchsorted(value, 10.0, "right") - 1])
-        parts.append(f"{name} averaged {share(_mean(frame))} and was at 10 % or less for {share(idle)} of the time")
+        idle = float(reached[np.searchsorted(value, IDLE_PCT, "left") - 1])
+        parts.append(f"{name} averaged {share(_mean(frame))} and was below 10 % for {share(idle)} of the time")
     return f"Distribution of GPU utilization during the jobs: {'; '.join(parts)}."
 
 

@@ -65,7 +65,7 @@ def _draw_shares(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set(xlabel="share of observed time [%]", xlim=(0, 100))
     gpu_rows(ax, list(rows.index))
     names = {
-        "idle_no_trial": f"≤ {share(IDLE_PCT)}",
+        "idle_no_trial": f"< {share(IDLE_PCT)}",
         "busy_low": f"{number(IDLE_PCT)} to {share(BUSY_PCT)}",
         "busy": f"≥ {share(BUSY_PCT)}",
     }
@@ -99,8 +99,8 @@ def alt_utilization(utilization: UtilizationProfile) -> str:
     """What :func:`plot_utilization` shows."""
     means = utilization.per_gpu["mean_pct"]
     text = (
-        f"Utilization of {plural(utilization.n_gpus, 'GPU')}: {share(utilization.mean_pct)} on average, "
-        f"idle for {share(utilization.idle_pct)} of the observed time."
+        f"Utilization of {plural(utilization.n_gpus, 'GPU')} over the whole record: "
+        f"{share(utilization.mean_pct)} on average, below {share(IDLE_PCT)} for {share(utilization.idle_pct)} of it."
     )
     if len(means) > 1:
         low, high = means.idxmin(), means.idxmax()

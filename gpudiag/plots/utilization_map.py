@@ -11,6 +11,7 @@ from gpudiag.plots._draw.axes import gpu_rows, rows_inch, time_axis
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import draw_map, extent, traces
 from gpudiag.report.format import plural, share
+from gpudiag.schema import IDLE_PCT
 
 
 @painter
@@ -43,13 +44,13 @@ def alt_utilization_map(utilization: UtilizationProfile) -> str:
     idle = utilization.per_gpu["idle_pct"].dropna()
     text = f"Map of the utilization of {plural(utilization.n_gpus, 'GPU')} over time. "
     quiet = int(np.sum(idle >= 90))
-    text += f"GPU {idle.idxmax()} was idle most, for {share(idle.max())} of its observed time"
+    text += f"GPU {idle.idxmax()} was below {share(IDLE_PCT)} longest, for {share(idle.max())} of its record"
     return text + (f"; {plural(quiet, 'GPU')} for 90 % or more." if quiet else ".")
 
 
 UTILIZATION_MAP = Plot(
     plot_utilization_map,
     alt_utilization_map,
-    "A row is a GPU: dark was idle, bright was busy, white was not observed. Look for rows that stay dark and for "
-    "columns in which all GPUs wait at once.",
+    "A row is a GPU: dark was little used, bright was busy, white was not observed. Look for rows that stay dark and "
+    "for columns in which all GPUs wait at once.",
 )

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from gpudiag import __version__
 from gpudiag.errors import InputError
 from gpudiag.files import write_all
-from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._notebook.html import TEMPLATES, page_style
 from gpudiag.report._notebook.runner import DOCUMENT
@@ -23,7 +23,6 @@ from gpudiag.report._render import fragments
 from gpudiag.report._render.blocks import Block, Chip, Number, TableBlock, TableCell
 from gpudiag.report._render.markdown import inline
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report._sections.key_numbers import IDLE
 from gpudiag.report.document import Document, LedgerEntry, Measured
 from gpudiag.report.format import plural, quantity, safe, share
 from gpudiag.rules._engine.verdict import Status

@@ -28,7 +28,7 @@ def foreign_load(
 ) -> Evidence | None:
     """Load that no trial explains takes memory and speed from the trials, and spoils every figure about them.
 
-    More than 5 % of the time without a trial is above 10 % utilization (METHODS 3). That is a default without a
+    More than 5 % of the time without a trial is at 10 % utilization or more (METHODS 3). That is a default without a
     published source, for a minute at least.
     """
     if not ledger.has_trials:
@@ -63,8 +63,8 @@ def work_outside_trials(
 ) -> Evidence | None:
     """What a GPU does outside of the trials is not theirs: means over the whole record mix the two.
 
-    More than 10 % of the time above 10 % utilization lies outside, and a minute at least (defaults without a published
-    source).
+    More than 10 % of the time at 10 % utilization or more lies outside, and a minute at least (defaults without a
+    published source).
     """
     if not ledger.has_trials:
         raise NotApplicable(

@@ -91,7 +91,7 @@ def stalls_aperiodic(
 ) -> Evidence | None:
     """A GPU that is busy at times and idle within a running trial waits for something that comes unevenly.
 
-    Utilization of 10 % or less, past the start-up and before the tail of the trials, for a tenth of the work in five
+    Utilization below 10 %, past the start-up and before the tail of the trials, for a tenth of the work in five
     waits or more, on a GPU that is half busy at least (95th percentile) when it works, where no period explains them
     as the rule on regular waits asks. Idle is SageMaker's 10 %, busy PyTorch's 50 %; the share, and the 30
     s between samples above which waits go unseen, are defaults without a published source.

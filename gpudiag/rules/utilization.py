@@ -94,8 +94,8 @@ def gpu_idle_beside_busy(
 ) -> Evidence | None:
     """A GPU that stays idle while the one beside it works doubles the bill and halves the speed it could have.
 
-    Never above 10 % utilization (idle by SageMaker's LowGPUUtilization) with memory at its baseline, over 10 sampling
-    periods or more (jobstats' unused GPU), while another GPU was above 10 % for at least a tenth of its time
+    Always below 10 % utilization (idle by SageMaker's LowGPUUtilization) with memory at its baseline, over 10 sampling
+    periods or more (jobstats' unused GPU), while another GPU was at 10 % or more for at least a tenth of its time
     (a default without a published source: a desktop's flicker is no work). Where there are trials, it costs the time
     with a trial.
     """
@@ -271,7 +271,7 @@ def gpu_fluctuating(
 
 def _idle_beside(table: pd.DataFrame, idle_pct: float, min_work_pct: float) -> pd.Series:
     """True for each GPU without work or memory of its own while another one worked."""
-    idle = (table["max_pct"] <= idle_pct) & (table["mem_at_baseline"] != False)  # noqa: E712 - NaN is unknown
+    idle = (table["max_pct"] < idle_pct) & (table["mem_at_baseline"] != False)  # noqa: E712 - NaN is unknown
     works = table["duty_pct"] >= min_work_pct
     return idle & (works & ~idle).any()
 

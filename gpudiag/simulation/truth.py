@@ -118,11 +118,11 @@ def _cells(
     seen = _count(seen_from, middle) > _count(seen_to, middle)
     conditions = [
         ~seen,
-        (running == 0) & (util <= IDLE_PCT),
+        (running == 0) & (util < IDLE_PCT),
         running == 0,
-        (util <= IDLE_PCT) & (before == running),
-        (util <= IDLE_PCT) & (after == running),
-        util <= IDLE_PCT,
+        (util < IDLE_PCT) & (before == running),
+        (util < IDLE_PCT) & (after == running),
+        util < IDLE_PCT,
         util < BUSY_PCT,
     ]
     label = np.select(conditions, range(7), 7)

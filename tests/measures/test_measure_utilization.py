@@ -15,10 +15,10 @@ def test_figures_by_hand() -> None:
     use = measure_utilization(run(gpu=gpu(range(10), util_pct=[0, 10, 11, 49, 50, 100, 100, 100, 100, 100])))
     row = use.per_gpu.loc["0"]
     assert row["mean_pct"] == pytest.approx(62.0)
-    assert (row["idle_pct"], row["duty_pct"], row["busy_pct"]) == pytest.approx((20, 80, 60))
+    assert (row["idle_pct"], row["duty_pct"], row["busy_pct"]) == pytest.approx((10, 90, 60))
     assert (row["p5_pct"], row["p50_pct"], row["p95_pct"], row["max_pct"]) == (0, 50, 100, 100)
-    assert row["idle_gpu_h"] == pytest.approx(2 / 3600)
-    assert (row["first_active"], row["last_active"]) == (T0 + pd.Timedelta("2s"), T0 + pd.Timedelta("9s"))
+    assert row["idle_gpu_h"] == pytest.approx(1 / 3600)
+    assert (row["first_active"], row["last_active"]) == (T0 + pd.Timedelta("1s"), T0 + pd.Timedelta("9s"))
     assert use.observed_gpu_h == pytest.approx(10 / 3600)
 
 

@@ -40,22 +40,23 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
         since = max([e * US for _, e in spans if e * US <= when], default=-(10**15)) + US
         until = min([s * US for s, _ in spans if s * US > when], default=10**15)
         near = [i for i in (j, j - 1, j + 1) if 0 <= i < len(timestamps) and since <= timestamps[i] < until]
-        return "foreign" if near and util[near[0]] > 10 else "idle_no_trial"
-    if util[j] > 10:
+        return "foreign" if near and util[near[0]] >= 10 else "idle_no_trial"
+    if util[j] >= 10:
         return "busy" if util[j] >= 50 else "busy_low"
     used = [u for u in util if u > 1]
     low = used and np.quantile(used, 0.99) < 20
     works = min(10, max(1, statistics.median(used) / 2)) if low else 10
-    if util[j] > works:
+    work = (util >= works) & (util > 1)
+    if work[j]:
         return "stalled"
     sustained = [
         timestamps[i]
         for i in range(len(timestamps) - 1)
-        if util[i] > works and util[i + 1] > works and shown.end_us[i] == shown.start_us[i + 1]
+        if work[i] and work[i + 1] and shown.end_us[i] == shown.start_us[i + 1]
     ]
     if all(not any(s <= t <= when for t in sustained) for s, _ in here):
         return "startup_only"
-    active = timestamps[util > works]
+    active = timestamps[work]
     if all(not any(when < t < e for t in active) for _, e in here):
         return "tail_only"
     shared = any(max(s, t) < min(e, u) for (s, e), (t, u) in combinations(spans, 2))

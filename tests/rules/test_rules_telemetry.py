@@ -115,8 +115,8 @@ def beside(idle: dict[str, Any] | None = None, busy: dict[str, Any] | None = Non
     ("idle", "busy", "status"),
     [
         ({}, {}, FOUND),
-        ({"max_pct": 10.0}, {}, FOUND),
-        ({"max_pct": 10.1}, {}, OK),
+        ({"max_pct": 9.9}, {}, FOUND),
+        ({"max_pct": 10.0}, {}, OK),
         ({"mem_at_baseline": NAN}, {}, FOUND),
         ({"mem_at_baseline": False}, {}, OK),
         ({}, {"duty_pct": 10.0}, FOUND),

@@ -15,7 +15,7 @@ MAX_PERIOD_US = 10.5 * SECOND_US
 
 
 def active_gpus(run: Run) -> set[str]:
-    """GPUs with two samples in a row above 10 % utilization, or with memory that rose by a CUDA context."""
+    """GPUs with two samples in a row at 10 % utilization or more, or with memory that rose by a CUDA context."""
     active: set[str] = set()
     for column in ("util_pct", "mem_used_mib"):
         if column not in run.gpu or not run.gpu[column].notna().any():
@@ -23,7 +23,7 @@ def active_gpus(run: Run) -> set[str]:
         for gpu, part in by_gpu(cells(run, column)):
             value = part[column].to_numpy(float)
             if column == "util_pct":
-                busy = value > IDLE_PCT
+                busy = value >= IDLE_PCT
                 used = bool((busy[1:] & busy[:-1]).any())
             else:
                 used = bool(value.max() - value.min() >= STEP_MIB)

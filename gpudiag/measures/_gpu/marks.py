@@ -165,7 +165,7 @@ def _stopped(activity: Samples, start: np.ndarray, end: np.ndarray, period: floa
     low, at, high, fresh = _around(activity, end, period)
     before, after = _reduced(np.maximum, activity, low, at), _reduced(np.minimum, activity, at, high)
     last = activity.value[np.maximum(high - 1, 0)]
-    stopped = (after <= IDLE_PCT) & (before > IDLE_PCT)
+    stopped = (after < IDLE_PCT) & (before >= IDLE_PCT)
     kind = np.select([stopped, before - after >= STEP_PCT, last - before >= STEP_PCT], [0, 1, 3], 2)
     return np.where(fresh, kind, -1)
 
@@ -183,7 +183,7 @@ def _idle_first(activity: Samples, start: np.ndarray, end: np.ndarray, period: f
 
 
 def _share_active(activity: Samples, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    active = np.concatenate([[0], np.cumsum(activity.value > IDLE_PCT)])
+    active = np.concatenate([[0], np.cumsum(activity.value >= IDLE_PCT)])
     first, last = np.searchsorted(activity.time_us, low), np.searchsorted(activity.time_us, high)
     n = last - first
     return np.where(n > 0, (active[last] - active[first]) / np.maximum(n, 1), np.nan)

@@ -7,13 +7,13 @@ import numpy as np
 from gpudiag.schema import IDLE_PCT, UNUSED_PCT
 
 REALLY = 2 * IDLE_PCT
-"""A GPU that reaches this in a hundredth of the time in which it is in use works above IDLE_PCT."""
+"""A GPU that reaches this in a hundredth of the time in which it is in use works at IDLE_PCT or more."""
 MOST_LIVES = 300
 """Trials that are looked at, evenly over the run."""
 
 
 def work_level_pct(util_pct: np.ndarray) -> float:
-    """Utilization above which a sample shows work: IDLE_PCT; where the GPU never really is above it, half of what it
+    """Utilization from which on a sample shows work: IDLE_PCT; where the GPU never really is above it, half of what it
     does instead.
 
     A trial that works at 4 to 9 % has begun when it does so, and ends when it stops; its time is still that of an idle

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
-from gpudiag.schema import BUSY_PCT, IDLE_PCT
+from gpudiag.schema import BUSY_PCT, IDLE_PCT, UNUSED_PCT
 
 CELLS = (
     "unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy"
@@ -42,7 +42,8 @@ class Samples:
     def at_work(self) -> np.ndarray:
         """True for each sample that shows work; of utilization only."""
         known = not math.isnan(self.work_level_pct)
-        return self.value > (self.work_level_pct if known else work_level_pct(self.value))
+        level = self.work_level_pct if known else work_level_pct(self.value)
+        return (self.value >= level) & (self.value > UNUSED_PCT)
 
     def of_trials(self, intervals: Intervals) -> Samples:
         """The same, with work as the trials of these intervals do it."""
@@ -145,7 +146,7 @@ def draw_timeline(
     running = _rank(np.sort(intervals.start_us), start) - _rank(np.sort(intervals.end_us), start)
     others = _rank(np.sort(maybe.start_us), start) - _rank(np.sort(maybe.end_us), start)
     cell = np.full(len(start), BUSY, np.int8)
-    idle = util <= IDLE_PCT
+    idle = util < IDLE_PCT
     cell[util < BUSY_PCT] = BUSY_LOW
     cell[idle] = STALLED
     works = seen & np.append(samples.at_work, False)[at]
@@ -155,7 +156,7 @@ def draw_timeline(
     if has_trials:
         free = np.flatnonzero((running == 0) & (others == 0))
         own = _within_pause(samples, everyone, start[free], at[free], util[free])
-        cell[free] = np.where(own > IDLE_PCT, FOREIGN, NO_TRIAL)
+        cell[free] = np.where(own >= IDLE_PCT, FOREIGN, NO_TRIAL)
     else:
         cell[idle] = NO_TRIAL
     cell[np.isnan(util)] = UNOBSERVED

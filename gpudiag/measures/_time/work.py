@@ -58,7 +58,7 @@ def _work(samples: Samples, timeline: Timeline | None, *, sure: bool) -> WorkSam
     n = len(samples.time_us)
     running = np.zeros(n, np.int64)
     if timeline is None:
-        active = np.flatnonzero(samples.value > IDLE_PCT)
+        active = np.flatnonzero(samples.value >= IDLE_PCT)
         at_work = np.zeros(n, bool)
         if len(active):
             at_work[active[0] : active[-1] + 1] = True

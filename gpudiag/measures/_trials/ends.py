@@ -84,7 +84,7 @@ def seen_alone(run: Run, places: list[Place], opens: pd.DataFrame) -> np.ndarray
 
 def _active(samples: dict[str, Samples]) -> dict[str, np.ndarray]:
     """When each GPU was active; under "" when any was."""
-    by_name = {gpu: own.time_us[own.value > IDLE_PCT] for gpu, own in samples.items()}
+    by_name = {gpu: own.time_us[own.value >= IDLE_PCT] for gpu, own in samples.items()}
     return {**by_name, "": np.sort(np.concatenate([np.zeros(0, np.int64), *by_name.values()]))}
 
 

@@ -132,7 +132,7 @@ def _quiet(run: Run) -> tuple[np.ndarray, np.ndarray]:
         return np.full(len(rows), NEVER), np.full(len(rows), np.nan)
     seen = run.gpu[run.gpu["util_pct"].notna()]
     known = seen.groupby("gpu")["time"].max()
-    active = seen[seen["util_pct"] > IDLE_PCT].groupby("gpu")["time"].max()
+    active = seen[seen["util_pct"] >= IDLE_PCT].groupby("gpu")["time"].max()
     where = measure_attribution(run).trials
     gpus = where["gpu"].where(where["confidence"] == "strong").iloc[rows]
     found: dict[object, tuple[int, float]] = {}

@@ -38,7 +38,7 @@ CLASSES = {
              "SM activity or power of each sample"),
     "small_work": ("too little work in a step", "GPU, CPU and memory below 70 % for 95 % of the time, steadily",
                    "twice the batch at the same samples per second"),
-    "stalled": ("stalls", "10 % utilization or less on a GPU that reaches 70 % and more",
+    "stalled": ("stalls", "below 10 % utilization on a GPU that reaches 70 % and more",
                 "validation or checkpoints at the same times"),
     "undetermined": ("not told by the data", "none of these", "CPU by core, I/O wait and power of each sample"),
 }  # fmt: skip

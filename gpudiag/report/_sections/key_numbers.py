@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.measures.costs import CostsProfile
-from gpudiag.measures.ledger import LedgerProfile
+from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
@@ -11,8 +11,6 @@ from gpudiag.report.document import Document
 from gpudiag.report.format import duration, listed, money, quantity, share
 from gpudiag.schema import STATES
 
-IDLE = ("idle_no_trial", "startup_only", "tail_only", "waiting", "stalled")
-"""Categories of the ledger in which a GPU did next to nothing for its trials."""
 OUTCOMES = {"PRUNED": "in pruned trials", "FAIL": "in failed trials", "ABANDONED": "in trials that died"}
 WORTH_SAYING = 0.05
 """Smaller parts of the GPU time are no key number."""

@@ -12,7 +12,7 @@ from gpudiag.report.format import UNKNOWN, interval, listed, money, named, quant
 
 CELLS = {
     "busy": ("busy", "50 % utilization or more"),
-    "busy_low": ("busy, low", "utilization between 10 and 50 %"),
+    "busy_low": ("busy, low", "10 to 50 % utilization"),
     "stalled": ("stalled", "idle inside a trial: input, validation on the CPU, a lock"),
     "waiting": ("idle, unclear why", "start-up and stall both fit; or no trial, where one of unknown GPU may have run"),
     "startup_only": ("start-up only", "every trial was still before its first work on the GPU"),
@@ -36,7 +36,7 @@ WENT = {
 }
 """What time in each category went into, within a sentence."""
 
-ALONE = {"idle_no_trial": ("idle", "10 % utilization or less")}
+ALONE = {"idle_no_trial": ("idle", "below 10 % utilization")}
 """Without trials nobody can say what an idle GPU waited for."""
 
 

@@ -7,18 +7,19 @@ from typing import Any, TypeVar, cast
 
 from gpudiag.facts import Column, Fact
 from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.ledger import GpuLedger, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile, WorkerCount
 from gpudiag.measures.power import GpuPower, PowerProfile
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
-from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
+from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._sections.bottleneck import bottleneck, limit
 from gpudiag.report.document import Document, NotMeasured, TopicValues
 from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share
-from gpudiag.schema import STATES
+from gpudiag.schema import IDLE_PCT, STATES
 
 T = TypeVar("T")
 Facts = tuple[tuple[Fact[Any], str], ...]
@@ -54,14 +55,14 @@ AT_ONCE: Facts = (
     (ParallelismProfile.n_open, "without a known end"),
 )
 USE: TopicColumns = (
-    (GpuUtilization.mean_pct, "Mean"),
-    (GpuUtilization.p5_pct, "p5"),
-    (GpuUtilization.p50_pct, "Median"),
-    (GpuUtilization.p95_pct, "p95"),
-    (GpuUtilization.max_pct, "Max"),
-    (GpuUtilization.idle_pct, "Idle"),
-    (GpuUtilization.idle_gpu_h, "Idle time"),
-    (GpuUtilization.coverage_pct, "Observed"),
+    (GpuLedger.mean_util_pct, "Mean"),
+    (GpuLedger.p5_pct, "p5"),
+    (GpuLedger.p50_pct, "Median"),
+    (GpuLedger.p95_pct, "p95"),
+    (GpuLedger.max_pct, "Max"),
+    (GpuLedger.idle_pct, "Idle"),
+    (GpuLedger.idle_s, "Idle time"),
+    (GpuLedger.coverage_pct, "Observed"),
 )
 POWER: TopicColumns = (
     (GpuPower.mean_w, "Mean power"),
@@ -213,9 +214,10 @@ def _all_workers(tiles: Tiles, facts: TopicValues) -> Tiles:
 
 def utilization(document: Document) -> list[Block]:
     """How busy each GPU was, and what power it drew."""
-    use = document.values(UtilizationProfile).by_row(GpuUtilization)
-    caption = "Weighted by time, over the whole record. Idle is utilization of 10 % or less. 100 % says only that "
-    caption += "some kernel always ran."
+    accounted = document.values(LedgerProfile)
+    use = accounted.by_row(GpuLedger)
+    when = "From the first trial to the last" if accounted.get(LedgerProfile.has_trials) else "Over the whole record"
+    caption = f"{when}, weighted by time. Idle is below {share(IDLE_PCT)} utilization, as in the table of GPU time."
     blocks: list[Block] = [_missing(document, "utilization")]
     if use:
         several = [Figure("utilization_map")] if len(use) > 1 else []

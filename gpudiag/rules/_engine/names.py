@@ -24,7 +24,7 @@ class EvidenceNames(Row):
     most_pct: Column[float] = column("mean utilization of the busiest GPU", label="busiest GPU")
     no_trial_s: Column[float] = column("idle time without a trial, of all GPUs", label="idle without a trial")
     no_trial_pct: Column[float] = column("its share of the observed time", label="share of the time")
-    foreign_s: Column[float] = column("time above 10 % without a trial", label="busy without a trial")
+    foreign_s: Column[float] = column("time at 10 % or more without a trial", label="busy without a trial")
     # events, failures, search
     xids: Column[object] = column("numbers of the Xids", label="Xid codes")
     followers: Column[int] = column("failures right after another on the same worker", label="followed another")
