@@ -45,7 +45,7 @@ class GpuUtilization(Row):
     p50_pct: Column[float] = column("median")
     p95_pct: Column[float] = column("95th percentile", label="utilization, 95th percentile")
     max_pct: Column[float] = column("highest", label="highest utilization")
-    idle_pct: Column[float] = column("share of observed time below 10 %", label="time below 10 %")
+    idle_pct: Column[float] = column("share of observed time below 10 %", label="time below 10 % utilization")
     duty_pct: Column[float] = column("share of observed time at 10 % or more")
     busy_pct: Column[float] = column("share of observed time at 50 % or more")
     coverage_pct: Column[float] = column("observed part of the run", label="observed part")

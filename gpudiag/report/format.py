@@ -66,7 +66,17 @@ _KWH = {"J": 1 / 3.6e6, "Wh": 1e-3, "kWh": 1.0}
 
 
 def named(name: str, value: Value, *, exact: bool = False) -> str:
-    """A value whose unit is in its name: ``named("mean_power_w", 212.4)`` is '212 W'."""
+    """A value whose unit is in its name: ``named("mean_power_w", 212.4)`` is '212 W'.
+
+    So is what has no unit but a form of its own: a probability under chance (``drift_p``), a rank correlation
+    (``rho_low``).
+    """
+    if not isinstance(value, bool) and isinstance(value, int | float):
+        last = set(name.split("_")[-2:])
+        if name == "p" or name.endswith("_p"):
+            return p_value(value)
+        if "rho" in last:
+            return ratio(value)
     return quantity(value, unit_of(name), exact=exact)
 
 
@@ -265,16 +275,16 @@ def gain(factor: float | None, low: float | None, high: float | None) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A probability under chance: '0.03', '0.0004', '< 0.0001'."""
+    """A probability under chance: '0.03', '0.004', '< 0.001'."""
     if not _known(p):
         return UNKNOWN
-    if p < 1e-4:
-        return "< 0.0001"
+    if p < 1e-3:
+        return "< 0.001"
     return f"{p:.2f}" if p >= 0.01 else f"{p:.1g}"
 
 
 def significance(p: float | None) -> str:
-    """The same with its letter: 'p = 0.03', 'p < 0.0001'."""
+    """The same with its letter: 'p = 0.03', 'p < 0.001'."""
     text = p_value(p)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
@@ -355,6 +365,14 @@ def timestamp(iso: str | None, show_in: tzinfo) -> str:
     if not iso:
         return UNKNOWN
     return f"{datetime.fromisoformat(iso).astimezone(show_in):%Y-%m-%d %H:%M:%S}"
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)")
+
+
+def is_instant(value: object) -> TypeGuard[str]:
+    """True for a time as documents hold it: ISO 8601 with its offset."""
+    return isinstance(value, str) and _ISO.fullmatch(value) is not None
 
 
 def span(start: str | None, end: str | None, show_in: tzinfo) -> str:

@@ -164,13 +164,14 @@ def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
         one, remedy = None, ""
     else:
         remedy = verdict.remedy
+    shown_in = zone(document.run.timezone)
     return FindingBlock(
         id=verdict.rule,
         level=verdict.severity.value,
         title=verdict.title,
         summary=verdict.summary,
         cost=f"cost {quantity(verdict.lost_gpu_h, 'GPU-h')}" if verdict.lost_gpu_h else "",
-        facts=(*pairs(verdict.where), *pairs(verdict.evidence)),
+        facts=(*pairs(verdict.where, shown_in), *pairs(verdict.evidence, shown_in)),
         limits=tuple(limits(verdict)),
         advice=answer(document, verdict.rule) if one else remedy,
         gain=brings(one) if one else "",

@@ -75,8 +75,8 @@ def test_reports_of_several_experiments_say_what_their_text_says(gpudiag, sample
 
 
 def _shown(value: float) -> str:
-    if value < 1e-4:
-        return "< 0.0001"
+    if value < 1e-3:
+        return "< 0.001"
     return f"{value:.2f}" if value >= 0.01 else f"{value:.1g}"
 
 

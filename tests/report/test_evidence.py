@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -67,3 +68,14 @@ def test_places_are_named_up_to_a_few() -> None:
     trials = [str(n) for n in range(66)]
     assert dict(pairs({"trial": ", ".join(trials)}))["trial"].endswith(" and 58 more")
     assert dict(pairs({"trial": "207, 208"}))["trial"] == "207, 208"
+
+
+def test_times_are_in_the_zone_of_the_run_to_the_second() -> None:
+    when = "2025-12-02T14:55:30.026000+00:00"
+    assert pairs({"time": when}, ZoneInfo("Asia/Taipei"))[0][1] == "2025-12-02 22:55:30"
+    assert pairs({"time": when})[0][1] == "2025-12-02 14:55:30 UTC"
+
+
+def test_chances_and_correlations_have_their_own_form() -> None:
+    values = [value for _, value in pairs({"drift_p": 6.15e-26, "drift_rho": -0.593, "p": 0.0304})]
+    assert values == ["< 0.001", "-0.59", "0.03"]

@@ -140,7 +140,7 @@ def test_other_forms() -> None:
     assert fmt.points(4.52) == "+4.5 %" and fmt.points(-12.2) == "-12 %" and fmt.points(0) == "0 %"
     assert [fmt.ratio(x) for x in (0.873, -0.2, -0.001, 1234.5)] == ["0.87", "-0.20", "0.00", "1,234.50"]
     assert fmt.ratio(1.27, 1.19, 1.354) == "1.27 (1.19–1.35)" and fmt.ratio(1.27, None, 1.3) == "1.27"
-    assert [fmt.p_value(p) for p in (0.5, 0.034, 0.0004, 1e-9)] == ["0.50", "0.03", "0.0004", "< 0.0001"]
+    assert [fmt.p_value(p) for p in (0.5, 0.034, 0.004, 1e-9)] == ["0.50", "0.03", "0.004", "< 0.001"]
     shifts = [fmt.shift(s) for s in (28_800, -12_600, 18_045, 900, -40, 0.2)]
     assert shifts == ["+8 h", "-3 h 30 min", "+5 h 45 s", "+15 min", "-40 s", "0 h"]
     assert fmt.money(1204.5, "USD") == "1,204.50 USD" and fmt.money(None, "USD") == "–"

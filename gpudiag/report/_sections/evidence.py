@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, tzinfo
 
 from gpudiag.facts import LABELS
 from gpudiag.plain_data import clean
-from gpudiag.report.format import interval, label, named, split_unit
+from gpudiag.report.format import interval, is_instant, label, named, split_unit, timestamp
 from gpudiag.units import unit_of
 from gpudiag.values import Value, Values
 
@@ -14,14 +15,16 @@ MAX_ITEMS = 8
 """Items of a list that are shown; the document holds all of them."""
 
 
-def pairs(values: Values) -> list[tuple[str, str]]:
-    """(name, value) in words. ``x_low_pct`` and ``x_high_pct`` are shown as the interval of ``x_pct``."""
+def pairs(values: Values, show_in: tzinfo | None = None) -> list[tuple[str, str]]:
+    """(name, value) in words. ``x_low_pct`` and ``x_high_pct`` are shown as the interval of ``x_pct``; times in the
+    zone, which a page says once, or in UTC, which is said with each.
+    """
     bounds = {name: _bounds(name) for name in values if set(_bounds(name)) <= set(values)}
     hidden = {bound for both in bounds.values() for bound in both}
     return [
         (
             LABELS.get(name) or label(name),
-            _value(name, value) + (_interval(values, bounds[name]) if name in bounds else ""),
+            _value(name, value, show_in) + (_interval(values, bounds[name]) if name in bounds else ""),
         )
         for name, value in values.items()
         if name not in hidden
@@ -39,8 +42,10 @@ def _interval(values: Values, bounds: tuple[str, str]) -> str:
     return f" ({interval(low, high, unit_of(bounds[0]))})"
 
 
-def _value(name: str, value: Value) -> str:
+def _value(name: str, value: Value, show_in: tzinfo | None = None) -> str:
     """A list up to MAX_ITEMS items, a mapping as 'key: value', anything else with its unit."""
+    if is_instant(value):
+        return timestamp(value, show_in) if show_in else f"{timestamp(value, UTC)} UTC"
     if isinstance(value, Mapping):
         return _value(name, [f"{key}: {_value(name, item)}" for key, item in value.items()])
     if isinstance(value, list):
