@@ -62,9 +62,10 @@ def test_its_notebooks_and_schemas_came_along(installed: Path, tmp_path: Path) -
     assert names == {path.name for path in (ROOT / "gpudiag" / "schemas").glob("*.json")}
 
 
-def test_the_scripts_of_the_timeline_came_along_with_their_licence(installed: Path) -> None:
-    own = ROOT / "gpudiag" / "report" / "timeline" / "assets"
-    (there,) = installed.parent.glob("lib/python*/site-packages/gpudiag/report/timeline/assets")
+@pytest.mark.parametrize("part", ["timeline", "trial_table"])
+def test_the_scripts_of_the_page_came_along_with_their_licence(installed: Path, part: str) -> None:
+    own = ROOT / "gpudiag" / "report" / part / "assets"
+    (there,) = installed.parent.glob(f"lib/python*/site-packages/gpudiag/report/{part}/assets")
     assert {path.name: path.read_bytes() for path in there.iterdir()} == {
         path.name: path.read_bytes() for path in own.iterdir()
     }

@@ -28,6 +28,7 @@ from gpudiag.report.build import build
 from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
 from gpudiag.report.timeline.view import TimelineView, timeline_view
+from gpudiag.report.trial_table.section import trial_table
 from gpudiag.rules._engine.finding_order import ranked_findings
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.suppression import Applied
@@ -178,7 +179,11 @@ class Diagnosis:
 
     @property
     def _sections(self) -> Mapping[str, Section]:
-        return {**SECTIONS, "forecast": lambda document: forecasts.section(lambda: self.forecast)}
+        return {
+            **SECTIONS,
+            "trial_table": lambda document: trial_table(self.analysis),
+            "forecast": lambda document: forecasts.section(lambda: self.forecast),
+        }
 
     def showing(self, sections: str | Iterable[str] = "", *, minimal: bool = False) -> Diagnosis:
         """The same with fewer sections to show: those named (a list, or text with commas), or with ``minimal`` the

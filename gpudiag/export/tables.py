@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiag.errors import ConfigError
 from gpudiag.files import write_all
+from gpudiag.report.format import FORMULA
 from gpudiag.schema import TABLES
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from gpudiag.diagnosis import Diagnosis
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet runs (OWASP, CSV injection)."""
 LEDGER = ("ledger_cells", "ledger_spans")
 PRIVATE = ("user_attrs.", "system_attrs.")
 

@@ -17,6 +17,8 @@ from gpudiag.units import MIB_PER_GIB, UNITS, unit_of
 from gpudiag.values import Value
 
 UNKNOWN = "–"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell of a CSV begins that a spreadsheet runs (OWASP, CSV injection)."""
 _WORDS = {"gpu": "GPU", "cpu": "CPU", "ram": "RAM", "util": "utilization", "mem": "memory", "temp": "temperature"}
 # C0/C1 controls (a terminal would obey them) and the marks that reorder text on screen.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -120,6 +122,11 @@ def significant(value: float | None, digits: int) -> str:
 def parameter(value: float) -> str:
     """A parameter or an objective of a trial in five significant digits, which tell most trials apart: '0.00063114'."""
     return f"{value:.5g}" if math.isfinite(value) else UNKNOWN
+
+
+def digits_of(value: float, most: int = 0) -> str:
+    """So many significant digits at most, for copies: '0.0006311432'; 0 is all that the number has."""
+    return f"{value:.{most}g}" if most and math.isfinite(value) else repr(value).removesuffix(".0")
 
 
 def share(pct: float | None, *, exact: bool = False) -> str:

@@ -247,6 +247,11 @@ def forecast(document: Document) -> list[Block]:
     return [Note("A forecast needs the run: `gpudiag whatif RUN`.", "unknown")]
 
 
+def trial_table(document: Document) -> list[Block]:
+    """Every trial of the run; a document alone holds none."""
+    return [Note("The table of all trials needs the run: `gpudiag report RUN`.", "unknown")]
+
+
 SECTIONS: dict[str, Section] = {
     section.__name__: section
     for section in (
@@ -255,6 +260,7 @@ SECTIONS: dict[str, Section] = {
         findings,
         advice,
         timeline,
+        trial_table,
         ledger,
         trials,
         parallelism,

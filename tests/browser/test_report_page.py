@@ -62,7 +62,7 @@ def test_tables_of_words_need_no_scrolling(page) -> None:
 def test_text_from_inputs_stays_text(page, evil: str) -> None:
     assert page.locator("h1").inner_text() == " ".join(evil.split())
     assert page.title() == evil
-    assert page.locator("script").count() == 2  # the timeline's data, and what draws it
+    assert page.locator("script").count() == 4  # data of the timeline and of the trials, and what shows each
 
 
 def test_code_is_hidden_until_the_switch_is_used_by_keyboard(page) -> None:

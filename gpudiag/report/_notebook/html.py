@@ -15,6 +15,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.plots._draw.dark import darkened
 from gpudiag.report._render import fragments
 from gpudiag.report.timeline import page as timeline
+from gpudiag.report.trial_table import page as trial_table
 
 if TYPE_CHECKING:
     from nbconvert.exporters import HTMLExporter
@@ -39,12 +40,21 @@ def page(notebook: NotebookNode, title: str) -> str:
         "title": title,
         "version": __version__,
         "css": page_style(theme),
-        "policy": timeline.policy(),
+        "script": script(),
+        "policy": timeline.policy(timeline.script(), script()),
         "lanes": lanes,
+        "trials": {"style": trial_table.style(), "mark": trial_table.MARK},
     }
     resources = {"gpudiag": shown}
     html, _ = _exporter().from_notebook_node(notebook, resources)
     return _SVG.sub(lambda found: found[1] + _dark(found[2], THEMES[theme]), html)
+
+
+@cache
+def script() -> str:
+    """What every page runs: buttons that copy, and the table of trials where there is one."""
+    copy = (TEMPLATES / "gpudiag" / "copy.js").read_text(encoding="utf-8")
+    return f'(() => {{\n"use strict";\n{copy}\n{trial_table.script()}}})();\n'
 
 
 def _dark(image: str, media: str) -> str:
@@ -78,6 +88,7 @@ def _exporter() -> HTMLExporter:
     exporter.register_filter("headings", headings)
     exporter.register_filter("anchored", _anchors())
     exporter.register_filter("timeline", timeline.element)
+    exporter.register_filter("trial_table", trial_table.element)
     exporter.register_filter("own_html", lambda html: html.replace(fragments.style(), ""))
     exporter.register_filter("encoded", lambda text: b64encode(text.encode()).decode())
     return exporter

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from gpudiag.readers._io.url import BEGINNING, HIDDEN, mended, secrets_of, shown, without_passwords
-from gpudiag.report._render.show import LANES
+from gpudiag.report._render.show import LANES, TRIALS
 from gpudiag.report.timeline.sealed import reworded
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def _changed(node: T, swaps: Mapping[str, str]) -> T:
         return cast(T, _changed_text(node, swaps))
     if isinstance(node, dict):
         for key, value in node.items():
-            lanes = key == LANES and isinstance(value, str)
-            node[key] = reworded(value, lambda text: _changed_text(text, swaps)) if lanes else _changed(value, swaps)
+            packed = key in (LANES, TRIALS) and isinstance(value, str)
+            node[key] = reworded(value, lambda text: _changed_text(text, swaps)) if packed else _changed(value, swaps)
     elif isinstance(node, list):
         node[:] = [_changed(value, swaps) for value in node]
     return node

@@ -187,6 +187,15 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
+@dataclass(frozen=True)
+class TrialTable:
+    """All trials, ``packed`` for a page with scripts; ``still`` are a few, for a page without. Nothing elsewhere."""
+
+    n: int
+    still: TableBlock
+    packed: str
+
+
 Block = (
     Masthead
     | Banner
@@ -200,5 +209,6 @@ Block = (
     | Figure
     | Pictured
     | Folded
+    | TrialTable
 )
 Blocks = Sequence[Block]

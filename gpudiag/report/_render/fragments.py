@@ -28,8 +28,9 @@ from gpudiag.report._render.blocks import (
     TableCell,
     TextWithId,
     Tiles,
+    TrialTable,
 )
-from gpudiag.report.format import safe
+from gpudiag.report.format import plural, safe
 
 _UNIT = re.compile(r"(\d) (?=(?:s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|worker-h)\b|%|°C)|(\bGPU) (?=\d)")
 
@@ -106,6 +107,13 @@ def _render(block: Block) -> str:
             return f'<details class="gd-folded"><summary>{inline(summary)}</summary>\n{render(blocks)}\n</details>'
         case Pictured(name, alt, caption, mime, image):
             return figure(name, alt, caption, f"data:{mime};base64,{image}")
+        case TrialTable(n, still):
+            few = f"Some of {plural(n, 'trial')}: the best, the longest, the last that failed"
+            every = f"All {plural(n, 'trial')}: sort, filter and copy"  # said where a script shows them
+            return (
+                f'<details class="gd-folded gd-few" data-all="{every}"><summary>{few}</summary>\n'
+                f"{_table(still)}\n</details>"
+            )
         case Figure():
             return ""
 

@@ -26,6 +26,7 @@ from gpudiag.report._render.blocks import (
     TableCell,
     TextWithId,
     Tiles,
+    TrialTable,
 )
 from gpudiag.report.format import safe
 
@@ -84,7 +85,7 @@ def _render(block: Block) -> str:
             return f"<details>\n<summary>{said}</summary>\n\n{render(blocks)}\n\n</details>"
         case Pictured(name, alt, caption):
             return picture(f"{FIGURE}{name}", alt, caption)
-        case Figure():
+        case Figure() | TrialTable():
             return ""
 
 

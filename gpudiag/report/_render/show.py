@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 from gpudiag.faults import Fault, FaultEntry, attempt
 from gpudiag.faults import strict as strictly
 from gpudiag.report._render import fragments, markdown
-from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Pictured
+from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Pictured, TrialTable
 
 if TYPE_CHECKING:
     from gpudiag.plots import Picture
@@ -19,6 +19,8 @@ MAX_SVG_CHARS = 400_000
 """A picture that is larger as SVG is embedded as PNG, so that a report stays small."""
 LANES = "application/vnd.gpudiag.timeline"
 """The kind of an output's data from which the HTML report makes an interactive timeline; a notebook passes it by."""
+TRIALS = "application/vnd.gpudiag.trials"
+"""The same for the table of all trials."""
 
 D = TypeVar("D")
 Draw = Callable[..., "Picture | None"]
@@ -171,6 +173,9 @@ def words(blocks: tuple[Block, ...]) -> Output:
     if pictures := {one.name: (one.mime, one.image) for one in _pictures(blocks)}:
         mark["pictures"] = pictures
     data = {"text/html": fragments.standalone(blocks), "text/markdown": text, "text/plain": text}
+    for block in blocks:
+        if isinstance(block, TrialTable) and block.packed:
+            data[TRIALS] = block.packed
     return data, {"gpudiag": mark} if mark else {}
 
 

@@ -32,6 +32,7 @@ from gpudiag.report._render.blocks import (
     TableCell,
     TextWithId,
     Tiles,
+    TrialTable,
 )
 from gpudiag.report.format import inert_lines, label, safe
 
@@ -76,7 +77,7 @@ def render(blocks: Iterable[Block], width: int = 80, *, color: bool = False, who
         legacy_windows=False,
     )
     before: Block | None = None
-    for block in (one for one in blocks if not isinstance(one, Figure)):
+    for block in (one for one in blocks if not isinstance(one, Figure | TrialTable)):
         if before and (isinstance(block, ABOVE) or isinstance(before, BELOW)):
             console.print()
         for part in _parts(block, console.width, whole):

@@ -49,7 +49,7 @@ def pack(lanes: Lanes) -> str:
 
 
 def _content(lanes: Lanes) -> dict[str, Any]:
-    tick_us = _tick_us(lanes.end_us - lanes.start_us)
+    tick_us = tick_of(lanes.end_us - lanes.start_us)
 
     def ticks(us: np.ndarray) -> np.ndarray:
         """Times within the window: what begins before it or ends after it is cut there."""
@@ -63,7 +63,7 @@ def _content(lanes: Lanes) -> dict[str, Any]:
         "start": lanes.start_us / 1e6,
         "span": (lanes.end_us - lanes.start_us) / 1e6,
         "tick": tick_us / 1e6,
-        "zone": _zone(lanes),
+        "zone": zone_offsets(lanes.timezone, lanes.start_us, lanes.end_us),
         "gpus": [{"name": safe(gpu), "color": gpu_color(gpu_number(gpu, i))} for i, gpu in enumerate(order)],
         "trials": _trials(lanes.bars, ticks) if lanes.bars else None,
         "ledger": {
@@ -90,7 +90,7 @@ def _content(lanes: Lanes) -> dict[str, Any]:
     }
 
 
-def _tick_us(span_us: int) -> int:
+def tick_of(span_us: int) -> int:
     """A power of ten microseconds, from a millisecond on, in which 32 bits hold the span."""
     tick = 1000
     while span_us / tick > MOST_TICKS:
@@ -98,15 +98,15 @@ def _tick_us(span_us: int) -> int:
     return tick
 
 
-def _zone(lanes: Lanes) -> dict[str, Any]:
-    """The name of the run's zone, and from which second on which offset (s) holds."""
-    where = zone(lanes.timezone)
-    first, last = (datetime.fromtimestamp(us / 1e6, UTC) for us in (lanes.start_us, lanes.end_us))
+def zone_offsets(timezone: str, start_us: int, end_us: int) -> dict[str, Any]:
+    """The name of the zone, and from which second after the start on which offset (s) holds."""
+    where = zone(timezone)
+    first, last = (datetime.fromtimestamp(us / 1e6, UTC) for us in (start_us, end_us))
     offset = first.astimezone(where).utcoffset() or timedelta(0)
     offsets = [[0.0, offset.total_seconds()]]
     for moment, change in transitions(where, first, last):
         offset += change
-        offsets.append([moment.timestamp() - lanes.start_us / 1e6, offset.total_seconds()])
+        offsets.append([moment.timestamp() - start_us / 1e6, offset.total_seconds()])
     return {"name": str(where), "offsets": offsets}
 
 

@@ -35,10 +35,11 @@ def script() -> str:
 
 
 @cache
-def policy() -> str:
-    """The Content-Security-Policy of a page whose only script is :func:`script`: it loads nothing."""
-    digest = b64encode(sha256(script().encode()).digest()).decode()
-    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+def policy(*scripts: str) -> str:
+    """The Content-Security-Policy of a page that runs these scripts, by default :func:`script`, and loads nothing."""
+    digests = [b64encode(sha256(one.encode()).digest()).decode() for one in scripts or (script(),)]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def element(packed: str) -> str:

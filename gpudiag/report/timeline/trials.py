@@ -75,8 +75,8 @@ def bars(
     worker = placed["worker"].to_numpy(int)
     parameters = family(trials.columns, ("params.",))
     values = family(trials.columns, ("value_",)) or [name for name in ("value",) if name in trials]
-    columns = [Texts.of(_shown(name), map(_text, trials[name])) for name in (*values, *parameters[:most_parameters])]
-    columns.append(Texts.of("ended", _endings(run, placed, trials, failures)))
+    columns = [Texts.of(_shown(name), map(text_of, trials[name])) for name in (*values, *parameters[:most_parameters])]
+    columns.append(Texts.of("ended", endings(run, placed, trials, failures, OPEN)))
     return Bars(
         start_us=microseconds(placed["start"]),
         end_us=microseconds(placed["end"]),
@@ -108,7 +108,7 @@ def _workers(worker: np.ndarray, trials: pd.DataFrame) -> list[str]:
     return names
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """A parameter or value in few digits: what tells trials apart, not what makes them again."""
     if value is None or value is pd.NA or value is pd.NaT or value != value:
         return ""
@@ -119,18 +119,20 @@ def _text(value: object) -> str:
     return safe(value)[:MOST_CHARS]
 
 
-def _endings(run: Run, placed: pd.DataFrame, trials: pd.DataFrame, failures: FailuresProfile | None) -> Iterable[str]:
-    """Why each trial ended, where that is known."""
+def endings(
+    run: Run, placed: pd.DataFrame, trials: pd.DataFrame, failures: FailuresProfile | None, no_end: str
+) -> Iterable[str]:
+    """Why each trial ended, where that is known; ``no_end`` is said of one that began and has no end."""
     keys = list(zip(placed["study"], placed["trial"], strict=True))
     kinds, steps = _kinds(failures), _last_steps(run)
     details = trials["detail"] if "detail" in trials else [None] * len(trials)
     for key, state, pending, detail in zip(keys, placed["state"], placed["open"], details, strict=True):
         if pending:
-            yield OPEN
+            yield no_end
         elif state == "PRUNED" and key in steps:
             yield f"pruned after step {count(steps[key])}"
         elif state == "FAIL":
-            said = _text(detail)
+            said = text_of(detail)
             yield f"{ENDED[kinds.get(key, 'unknown')]}: {said}" if said else ENDED[kinds.get(key, "unknown")]
         else:
             yield ""
