@@ -18,9 +18,11 @@ _HOME = {
     "TrialTimestamps": "gpudiag.record.optuna_timestamps",
     "compare": "gpudiag.comparison.compare",
     "diagnose": "gpudiag.diagnosis",
+    "fleet": "gpudiag.fleets.fleet",
     "load_run": "gpudiag.load",
     "memory_capacity": "gpudiag.forecast.memory.capacity",
     "optuna_callback": "gpudiag.record.optuna_timestamps",
+    "read_fleet": "gpudiag.fleets.fleet",
     "read_telemetry": "gpudiag.readers.telemetry",
     "read_trials": "gpudiag.readers.trials",
     "replay_pruner": "gpudiag.forecast.pruning.replay",
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from gpudiag.errors import InputError as InputError
     from gpudiag.errors import NotMeasurable as NotMeasurable
     from gpudiag.errors import ReportError as ReportError
+    from gpudiag.fleets.fleet import fleet as fleet
+    from gpudiag.fleets.fleet import read_fleet as read_fleet
     from gpudiag.forecast.memory.capacity import memory_capacity as memory_capacity
     from gpudiag.forecast.parallelism.what_if import what_if as what_if
     from gpudiag.forecast.pruning.replay import replay_pruner as replay_pruner

@@ -217,6 +217,9 @@ def _assemble(
         given_offset_s=manifest.clock_offset_s,
         rule_modules=manifest.rule_modules,
         folder=folder,
+        user=manifest.user,
+        project=manifest.project,
+        host=manifest.host,
         notes=(*manifest.notes, *telemetry.notes, *trials.notes),
     )
     run = Run(

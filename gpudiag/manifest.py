@@ -105,6 +105,9 @@ class Manifest(_Strict):
     study: str | None = None
     artifacts: TextList = ()
     notes: TextList = ()
+    user: str = Field("", description="whose run it is")
+    project: str = Field("", description="project that it belongs to")
+    host: str = Field("", description="machine that it ran on")
     show_attrs: TextList = Field((), description="user attributes that may appear in reports")
     period_s: float | None = Field(
         None, ge=1e-6, le=MOST_OFFSET_S, description="sampling period of telemetry without timestamps"

@@ -31,7 +31,7 @@ LAYERS = (
     ("advice",),
     ("report", "record"),
     ("diagnosis", "_diagnosis"),
-    ("comparison", "export"),
+    ("comparison", "export", "fleets"),
     ("schemas",),
     ("cli", "__main__"),
 )

@@ -12,6 +12,7 @@ import pytest
 from notebookchain import run_chain
 from sampleruns import diagnosed
 
+import gpudiag as gd
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
 from gpudiag.report._notebook import pages
@@ -120,3 +121,12 @@ def test_execution_shows_what_the_diagnosis_shows_without_a_kernel(samples: Path
     files = run_notebook("run_report", tmp_path, {"run_path": folder, "title": "A title"})
     diagnosis = diagnose(load_run(folder), name="A title")
     assert files.md.read_text() == pages.markdown_page(pages.filled("run_report", diagnosis.show)).text
+
+
+@pytest.mark.slow
+def test_the_fleet_report_shows_what_the_table_shows_without_a_kernel(samples: Path, tmp_path: Path) -> None:
+    table = gd.fleet(samples / "idle-second-gpu", tmp_path / "fleet")
+    files = run_notebook("fleet_report", tmp_path / "out", {"fleet_path": tmp_path / "fleet", "by": "host"})
+    text = files.md.read_text(encoding="utf-8")
+    assert text == pages.markdown_page(pages.filled("fleet_report", table.divided_by("host").show)).text
+    assert "A GPU was idle while another one worked" in text

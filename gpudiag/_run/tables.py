@@ -112,6 +112,7 @@ class RunInfo:
     ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing; ``rule_modules`` its
     modules with rules of somebody's own, by import path. ``folder``: where the run lies, None for single inputs.
     ``between`` and ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
+    ``user``, ``project`` and ``host`` are run.toml's.
     """
 
     name: str = "run"
@@ -130,6 +131,9 @@ class RunInfo:
     notes: tuple[str, ...] = ()
     between: tuple[pd.Timestamp | None, pd.Timestamp | None] = (None, None)
     left_out_gpus: tuple[str, ...] = ()
+    user: str = ""
+    project: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -28,6 +28,7 @@ from gpudiag.cli.convert import convert
 from gpudiag.cli.demo import demo
 from gpudiag.cli.diagnose import diagnose
 from gpudiag.cli.export import export
+from gpudiag.cli.fleet import fleet
 from gpudiag.cli.inspect import inspect
 from gpudiag.cli.lab import lab
 from gpudiag.cli.notebooks import notebooks_app
@@ -52,6 +53,7 @@ for command in (
     diagnose,
     inspect,
     compare,
+    fleet,
     plans,
     whatif,
     convert,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from gpudiag._load.own_outputs import is_own_output
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.interpreter import Children, module_command
 from gpudiag.manifest import MANIFEST
@@ -55,7 +56,7 @@ def distinct_names(names: Iterable[str]) -> list[str]:
 
 def runs_in(folder: Path) -> list[Path]:
     """The folder itself where it is a run; where it only holds runs, with a run.toml in one at least, those."""
-    if not folder.is_dir() or _is_run(folder) or not any(folder.rglob(MANIFEST)):
+    if not folder.is_dir() or is_run(folder) or not any(folder.rglob(MANIFEST)):
         return [folder]
     return [run for run, recognised in _below(folder) if recognised]
 
@@ -68,7 +69,7 @@ def left_out(folder: Path) -> list[Path]:
 def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
     """Folders with files, down to the first that is a run, and whether they are one."""
     for path in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        if _is_run(path):
+        if is_run(path):
             yield path, True
             continue
         if any(inner.is_file() for inner in path.iterdir()):
@@ -76,15 +77,16 @@ def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
         yield from _below(path)
 
 
-def _is_run(folder: Path) -> bool:
-    """It has a run.toml, or data directly in it, or is such as a reader takes whole."""
-    files = [path for path in sorted(folder.iterdir()) if path.is_file()]
+def is_run(folder: Path) -> bool:
+    """Whether it has a run.toml, or data directly in it, or is such as a reader takes whole. Raises OSError."""
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return (folder / MANIFEST).is_file() or any(map(_recognised, [folder, *files]))
 
 
 def _recognised(path: Path) -> bool:
     try:
-        return identify(Source.open(path)) is not None
+        source = Source.open(path)
+        return identify(source) is not None and not is_own_output(source)
     except InputError:  # a pipe, or damaged
         return False
 

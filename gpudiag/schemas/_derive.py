@@ -14,12 +14,14 @@ from gpudiag.forecast.document import ForecastDocument
 from gpudiag.plain_data import JsonObject
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
+from gpudiag.report.fleet.document import FleetDocument
 from gpudiag.schemas._measures import measures_schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
     "diagnosis-4": Document,
     "comparison-1": ComparisonDocument,
+    "fleet-1": FleetDocument,
     "forecast-2": ForecastDocument,
     "plan-1": Plan,
     "inspect-1": list[Inspected],

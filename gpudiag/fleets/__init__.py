@@ -1,0 +1,1 @@
+"""Many runs as one table: found, diagnosed within limits, kept as they come, and added up."""

@@ -1,0 +1,138 @@
+"""The runs below some paths: folders with data, and the studies of a storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from gpudiag.errors import ConfigError, InputNotFound
+from gpudiag.readers._io.url import is_url, shown
+from gpudiag.report.batch import is_run
+
+HOST = "host="
+"""How a folder of a partitioned data set names the host (``day=2026-03-01/host=node7``)."""
+LEFT_ALONE = ("__pycache__", "node_modules")
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """A run that is to be diagnosed.
+
+    ``name`` is unique within the fleet: the path below the one that was given. ``source`` is what
+    :func:`gpudiag.load_run` reads. ``project`` and ``host`` are what the folders above it are called, '' where they
+    say nothing. ``fingerprint`` changes with the content of its files; '' where only reading could tell (a URL).
+    """
+
+    name: str
+    source: str
+    study: str = ""
+    project: str = ""
+    host: str = ""
+    user: str = ""
+    fingerprint: str = ""
+
+
+def part_of(run: FoundRun, study: str) -> FoundRun:
+    """One study of a storage as a run of its own."""
+    return replace(run, name=f"{run.name}::{study}", study=study)
+
+
+def runs_below(paths: Iterable[str | Path], leave_out: Path | None = None) -> list[FoundRun]:
+    """Every run in these folders, files and URLs, each once, in the order of their names within each path.
+
+    A folder is a run if it has a run.toml or a file that a reader recognises, or if a reader takes it whole; else the
+    folders in it are looked at. What lies below ``leave_out`` (the output) is none.
+
+    Raises InputNotFound where a path does not exist, ConfigError where nothing is given.
+    """
+    given = list(paths)
+    if not given:
+        raise ConfigError("a fleet needs at least one folder, file or storage URL.")
+    found: dict[str, FoundRun] = {}
+    names: set[str] = set()
+    for path in given:
+        for run in _below(path, leave_out and leave_out.resolve()):
+            place = run.source if is_url(run.source) else str(Path(run.source).resolve())
+            if place in found:
+                continue
+            name = next(n for n in _candidates(run.name) if n not in names)
+            names.add(name)
+            found[place] = replace(run, name=name)
+    return list(found.values())
+
+
+def _candidates(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name} ({number})"
+        number += 1
+
+
+def _below(path: str | Path, leave_out: Path | None) -> Iterator[FoundRun]:
+    if is_url(path):
+        yield FoundRun(shown(path), str(path))
+        return
+    top = Path(path)
+    if not top.exists():
+        raise InputNotFound.run(top)
+    for run in [top] if top.is_file() else _runs(top, leave_out):
+        below = run.relative_to(top)
+        parts = below.parts
+        yield FoundRun(
+            name=below.as_posix() if parts else top.resolve().name,
+            source=str(run),
+            project=parts[0] if len(parts) > 1 else top.resolve().name,
+            host=next((part.removeprefix(HOST) for part in run.parts if part.startswith(HOST)), ""),
+            user=_owner(run),
+            fingerprint=_fingerprint(run),
+        )
+
+
+def _runs(folder: Path, leave_out: Path | None) -> Iterator[Path]:
+    """Folders down to the first that is a run. A link to a folder is followed only if it leads out of the tree."""
+    met: set[str] = set()
+    pending = [folder]
+    while pending:
+        here = pending.pop()
+        real = os.path.realpath(here)
+        if real in met or (leave_out is not None and Path(real).is_relative_to(leave_out)):
+            continue
+        met.add(real)
+        try:
+            inside = sorted(here.iterdir())
+        except OSError:
+            yield here  # a run that nobody can read: reading it says why
+            continue
+        if is_run(here):
+            yield here
+        else:
+            pending += [one for one in reversed(inside) if one.is_dir() and not _is_hidden(one)]
+
+
+def _is_hidden(path: Path) -> bool:
+    return path.name.startswith(".") or path.name in LEFT_ALONE
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except (KeyError, OSError, NotImplementedError):  # a number without a name; Windows
+        return ""
+
+
+def _fingerprint(run: Path) -> str:
+    """Name, size and time of change of every file of the run, as one digest."""
+    digest = sha256()
+    for folder, folders, files in os.walk(run) if run.is_dir() else [(str(run.parent), [], [run.name])]:
+        folders.sort()
+        for name in sorted(files):
+            try:
+                held = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - a fleet has 100,000 files
+            except OSError:
+                continue
+            digest.update(f"{folder}/{name}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

@@ -1,0 +1,65 @@
+"""What each finding of a run cost, so that findings of many runs can be ranked together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gpudiag.measures.base import profile_of
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.measures.failures import FailuresProfile
+from gpudiag.report.fleet.document import Cause
+from gpudiag.report.format import safe
+
+if TYPE_CHECKING:
+    from gpudiag.diagnosis import Diagnosis
+
+KINDS = {
+    "failures-out-of-memory": "oom",
+    "failures-device-assert": "device_assert",
+    "failures-host-killed": "host_killed",
+}
+"""Findings on one kind of failed trials: what these held GPUs for bought nothing."""
+
+
+def priced(diagnosis: Diagnosis) -> tuple[Cause, ...]:
+    """The findings in their order with what they cost at least, None where nobody knows.
+
+    A finding costs what its rule says; on a kind of failures, the GPU time of these trials. A cause costs at least
+    what the costliest of its symptoms does.
+    """
+    failed = _failed_gpu_h(diagnosis)
+    out = [
+        Cause(one.rule, safe(one.title), one.severity.value, failed.get(one.rule, one.lost_gpu_h), one.caused_by)
+        for one in diagnosis.findings
+    ]
+    return tuple(replace(one, lost_gpu_h=_with_symptoms(one, out)) if one.caused_by is None else one for one in out)
+
+
+def costliest(causes: tuple[Cause, ...]) -> Cause | None:
+    """The cause that cost most, no symptom; where no cost is known, the first."""
+    roots = [one for one in causes if one.caused_by is None]
+    known = [one for one in roots if one.lost_gpu_h]
+    return max(known, key=lambda one: one.lost_gpu_h or 0.0) if known else next(iter(roots), None)
+
+
+def _with_symptoms(cause: Cause, held: list[Cause]) -> float | None:
+    """The greatest cost of a cause and of what follows from it, directly or not."""
+    family = {cause.rule}
+    while more := {one.rule for one in held if one.caused_by in family} - family:
+        family |= more
+    known = [one.lost_gpu_h for one in held if one.rule in family and one.lost_gpu_h is not None]
+    return max(known, default=None)
+
+
+def _failed_gpu_h(diagnosis: Diagnosis) -> dict[str, float]:
+    """GPU-hours of the failed trials of each kind, by rule; without kinds of which the GPU time of none is known."""
+    failures = profile_of(diagnosis.profiles, FailuresProfile)
+    costs = profile_of(diagnosis.profiles, CostsProfile)
+    if failures is None or costs is None:
+        return {}
+    keys = ["study", "trial"]
+    joined = failures.failures[[*keys, "kind"]].merge(costs.trials[[*keys, "gpu_s"]], on=keys).dropna(subset="gpu_s")
+    by_kind = {str(kind): math.fsum(part["gpu_s"]) / 3600 for kind, part in joined.groupby("kind")}
+    return {rule: by_kind[kind] for rule, kind in KINDS.items() if kind in by_kind}

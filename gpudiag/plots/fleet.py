@@ -1,0 +1,113 @@
+"""Many runs in one picture: GPU time week by week, and which host was busy on which day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.plots._draw.axes import legend_above, short
+from gpudiag.plots._draw.cells import DRAWN, cell_handles, edge
+from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK
+from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.report.format import plural, quantity, share
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_LABELS = 14
+MOST_HOSTS = 40
+LONGEST = 24
+
+
+@painter
+def plot_weeks(weeks: pd.DataFrame) -> Figure:
+    """GPU-hours by category in each week, and the mean utilization over the bars.
+
+    ``weeks``: a row a week in order, its name as index, a column in GPU-hours for each category, and ``util_pct``.
+    Raises NotMeasurable with fewer than two weeks.
+    """
+    if len(weeks) < 2:
+        raise NotMeasurable("There are fewer than two weeks.")
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    ax = figure.add_subplot()
+    place = np.arange(len(weeks))
+    bottom = np.zeros(len(weeks))
+    present = [cell for cell in DRAWN if weeks[cell].sum() > 0]
+    for cell in present:
+        height = weeks[cell].to_numpy(float)
+        ax.bar(
+            place,
+            height,
+            bottom=bottom,
+            width=0.8,
+            color=CELL_COLORS[cell],
+            hatch=CELL_HATCHES[cell],
+            edgecolor=edge(cell),
+            linewidth=0,
+        )
+        bottom += height
+    for x, top, pct in zip(place, bottom, weeks["util_pct"], strict=True):
+        if len(weeks) <= MOST_LABELS and np.isfinite(pct):
+            ax.annotate(share(pct), (x, top), (0, 3), textcoords="offset points", ha="center", color=INK, fontsize=8)
+    step = -(-len(weeks) // MOST_LABELS)
+    ax.set_xticks(place[::step], list(weeks.index[::step]))
+    ax.set(ylabel="GPU time [GPU-h]", xlabel="week in which a run began (UTC)", ylim=(0, 1.12 * bottom.max()))
+    ax.grid(visible=False, axis="x")
+    legend_above(ax, cell_handles(present), 4)
+    return figure
+
+
+def alt_weeks(weeks: pd.DataFrame) -> str:
+    """What :func:`plot_weeks` shows."""
+    cells = [cell for cell in DRAWN if cell in weeks]
+    of = weeks[cells].sum(axis=1)
+    first, last = weeks.index[0], weeks.index[-1]
+    ends = f"{quantity(of.iloc[0], 'GPU-h')} in {first}, {quantity(of.iloc[-1], 'GPU-h')} in {last}"
+    pct = weeks["util_pct"]
+    return f"{plural(len(weeks), 'week')}: {ends}; mean utilization {share(pct.iloc[0])}, then {share(pct.iloc[-1])}."
+
+
+WEEKS = Plot(plot_weeks, alt_weeks, "The whole time of a run counts in the week it began in. Above: mean utilization.")
+
+
+@painter
+def plot_hosts(hosts: pd.DataFrame) -> Figure:
+    """Mean utilization by host and day, as a heat map; a day without a run is empty.
+
+    ``hosts``: a row a host, a column a day in order, in percent. Raises NotMeasurable with fewer than two days.
+    """
+    if hosts.shape[1] < 2 or not np.isfinite(hosts.to_numpy(float)).any():
+        raise NotMeasurable("There are fewer than two days.")
+    shown = hosts.iloc[:MOST_HOSTS]
+    figure = Figure(figsize=(9, 1.5 + 0.26 * len(shown)), layout="constrained")
+    ax = figure.add_subplot()
+    drawn = ax.imshow(
+        np.ma.masked_invalid(shown.to_numpy(float)),
+        aspect="auto",
+        cmap="viridis",
+        vmin=0,
+        vmax=100,
+        interpolation="nearest",
+    )
+    step = -(-shown.shape[1] // MOST_LABELS)
+    ax.set_xticks(range(0, shown.shape[1], step), [str(day)[5:] for day in shown.columns[::step]])
+    ax.set_yticks(range(len(shown)), [short(str(name), LONGEST) for name in shown.index])
+    ax.set_xlabel("day (UTC)")
+    ax.grid(visible=False)
+    figure.colorbar(drawn, ax=ax, label="mean utilization [%]", shrink=0.9, aspect=12)
+    return figure
+
+
+def alt_hosts(hosts: pd.DataFrame) -> str:
+    """What :func:`plot_hosts` shows."""
+    mean = hosts.mean(axis=1).sort_values()
+    ends = f"from {share(mean.iloc[0])} on {mean.index[0]} to {share(mean.iloc[-1])} on {mean.index[-1]}"
+    return f"Mean utilization of {plural(len(hosts), 'host')} over {plural(hosts.shape[1], 'day')}: {ends}."
+
+
+HOSTS = Plot(plot_hosts, alt_hosts, "A run counts with its mean utilization on each day that it touched.")
+
+FLEET_PLOTS = {"weeks": WEEKS, "hosts": HOSTS}

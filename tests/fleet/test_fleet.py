@@ -1,0 +1,168 @@
+"""A fleet from folders to a table: what is broken costs itself alone, what is unchanged costs nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pandas as pd
+import pytest
+from sampleruns import diagnosed as sample_diagnosis
+
+from gpudiag.errors import ConfigError, InputError
+from gpudiag.fleets.fleet import fleet, read_fleet
+from gpudiag.fleets.row import from_plain, to_plain
+from gpudiag.fleets.worker import diagnosed
+from gpudiag.report.fleet.document import CELLS, RunRow
+
+NAMES = ("tiny-batch-laptop", "idle-second-gpu/baseline", "starved-input-pipeline/before")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three samples, a copy of one, a study file with two studies, and three folders that are no good."""
+    samples = Path(__file__).resolve().parents[2] / "data" / "samples"
+    top = tmp_path_factory.mktemp("fleet") / "runs"
+    for name in (*NAMES, "tiny-batch-laptop"):
+        folder = top / "p" / name.replace("/", "-")
+        shutil.copytree(samples / name, folder if not folder.exists() else top / "q" / "copy")
+    (top / "q" / "broken").mkdir(parents=True)
+    (top / "q" / "broken" / "run.toml").write_text("name = ", encoding="utf-8")
+    (top / "q" / "hollow").mkdir()
+    (top / "q" / "hollow" / "run.toml").write_text('telemetry = "none.csv"\n', encoding="utf-8")
+    studies = top / "q" / "studies"
+    studies.mkdir()
+    for name in ("a", "b"):
+        study = optuna.create_study(storage=f"sqlite:///{studies}/optuna.db", study_name=name)
+        study.add_trials([optuna.trial.create_trial(value=float(k)) for k in range(3)])
+    return top
+
+
+@pytest.fixture(scope="module")
+def made(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("out") / "fleet"
+    fleet(tree, out, jobs=2)
+    return out
+
+
+def by_name(out: Path) -> dict[str, RunRow]:
+    return {row.run: row for row in read_fleet(out).rows}
+
+
+def test_totals_are_the_sum_of_single_diagnoses_to_the_last_second(made: Path) -> None:
+    ledgers = [sample_diagnosis(name).document.ledger for name in NAMES]
+    total = read_fleet(made).total
+    for cell in CELLS:
+        wanted = math.fsum(ledger.seconds().get(cell, 0.0) for ledger in ledgers if ledger)
+        assert total.cells[cell] == pytest.approx(wanted, abs=1e-6), cell
+    assert total.gpu_s == pytest.approx(math.fsum(ledger.total_gpu_s for ledger in ledgers if ledger), abs=1e-6)
+    assert total.gpu_s == math.fsum(total.cells.values())
+
+
+def test_a_copy_is_found_and_not_counted(made: Path) -> None:
+    states = {name: (row.status, row.reason) for name, row in by_name(made).items()}
+    assert states["q/copy"] == ("counted already", "its inputs are those of p/tiny-batch-laptop")
+
+
+def test_broken_runs_are_rows_with_their_reason(made: Path) -> None:
+    rows = by_name(made)
+    assert rows["q/broken"].status == rows["q/hollow"].status == "not diagnosed"
+    assert "not valid TOML" in rows["q/broken"].reason and "none.csv" in rows["q/hollow"].reason
+
+
+def test_each_study_of_a_storage_is_a_run(made: Path) -> None:
+    rows = by_name(made)
+    assert [rows[f"q/studies::{name}"].n_trials for name in "ab"] == [3, 3]
+    assert "q/studies" not in rows
+
+
+def test_the_table_is_a_data_set_that_others_read(made: Path) -> None:
+    frame = pd.read_parquet(made / "table")
+    assert set(frame["run"]) == set(by_name(made)) and {"month", "host"} <= set(frame.columns)
+    counted = frame[frame["status"] == "diagnosed"]
+    assert counted["gpu_s"].sum() == pytest.approx(read_fleet(made).total.gpu_s)
+    assert str(frame["start"].dtype).startswith("datetime64")
+    documents = sorted(made.glob("runs/*/diagnosis.json"))
+    assert len(documents) == (frame["status"] != "not diagnosed").sum()
+    assert json.loads(documents[0].read_text(encoding="utf-8"))["schema"].startswith("gpudiag.diagnosis/")
+
+
+def test_what_has_not_changed_is_not_diagnosed_again(tree: Path, tmp_path: Path, made: Path) -> None:
+    out = shutil.copytree(made, tmp_path / "fleet")
+    here = shutil.copytree(tree, tmp_path / "runs", copy_function=shutil.copy2)
+    again: list[str] = []
+    fleet(tree, out, progress=lambda done, of, row: again.append(row.run))
+    assert again == []
+    fleet(here, out, progress=lambda done, of, row: again.append(row.run))
+    assert len(again) == len(by_name(made)), "another folder is other runs"
+    again.clear()
+    (here / "p" / "tiny-batch-laptop" / "more.txt").write_text("x", encoding="utf-8")
+    shutil.rmtree(here / "q" / "copy")
+    table = fleet(here, out, progress=lambda done, of, row: again.append(row.run))
+    assert again == ["p/tiny-batch-laptop"] and "q/copy" not in {row.run for row in table.rows}
+    assert len(list(out.glob("runs/*"))) == sum(row.status != "not diagnosed" for row in table.rows)
+
+
+def test_an_interrupted_fleet_goes_on_where_it_was(tree: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fleet"
+
+    def stop(done: int, of: int, row: RunRow) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fleet(tree / "p", out, jobs=1, progress=stop)
+    with (out / "fleet.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write('{"name": "torn", "ke')
+    assert len(read_fleet(out).rows) == 3
+    again: list[str] = []
+    fleet(tree / "p", out, progress=lambda done, of, row: again.append(row.run))
+    assert again == []
+
+
+class Losing(Executor):
+    """Loses the worker of the first ``n`` runs that it is given."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self.n > 0:
+            self.n -= 1
+            future.set_exception(RuntimeError("worker lost"))
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@pytest.mark.parametrize(("lost", "status"), [(2, "diagnosed"), (3, "not diagnosed")])
+def test_a_lost_worker_is_tried_again(tree: Path, tmp_path: Path, lost: int, status: str) -> None:
+    table = fleet(tree / "p" / "tiny-batch-laptop", tmp_path / "fleet", executor=Losing(lost))
+    assert [row.status for row in table.rows] == [status]
+    assert diagnosed is not None
+
+
+def test_a_row_survives_json(made: Path) -> None:
+    for row in by_name(made).values():
+        assert from_plain(json.loads(json.dumps(to_plain(row)))) == row
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "fleet.jsonl").write_text('{"mine": 1}\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="was not written by gpudiag"):
+        fleet(tree, tmp_path)
+    with pytest.raises(InputError, match="holds no fleet"):
+        read_fleet(tmp_path / "none")
+
+
+@pytest.mark.parametrize("wrong", [{"jobs": 0}, {"time_limit_s": 0}, {"memory_limit_mib": -1}])
+def test_wrong_limits_are_said(tree: Path, tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        fleet(tree, tmp_path / "out", **wrong)

@@ -1,0 +1,73 @@
+"""Executors of others: threads, processes, and a real Dask cluster of which a worker is killed midway."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from gpudiag.errors import ConfigError, InputError
+from gpudiag.fleets.executors import executor_named
+from gpudiag.fleets.fleet import fleet
+from gpudiag.report.fleet.document import RunRow
+
+
+@pytest.fixture
+def runs(samples: Path, tmp_path: Path) -> Path:
+    for k in range(8):
+        shutil.copytree(samples / "tiny-batch-laptop", tmp_path / "runs" / str(k))
+        (tmp_path / "runs" / str(k) / "note.txt").write_text(str(k), encoding="utf-8")
+    return tmp_path / "runs"
+
+
+def names(rows: tuple[RunRow, ...]) -> list[str]:
+    return [row.run for row in rows if row.status != "not diagnosed"]
+
+
+@pytest.mark.slow
+def test_a_pool_of_processes_will_do(runs: Path, tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        table = fleet(runs, tmp_path / "out", executor=pool)
+    assert names(table.rows) == [str(k) for k in range(8)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_a_dask_cluster_that_loses_a_worker_loses_no_run(runs: Path, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("dask.distributed")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        executor_named(f"dask:{cluster.scheduler_address}") as pool,
+    ):
+        killed: list[int] = []
+
+        def kill(done: int, of: int, row: RunRow) -> None:
+            if not killed:
+                killed.append(cluster.workers[0].pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        table = fleet(runs, tmp_path / "out", executor=pool, progress=kill)
+    assert killed and names(table.rows) == [str(k) for k in range(8)]
+
+
+@pytest.mark.parametrize("name", ["dask", "dask:", "ray:local"])
+def test_another_executor_is_said(name: str) -> None:
+    with pytest.raises(ConfigError, match="dask:local"), executor_named(name):
+        pass
+
+
+def test_no_scheduler_is_an_input_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("dask.distributed")
+    from dask import distributed
+
+    def no_answer(*args: object, **kwargs: object) -> None:
+        raise OSError("timed out")
+
+    monkeypatch.setattr(distributed, "Client", no_answer)
+    with pytest.raises(InputError, match="no Dask scheduler answers"), executor_named("dask:tcp://localhost:1"):
+        pass
