@@ -14,7 +14,7 @@ from gpudiag.cli._arguments import check_output
 from gpudiag.cli._console import console_for, say
 from gpudiag.cli._options import choice
 from gpudiag.errors import ConfigError, InputNotFound
-from gpudiag.report.format import duration, plural
+from gpudiag.report.format import count, duration, plural
 
 GROUPS = ("user", "project", "host", "gpu-model", "week", "month")
 
@@ -100,6 +100,6 @@ def _progress() -> Iterator[Any]:
             first = done - 1 if first < 0 else first
             rate = (done - first) / max(time.monotonic() - began, 1e-9)
             left = duration((of - done) / rate)
-            status.update(f"{done:,} of {plural(of, 'run')}, {60 * rate:,.0f} a minute, {left} left ...")
+            status.update(f"{done:,} of {plural(of, 'run')}, {count(round(60 * rate))} a minute, {left} left ...")
 
         yield ended
