@@ -29,6 +29,7 @@ from gpudiag.cli.demo import demo
 from gpudiag.cli.diagnose import diagnose
 from gpudiag.cli.export import export
 from gpudiag.cli.fleet import fleet
+from gpudiag.cli.history import history
 from gpudiag.cli.inspect import inspect
 from gpudiag.cli.lab import lab
 from gpudiag.cli.notebooks import notebooks_app
@@ -54,6 +55,7 @@ for command in (
     inspect,
     compare,
     fleet,
+    history,
     plans,
     whatif,
     convert,

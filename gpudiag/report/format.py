@@ -317,6 +317,10 @@ def interval(low: float | None, high: float | None, unit: str = "1") -> str:
         return first
     number_a, _, unit_a = first.partition(" ")
     number_b, _, unit_b = last.partition(" ")
+    if unit_a.endswith("-s") and unit_b == unit_a.replace("-s", "-h"):
+        size_s = high * (1 if unit.endswith("-s") else 3600)
+        number_a, number_b = ("0", number_b) if size_s >= 3600 else (number_a, _few(size_s))
+        return f"{number_a}–{number_b} {unit_b if size_s >= 3600 else unit_a}"
     if first.endswith("×"):
         return f"{first.removesuffix('×')}–{last}"
     if unit_a == unit_b and low >= 0 and "<" not in number_a:

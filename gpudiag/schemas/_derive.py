@@ -15,6 +15,7 @@ from gpudiag.plain_data import JsonObject
 from gpudiag.report.comparison.document import ComparisonDocument
 from gpudiag.report.document import Document
 from gpudiag.report.fleet.document import FleetDocument
+from gpudiag.report.fleet.history import History
 from gpudiag.schemas._measures import measures_schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,6 +23,7 @@ CLASSES: dict[str, Any] = {
     "diagnosis-4": Document,
     "comparison-1": ComparisonDocument,
     "fleet-1": FleetDocument,
+    "history-1": History,
     "forecast-2": ForecastDocument,
     "plan-1": Plan,
     "inspect-1": list[Inspected],

@@ -254,3 +254,16 @@ def test_bounds_are_told_apart(text: str, wanted: str) -> None:
 )  # fmt: skip
 def test_so_many_digits_and_whole_beyond(value: float | None, digits: int, wanted: str) -> None:
     assert fmt.significant(value, digits) == wanted
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit", "said"),
+    [
+        (3.3, 40.0, "GPU-s", "3.3–40 GPU-s"),
+        (20.0, 7200.0, "GPU-s", "0–2 GPU-h"),
+        (0.005, 0.02, "GPU-h", "18–72 GPU-s"),
+        (0.5, 2.0, "GPU-h", "0.5–2 GPU-h"),
+    ],
+)
+def test_both_ends_of_an_interval_have_one_unit(low: float, high: float, unit: str, said: str) -> None:
+    assert fmt.interval(low, high, unit) == said

@@ -1,0 +1,126 @@
+"""The newest run against the noise of the earlier ones, with truth drawn here."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commandline import called
+from scipy import stats
+
+from gpudiag.errors import InputError
+from gpudiag.fleets.history import FEWEST, MOST, history, prediction_interval
+
+
+def write(folder: Path, at: int, *, util: float, gpu_s: float, n: int = 10, median_s: float | None = None) -> None:
+    """A diagnosis.json with the numbers that a history reads."""
+    measures = {
+        "ledger": {"mean_util_pct": {"value": util, "unit": "%"}, "total_gpu_s": {"value": gpu_s, "unit": "GPU-s"}},
+        "trials": {
+            "n": {"value": n + 2, "unit": "1"},
+            "state.COMPLETE.n": {"value": n, "unit": "1"},
+            "state.COMPLETE.median_s": {"value": median_s, "unit": "s"},
+        },
+    }
+    run = {"name": f"run {at}", "start": f"2026-03-{at + 1:02d}T00:00:00+00:00"}
+    (folder / str(at)).mkdir(parents=True)
+    document = {"schema": "gpudiag.diagnosis/4", "run": run, "measures": measures}
+    (folder / str(at) / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def write_all(folder: Path, utils: list[float], times: list[float]) -> Path:
+    for at, (util, gpu_s) in enumerate(zip(utils, times, strict=True)):
+        write(folder, at, util=util, gpu_s=gpu_s)
+    return folder
+
+
+STEADY = [80.0, 81.0, 79.0, 80.5, 79.5, 80.2, 79.8]
+TIMES = [1000.0, 1010.0, 990.0, 1005.0, 995.0, 1002.0, 998.0]
+
+
+def test_a_run_like_the_earlier_ones_is_within_the_noise(tmp_path: Path) -> None:
+    held = history(write_all(tmp_path, [*STEADY, 80.1], [*TIMES, 1001.0]))
+    assert {one.name: one.verdict for one in held.quantities} == {
+        "util_pct": "within the noise",
+        "gpu_s": "within the noise",
+    }
+    gpu = held.quantities[1]
+    assert gpu.newest == 100.1 and gpu.n_earlier == 7 and not held.regression
+    logs = np.log(np.array(TIMES) / 10)
+    reach = stats.t.ppf(1 - 0.025 / 2, 6) * logs.std(ddof=1) * math.sqrt(1 + 1 / 7)
+    assert (gpu.low, gpu.high) == pytest.approx(tuple(np.exp(logs.mean() + np.array([-reach, reach]))))
+
+
+@pytest.mark.parametrize(
+    ("util", "gpu_s", "verdicts"),
+    [
+        (60.0, 1000.0, ("worse", "within the noise")),
+        (99.0, 1000.0, ("better", "within the noise")),
+        (80.0, 1300.0, ("within the noise", "worse")),
+        (80.0, 700.0, ("within the noise", "better")),
+    ],
+)
+def test_which_side_is_worse(tmp_path: Path, util: float, gpu_s: float, verdicts: tuple[str, str]) -> None:
+    held = history(write_all(tmp_path, [*STEADY, util], [*TIMES, gpu_s]))
+    assert tuple(one.verdict for one in held.quantities) == verdicts
+    assert held.regression == ("worse" in verdicts)
+
+
+def test_too_few_runs_are_not_judged(tmp_path: Path) -> None:
+    held = history(write_all(tmp_path, [*STEADY[: FEWEST - 1], 10.0], [*TIMES[: FEWEST - 1], 9000.0]))
+    assert {one.verdict for one in held.quantities} == {"not assessed"} and not held.regression
+
+
+def test_the_order_is_that_of_time_and_old_runs_do_not_count(tmp_path: Path) -> None:
+    wild = [5.0, 50.0, 95.0]
+    held = history(write_all(tmp_path, [*wild, *(STEADY * 3)[:MOST], 70.0], [1000.0 + k for k in range(MOST + 4)]))
+    assert held.runs[-1].name == f"run {MOST + 3}" and held.quantities[0].n_earlier == MOST
+    assert held.quantities[0].verdict == "worse"
+
+
+def test_of_the_same_one_in_twenty_is_called_different() -> None:
+    """All quantities together: 5 % in 4,000 drawn histories, within what chance allows."""
+    rng = np.random.default_rng(20261123)
+    wrong = 0
+    for _ in range(4000):
+        n = int(rng.integers(FEWEST, MOST + 1))
+        drawn = np.exp(rng.normal(3.0, 0.2, (4, n + 1)))
+        bands = [prediction_interval(list(row[:-1]), 0.05 / 4) for row in drawn]
+        wrong += any(not low <= row[-1] <= high for (low, high), row in zip(bands, drawn, strict=True))
+    assert 0.035 <= wrong / 4000 <= 0.06
+
+
+@pytest.mark.parametrize("values", [[99.9, 100.0, 100.0, 99.95, 100.0], [80.0, 95.0, 60.0, 99.0, 40.0]])
+def test_a_share_stays_a_share(values: list[float]) -> None:
+    low, high = prediction_interval(values, 0.0125, share=True)
+    assert 0 < low < np.mean(values) and low < high < 100
+    odds = np.log(np.clip(values, 0.05, 99.95) / (100 - np.clip(values, 0.05, 99.95)))
+    reach = stats.t.ppf(1 - 0.0125 / 2, 4) * odds.std(ddof=1) * math.sqrt(1.2)
+    assert high == pytest.approx(100 / (1 + np.exp(-(odds.mean() + reach))))
+
+
+def test_other_files_of_that_name_are_passed_over_or_said(tmp_path: Path) -> None:
+    write_all(tmp_path, STEADY, TIMES)
+    for name, text in (("other", '{"schema": "theirs"}'), ("torn", '{"schema": "gpudiag.diagn')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "diagnosis.json").write_text(text, encoding="utf-8")
+    held = history(tmp_path)
+    assert len(held.runs) == 7 and len(held.unread) == 1 and "torn" in held.unread[0]
+    with pytest.raises(InputError, match="needs two"):
+        history(tmp_path / "0")
+
+
+def test_the_command_fails_a_pipeline_on_a_regression_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_all(tmp_path / "bad", [*STEADY, 60.0], [*TIMES, 1000.0])
+    assert called(monkeypatch, "history", tmp_path / "bad") == 0
+    said = capsys.readouterr().out
+    assert "Worse than 7 earlier runs: mean utilization is 60 %, not 80 %." in said
+    assert called(monkeypatch, "history", tmp_path / "bad", "--fail-on", "regression") == 1
+    write_all(tmp_path / "good", [*STEADY, 99.0], [*TIMES, 1000.0])
+    assert called(monkeypatch, "history", tmp_path / "good", "--fail-on", "regression", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))["schema"] == "gpudiag.history/1"
