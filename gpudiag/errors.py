@@ -100,10 +100,16 @@ def expected(what: str, given: object) -> ConfigError:
     return ConfigError(f"expected {what}, but got {'None' if given is None else type(given).__name__}.")
 
 
+MOST_NAMES = 12
+"""Names that an error lists; a reader looks through no more."""
+
+
 def nearest(name: str, legal: Iterable[str]) -> str:
     """A hint for a misspelt name: ``did you mean 'x'?`` or the list of legal names."""
     options = sorted(legal)
     close = get_close_matches(name, options, n=1, cutoff=0.6)
     if close:
         return f"did you mean '{close[0]}'?"
+    if len(options) > MOST_NAMES:
+        return f"legal are {', '.join(options[:MOST_NAMES])} and {len(options) - MOST_NAMES} more"
     return f"legal names are: {', '.join(options)}"

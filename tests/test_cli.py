@@ -72,7 +72,7 @@ BAD = {
     "missing.csv": (None, "no such file"),
     "empty.csv": (lambda p, s: p.write_bytes(b""), "is empty"),
     "binary.bin": (lambda p, s: p.write_bytes(bytes(range(256)) * 20), "binary file of no known kind"),
-    "prose.txt": (lambda p, s: p.write_text("dear diary\n"), "no reader recognises it"),
+    "prose.txt": (lambda p, s: p.write_text("dear diary\n"), "no reader recognizes it"),
     "weather.csv": (lambda p, s: p.write_text("time,rain\n2026-01-01T00:00:00,3\n2026-01-02T00:00:00,4\n"), "expected"),
     "grafana.db": (lambda p, s: foreign_schema(p), "expected"),
     "torn.db": (torn_study, "torn.db"),

@@ -89,7 +89,9 @@ def assignments(items: list[str]) -> dict[str, str]:
 
 def one_of(option: str, value: str, legal: tuple[str, ...]) -> None:
     if value not in legal:
-        raise ConfigError(f"{option} must be one of {', '.join(legal)}, but got '{value}'; {nearest(value, legal)}")
+        hint = nearest(value, legal)
+        meant = f"; {hint}" if hint.endswith("?") else "."
+        raise ConfigError(f"{option} must be one of {', '.join(legal)}, but got '{value}'{meant}")
 
 
 def rule_modules(named: list[str] | None) -> str:

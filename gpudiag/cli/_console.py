@@ -59,12 +59,12 @@ def say(*lines: object, err: bool = False) -> None:
 
 
 def show(blocks: Iterable[Block]) -> None:
-    """Print them: on a terminal as wide as it is and in colours, elsewhere with every column of a table."""
+    """Print them: as wide as the terminal is, 80 columns in a pipe, and on a terminal in colors."""
     from gpudiag.report._render.terminal import render
 
     console = console_for()
     color = console.color_system is not None and not no_color()
-    typer.echo(render(blocks, console.width, color=color, whole=not console.is_terminal), color=color or None)
+    typer.echo(render(blocks, console.width, color=color), color=color or None)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ def inspect(
     from gpudiag._load.inspection import inspect as inspect_paths
     from gpudiag._load.inspection import to_json
     from gpudiag.plain_data import json_text
+    from gpudiag.report._render.lines import folded
     from gpudiag.report.inspection import lines
 
     with reading(console_for(stderr=True)) as progress:  # takes standard output on a terminal: printed is afterwards
@@ -32,7 +33,8 @@ def inspect(
     if format_ == "json":
         typer.echo(json_text([to_json(entry) for entry in entries]), nl=False)
     else:
-        say(*(line for entry in entries for line in lines(entry)))
+        width = console_for().width
+        say(*(part for entry in entries for line in lines(entry) for part in folded(line, width, 4).split("\n")))
     if not any(entry.error is None for entry in entries) or _named_failed(paths, entries):
         raise typer.Exit(2)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gpudiag.cli._arguments import assignments
+from gpudiag.cli._console import console_for
 from gpudiag.cli._options import Parameters
 
 notebooks_app = typer.Typer(help="The notebooks that come with the package.", no_args_is_help=True)
@@ -17,11 +18,12 @@ notebooks_app = typer.Typer(help="The notebooks that come with the package.", no
 def notebooks_list() -> None:
     """List every notebook with its parameters."""
     from gpudiag.report._notebook.copies import list_notebooks
+    from gpudiag.report._render.lines import folded
 
     for notebook in list_notebooks():
         typer.echo(f"{notebook.name:<16}  {notebook.title}")
         if notebook.parameters:
-            typer.echo(f"{'':<16}  -p {', '.join(notebook.parameters)}")
+            typer.echo(folded(f"{'':<16}  -p {', '.join(notebook.parameters)}", console_for().width, 3))
 
 
 @notebooks_app.command("copy")

@@ -61,7 +61,7 @@ def report(
                 raise ConfigError("got several runs and single inputs as well; give one or the other.")
             unread = [str(path) for run in whole for path in left_out(run)]
             if unread:
-                say(f"Left out, since no reader recognises a file in them: {', '.join(unread)}", err=True)
+                say(f"Left out, since no reader recognizes a file in them: {', '.join(unread)}", err=True)
             options = [f"--notebook={notebook}", *(["--full"] if full else []), *as_typed(inputs, layout, judging)]
             options += [f"--parameter={name}={value}" for name, value in parameters.items()]
             level = _report_many(planned, output or Path("reports"), options, jobs)

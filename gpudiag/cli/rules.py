@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gpudiag.cli._arguments import rule_modules
+from gpudiag.cli._console import console_for
 from gpudiag.cli._options import RuleModules, choice
 from gpudiag.errors import ConfigError, nearest
 
@@ -21,17 +22,19 @@ def rules_list(
     from gpudiag.report.rules import rules_json, rules_markdown, rules_text
     from gpudiag.rules._engine.own import chosen_rules
 
-    render = {"text": rules_text, "json": rules_json, "md": rules_markdown}[format_]
+    width = console_for().width
+    render = {"text": lambda rules: rules_text(rules, width), "json": rules_json, "md": rules_markdown}[format_]
     typer.echo(render(chosen_rules(rule_modules(rules))))
 
 
 @rules_app.command("explain")
 def rules_explain(rule_id: Annotated[str, typer.Argument(metavar="ID")], rules: RuleModules = None) -> None:
     """Explain one rule: why it matters, its thresholds and their source."""
+    from gpudiag.report._render.terminal import MAX_WIDTH
     from gpudiag.report.rules import rule_text
     from gpudiag.rules._engine.own import chosen_rules
 
     by_id = {rule.id: rule for rule in chosen_rules(rule_modules(rules))}
     if rule_id not in by_id:
         raise ConfigError(f"there is no rule '{rule_id}'; {nearest(rule_id, by_id)}")
-    typer.echo(rule_text(by_id[rule_id]))
+    typer.echo(rule_text(by_id[rule_id], min(console_for().width, MAX_WIDTH)))

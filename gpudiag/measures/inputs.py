@@ -22,7 +22,7 @@ class InputsProfile(Profile, topic="inputs"):
     """What the run was read from."""
 
     unread: Rows = table_of(UnreadInput)
-    n_inputs: Fact[int] = fact("inputs that a reader recognised", label="inputs")
+    n_inputs: Fact[int] = fact("inputs that a reader recognized", label="inputs")
     n_unread: Fact[int] = fact("inputs that could not be read, or only in part", label="not read whole")
 
 

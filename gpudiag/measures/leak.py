@@ -37,7 +37,7 @@ class GpuLeak(Row):
         label="growth of the floor",
     )
     p_rise: Column[float] = column(
-        "one-sided Mann-Kendall over these blocks, less sure where neighbours resemble each other",
+        "one-sided Mann-Kendall over these blocks, less sure where neighbors resemble each other",
         label="chance of such growth by luck (p)",
     )
     rise_pct: Column[float] = column("slope times the time between first and last block", label="growth, of the total")

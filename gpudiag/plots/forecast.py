@@ -99,5 +99,5 @@ THROUGHPUT = Plot(
     plot_throughput,
     alt_throughput,
     "Dots with bars are forecasts with their interval, hollow beyond what was observed; open boxes are bounds where no "
-    "value is known. The grey band holds without any model. Linear is what is often assumed.",
+    "value is known. The gray band holds without any model. Linear is what is often assumed.",
 )

@@ -137,7 +137,7 @@ def choose(readers: Sequence[Reader[Result]], source: Source) -> Reader[Result] 
 
 
 def refuse(source: Source, expected: str) -> UnknownInput:
-    """The error for a source that no reader recognises, with what it looks like."""
+    """The error for a source that no reader recognizes, with what it looks like."""
     path = source.path
     if source.is_dir:
         return UnknownInput(f"{path}: is a folder; expected {expected}. Pass the file itself.")
@@ -158,7 +158,7 @@ def refuse(source: Source, expected: str) -> UnknownInput:
     if names := _column_names(first):
         return UnknownInput(f"{path}: none of its columns is known ({names}); expected {expected}.")
     shown = first if len(first) <= 100 else first[:97] + "..."
-    return UnknownInput(f"{path}: no reader recognises it; expected {expected}; its first line is {shown!r}.")
+    return UnknownInput(f"{path}: no reader recognizes it; expected {expected}; its first line is {shown!r}.")
 
 
 def _parquet_columns(source: Source) -> str:

@@ -62,7 +62,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def left_out(folder: Path) -> list[Path]:
-    """Folders beside the runs of :func:`runs_in` that hold files of which no reader recognises any."""
+    """Folders beside the runs of :func:`runs_in` that hold files of which no reader recognizes any."""
     return [] if runs_in(folder) == [folder] else [path for path, recognised in _below(folder) if not recognised]
 
 

@@ -28,7 +28,7 @@ def lines(entry: InputRecord) -> list[str]:
     for problem in entry.problems:
         where = f", first at line {problem.line}" if problem.line is not None else ""
         example = f" ({problem.example})" if problem.example else ""
-        out.append(f"    {problem.count} x {problem.kind}{where}{example}")
+        out.append(f"    {problem.count:,} × {problem.kind}{where}{example}")
     out += [f"    note: {note}" for note in entry.notes]
     return out
 
@@ -36,7 +36,7 @@ def lines(entry: InputRecord) -> list[str]:
 def _study(study: StudyRecord) -> str:
     states = " ".join(f"{state} {n}" for state, n in study.states.items()) or "no trials"
     directions = ", ".join(d.lower() for d in study.directions)
-    reports = f", {study.reports} reports" if study.reports else ""
+    reports = f", {study.reports:,} reports" if study.reports else ""
     parts = [states + reports, directions]
     if study.start and study.end:
         parts.append(_span(study.start, study.end))

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Sequence
 
+from gpudiag.report._render.lines import WIDTH, folded, folded_text
 from gpudiag.rules._engine.references import with_links
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.units import unit_of
 
 
-def rules_text(rules: Sequence[Rule]) -> str:
-    """One line a rule, with its thresholds."""
-    width = max(len(rule.id) for rule in rules)
-    rows = (f"{rule.id:<{width}}  {rule.severity.value:<8}  {rule.checks}" for rule in rules)
+def rules_text(rules: Sequence[Rule], width: int = WIDTH) -> str:
+    """One line a rule, which a narrow terminal continues below its words."""
+    first = max(len(rule.id) for rule in rules)
+    rows = (folded(f"{rule.id:<{first}}  {rule.severity.value:<8}  {rule.checks}", width, first + 12) for rule in rules)
     return "\n".join(rows) + "\n\nExplain one with: gpudiag rules explain ID"
 
 
-def rule_text(rule: Rule) -> str:
-    """All that is known about one rule."""
+def rule_text(rule: Rule, width: int = WIDTH) -> str:
+    """All that is known about one rule, in lines of that width."""
     finds = f'finds "{rule.title}" ({rule.severity.value}, topic {rule.topic})'
-    paragraphs = [f"{rule.id}: {rule.checks}", finds, "", rule.why, ""]
+    paragraphs = [
+        folded(f"{rule.id}: {rule.checks}", width),
+        folded(finds, width),
+        "",
+        folded_text(rule.why, width),
+        "",
+    ]
     if rule.thresholds:
         paragraphs.append("Thresholds (change with --set or in run.toml):")
         paragraphs += [f"  {rule.id}.{name} = {value:g}{_unit(name)}" for name, value in rule.thresholds.items()]
         paragraphs.append("")
-    paragraphs.append(textwrap.fill(f"What to do: {rule.remedy}", 100))
+    paragraphs.append(folded(f"What to do: {rule.remedy}", width))
     if rule.refuted_by:
-        paragraphs.append(textwrap.fill(rule.refuted_by, 100))
+        paragraphs.append(folded(rule.refuted_by, width))
     return "\n".join(paragraphs)
 
 

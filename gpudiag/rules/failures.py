@@ -35,7 +35,7 @@ def _kind_says(what: str) -> Sentence:
     refuted_by="Not a problem if the search is meant to find the limit.",
 )
 def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
-    """A trial that does not fit costs its time and often that of its neighbours.
+    """A trial that does not fit costs its time and often that of its neighbors.
 
     Failure texts or log events of the class out of memory such as CUDA out of memory or
     CUBLAS_STATUS_ALLOC_FAILED (METHODS 6). A device-side assert is another class, and fullness alone is no proof.

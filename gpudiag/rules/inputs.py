@@ -41,4 +41,4 @@ def input_unread(inputs: InputsProfile) -> Evidence | None:
                 "n_more": inputs.n_unread - len(named) or None,
             },
         )
-    raise NotApplicable("Every input that was recognised was read whole.")
+    raise NotApplicable("Every input that was recognized was read whole.")

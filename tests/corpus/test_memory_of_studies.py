@@ -42,7 +42,6 @@ def identities(found: MemoryCapacity) -> str:
     text = repr(found)
     assert found._repr_html_() and found._repr_markdown_()
     assert "nan" not in text.replace(found.run, "").lower().split(), text
-    assert "... and" not in text, text  # no table lost a column
     return " ".join(text.split())
 
 

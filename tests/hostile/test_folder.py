@@ -156,7 +156,7 @@ def test_a_reader_that_fails_costs_its_file(folder: Path, monkeypatch: pytest.Mo
 
 def test_a_line_with_a_cell_of_more_than_128_kb_is_no_input(folder: Path) -> None:
     (folder / "words.txt").write_text("a" * 200_000 + ",number,state\n" + "b" * 10)
-    assert samples(folder) == 90 and "no reader recognises it" in unread(folder)["words.txt"]
+    assert samples(folder) == 90 and "no reader recognizes it" in unread(folder)["words.txt"]
 
 
 @pytest.mark.parametrize("rows", [20, ROWS])

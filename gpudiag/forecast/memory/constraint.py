@@ -148,7 +148,7 @@ def _code(run: Run, peaks: Peaks, table: pd.DataFrame, limit: int, k: int) -> st
         return (
             f"PEAK_MIB = {{\n{known},\n}}\nLIMIT_MIB = {limit}\n"
             f"key = tuple(trial.params.get(name) for name in {tuple(names)!r})\n"
-            f"if PEAK_MIB.get(key, 0) > LIMIT_MIB:  # after suggest_ calls; the unseen pass\n{raise_line}"
+            f"if PEAK_MIB.get(key, 0) > LIMIT_MIB:  # after all suggest_ calls\n{raise_line}"
         )
     return _formula(run, peaks, limit, raise_line)
 
@@ -173,7 +173,7 @@ def _formula(run: Run, peaks: Peaks, limit: int, raise_line: str) -> str:
     return (
         "PEAK_MIB = {  # constant, then MiB per unit of " + ", ".join(numbers) + "\n" + "\n".join(lines) + "\n}\n"
         f"LIMIT_MIB = {limit}\nc = PEAK_MIB.get({key}, {(0,) * (1 + len(numbers))})\n"
-        f"if c[0] + {terms} > LIMIT_MIB:  # after suggest_ calls; the unseen pass\n{raise_line}"
+        f"if c[0] + {terms} > LIMIT_MIB:  # after all suggest_ calls\n{raise_line}"
     )
 
 

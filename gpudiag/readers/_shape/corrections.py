@@ -71,7 +71,7 @@ def _milliwatts(columns: MutableMapping[str, np.ndarray]) -> list[str]:
             continue
         if 2 * (values > _MOST_BOARD_W).sum() > (~np.isnan(values)).sum():
             columns[name] = values / 1000
-            notes.append(f"{name} was labelled W but its numbers are milliwatts; it was divided by 1000.")
+            notes.append(f"{name} was labeled W but its numbers are milliwatts; it was divided by 1000.")
     return notes
 
 

@@ -60,11 +60,10 @@ def text(blocks: Iterable[Block]) -> str:
     return render(blocks, min(shutil.get_terminal_size((88, 24)).columns, MAX_WIDTH))
 
 
-def render(blocks: Iterable[Block], width: int = 80, *, color: bool = False, whole: bool = False) -> str:
+def render(blocks: Iterable[Block], width: int = 80, *, color: bool = False) -> str:
     """The blocks as lines of at most ``width`` characters, of which only a longer word sticks out.
 
-    Where not all columns of a table fit, the last are named below it; ``whole`` is for a file or a pipe: there a table
-    has all of them, however wide it becomes.
+    Where not all columns of a table fit, the others follow in a table below it, beside the names of its rows.
     """
     out = StringIO()
     console = Console(
@@ -80,7 +79,7 @@ def render(blocks: Iterable[Block], width: int = 80, *, color: bool = False, who
     for block in (one for one in blocks if not isinstance(one, Figure | TrialTable)):
         if before and (isinstance(block, ABOVE) or isinstance(before, BELOW)):
             console.print()
-        for part in _parts(block, console.width, whole):
+        for part in _parts(block, console.width):
             console.print(part, crop=False)
         before = block
     return inert_lines("\n".join(line.rstrip() for line in out.getvalue().splitlines()))
@@ -109,7 +108,7 @@ def _text(said: str, style: str = "") -> Text:
     return Text(safe(said).replace("`", ""), style)
 
 
-def _parts(block: Block, width: int, whole: bool) -> Iterator[RenderableType]:
+def _parts(block: Block, width: int) -> Iterator[RenderableType]:
     match block:
         case Masthead(title, facts):
             yield _words(title)
@@ -127,7 +126,7 @@ def _parts(block: Block, width: int, whole: bool) -> Iterator[RenderableType]:
             yield from (_Words(Text(safe(row), no_wrap=True), Text("    "), 4) for row in block.code.splitlines())
             yield _pairs(block.notes, width)
         case TableBlock(rows=(_, *_)):
-            yield from _table(block, width, whole)
+            yield from _table(block, width)
             yield from [_words(block.caption)] if block.caption else []
         case Tiles(items):
             yield _pairs(items, width)
@@ -141,7 +140,7 @@ def _parts(block: Block, width: int, whole: bool) -> Iterator[RenderableType]:
             yield _words(said, style="bold")
         case Folded(summary, blocks):  # nothing is folded here
             yield _words(summary)
-            yield from (part for inner in blocks for part in _parts(inner, width, whole))
+            yield from (part for inner in blocks for part in _parts(inner, width))
 
 
 def _summary(top: Summary) -> Iterator[RenderableType]:
@@ -182,14 +181,15 @@ def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> RenderableType:
 def _grid(rows: Sequence[Sequence[Text]], width: int) -> RenderableType:
     """Names in a column of their own, what belongs to them beside it."""
     grid = Table.grid(padding=(0, 0, 0, 2), pad_edge=True)
-    grid.add_column(max_width=max(width // 3, NARROW) + 2)
+    grid.add_column(max_width=max(width // 3, NARROW) + 2, overflow="fold")
+    grid.add_column(overflow="fold")
     for row in rows:
         grid.add_row(*row)
     return grid
 
 
-def _table(table: TableBlock, width: int, whole: bool) -> Iterator[RenderableType]:
-    """As many columns as fit. Where sentences don't, they go below the first words of their row."""
+def _table(table: TableBlock, width: int) -> Iterator[RenderableType]:
+    """All columns, in several tables where they don't fit; sentences that don't go below the first words of a row."""
     names, rows = [_text(name) for name in table.columns], [[_cell(cell) for cell in row] for row in table.rows]
     right = [all(isinstance(cell, Number) for cell in column) for column in zip(*table.rows, strict=True)]
     wide = [max(cell.cell_len for cell in column) for column in zip(names, *rows, strict=True)]
@@ -200,23 +200,36 @@ def _table(table: TableBlock, width: int, whole: bool) -> Iterator[RenderableTyp
     elif not any(names) or (sentences and _taken(wide) > width):
         for row in [names[: first + 1], *rows] if any(names) else rows:
             yield from _entry(row[:first], wide, *row[first:])
-    elif whole:
-        yield _columns(names, rows, right, _taken(wide))
     else:
-        least = [min(size, NARROW) for size in wide]
-        fit = next(n for n in range(len(names), 0, -1) if n == 1 or _taken(least[:n]) <= width)
-        yield _columns(names[:fit], rows, right)
-        if left_out := table.columns[fit:]:
-            yield _words(f"... and {', '.join(left_out)}", 2, 2)
+        for place, group in enumerate(_groups(wide, right, width)):
+            if place:
+                yield ""
+            yield _columns(
+                [names[i] for i in group], [[row[i] for i in group] for row in rows], [right[i] for i in group]
+            )
 
 
-def _columns(names: list[Text], rows: list[list[Text]], right: list[bool], width: int | None = None) -> Table:
+def _groups(wide: Sequence[int], right: Sequence[bool], width: int) -> list[list[int]]:
+    """The columns of each table: the words that come first name the rows and stand in all of them."""
+    least = [size if number else min(size, NARROW) for size, number in zip(wide, right, strict=True)]
+    keys = list(range(max(1, next((i for i, number in enumerate(right) if number), 1))))
+    if len(keys) > 2 or _taken([least[i] for i in keys]) > width // 2:
+        keys = keys[:1]
+    groups = [keys]
+    for i in range(len(keys), len(wide)):
+        if len(groups[-1]) > len(keys) and _taken([least[j] for j in (*groups[-1], i)]) > width:
+            groups.append(keys)
+        groups[-1] = [*groups[-1], i]
+    return groups
+
+
+def _columns(names: list[Text], rows: list[list[Text]], right: list[bool]) -> Table:
     """Cells under these names, two blanks before each; words too long for a line go on in the next."""
-    shown = Table(box=None, padding=(0, 0, 0, 2), show_header=any(names), header_style="", width=width)
-    for name, number in zip(names, right, strict=False):
+    shown = Table(box=None, padding=(0, 0, 0, 2), show_header=any(names), header_style="")
+    for name, number in zip(names, right, strict=True):
         shown.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*row[: len(names)])
+        shown.add_row(*row)
     return shown
 
 

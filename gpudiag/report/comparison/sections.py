@@ -171,7 +171,10 @@ def hours(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    return f"+{hours(value)}" if value > 0 else f"−{hours(-value)}" if value < 0 else hours(0.0)
+    size = hours(abs(value))
+    if size.startswith("<") or not value:  # too small for its sign to matter
+        return size
+    return f"+{size}" if value > 0 else f"−{size}"
 
 
 def _seconds(value: float | None) -> str:

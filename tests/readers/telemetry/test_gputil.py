@@ -38,5 +38,5 @@ def test_a_torn_row_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_training_log_that_prints_a_block_is_no_telemetry(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no reader recognises"):
+    with pytest.raises(InputError, match="no reader recognizes"):
         read("[500]\tvalidation_0-rmse:11.2\n" * 20 + BLOCK, tmp_path)
