@@ -169,6 +169,7 @@ def test_inspect_says_how_each_input_was_read(gpudiag, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("hello")
     code, out, _ = gpudiag("inspect", tmp_path, "--timezone", "Asia/Taipei")
     assert code == 0
+    out = " ".join(out.split())
     assert "3 rows" in out and "1 GPU" in out and "02:00:00 to 02:00:10 UTC" in out and "every 5 s" in out
     assert "notes.md: not read" in out
     code, _, _ = gpudiag("inspect", tmp_path / "notes.md")

@@ -177,8 +177,7 @@ def alt_timeline(
     texts = [] if parallelism is None or parallelism.placed.empty else [_alt_trials(parallelism)]
     if utilization is not None:
         gpus = plural(utilization.n_gpus, "GPU")
-        where = "Below it, GPU utilization" if texts else "GPU utilization over time"
-        texts.append(f"{where}, {share(utilization.mean_pct)} on average over {gpus}.")
+        texts.append(f"Below it, the utilization of {gpus}." if texts else f"Utilization of {gpus} over time.")
     if memory is not None and np.isfinite(memory.max_used_pct):
         texts.append(f"GPU memory filled up to {share(memory.max_used_pct)}.")
     if ledger is not None and _has_ribbon(ledger):

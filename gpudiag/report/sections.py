@@ -41,7 +41,7 @@ Section = Callable[[Document], list[Block]]
 
 MOST_CARDS = 5
 """Findings that stand open; a reader takes in no more."""
-NO_FINDINGS = "No check found anything. The table of all checks says which were ok and which had no data."
+NO_FINDINGS = "No check found anything."
 
 
 def masthead(document: Document) -> list[Block]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 PREFERS_DARK = "(prefers-color-scheme: dark)"
+CALM = 'class="gd-summary gd-ok"'
+"""How the top of a report begins in which nothing was found: the rest of that page is short."""
 THEMES = {"auto": PREFERS_DARK, "light": "not all", "dark": "screen"}
 """Where a page is dark, as a media query."""
 _SVG = re.compile(r'(<figure class="gd-figure.*?src="data:image/svg\+xml;base64,)([A-Za-z0-9+/=]+)', re.DOTALL)
@@ -44,6 +46,11 @@ def page(notebook: NotebookNode, title: str) -> str:
         "policy": timeline.policy(timeline.script(), script()),
         "lanes": lanes,
         "trials": {"style": trial_table.style(), "mark": trial_table.MARK},
+        "calm": any(
+            CALM in output.get("data", {}).get("text/html", "")
+            for cell in notebook.cells
+            for output in cell.get("outputs", [])
+        ),
     }
     resources = {"gpudiag": shown}
     html, _ = _exporter().from_notebook_node(notebook, resources)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpudiag.errors import ConfigError
 from gpudiag.files import Content, write, write_all
 from gpudiag.report._notebook.locate import find_notebook
-from gpudiag.report._render.markdown import FIGURE, picture
+from gpudiag.report._render.markdown import EVIDENCE, FIGURE, picture
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -103,8 +103,10 @@ def html_page(notebook: NotebookNode) -> str:
 
 
 def markdown_page(notebook: NotebookNode, folder: str = "report_files", *, full: bool = False) -> MarkdownPage:
-    """Prose and outputs as Markdown without the code; pictures are referred to below ``folder``. Sections are folded,
-    for a pull request, but the first; with ``full`` none is.
+    """Prose and outputs as Markdown without the code; pictures are referred to below ``folder``.
+
+    It is short, for a pull request: what a section folds is left out, and sections but the first are folded. With
+    ``full`` all of it is there and no section is folded.
     """
     parts: list[str] = []
     images: dict[str, bytes] = {}
@@ -126,7 +128,45 @@ def markdown_page(notebook: NotebookNode, folder: str = "report_files", *, full:
         elif "text/plain" in data:
             parts.append(f"```text\n{data['text/plain'].rstrip()}\n```")
     kept = [part.strip() for part in parts if part.strip()]
-    return MarkdownPage("\n\n".join(kept if full else _folded(kept)) + "\n", images)
+    if not full:
+        kept = [*_folded(_short(kept)), MORE]
+    text = "\n\n".join(kept) + "\n"
+    return MarkdownPage(text, {name: image for name, image in images.items() if f"]({folder}/{name})" in text})
+
+
+MORE = "*Figures, evidence, all checks and recommendations: report.html, or* `gpudiag report --full`."
+"""How a short report ends."""
+_FOLD_SUMMARY = re.compile(r"<summary>(.*)</summary>")
+_FOLD = re.compile(r"<details>\n|\n</details>")
+
+
+def _short(parts: list[str]) -> list[str]:
+    """The parts without what they fold, and without the headings below which nothing is left then."""
+    first = [i for i, part in enumerate(parts) if part.startswith(SECTION)][:2]
+    named = range(first[0], first[1]) if len(first) == 2 else ()  # what the first section folds is named
+    kept = [one for one in (unfolded(part, named=i in named) for i, part in enumerate(parts)) if one]
+    return [
+        part
+        for part, after in zip(kept, [*kept[1:], SECTION], strict=True)
+        if not (part.startswith(SECTION) and after.startswith(SECTION))
+    ]
+
+
+def unfolded(text: str, *, named: bool = False) -> str:
+    """Markdown without its ``<details>``, those within others included; ``named``: what each holds stays as an item of
+    a list, unless it is the evidence of a finding.
+    """
+    out, depth, at = [], 0, 0
+    for mark in _FOLD.finditer(text):
+        if depth == 0:
+            out.append(text[at : mark.start()])
+            summary = _FOLD_SUMMARY.match(text, mark.end())
+            if named and summary and summary[1] != EVIDENCE:
+                out.append(f"- {summary[1]}\n")
+        depth = max(depth + (1 if mark.group().startswith("<") else -1), 0)
+        at = mark.end()
+    out.append(text[at:] if depth == 0 else "")
+    return re.sub(r"\n{3,}", "\n\n", "".join(out)).strip()
 
 
 def _folded(parts: list[str]) -> Iterator[str]:

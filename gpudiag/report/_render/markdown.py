@@ -34,6 +34,8 @@ _SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$])|(?<!\S)(?=::)")
 """Markdown's own characters, and how a command begins that GitHub Actions would obey at the start of a line."""
 _LINK = re.compile(r"\b(?:https?:|ftp:)(?=//)|\bwww(?=\.)|(?<![\w.+-])@(?=\w)", re.IGNORECASE)
 """Where an address begins that becomes a link by itself, or a mention (``@everyone``) that calls somebody."""
+EVIDENCE = "Evidence, limits and reasons"
+"""What the fold of a finding holds."""
 FIGURE = "figure:"
 """Where a picture among other blocks lies, until whoever writes the files says where that is."""
 
@@ -115,7 +117,9 @@ def _finding(finding: FindingBlock, level: int = 3) -> str:
         lines.append(f"**Do:** {inline(finding.advice)}" + (f" ({inline(finding.gain)})" if finding.gain else ""))
     if finding.code:
         lines += ["", *_code(finding.code)]
-    lines += ["", "<details>", "<summary>Evidence, limits and reasons</summary>", "", *_reasons(finding)]
+    if finding.symptoms:
+        lines += ["", f"It explains: {inline('; '.join(symptom.title for symptom in finding.symptoms))}."]
+    lines += ["", "<details>", f"<summary>{EVIDENCE}</summary>", "", *_reasons(finding)]
     if finding.symptoms:
         lines += ["", SYMPTOMS, *(f"\n{_finding(symptom, level + 1)}" for symptom in finding.symptoms)]
     return "\n".join([*lines, "", "</details>"])

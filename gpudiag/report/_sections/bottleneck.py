@@ -28,7 +28,7 @@ CLASSES = {
     "bandwidth_bound": ("bound by memory bandwidth",
                         "90 % utilization or more, memory busy 60 % or more, 40 to 80 % of the power range",
                         "a smaller data type that is no faster"),
-    "compute_bound": ("bound by computing, as it should be",
+    "compute_bound": ("bound by computing",
                       "90 % utilization or more at 70 % of the power range or more, or SM activity of 80 % or more",
                       "a profile of one step that shows waits"),
     "light": ("busy with light kernels",
@@ -38,9 +38,9 @@ CLASSES = {
              "SM activity or power of each sample"),
     "small_work": ("too little work in a step", "GPU, CPU and memory below 70 % for 95 % of the time, steadily",
                    "twice the batch at the same samples per second"),
-    "stalled": ("stalls", "below 10 % utilization on a GPU that reaches 70 % and more",
+    "stalled": ("pauses in the work", "below 10 % utilization on a GPU that reaches 70 % and more",
                 "validation or checkpoints at the same times"),
-    "undetermined": ("not told by the data", "none of these", "CPU by core, I/O wait and power of each sample"),
+    "undetermined": ("cause unknown", "none of these", "CPU by core, I/O wait and power of each sample"),
 }  # fmt: skip
 """By class of the profile: its name, its signature and what would refute it."""
 SHARES: dict[str, Fact[float]] = {name: BottleneckProfile.facts()[f"{name}_pct"] for name in CLASSES}
@@ -63,16 +63,15 @@ def bottleneck_sentence(document: Document) -> str:
         return ""
     label = facts[BottleneckProfile.label]
     if label:
-        name, signature, _ = CLASSES[label]
-        return f"{share(facts[SHARES[label]])} of {_time(facts)} was {name}: {signature}."
+        return f"{share(facts[SHARES[label]])} of {_time(facts)} was {CLASSES[label][0]}."
     held = sorted(_shares(facts), key=lambda pair: -pair[1])
     known = ", ".join(f"{share(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
     unknown = dict(held).get("undetermined", 0.0)
     if unknown >= 50:
         rest = f"; the rest was {known}" if known else ""
-        return f"The data do not tell: {share(unknown)} of {_time(facts)} {_why_unknown(facts)}{rest}."
-    said = f"No single limit holds half of {_time(facts)} and twice the next: {known}"
-    return f"{said}; {share(unknown)} {_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
+        return f"What limited {share(unknown)} of {_time(facts)} is unknown{_why_unknown(facts)}{rest}."
+    said = f"No single limit explains half of {_time(facts)}: {known}"
+    return f"{said}; {share(unknown)} is unknown{_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
 
 
 def bottleneck(document: Document) -> list[Block]:
@@ -86,10 +85,10 @@ def bottleneck(document: Document) -> list[Block]:
          CLASSES[name][1], CLASSES[name][2])
         for name, value in _shares(facts)
     )  # fmt: skip
-    columns = ("Limit", "Share", "Time", "Signature", "Would be refuted by")
+    columns = ("Limit", "Share", "Time", "How it shows", "Not so if there was")
     of_trials = facts.get(BottleneckProfile.has_trials) is not False
     what = "Time of the trials" if of_trials else "Time from the first to the last activity"
-    caption = f"{what}, each second in the first class whose signature it has; under 0.1 % is left out."
+    caption = f"{what}, each second in the first row that it fits; rows under 0.1 % are left out."
     said = limit(document) or bottleneck_sentence(document)
     return [Heading("What limited the GPU"), Note(said), TableBlock(columns, rows, caption)]
 
@@ -101,8 +100,8 @@ def _time(facts: TopicValues) -> str:
 
 def _why_unknown(facts: TopicValues) -> str:
     if facts[BottleneckProfile.has_host]:
-        return "shows no signature"
-    return "shows no signature, for CPU by core and I/O wait were not recorded"
+        return ""
+    return ", because CPU per core and I/O wait were not recorded"
 
 
 def _shares(facts: TopicValues) -> list[tuple[str, float]]:

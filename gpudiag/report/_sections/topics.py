@@ -17,8 +17,9 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._sections.bottleneck import bottleneck, limit
+from gpudiag.report._sections.key_numbers import mean_util_pct
 from gpudiag.report.document import Document, NotMeasured, TopicValues
-from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share
+from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share, times
 from gpudiag.schema import IDLE_PCT, STATES
 
 T = TypeVar("T")
@@ -237,10 +238,10 @@ def _room(document: Document) -> str:
     busy = document.advice.busy_pct
     if not busy:
         return ""
-    return (
-        f"Without any idle time the same work on the GPU would be done at most {quantity(100 / busy)} times as fast: "
-        f"mean utilization was {share(busy)}."
-    )
+    mean = mean_util_pct(document)
+    which = "" if mean is None or share(mean) == share(busy) else " of the GPUs in use"
+    most = times(100 / busy)
+    return f"Mean utilization{which} was {share(busy)}: filling all idle time makes it at most {most} as fast."
 
 
 def memory(document: Document) -> list[Block]:
