@@ -221,9 +221,9 @@ class Diagnosis:
         """The document as JSON text."""
         return json_text(self.document)
 
-    def to_markdown(self) -> str:
-        """The report as Markdown without its pictures."""
-        return pages.markdown_page(self._notebook(pictures=False)).text
+    def to_markdown(self, *, full: bool = True) -> str:
+        """The report as Markdown without its pictures; with ``full`` False the short one, as for a pull request."""
+        return pages.markdown_page(self._notebook(pictures=False), full=full).text
 
     def save(self, path: str | Path) -> Path:
         """Write the report where ``path`` says: .html (self-contained), .md (pictures in a folder beside it) or .json.

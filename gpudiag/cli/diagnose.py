@@ -59,7 +59,7 @@ def _rendered(diagnosis: Diagnosis, format_: str, fail_on: str) -> str:
         case "json":
             return diagnosis.to_json()
         case "md":
-            return diagnosis.to_markdown()
+            return diagnosis.to_markdown(full=False)
         case "junit":
             return junit_xml(diagnosis.document, fail_on)
     return github_annotations(diagnosis.document)

@@ -88,7 +88,7 @@ def _measured(measures: Mapping[str, Mapping[str, Measured]]) -> Iterator[Family
     yield Family("gpudiag_utilization_percent", "percent", "Mean utilization.", [*by("utilization", "gpu", "mean_pct")])
     yield Family("gpudiag_memory_used_percent", "percent", "Peak memory.", [*by("memory", "gpu", "max_used_pct")])
     yield Family("gpudiag_trials", "", "Trials by state.", [*by("trials", "state", "n")])
-    yield Family("gpudiag_parallelism", "", "Trials at once, effectively.", one("parallelism", "effective"))
+    yield Family("gpudiag_parallelism", "", "Trials at once on average.", one("parallelism", "effective"))
     yield Family("gpudiag_coverage_percent", "percent", "Telemetry's coverage.", one("sampling", "coverage_pct"))
     yield Family(
         "gpudiag_energy_kilowatthours",

@@ -82,7 +82,7 @@ class ParallelismProfile(Profile, topic="parallelism"):
     open_trials: Rows = table_of(OpenTrial)
     configured: Fact[float] = fact("trials at once that were asked for", label="configured")
     effective_closed: Fact[float] = fact("trials at once without open ones")
-    effective: Fact[float] = fact("trials at once", label="at once, effectively")
+    effective: Fact[float] = fact("trials at once", label="at once, on average")
     effective_low: Fact[float] = fact("at least, wherever the open trials ended", label="at once, at least")
     effective_high: Fact[float] = fact("at most, wherever the open trials ended", label="at once, at most")
     effective_window: Fact[float] = fact("over the whole window, times without a trial too")

@@ -75,7 +75,7 @@ def named(name: str, value: Value, *, exact: bool = False) -> str:
     """
     if not isinstance(value, bool) and isinstance(value, int | float):
         last = set(name.split("_")[-2:])
-        if name == "p" or name.endswith("_p"):
+        if name == "p" or name.endswith("_p") or (name.startswith("p_") and unit_of(name) == "1"):
             return p_value(value)
         if "rho" in last:
             return ratio(value)

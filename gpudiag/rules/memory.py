@@ -58,8 +58,8 @@ def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence
     """Free memory permits larger batches or more trials at once; it does not imply a speed-up.
 
     The maximum stays below half of the total (a default without a published source). The bound on growth takes what
-    the memory rose by as what the job needs; it is an upper limit, as memory does not grow in proportion
-    to the batch and a job that ran before the record began is in the baseline.
+    the memory rose by as what the job needs. It is an upper limit: memory does not grow in proportion
+    to the batch, and a job that ran before the record began is in the baseline.
     """
     roomy = memory.per_gpu[memory.per_gpu["max_used_pct"] < low_pct]
     if roomy.empty:

@@ -37,8 +37,8 @@ def power_implausible(
     """A reading far above the limit is a fault of the sensor or driver, and it spoils means and energy.
 
     Implausible: above 1.3 times the limit on sensors that average over 1 s (Ampere but GA100, and newer), above
-    1.6 times on older ones, which read an instant (arXiv 2312.02741; an A100 really drew 1.5 times its limit in the
-    Acme trace). A single spike is harmless; readings that stay for a minute are the frozen telemetry of a known
+    1.6 times on older ones, which read an instant (arXiv 2312.02741). An A100 really drew 1.5 times its limit in the
+    Acme trace. A single spike is harmless; readings that stay for a minute are the frozen telemetry of a known
     driver fault and a warning. So is an averaged power above 1.10 times the limit for more than 5 % of the time.
     """
     table = power.per_gpu

@@ -70,10 +70,10 @@ def duplicate_trials(
 def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 25.0) -> Evidence | None:
     """One trial that hangs costs as much as many.
 
-    Longer than the third quartile of the log durations of its state plus 3 interquartile ranges (Tukey's far out) and
-    than 3 times its median (for FAIL, of all finished trials), and than 3 times the median of COMPLETE: a trial that
-    was pruned late is no outlier. A warning where such trials took a quarter of the trial time (a default without a
-    published source).
+    Longer than the third quartile of the log durations of its state plus 3 interquartile ranges (Tukey's far out), and
+    than 3 times its median (for FAIL, of all finished trials). It is also longer than 3 times the median of COMPLETE: a
+    trial that was pruned late is no outlier. A warning where such trials took a quarter of the trial time (a default
+    without a published source).
     """
     if not search.n_timed:
         raise NotMeasurable("No trial has a known duration.", "Record start and end of each trial.")

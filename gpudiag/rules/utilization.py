@@ -95,7 +95,7 @@ def gpu_idle_beside_busy(
     """A GPU that stays idle while the one beside it works doubles the bill and halves the speed it could have.
 
     Always below 10 % utilization (idle by SageMaker's LowGPUUtilization) with memory at its baseline, over 10 sampling
-    periods or more (jobstats' unused GPU), while another GPU was at 10 % or more for at least a tenth of its time
+    periods or more (jobstats' unused GPU). Meanwhile another GPU was at 10 % or more for at least a tenth of its time
     (a default without a published source: a desktop's flicker is no work). Where there are trials, it costs the time
     with a trial.
     """
@@ -175,8 +175,8 @@ def gpu_low_utilization(
     """The mean share of time in which the GPU ran at least one kernel, while trials ran where that is known.
 
     At most 15 %: critical, below 25 %: a warning, below 50 %: a note. 15 is jobstats' red, 25 and 50 are
-    job_defense_shield's threshold and target (Princeton), as are the 30 minutes below which a run is too
-    short for more than a note; PyTorch's profiler and the ICSE'24 study of low utilization use 50 too.
+    job_defense_shield's threshold and target (Princeton). So are the 30 minutes below which a run is too
+    short for more than a note. PyTorch's profiler and the ICSE'24 study of low utilization use 50 too.
     Lost is the time in which no kernel ran, 100 % less the mean of all of it.
     A GPU that was never used, or idle beside a busy one, is named by the rule for that alone.
     """

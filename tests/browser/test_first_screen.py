@@ -20,11 +20,11 @@ SHOWN = """() => {
             open: [...document.querySelectorAll('.gd-finding')].filter(one => one.checkVisibility()).length};
 }"""
 LIMITS = {  # screens and words before the appendix
-    "hpo-aggressive-pruning": (6.0, 1500),
-    "memory-exhaustion": (6.0, 1500),
-    "idle-second-gpu/experiment": (6.0, 1500),
-    "healthy": (4.0, 700),
-    "tiny-batch-laptop": (3.6, 700),
+    "hpo-aggressive-pruning": (6.0, 1200),
+    "memory-exhaustion": (6.0, 1200),
+    "idle-second-gpu/experiment": (4.6, 900),
+    "healthy": (2.0, 350),
+    "tiny-batch-laptop": (3.6, 650),
 }
 
 

@@ -187,12 +187,16 @@ def test_what_limited_the_run_is_a_label_or_the_shares() -> None:
 
     assert said("io_wait", io_wait=80.0, undetermined=20.0).startswith("80 % of the trial time was waiting for storage")
     assert said("", busy=45.0, io_wait=30.0, undetermined=25.0) == (
-        "No single limit holds half of the trial time and twice the next: 45 % busy (the record does not show with "
-        "what), 30 % waiting for storage; 25 % shows no signature, for CPU by core and I/O wait were not recorded."
+        "No single limit explains half of the trial time: 45 % busy (the record does not show with "
+        "what), 30 % waiting for storage. For 25 % it is unknown, because CPU per core and I/O wait were not recorded."
     )
-    assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the trial time shows no signature")
+    assert said("", undetermined=100.0).startswith(
+        "What limited 100 % of the trial time is unknown, because CPU per core"
+    )
     limit["has_trials"] = {"value": False, "unit": ""}
-    assert said("", undetermined=100.0).startswith("The data do not tell: 100 % of the time at work shows no signature")
+    assert said("", undetermined=100.0).startswith(
+        "What limited 100 % of the time at work is unknown, because CPU per core"
+    )
     assert bottleneck_sentence(with_only(measures={})) == ""
     assert tuple(CLASSES) == MEASURED
 
@@ -254,9 +258,9 @@ def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[s
     def said(busy: float | None) -> str:
         return markdown("utilization", {**document, "advice": {**document["advice"], "busy_pct": busy}})
 
-    assert "would be done at most 1.19 times as fast: mean utilization was 84 %." in said(83.8)
-    assert "would be done at most 2 times as fast: mean utilization was 50 %." in said(50.0)
-    assert "times as fast" not in said(None)
+    assert "was 84 %: filling all idle time makes it at most 1.2× as fast." in said(83.8)
+    assert "was 50 %: filling all idle time makes it at most 2× as fast." in said(50.0)
+    assert "as fast" not in said(None)
 
 
 @pytest.mark.parametrize("name", ["run_report", "gpu_report"])

@@ -15,8 +15,8 @@ def advice(document: Document) -> list[Block]:
     """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
     given, failed = document.recommendations, failures(document)
     if not given:
-        said = document.headline.level == "ok"  # at the top of the report
-        return failed or ([] if said else [Note(NOTHING, "ok" if document.verdicts else "")])
+        at_the_top = document.headline.level == "ok"
+        return failed or ([] if at_the_top else [Note(NOTHING, "ok" if document.verdicts else "")])
     said = (_plan(document.advice), *document.advice.corrections)
     parts: tuple[Block, ...] = (*(Note(text) for text in said if text), options(given), *map(card, given))
     which = "The recommendation" if len(given) == 1 else f"All {len(given)} recommendations"

@@ -68,10 +68,10 @@ def bottleneck_sentence(document: Document) -> str:
     known = ", ".join(f"{share(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
     unknown = dict(held).get("undetermined", 0.0)
     if unknown >= 50:
-        rest = f"; the rest was {known}" if known else ""
-        return f"What limited {share(unknown)} of {_time(facts)} is unknown{_why_unknown(facts)}{rest}."
+        rest = f" The rest was {known}." if known else ""
+        return f"What limited {share(unknown)} of {_time(facts)} is unknown{_why_unknown(facts)}.{rest}"
     said = f"No single limit explains half of {_time(facts)}: {known}"
-    return f"{said}; {share(unknown)} is unknown{_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
+    return f"{said}. For {share(unknown)} it is unknown{_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
 
 
 def bottleneck(document: Document) -> list[Block]:

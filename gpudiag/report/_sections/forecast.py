@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.parallelism.what_if import Forecast, what_if
+from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.plots._draw.picture import Picture
 from gpudiag.plots.forecast import THROUGHPUT
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
@@ -101,7 +102,8 @@ def section(make: Callable[[], Forecast]) -> list[Block]:
     try:
         made = make()
     except NotMeasurable as gap:
-        return [Note(str(gap), "unknown")]
+        # The section on trials says that there are none.
+        return [] if GIVE_TRIALS in str(gap) else [Note(str(gap), "unknown")]
     parts = (Figure("throughput"), *kind.parallelism(made))
     return [Note(kind.answer(made)), Folded("Forecast by number of trials at once", parts)]
 

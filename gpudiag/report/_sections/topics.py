@@ -48,7 +48,7 @@ RATES = (
      PruningProfile.of_decided_high_pct),
 )  # fmt: skip
 AT_ONCE: Facts = (
-    (ParallelismProfile.effective, "trials at once, effectively"),
+    (ParallelismProfile.effective, "trials at once on average"),
     (ParallelismProfile.configured, "were configured"),
     (ParallelismProfile.peak, "at the peak"),
     (ParallelismProfile.efficiency_pct, "of the configured workers used"),
@@ -171,7 +171,7 @@ def parallelism(document: Document) -> list[Block]:
     """How many trials ran at once, against what was asked for."""
     facts = document.values(ParallelismProfile)
     if not facts:
-        return [_missing(document, "parallelism")]
+        return [_missing(document, "parallelism")] if document.run.n_trials else []  # the section on trials says it
     tiles = _all_workers(_tiles(facts, *AT_ONCE), facts)
     more = Folded("Over time, and the gaps between trials", (tiles, Figure("concurrency"), Figure("gaps")))
     return [Note(_at_once(facts)), *_staff(facts), more]
