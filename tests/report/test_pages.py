@@ -60,7 +60,7 @@ def test_prose_over_a_section_without_data_is_left_out(toy: Diagnosis) -> None:
     prose = "Every second of every GPU is in one category"
     blind = diagnose(toy_run(trials=0, samples=0), rules=TOY_RULES).to_markdown()
     assert prose in toy.to_markdown() and prose not in blind
-    assert "<b>Where the GPU time went</b></summary>\n\n*There is no" in blind
+    assert "## Where the GPU time went\n\n*There is no" in blind
 
 
 def test_markdown_refers_to_its_pictures(notebook: nbformat.NotebookNode, tmp_path: Path) -> None:

@@ -31,12 +31,17 @@ def markdown(name: str, document: dict[str, Any]) -> str:
     return render(SECTIONS[name](typed(document)))
 
 
-@pytest.mark.parametrize("name", ["trials", "timeline", "parallelism", "utilization", "memory"])
+@pytest.mark.parametrize("name", ["trials", "timeline", "utilization", "memory"])
 def test_a_section_without_data_is_one_line_that_says_what_would_fill_it(name: str) -> None:
     empty = diagnose(Run(info=RunInfo(name="nothing")), rules=TOY_RULES).to_dict()
     (note,) = SECTIONS[name](typed(empty))
     assert isinstance(note, Note) and note.level == "unknown"
     assert any(hint in note.text for hint in ("Record it with", "Give the study"))
+
+
+def test_that_there_are_no_trials_is_said_once() -> None:
+    empty = typed(diagnose(Run(info=RunInfo(name="nothing")), rules=TOY_RULES).to_dict())
+    assert SECTIONS["trials"](empty) and SECTIONS["parallelism"](empty) == []
 
 
 def test_every_section_shows_something_of_the_toy(document: dict[str, Any]) -> None:

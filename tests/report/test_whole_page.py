@@ -10,7 +10,6 @@ import pytest
 from report.test_words import CODE, FORMS, NAMES, RUNS, TURNS, n_words, sentences
 from sampleruns import diagnosed
 
-
 MOST_WORDS = 40
 """Of a sentence anywhere on a page; those of rules and remedies have less."""
 SAME_WORDS = 6
