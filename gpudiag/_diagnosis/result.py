@@ -24,6 +24,7 @@ from gpudiag.plots import WIDTH_IN, Picture, draw
 from gpudiag.report._notebook import pages
 from gpudiag.report._render.show import Show
 from gpudiag.report._sections import forecast as forecasts
+from gpudiag.report._sections.unchecked import once
 from gpudiag.report.build import build
 from gpudiag.report.document import Document
 from gpudiag.report.sections import MINIMAL, SECTIONS, Section
@@ -179,11 +180,12 @@ class Diagnosis:
 
     @property
     def _sections(self) -> Mapping[str, Section]:
-        return {
+        made: dict[str, Section] = {
             **SECTIONS,
             "trial_table": lambda document: trial_table(self.analysis),
             "forecast": lambda document: forecasts.section(lambda: self.forecast),
         }
+        return made if "findings" in self.left_out else {name: _said_once(make) for name, make in made.items()}
 
     def showing(self, sections: str | Iterable[str] = "", *, minimal: bool = False) -> Diagnosis:
         """The same with fewer sections to show: those named (a list, or text with commas), or with ``minimal`` the
@@ -285,3 +287,8 @@ class Diagnosis:
         """run_report as if executed: its prose with this diagnosis's sections, without a kernel."""
         show = self.show if pictures else Show(self.document, lambda name: None, self._sections, strict=self.strict)
         return pages.filled("run_report", show)
+
+
+def _said_once(section: Section) -> Section:
+    """The section without the command that stands under Findings."""
+    return lambda document: once(document, section(document))

@@ -5,8 +5,7 @@ A section whose data are missing is one line that says what would fill it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gpudiag.faults import REPORT
@@ -33,6 +32,7 @@ from gpudiag.report._sections.ledger import ledger
 from gpudiag.report._sections.origin import data_quality, limits, provenance
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
+from gpudiag.report._sections.unchecked import settles_most, unassessed
 from gpudiag.report.document import Counts, Document, GpuEntry, VerdictEntry
 from gpudiag.report.format import count, label, length, listed, named, plural, quantity, span, zone
 from gpudiag.rules._engine.verdict import Severity, Status
@@ -130,7 +130,7 @@ def unchecked(document: Document) -> list[Block]:
     summary = (
         f"{plural(n, 'check')} could not be assessed{f'; {absent} more do not apply to this run' if absent else ''}"
     )
-    step = _settles_most(reasons)
+    step = settles_most(document)
     return [Folded(summary, (*([Note(step)] if step else []), _open(document)))]
 
 
@@ -146,15 +146,6 @@ def cards(document: Document, card: Callable[[Document, VerdictEntry], FindingBl
 
     shown = {one.rule for one in found}
     return [grown(one) for one in found if one.caused_by not in shown]
-
-
-def _settles_most(reasons: Mapping[str, list[VerdictEntry]]) -> str:
-    """The one step that would settle most of the open checks; '' where none is known."""
-    steps = Counter(verdict.remedy for verdicts in reasons.values() for verdict in verdicts if verdict.remedy)
-    if not steps:
-        return ""
-    step, n = steps.most_common(1)[0]
-    return f"For {plural(n, 'of them', 'of them')}: {step}"
 
 
 def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
@@ -198,14 +189,6 @@ def checks(document: Document) -> list[Block]:
 def _results(verdicts: list[VerdictEntry]) -> TableBlock:
     rows = tuple((status(v), TextWithId(v.name, v.rule), _said(v)) for v in verdicts)
     return TableBlock(("Result", "Check", "What the data say"), rows)
-
-
-def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
-    """The verdicts that could not be assessed, by their reason; the reason of most checks first."""
-    reasons: dict[str, list[VerdictEntry]] = {}
-    for verdict in document.of_status(Status.NOT_ASSESSED):
-        reasons.setdefault(verdict.reason, []).append(verdict)
-    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
 def _open(document: Document) -> TableBlock:

@@ -8,10 +8,11 @@ from gpudiag.report._render.blocks import Block, Chip, FindingBlock, Heading, Ma
 from gpudiag.report._sections.answers import answer, recommended
 from gpudiag.report._sections.headline import within
 from gpudiag.report._sections.suppressed import suppression_notes
+from gpudiag.report._sections.unchecked import unassessed
 from gpudiag.report.document import Document, VerdictEntry
 from gpudiag.report.format import listed, plural
 from gpudiag.report.kinds.recommendations import gain_of
-from gpudiag.report.sections import card, cards, status, unassessed, verdict
+from gpudiag.report.sections import card, cards, status, verdict
 from gpudiag.rules._engine.verdict import Status
 
 MOST = 3

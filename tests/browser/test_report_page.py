@@ -7,9 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from sampleruns import diagnosed
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+WIDE = """[...document.querySelectorAll('.gd-scroll')]
+    .filter(box => box.scrollWidth > box.clientWidth).map(box => box.ariaLabel)"""
+BY_HAND = "() => { document.execCommand = () => { window.held = document.activeElement.value; return true; }; }"
 SIZES = [(1280, 900), (820, 1100), (390, 844)]
 
 
@@ -48,15 +52,54 @@ def test_figures_stay_large_enough_to_read_and_say_where_they_scroll(page) -> No
     assert all((drawn > room) == ("Scroll sideways" in hint) for drawn, room, hint in boxes)
 
 
-def test_tables_of_words_need_no_scrolling(page) -> None:
+def test_no_table_scrolls_sideways(page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    wide = """[...document.querySelectorAll('.gd-scroll:has(.gd-stack)')]
-        .filter(box => box.scrollWidth > box.clientWidth).map(box => box.ariaLabel)"""
-    assert page.viewport_size["width"] == 820 or page.evaluate(wide) == []
+    assert page.evaluate(WIDE) == []
     fits = """[...document.querySelectorAll('.gd-figure:not(.gd-tl-still) .gd-pan')]
         .map(box => box.scrollWidth <= box.clientWidth)"""
     figures = page.evaluate(fits)
     assert figures and (page.viewport_size["width"] == 390 or all(figures))
+
+
+@pytest.mark.parametrize("name", ["hpo-aggressive-pruning", "healthy", "idle-second-gpu/experiment"])
+def test_no_table_of_a_sample_scrolls_sideways_and_the_ledger_is_a_table(browser, name: str, tmp_path: Path) -> None:
+    path = diagnosed(name).save(tmp_path / "report.html")
+    for width in (820, 390):
+        page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+        page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert page.evaluate(WIDE) == [], width
+        if name == "healthy":
+            assert page.get_by_role("columnheader", name="What it means").is_visible(), "four columns fit"
+        page.close()
+
+
+def test_code_is_copied_at_a_click(page) -> None:
+    page.evaluate("() => { window.held = []; navigator.clipboard.writeText = async (text) => { held.push(text); }; }")
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    code = page.locator(".gd-copied:has(> pre.gd-code):visible").first
+    code.get_by_role("button", name="Copy").click()
+    code.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("held") == [code.locator("pre").inner_text().rstrip()]
+
+
+def test_the_clipboard_is_reached_without_its_modern_way(page) -> None:
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    page.evaluate(
+        "() => { document.execCommand = () => { window.held = document.activeElement.value; return true; }; }"
+    )
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.locator(".gd-copy:visible").first.click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert len(page.evaluate("held")) > 10 and page.locator("textarea").count() == 0
+
+
+def test_the_tab_key_stops_at_what_can_be_used(page) -> None:
+    page.wait_for_timeout(200)
+    odd = """[...document.querySelectorAll('[tabindex="0"]')].filter(e => e.checkVisibility()
+        && !e.matches('.gd-tl-stage') && e.scrollWidth <= e.clientWidth + 1).map(e => e.className)"""
+    assert page.evaluate(odd) == []
+    assert page.locator("#figure-timeline .gd-pan[tabindex]").count() == 0, "it is out of sight"
 
 
 def test_text_from_inputs_stays_text(page, evil: str) -> None:

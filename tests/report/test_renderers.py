@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
+from gpudiag.measures.base import RECORD_GPU
 from gpudiag.report._render import blocks, fragments, markdown, terminal
 from gpudiag.report._render.blocks import (
     MARKS,
@@ -191,15 +192,40 @@ def test_numbers_stand_to_the_right_and_keep_their_unit() -> None:
     html = fragments.render([table])
     assert html.count('class="gd-number"') == 3 and "84.1&nbsp;%" in html
     assert markdown.render([table]).splitlines()[1] == "|---|--:|"
-    assert fragments.inline("GPU 0: 9 min 11 s, 12 windows") == "GPU&nbsp;0: 9&nbsp;min 11&nbsp;s, 12 windows"
+    assert fragments.inline("GPU 0: 9 min 11 s, 12 windows") == "GPU&nbsp;0: 9&nbsp;min&nbsp;11&nbsp;s, 12 windows"
 
 
-def test_only_tables_of_words_stack_on_narrow_screens() -> None:
+def test_only_tables_too_wide_for_a_narrow_screen_stack() -> None:
     words = TableBlock(("fault", "why"), (("a", "b"), ("c", Number("3"))))
-    html = fragments.render([words])
-    assert '<table class="gd-stack">' in html and html.count('data-column="why"') == 2
-    numbers = fragments.render([TableBlock(("what", "share"), (("a", Number("3 %")),))])
-    assert "gd-stack" not in numbers and "data-column" not in numbers
+    four = TableBlock(("Category", "Time", "Share", "What it means"),
+                      (("start-up only", Number("1.14 GPU-h"), Number("97.4 %"), "five words " * 7),))  # fmt: skip
+    for fits in (words, four):
+        html = fragments.render([fits])
+        assert "gd-stack" not in html and "data-column" not in html
+    numbers = TableBlock(tuple("abcdefghi"), (("GPU 0", *(Number("2 min 43 s"),) * 8),))
+    prose = TableBlock(("fault", "why", "what"), (("a word", "many words " * 20, "and more " * 20),))
+    for wide in (numbers, prose):
+        html = fragments.render([wide])
+        assert '<table class="gd-stack">' in html and html.count("data-column=") == len(wide.columns)
+
+
+def test_no_line_breaks_within_a_unit() -> None:
+    assert fragments.inline("42 GPU-h of 3 GPU-hours") == (
+        '42<span class="gd-unit">&nbsp;GPU-h</span> of 3<span class="gd-unit">&nbsp;GPU-hours</span>'
+    )
+    assert fragments.inline("lost GPU-hours") == 'lost <span class="gd-unit">GPU-hours</span>'
+    assert fragments.inline("2 h 05 min") == "2&nbsp;h&nbsp;05&nbsp;min"
+    row = fragments.render([TableBlock(("a",), ((Number("0.5 worker-h"),),))])
+    assert '0.5<span class="gd-unit">&nbsp;worker-h</span>' in row
+
+
+def test_a_command_at_the_end_of_a_sentence_stands_in_a_box() -> None:
+    html = fragments.render([Note(f"There is none. {RECORD_GPU}", "unknown")])
+    words, _, command = html.partition("<pre")
+    assert words.endswith("Record it with:</p>") and command.count("nvidia-smi --query-gpu") == 1
+    assert "&gt; gpu.csv</code></pre>" in command and "gd-command" in command
+    run_on = Note(f"{RECORD_GPU} So there is more.")
+    assert "<pre" not in fragments.render([run_on]), "what follows it is no part of it"
 
 
 def test_markdown_of_a_finding() -> None:

@@ -271,3 +271,13 @@ def test_what_utilization_leaves_to_gain_is_the_runs_own_number(document: dict[s
 @pytest.mark.parametrize("name", ["run_report", "gpu_report"])
 def test_no_notebook_holds_a_number_of_utilization_in_its_prose(root: Path, name: str) -> None:
     assert "leaves room for" not in (root / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+
+
+def test_a_command_is_said_once(samples: Path) -> None:
+    """Under Findings, where the step stands that settles most; other sections refer to it."""
+    study = diagnose(samples / "hpo-aggressive-pruning/optuna.db")
+    said = {name: repr(list(getattr(study.show, name).blocks)).count("nvidia-smi --query-gpu") for name in SECTIONS}
+    assert said.pop("findings") == 1 and not any(said.values())
+    assert "the command under Findings" in repr(study.show.memory.blocks)
+    alone = study.showing("memory")
+    assert "nvidia-smi --query-gpu" in repr(alone.show.memory.blocks)

@@ -30,9 +30,21 @@ from gpudiag.report._render.blocks import (
     Tiles,
     TrialTable,
 )
+from gpudiag.report._render.commands import split_command
 from gpudiag.report.format import plural, safe
 
-_UNIT = re.compile(r"(\d) (?=(?:s|min|h|d|W|MiB|GiB|GPU-h|GPU-s|worker-h)\b|%|°C)|(\bGPU) (?=\d)")
+_UNITS = "ms|s|min|h|d|W|Wh|kWh|MHz|MiB/s|GiB/s|MiB|GiB|GPU-hours?|GPU-h|GPU-s|worker-hours?|worker-h|worker-s|trials/h"
+_UNIT = re.compile(rf"(\d) (?=(?:{_UNITS})\b|%|°C|×)|(\bGPU) (?=\d)")
+_SECOND = re.compile(r"(&nbsp;(?:d|h|min)) (?=\d+&nbsp;(?:h|min|s)\b)")
+"""Between the two units of a duration."""
+_HYPHEN = re.compile(r"(?:(?<=[\d.,])&nbsp;|\b)(?:GPU|worker)-(?:hours?|h|s)\b")
+"""A unit within which a line would break after its hyphen."""
+NARROW_PX, LETTER_PX, DIGIT_PX, BETWEEN_PX, BOLD = 354, 7.2, 8, 13, 1.12
+"""The room for a table on a screen of 390 pixels, a letter and a digit at 13 pixels, what lies between two columns, and
+how much wider bold letters are.
+"""
+MOST_LINES = 6
+"""Of a cell, before its row becomes a block."""
 
 
 def render(blocks: Sequence[Block]) -> str:
@@ -65,7 +77,8 @@ def inline(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    return _UNIT.sub(r"\1\2&nbsp;", escape(text))
+    kept = _SECOND.sub(r"\1&nbsp;", _UNIT.sub(r"\1\2&nbsp;", escape(text)))
+    return _HYPHEN.sub(r'<span class="gd-unit">\g<0></span>', kept)
 
 
 def chip(mark: Chip) -> str:
@@ -100,7 +113,8 @@ def _render(block: Block) -> str:
             return '<dl class="gd-tiles">' + _pairs(items) + "</dl>"
         case Note(text, level):
             mark = f"{chip(Chip(level))} " if level else ""
-            return f'<p class="gd-remark">{mark}{inline(text)}</p>'
+            words, command = split_command(text)
+            return f'<p class="gd-remark">{mark}{inline(words)}</p>{_code(command, "gd-code gd-command")}'
         case Heading(text):
             return f"<h3>{inline(text)}</h3>"
         case Folded(summary, blocks):
@@ -133,11 +147,12 @@ def figure(name: str, alt: str, caption: str, source: str, small: str = "") -> s
 
 def _summary(top: Summary) -> str:
     more = f' <a href="#finding-{escape(top.finding)}">Why and how</a>' if top.finding else ""
+    then, command = split_command(top.then)
     return (
         f'<div class="gd-summary gd-{top.level}">'
         f'<p class="gd-headline">{inline(top.headline)}</p><p class="gd-proof">{inline(top.proof)}</p>'
         f'<dl class="gd-tiles">{_pairs(top.numbers)}</dl>'
-        f'<p class="gd-do"><strong>Do next</strong> {inline(top.then)}{more}</p>'
+        f'<p class="gd-do"><strong>Do next</strong> {inline(then)}{more}</p>{_code(command, "gd-code gd-command")}'
         f'<p class="gd-chips">{" ".join(map(chip, top.chips))}</p></div>'
     )
 
@@ -163,7 +178,10 @@ def _finding(finding: FindingBlock) -> str:
     ]
     if finding.advice:
         gain = f' <span class="gd-gain">{inline(finding.gain)}</span>' if finding.gain else ""
-        parts.append(f'<p class="gd-do"><strong>Do</strong> {inline(finding.advice)}{gain}</p>')
+        words, command = split_command(finding.advice)
+        parts.append(
+            f'<p class="gd-do"><strong>Do</strong> {inline(words)}{gain}</p>{_code(command, "gd-code gd-command")}'
+        )
     if finding.code:
         parts.append(_code(finding.code))
     parts.append(f"<details><summary>Evidence, limits and reasons: <code>{escape(finding.id)}</code></summary>")
@@ -203,9 +221,15 @@ def _remedy(remedy: RecommendationBlock) -> str:
     )
 
 
-def _code(lines: str) -> str:
+def _shell(command: str) -> str:
+    return _code(command, "gd-code gd-command")
+
+
+def _code(lines: str, kind: str = "gd-code") -> str:
+    if not lines:
+        return ""
     code = "\n".join(escape(safe(line)) for line in lines.splitlines())
-    return f'<pre class="gd-code" tabindex="0"><code>{code}</code></pre>'
+    return f'<pre class="{kind}" tabindex="0"><code>{code}</code></pre>'
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
@@ -214,9 +238,8 @@ def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
 
 
 def _table(table: TableBlock) -> str:
-    """A table in a box of its own that scrolls sideways; the box can be reached with the keyboard.
-
-    With two or more columns of words, each row is a block of its own on a narrow screen, labelled by its columns.
+    """A table in a box of its own. Where it does not fit a narrow screen, each row becomes a block there, labelled by
+    the names of the columns.
     """
     if not table.rows:
         return ""
@@ -224,7 +247,7 @@ def _table(table: TableBlock) -> str:
     head = "".join(
         f'<th scope="col"{_side(cells)}>{inline(name)}</th>' for name, cells in zip(table.columns, columns, strict=True)
     )
-    stacks = sum(not _side(cells) for cells in columns) > 1
+    stacks = width_px(table) > NARROW_PX
     labels = [f' data-column="{escape(safe(name))}"' if stacks else "" for name in table.columns]
     body = "\n".join(
         "<tr>" + "".join(_cell(cell, label) for cell, label in zip(row, labels, strict=True)) + "</tr>"
@@ -237,6 +260,26 @@ def _table(table: TableBlock) -> str:
         f'<div class="gd-scroll" role="group" tabindex="0" aria-label="{named}">'
         f"<table{kind}>{caption}<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
     )
+
+
+def width_px(table: TableBlock) -> float:
+    """About how wide a table is in small letters where no word is cut and no cell has more than MOST_LINES lines."""
+    columns = zip(table.columns, zip(*table.rows, strict=True), strict=True)
+    return sum(max(_least_px(name) * BOLD, *map(_least_px, cells)) + BETWEEN_PX for name, cells in columns)
+
+
+def _least_px(cell: TableCell) -> float:
+    """About how wide a cell's longest line is: numbers and levels have one line."""
+    match cell:
+        case Number(text):
+            return len(text) * DIGIT_PX
+        case Chip():
+            return (len(cell.words) + 2) * LETTER_PX
+        case TextWithId(text, id):
+            return max(_least_px(text), _least_px(id))
+        case str():
+            words = re.split(r"[ \n]|(?<=-)", _UNIT.sub("\\1\\2\xa0", cell.replace("`", "")))
+            return max(len(cell) / MOST_LINES, *map(len, words)) * LETTER_PX
 
 
 def _side(cells: Iterable[TableCell]) -> str:

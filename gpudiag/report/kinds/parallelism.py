@@ -188,7 +188,7 @@ def _gain(forecast: Forecast, best: Scenario) -> list[str]:
 def _trust(forecast: Forecast) -> str:
     test = forecast.backtest
     if test is None:
-        return f"{forecast.parallel[0].throughput.reason} {BOUNDS}"
+        return f"These are bounds only. {forecast.parallel[0].throughput.reason}"  # which may end with a command
     if not test.tested:
         return f"Back-test: {test.reason} {BOUNDS}"
     text = (

@@ -36,7 +36,7 @@ for (const code of document.querySelectorAll("pre.gd-code, .prose pre, .code pre
 
 /** What does not scroll is no stop of the Tab key. */
 const scrollers = new ResizeObserver((changes) => changes.forEach(({target}) => {
-  if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
+  if (target.clientWidth > 1 && target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
   else target.removeAttribute("tabindex");
 }));
 document.querySelectorAll(".gd-scroll, .gd-pan, .gd-code, .prose pre, .others, .plain, .code").forEach((one) => scrollers.observe(one));

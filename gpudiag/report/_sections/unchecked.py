@@ -1,0 +1,54 @@
+"""What could not be assessed, and the one step that settles most of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from gpudiag.report._render.blocks import Block, Folded, Note, TableBlock, TableCell
+from gpudiag.report._render.commands import instead
+from gpudiag.report.document import Document, VerdictEntry
+from gpudiag.report.format import plural
+from gpudiag.rules._engine.verdict import Status
+
+UNDER_FINDINGS = "under Findings"
+"""Where the step stands with its command; elsewhere it is referred to."""
+
+
+def unassessed(document: Document) -> dict[str, list[VerdictEntry]]:
+    """The verdicts that could not be assessed, by their reason; the reason of most checks first."""
+    reasons: dict[str, list[VerdictEntry]] = {}
+    for verdict in document.of_status(Status.NOT_ASSESSED):
+        reasons.setdefault(verdict.reason, []).append(verdict)
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
+
+
+def once(document: Document, blocks: Iterable[Block]) -> list[Block]:
+    """The blocks of a section with a reference in place of the command that stands under Findings already."""
+    step = settles_most(document)
+
+    def referred(block: Block) -> Block:
+        match block:
+            case Note(text) if text != step:
+                return replace(block, text=instead(text, step, UNDER_FINDINGS))
+            case TableBlock(rows=rows):
+                return replace(block, rows=tuple(tuple(map(cell, row)) for row in rows))
+            case Folded(blocks=inner):
+                return replace(block, blocks=tuple(map(referred, inner)))
+        return block
+
+    def cell(one: TableCell) -> TableCell:
+        return instead(one, step, UNDER_FINDINGS) if isinstance(one, str) else one
+
+    return [referred(block) for block in blocks]
+
+
+def settles_most(document: Document) -> str:
+    """The one step that would settle most of the open checks; '' where none is known."""
+    open_ = document.of_status(Status.NOT_ASSESSED)
+    steps = Counter(verdict.remedy for verdict in open_ if verdict.remedy)
+    if not steps:
+        return ""
+    step, n = steps.most_common(1)[0]
+    return f"For {plural(n, 'of them', 'of them')}: {step}"
