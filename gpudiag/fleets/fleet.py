@@ -19,8 +19,8 @@ from gpudiag.fleets.worker import Job, Limits, Outcome, close_all, diagnosed
 from gpudiag.readers._io.url import shown
 from gpudiag.report.fleet.document import RunRow
 
-AHEAD = 256
-"""Runs handed to the executor ahead of the results: enough for 64 workers, and few results in memory at once."""
+AHEAD = 1024
+"""Runs handed to the executor ahead of the results: enough for 500 workers, and few results in memory at once."""
 TRIES = 3
 """A run whose worker was lost is given to another one, so often in all."""
 SIGNAL_S = 0.5
