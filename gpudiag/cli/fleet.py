@@ -37,6 +37,10 @@ def fleet(
     anonymize: Annotated[
         bool, typer.Option("--anonymize", help="users, hosts, projects and runs as numbers in the report")
     ] = False,
+    alert: Annotated[
+        list[Path] | None,
+        typer.Option("--alert", metavar="FILE", help="also a few lines to send: .json (webhook), .eml or .prom"),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="diagnose runs again that have not changed")] = False,
     timezone: Annotated[str | None, typer.Option("--timezone", help="zone of timestamps that carry none")] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="S", help="seconds that a run may take")] = 300.0,
@@ -48,10 +52,13 @@ def fleet(
 
     A second call diagnoses only what has changed. A run that is broken, hangs or grows costs itself alone.
     """
+    from gpudiag.fleets.alerts import check_alert, write_alert
     from gpudiag.fleets.executors import executor_named
     from gpudiag.fleets.fleet import fleet as diagnose_all
 
     check_output(output)
+    for file in alert or []:
+        check_alert(file)
     for path in paths:
         if not path.strip():
             raise ConfigError("a path is empty.")
@@ -81,6 +88,8 @@ def fleet(
         say(f"{plural(len(left) - 5, 'more run')} could not be diagnosed: see the report.", err=True)
     for name in ("fleet.html", "fleet.md", "fleet.json"):
         say(f"  {shown.save(output / name)}")
+    for file in alert or []:
+        say(f"  {write_alert(shown, file)}")
     if not table.counted:
         raise typer.Exit(2)
 

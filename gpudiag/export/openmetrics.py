@@ -43,8 +43,12 @@ def write(diagnosis: Diagnosis, path: Path) -> list[Path]:
 def text(diagnosis: Diagnosis) -> str:
     """The diagnosis as OpenMetrics text; what is unknown has no line."""
     document = diagnosis.document
-    run = document.run.name
-    lines = [line for family in _families(document) if family.samples for line in _family(family, run)]
+    return document_of(document.run.name, _families(document))
+
+
+def document_of(run: str, families: Iterable[Family]) -> str:
+    """These families with the label ``run`` at each sample; a family without samples is left out."""
+    lines = [line for family in families if family.samples for line in _family(family, run)]
     return "\n".join([*lines, "# EOF", ""])
 
 
