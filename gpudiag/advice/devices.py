@@ -31,7 +31,7 @@ DEVICE = {
 def pin_gpu(now: Situation) -> Proposal | None:
     """The environment must be given to the subprocess before CUDA starts, and the library must be told as well.
 
-    Set in the worker after CUDA was initialised, CUDA_VISIBLE_DEVICES does nothing; a library's own device id
+    Set in the worker after CUDA was initialized, CUDA_VISIBLE_DEVICES does nothing; a library's own device id
     (gpu_device_id of LightGBM, device of XGBoost) overrides it and counts within what is visible. The gain is at
     most the number of GPUs over those at work, and needs as many trials at once as GPUs.
     """

@@ -98,7 +98,7 @@ def more_workers(now: Situation) -> Proposal | None:
 def fewer_workers(now: Situation) -> Proposal | None:
     """Proposes the largest number at which memory was never above 90 % in this run; nothing where it ended with so few.
 
-    Throughput falls by less than in proportion (METHODS 0: 4 to 2 costs 34-39 %, not 50 %), and the time of failed
+    Throughput falls by less than in proportion (METHODS 0): 4 to 2 costs 34-39 %, not 50 %. And the time of failed
     trials comes back: between k'/k and 1/(1 - share of failed trials).
     """
     levels = memory_by_level(now.profiles)
@@ -208,7 +208,7 @@ def worker_processes(now: Situation) -> Proposal | None:
     fills_idle=True,
 )
 def warm_worker(now: Situation) -> Proposal | None:
-    """Start-up has two prices: worker time, and GPU time that nothing else fills (F^k, METHODS 3).
+    """Start-up has two prices: worker time, and GPU time that nothing else fills, F^k (METHODS 3).
 
     Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u). Where one process is seen to run trial
     after trial, that is done already, and what remains is something else.
