@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,8 @@ from gpudiag.files import write_all
 from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._notebook.html import TEMPLATES, page_style
-from gpudiag.report._notebook.runner import DOCUMENT
+from gpudiag.report._notebook.runner import COMPARISON, DOCUMENT
+from gpudiag.report._notebook.thumbnail import thumbnail
 from gpudiag.report._render import fragments
 from gpudiag.report._render.blocks import Block, Chip, Number, TableBlock, TableCell
 from gpudiag.report._render.markdown import inline
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 ORDER = ("failed", "critical", "warning", "unknown", "note", "ok")
 FORMER = {"clear": "ok", "info": "note"}
 """Levels of older documents, and their names today."""
+MOST_PICTURES = 300
+"""So that the page stays below 5 MB."""
 COLUMNS = ("Run", "Worst", "GPU use", "GPU time", "Idle", "Top finding")
 
 
@@ -42,7 +45,7 @@ class IndexEntry:
     """One run. ``folder`` holds its report, relative to the index; ``error`` says why there is none.
 
     ``util_pct`` is the mean utilization, ``gpu_h`` all GPU time, ``lost_gpu_h`` the part of it in which a GPU had no
-    work; None where it is unknown.
+    work; None where it is unknown. ``picture``: the top of its report as a small PNG in base64.
     """
 
     name: str
@@ -54,6 +57,7 @@ class IndexEntry:
     lost_gpu_h: float | None = None
     finding: str = ""
     error: str = ""
+    picture: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,8 +85,8 @@ class Index(Shown):
         """The worst level of all."""
         return self.rows[0].level if self.rows else "unknown"
 
-    def markdown(self) -> str:
-        """The table with links to the reports."""
+    def markdown(self, comparisons: Iterable[ComparisonLink] = ()) -> str:
+        """The table with links to the reports, and to comparisons."""
         lines = [f"# {plural(len(self.rows), 'run')}", "", f"| {' | '.join(COLUMNS)} |", "|---|---|--:|--:|--:|---|"]
         for row in self.rows:
             where = quote(row.folder)
@@ -96,16 +100,21 @@ class Index(Shown):
                 inline(row.error or row.finding),
             )
             lines.append(f"| {' | '.join(cells)} |")
-        return "\n".join(lines) + "\n"
+        links = [f"- [{inline(one.name)}]({quote(one.folder)}/report.md)" for one in comparisons]
+        return "\n".join([*lines, *(["", "Comparisons:", "", *links] if links else [])]) + "\n"
 
-    def html(self) -> str:
+    def html(self, comparisons: Iterable[ComparisonLink] = ()) -> str:
         """One page that loads nothing; its columns can be sorted."""
         import jinja2
 
         script = (TEMPLATES / "batch" / "sort.js").read_text(encoding="utf-8")
         environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES / "batch"), autoescape=True)
         return environment.get_template("index.html.j2").render(
-            rows=[(row, _chip(row), quote(row.folder)) for row in self.rows],
+            rows=[
+                (row if at < MOST_PICTURES else replace(row, picture=""), _chip(row), quote(row.folder))
+                for at, row in enumerate(self.rows)
+            ],
+            comparisons=[(one.name, quote(one.folder)) for one in comparisons],
             columns=COLUMNS,
             order=ORDER,
             title=plural(len(self.rows), "run"),
@@ -121,8 +130,34 @@ class Index(Shown):
 
     def write(self, folder: Path) -> list[Path]:
         """Write index.html and index.md into ``folder``."""
-        write_all(folder, [(folder / "index.md", self.markdown()), (folder / "index.html", self.html())])
+        compared = comparisons_below(folder)
+        pages = {"index.md": self.markdown(compared), "index.html": self.html(compared)}
+        write_all(folder, [(folder / name, text) for name, text in pages.items()])
         return [folder / "index.html", folder / "index.md"]
+
+
+@dataclass(frozen=True)
+class ComparisonLink:
+    """A comparison in the batch: its runs, and the folder of its report relative to the index."""
+
+    name: str
+    folder: str
+
+
+def comparisons_below(folder: Path) -> list[ComparisonLink]:
+    """Comparisons whose reports lie below the folder; another tool's file of that name is none."""
+    found = []
+    for path in sorted(folder.rglob(COMPARISON)):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            sides = [str(document[side]["name"]) for side in ("baseline", "experiment")]
+            ours = str(document["schema"]).startswith("gpudiag.comparison/")
+        except (OSError, ValueError, TypeError, KeyError):
+            continue
+        if ours and (path.parent / "report.html").is_file():
+            named = " → ".join(map(safe, sides))
+            found.append(ComparisonLink(named, path.parent.relative_to(folder).as_posix()))
+    return found
 
 
 @dataclass(frozen=True)
@@ -183,7 +218,7 @@ def read_row(folder: Path, link: str) -> IndexEntry:
         document = _adapter().validate_json(path.read_bytes())
     except ValueError as error:
         raise InputError(f"{path}: is no diagnosis as gpudiag writes it; make the report again.") from error
-    return row_of(document, link)
+    return replace(row_of(document, link), picture=thumbnail(folder / "report.html"))
 
 
 def row_of(document: Document | KeptDiagnosis, folder: str) -> IndexEntry:
