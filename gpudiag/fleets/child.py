@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any
 
@@ -18,6 +19,7 @@ from gpudiag.faults import Fault, attempt
 from gpudiag.fleets.found import FoundRun
 from gpudiag.fleets.row import row_of, to_plain
 from gpudiag.load import load_run
+from gpudiag.run import Run
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -29,9 +31,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def _diagnosed(found: FoundRun, options: dict[str, Any]) -> dict[str, Any]:
     try:
-        run = load_run(found.source, study=found.study or None, **options["reading"])
+        run = _loaded(found.source, json.dumps(options["reading"]), found.fingerprint)
         studies = [str(name) for name in run.studies["study"]]
-        if len(studies) > 1 and run.gpu.empty:
+        if found.study:
+            run = run.study(found.study)
+        elif len(studies) > 1 and run.gpu.empty:
             return {"parts": studies}
         diagnosis = diagnose(run, **options["judging"])
         row = row_of(found, diagnosis)
@@ -40,6 +44,12 @@ def _diagnosed(found: FoundRun, options: dict[str, Any]) -> dict[str, Any]:
         return {"error": str(error)}
     except MemoryError:
         return {"error": "it needs more memory than there is."}
+
+
+@lru_cache(maxsize=1)
+def _loaded(source: str, reading: str, fingerprint: str) -> Run:
+    """The run as a whole: of a storage, each study comes after the other."""
+    return load_run(source, **json.loads(reading))
 
 
 def main() -> None:

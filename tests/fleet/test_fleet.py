@@ -38,9 +38,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (top / "q" / "hollow" / "run.toml").write_text('telemetry = "none.csv"\n', encoding="utf-8")
     studies = top / "q" / "studies"
     studies.mkdir()
-    for name in ("a", "b"):
-        study = optuna.create_study(storage=f"sqlite:///{studies}/optuna.db", study_name=name)
-        study.add_trials([optuna.trial.create_trial(value=float(k)) for k in range(3)])
+    for file, name in (("optuna", "a"), ("optuna", "b"), ("other", "a")):
+        study = optuna.create_study(storage=f"sqlite:///{studies}/{file}.db", study_name=name)
+        study.add_trials([optuna.trial.create_trial(value=float(k)) for k in range(4 if file == "other" else 3)])
     return top
 
 
@@ -78,7 +78,11 @@ def test_broken_runs_are_rows_with_their_reason(made: Path) -> None:
 
 def test_each_study_of_a_storage_is_a_run(made: Path) -> None:
     rows = by_name(made)
-    assert [rows[f"q/studies::{name}"].n_trials for name in "ab"] == [3, 3]
+    assert {name.partition("::")[2]: row.n_trials for name, row in rows.items() if "::" in name} == {
+        "a": 3,
+        "b": 3,
+        "a (2)": 4,
+    }
     assert "q/studies" not in rows
 
 
