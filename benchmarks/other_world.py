@@ -135,6 +135,19 @@ def killed_run(seed: int) -> tuple[Run, dict[str, Any]] | None:
     )
 
 
+def failing_run(seed: int) -> Run | None:
+    """A run of which trials fail by a chance that has nothing to do with how many run."""
+    rng = np.random.default_rng([67, seed])
+    made = _made(
+        7_000_000 + seed,
+        k=int(rng.integers(2, 6)),
+        n_trials=int(rng.integers(60, 200)),
+        period=30.0,
+        fail_p=float(rng.uniform(0.03, 0.3)),
+    )
+    return None if made is None else made[0]
+
+
 def attribution_run(seed: int) -> tuple[Run, dict[str, Any], int] | None:
     """A run of several GPUs that trials declare, its truth, and how many trials it ran at once on each."""
     rng = np.random.default_rng([31, seed])

@@ -37,7 +37,13 @@ T = TypeVar("T")
 Key = NewType("Key", str)
 """``<topic>.<name>``: what a fact is called in plans and in the JSON's ``measures``."""
 
-INDEX = {"per_gpu": "gpu", "by_state": "state", "workers": "step"}
+INDEX = {
+    "per_gpu": "gpu",
+    "by_state": "state",
+    "workers": "step",
+    "by_period": "period",
+    "by_level": "level",
+}
 """Tables with one row a name, and what their index is called: their cells are facts too."""
 KINDS = {
     "float": "float",

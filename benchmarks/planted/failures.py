@@ -6,7 +6,7 @@ import numpy as np
 
 from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.run import Run
-from planted.base import TOTAL_MIB, Edge, fault, in_workers, log, run, ticks, trials
+from planted.base import TOTAL_MIB, Edge, fault, in_workers, log, run, study, ticks, trials
 
 OTHER = "ValueError: loss is NaN"
 TEXTS = {
@@ -114,3 +114,35 @@ def bimodal(*, ratio: float = 20.0, spread: float = 0.02) -> Run:
     lengths = [float(x) for x in 20.0 * np.exp(np.concatenate([around, np.log(ratio) + around]))]
     order = [lengths[i] for i in (0, 5, 1, 6, 2, 7, 3, 8, 4, 9)]
     return run(trials=trials([*in_workers(order, gap_s=5.0, state="FAIL")], detail=OTHER))
+
+
+@fault(
+    "failures-by-number-at-once",
+    edges={
+        "max_p_pct": Edge({"n": 7}, {"n": 8}),
+        "max_aligned_pct": Edge({"n": 20, "until": 76}, {"n": 20, "until": 79}),
+    },
+    bigger=({"n": 20}, {"n": 40}),
+)
+def by_number(*, n: int = 16, until: int = 80) -> Run:
+    """Four workers for 80 trials, of which ``n`` of the first ``until`` fail; then two, with which none does."""
+    rows = in_workers([100.0] * 80, 4)
+    end = max(row[2] for row in rows)
+    rows += [(state, start + end + 1.0, stop + end + 1.0) for state, start, stop in in_workers([100.0] * 80, 2)]
+    failed = np.unique(np.linspace(0, until - 5, n).astype(int))
+    return run(trials=trials([("FAIL", *row[1:]) if i in failed else row for i, row in enumerate(rows)]))
+
+
+@fault(
+    "failures-share-parameter",
+    edges={"max_p_pct": Edge({"n": 10}, {"n": 11})},
+    bigger=({"n": 12}, {"n": 20}),
+)
+def share_parameter(*, n: int = 16) -> Run:
+    """Twenty trials out of memory among 80, ``n`` of them with a model that a quarter of the others have."""
+    rows = in_workers([100.0] * 80)
+    states = [("FAIL", *row[1:]) if i % 4 == 0 else row for i, row in enumerate(rows)]
+    large = [i // 4 < n if i % 4 == 0 else i % 4 == 1 and i % 8 < 4 for i in range(80)]
+    texts = [TEXTS["failures-out-of-memory"] if i % 4 == 0 else None for i in range(80)]
+    models = ["large" if yes else "base" for yes in large]
+    return run(trials=trials(states, detail=texts, **{"params.model": models}), studies=study())

@@ -17,13 +17,15 @@ from gpudiag.report.format import count, memory, share
 if TYPE_CHECKING:
     from gpudiag.forecast.memory.constraint import Constraint
 
-OVERFLOWS = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
+OVERFLOWS = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory", "failures-share-parameter")
+BY_NUMBER = "failures-by-number-at-once"
+"""Of failures for any reason: what is done about memory answers it beside one of the others only."""
 POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memory-residual")
 
 
 @remedy(
     title="Reject trials that are too large for the GPU",
-    answers=OVERFLOWS,
+    answers=(*OVERFLOWS, BY_NUMBER),
     tier=2,
     effort="an hour",
     apply="next study",
@@ -37,7 +39,7 @@ def memory_constraint(now: Situation) -> Proposal | None:
     from gpudiag.forecast.memory.constraint import share_code
 
     k, total = safe_level(now.profiles) or now.parallel, now.least(GpuMemory.total_mib)
-    if not (k and total > 0):
+    if not (k and total > 0 and now.has(*OVERFLOWS)):
         return None
     if now.capacity is not None:  # where no trial was larger than its share there is nothing to refuse
         return _as_capacity_says(now, now.capacity.needed_constraint())

@@ -87,7 +87,7 @@ def more_workers(now: Situation) -> Proposal | None:
 
 @remedy(
     title="Run fewer trials at once",
-    answers=TOO_FULL,
+    answers=(*TOO_FULL, "failures-by-number-at-once"),
     tier=2,
     effort="minutes",
     pros=("memory for the largest trials", "trials that ran into each other end"),
@@ -105,7 +105,7 @@ def fewer_workers(now: Situation) -> Proposal | None:
     levels = levels[levels["time_s"] >= MIN_LEVEL_S]
     present, k = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
     present = min(present, now.workers_at_last or present)
-    if k is None or k >= present:
+    if k is None or k >= present or not now.has(*TOO_FULL):
         return None
     most = float(levels.at[k, "max_used_pct"])
     gone = sum(hours for hours in (now.bounds.lost_gpu_h or {}).values() if hours > 0)

@@ -36,6 +36,7 @@ TOPICS = (
     "throttle",
     "events",
     "failures",
+    "failure_rates",
     "search",
     "agreement",
     "recorder",

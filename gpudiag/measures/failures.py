@@ -17,6 +17,7 @@ from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_cla
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.measures.sampling import by_gpu, cells
+from gpudiag.memo import memoized
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
@@ -101,6 +102,11 @@ def measure_failures(run: Run) -> FailuresProfile:
 def trial_ends(run: Run) -> pd.DataFrame:
     """One row a trial: what :func:`trial_intervals` says, and name, kind, follows and before_pct as in the profile."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    return _ends(run).copy()
+
+
+@memoized
+def _ends(run: Run) -> pd.DataFrame:
     intervals = intervals_of(run)
     intervals["name"] = trial_names(intervals)
     intervals["kind"] = failure_classes(run.trials).to_numpy()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from gpudiag._run.worker_names import worker_names
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
@@ -14,7 +13,7 @@ from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.effective_bounds import effective_bounds
-from gpudiag.measures._trials.workers import workers_of, workers_over_time
+from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 
@@ -120,7 +119,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
             RECORD_TIMESTAMPS,
         )
     opens = find_open_trials(run)
-    placed = _placed(run, closed, opens)
+    placed = placed_trials(run)
     gaps = _gaps(placed)
     limits = limits_us(run)
     start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
@@ -141,7 +140,7 @@ def measure_parallelism(run: Run) -> ParallelismProfile:
         concurrency=pd.DataFrame({"time": utc(times), "n_closed": n_closed, "n_all": n_all}),
         levels=_levels(n_all, held_s),
         placed=placed,
-        workers=_workers(start, end, placed["worker"].to_numpy()),
+        workers=_workers(run, int(start.min())),
         gaps=gaps,
         open_trials=opens,
         configured=configured,
@@ -178,22 +177,10 @@ def effective_parallelism(start_us: np.ndarray, end_us: np.ndarray) -> float:
     return float((end_us - start_us).sum() / busy) if busy else float("nan")
 
 
-def _placed(run: Run, closed: pd.DataFrame, opens: pd.DataFrame) -> pd.DataFrame:
-    """Every timed trial in order of its start, with its worker."""
-    columns = ["study", "trial", "state", "start", "end"]
-    inferred = opens[columns]
-    both = pd.concat([closed[columns].assign(open=False), inferred.assign(open=True)], ignore_index=True)
-    both = both.sort_values(["start", "end", "study", "trial"], kind="stable", ignore_index=True)
-    names = run.trials[["study", "trial"]].assign(name=worker_names(run))
-    name = both[["study", "trial"]].merge(names, how="left", on=["study", "trial"])["name"].to_numpy(object)
-    both.insert(5, "worker", workers_of(microseconds(both["start"]), microseconds(both["end"]), name))
-    return both
-
-
-def _workers(start: np.ndarray, end: np.ndarray, worker: np.ndarray) -> pd.DataFrame:
-    times, number = workers_over_time(start, end, worker)
+def _workers(run: Run, first_us: int) -> pd.DataFrame:
+    times, number = worker_counts(run)
     steps = pd.Index([str(step) for step in range(len(times))], name="step", dtype=object)
-    return pd.DataFrame({"from_s": (times - start.min()) / SECOND_US, "n_workers": number}, index=steps)
+    return pd.DataFrame({"from_s": (times - first_us) / SECOND_US, "n_workers": number}, index=steps)
 
 
 def _gaps(placed: pd.DataFrame) -> pd.DataFrame:

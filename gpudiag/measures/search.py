@@ -13,6 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
+from gpudiag.measures._trials.placed import worker_counts
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
@@ -84,6 +85,7 @@ class SearchProfile(Profile, topic="search"):
     drift_ratio: Fact[float] = fact("last over first", label="last third to first")
     n_drift: Fact[int] = fact("trials that it rests on")
     drift_study: Fact[str] = fact("the study, where there are several")
+    drift_workers: Fact[int] = fact("the number of workers that it was judged with; 0 where it never changed")
     gap_rho: Fact[float] = fact(
         "of the gaps between trials of a worker and their order, 20 or more", label="rank correlation with the order"
     )
@@ -120,7 +122,7 @@ def measure_search(run: Run) -> SearchProfile:
         duplicate_worker_h=float(seconds[repeats].sum() / 3600),
         n_combinations=float(math.prod(map(len, space["values"]))) if len(space) else math.nan,
         outlier_worker_h=float(outliers["duration_s"].sum() / 3600),
-        **_drift(intervals),
+        **_drift(run, intervals),
         **_gap_growth(intervals),
         **_tail(intervals),
         n_timed=int(intervals["known"].sum()),
@@ -212,14 +214,26 @@ def _stated(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what", "stated", "found"])
 
 
-def _drift(intervals: pd.DataFrame) -> dict[str, Any]:
-    """Of the study that drifts most surely: studies differ in length, which is no drift."""
+def _drift(run: Run, intervals: pd.DataFrame) -> dict[str, Any]:
+    """Of the study that drifts most surely: studies differ in length, which is no drift.
+
+    Nor is it one that trials get shorter where fewer run beside them: where the number of workers changed, only trials
+    count that started and ended while the one held that held for most of them.
+    """
     done = intervals[intervals["known"] & (intervals["state"] == "COMPLETE")].sort_values(["start", "study", "trial"])
+    done, n_workers = _while_the_same(run, done)
     time_series = {str(study): group["duration_s"].to_numpy() for study, group in done.groupby("study")}
     trends = {study: _trend(seconds, MIN_DRIFT) for study, seconds in time_series.items() if len(seconds) >= MIN_DRIFT}
     if not trends:
         n = max(map(len, time_series.values()), default=0)
-        return {"drift_rho": math.nan, "drift_p": math.nan, "drift_ratio": math.nan, "n_drift": n, "drift_study": ""}
+        return {
+            "drift_rho": math.nan,
+            "drift_p": math.nan,
+            "drift_ratio": math.nan,
+            "n_drift": n,
+            "drift_study": "",
+            "drift_workers": n_workers,
+        }
     study, (rho, p, first, last) = min(trends.items(), key=lambda item: item[1][1])
     return {
         "drift_rho": rho,
@@ -227,7 +241,27 @@ def _drift(intervals: pd.DataFrame) -> dict[str, Any]:
         "drift_ratio": last / first if first > 0 else math.nan,
         "n_drift": len(time_series[study]),
         "drift_study": study if intervals["study"].nunique() > 1 else "",
+        "drift_workers": n_workers,
     }
+
+
+def _while_the_same(run: Run, done: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Those within the stretch of one number of workers that holds most of them, and the number; all of them and 0
+    where it never changed.
+    """
+    if done.empty:
+        return done, 0
+    times, number = worker_counts(run)
+    if len(times) < 2:
+        return done, 0
+    start = np.searchsorted(times, microseconds(done["start"]), "right") - 1
+    end = np.searchsorted(times, microseconds(done["end"]) - 1, "right") - 1
+    inside = np.maximum(start, 0) == np.maximum(end, 0)
+    places, counts = np.unique(np.maximum(start, 0)[inside], return_counts=True)
+    if not len(places):
+        return done[:0], 0
+    most = int(places[int(np.argmax(counts))])
+    return done[inside & (np.maximum(start, 0) == most)], int(number[most])
 
 
 def _gap_growth(intervals: pd.DataFrame) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.constraints import infeasible
+from gpudiag.measures._trials.failure_periods import FailurePeriod, failure_periods
 from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -70,6 +71,7 @@ class TrialsProfile(Profile, topic="trials"):
     best: Rows = table_of(BestTrial)
     pareto: Rows = table_of(ParetoTrial)
     open_trials: Rows = table_of(OpenTrial)
+    by_period: Rows = table_of(FailurePeriod)
     n: Fact[int] = fact("trials")
     n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
     n_fail: Fact[int] = fact("FAIL", label="failed trials")
@@ -121,6 +123,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         best=best,
         pareto=_pareto(run, results[~results["infeasible"]]),
         open_trials=opens,
+        by_period=failure_periods(run),
         n=len(intervals),
         n_finished=n_finished,
         n_fail=n_fail,

@@ -33,6 +33,7 @@ def _kind_says(what: str) -> Sentence:
     remedy="Run fewer trials at once, or limit the parameters that take memory (batch size, model size) and reject "
     "such combinations before they start. Catch torch.OutOfMemoryError so that one trial fails and not the worker.",
     refuted_by="Not a problem if the search is meant to find the limit.",
+    explained_by=("failures-by-number-at-once",),
 )
 def failures_out_of_memory(failures: FailuresProfile, *, max_trials: float = 0.0) -> Evidence | None:
     """A trial that does not fit costs its time and often that of its neighbors.

@@ -99,11 +99,12 @@ def trial_duration_outliers(search: SearchProfile, *, severe_cost_pct: float = 2
     says=(
         "The last third of {n:complete trial}",
         Given("study", " of study {study}"),
+        Given("n_workers", ", of those that ran with {n_workers:worker},"),
         " took {drift_ratio} times as long as the first.",
     ),
     remedy="Predict the rest from the last third of the trials. See whether the sampler moves to larger models, or "
     "the machine slows down (clocks, memory, storage).",
-    refuted_by="Not a problem if workers were added or removed on the way.",
+    refuted_by="Not a problem if the sampler is meant to move to larger or smaller models.",
 )
 def trial_duration_drift(
     search: SearchProfile, *, max_p_pct: float = 1.0, min_rho_ratio: float = 0.3, min_change_ratio: float = 1.2
@@ -111,7 +112,8 @@ def trial_duration_drift(
     """A forecast from all trials is wrong where they change: by 23 % at a drift of 50 % (METHODS 10).
 
     Spearman correlation of start order and duration of a study's COMPLETE trials beyond 0.3 at p below 1 %, and medians
-    of the first and last third that differ by a fifth (defaults without a published source).
+    of the first and last third that differ by a fifth (defaults without a published source). Where the number of
+    workers changed, of the trials within the stretch of one number that holds most of them.
     """
     ratio = search.drift_ratio
     if (
@@ -127,7 +129,7 @@ def trial_duration_drift(
                 "n": search.n_drift,
             },
             margin=abs(search.drift_rho) - min_rho_ratio,
-            extra={"study": search.drift_study},
+            extra={"study": search.drift_study, "n_workers": search.drift_workers},
         )
     if search.n_drift < MIN_DRIFT:
         raise NotMeasurable(

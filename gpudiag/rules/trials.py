@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpudiag.errors import NotMeasurable
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable, in_words
 from gpudiag.measures._trials.horizon import IDLE_S, STALE_FACTOR, Sign
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence
@@ -23,6 +25,22 @@ SIGNS = {
 """What shows that a trial is dead."""
 
 
+PERIOD = "{n_fail} of {n_ended} failed with {n_workers}"
+
+
+def _by_workers(periods: pd.DataFrame) -> str:
+    """How many failed with each number of workers, in order of time; '' where it never changed."""
+    if periods["n_workers"].nunique() < 2:
+        return ""
+    sums = periods.groupby("n_workers", sort=False)[["n_fail", "n_ended"]].sum().reset_index()
+    first, *others = sums[sums["n_ended"] > 0].to_dict("records") or [{}]
+    return (
+        ", ".join([in_words(PERIOD, first), *(in_words(PERIOD.replace(" failed", ""), row) for row in others)])
+        if others
+        else ""
+    )
+
+
 @rule(
     measure=measure_trials,
     severity="warning",
@@ -30,6 +48,7 @@ SIGNS = {
     checks="Failure rate",
     says=(
         "{n_fail} of {n_finished:finished trial} failed, {fail_pct:estimate}.",
+        Given("periods", " The number of workers changed: {periods}."),
         Given("fail_s", " That took {fail_s} of trial time."),
         Given("streak", " {fail_streak} failed in a row, more than by chance."),
         Given("few", " These are too few for a rate."),
@@ -37,7 +56,12 @@ SIGNS = {
     remedy="Read the error messages by kind: out of memory, device-side assert (an index or label out of range) and "
     "lost GPUs have different cures. A streak on one worker is often one event.",
     refuted_by="Not a problem if failures reject configurations on purpose: prune those instead.",
-    explained_by=("failures-out-of-memory", "failures-device-assert", "failures-after-full-memory"),
+    explained_by=(
+        "failures-by-number-at-once",
+        "failures-out-of-memory",
+        "failures-device-assert",
+        "failures-after-full-memory",
+    ),
 )
 def failure_rate_high(
     trials: TrialsProfile,
@@ -52,7 +76,8 @@ def failure_rate_high(
     FAIL of the finished trials, judged by the lower end of the Wilson 95 % interval, so that few failures count for
     as little as they prove. 2 % and, for critical, 25 % are defaults without a published source. A streak is called
     more than chance where the Markov recursion gives it less than 1 %. Below 5 finished trials a failure is only a
-    note (a default without a published source).
+    note (a default without a published source). Where the number of workers changed, a rate over all of the run is that
+    of no part of it, so the sentence gives each.
     """
     if not trials.n_finished:
         raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
@@ -76,7 +101,12 @@ def failure_rate_high(
         values={name: getattr(trials, name) for name in names},
         margin=low - max_pct,
         severity=Severity.NOTE if few else Severity.CRITICAL if low > severe_pct else None,
-        extra={"fail_s": 3600 * trials.fail_worker_h, "streak": streak, "few": few},
+        extra={
+            "fail_s": 3600 * trials.fail_worker_h,
+            "streak": streak,
+            "few": few,
+            "periods": _by_workers(trials.by_period),
+        },
     )
 
 

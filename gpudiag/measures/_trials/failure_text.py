@@ -29,9 +29,14 @@ def classify(text: object) -> str:
     return next((name for name, pattern in _COMPILED.items() if pattern.search(text)), "other")
 
 
+def is_failure_text(column: str) -> bool:
+    """True for a column of trials that may hold the text of a failure."""
+    return column == "detail" or _ATTRIBUTE.fullmatch(column) is not None
+
+
 def failure_classes(trials: pd.DataFrame) -> pd.Series:
     """The class of each trial's text: its detail, else the first user attribute that names an error."""
-    names = [name for name in trials.columns if name == "detail" or _ATTRIBUTE.fullmatch(str(name))]
+    names = [name for name in trials.columns if is_failure_text(str(name))]
     out = pd.Series("unknown", index=trials.index, dtype=object)
     for name in names:
         found = trials[name].map(classify)

@@ -17,6 +17,7 @@ from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._sections.bottleneck import bottleneck, limit
+from gpudiag.report._sections.failed_trials import failed_trials
 from gpudiag.report._sections.key_numbers import mean_util_pct
 from gpudiag.report.document import Document, NotMeasured, TopicValues
 from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share, times
@@ -98,7 +99,8 @@ def trials(document: Document) -> list[Block]:
         more = Folded("By state, how long trials took, and which parameters did best", (table, *parts))
         return [Note(_completed(document)), *_infeasible(facts), more, *_pruning(document)]
     more = Folded("How long trials took, and which parameters did best", parts)
-    return [Note(_completed(document)), table, *_infeasible(facts), more, *_pruning(document)]
+    said = (*failed_trials(document), *_infeasible(facts))
+    return [Note(_completed(document)), table, *said, more, *_pruning(document)]
 
 
 def _completed(document: Document) -> str:

@@ -1,0 +1,60 @@
+"""The error text that failed trials share, short and without what names a person or a place."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from gpudiag.measures._trials.failure_text import is_failure_text
+from gpudiag.readers._batches.log_lines import FAILURES
+from gpudiag.run import Run
+
+MOST_LETTERS = 90
+_VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
+_PRIVATE = re.compile(r"\w+://\S+|[\w.+-]+@[\w.-]+|(?:[A-Za-z]:)?(?:[\\/][\w .+@~-]+){2,}|\b[A-Za-z0-9_-]{32,}\b")
+"""URLs, addresses of mail, paths and keys."""
+_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*")
+"""Where in a line of a log the error begins: a time, a worker and the name of the trial stand before it."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s")
+GONE = "…"
+
+
+def failure_texts(run: Run) -> pd.Series:
+    """The text of each failed trial by its place in the trials: its detail, an attribute that run.toml's show_attrs
+    names, or the line of the log that names it. Other attributes are the user's own and shown nowhere.
+    """
+    trials = run.trials.reset_index(drop=True)
+    failed = trials[trials["state"] == "FAIL"]
+    shown = [f"user_attrs.{name}" for name in run.info.show_attrs]
+    names = [name for name in trials if name == "detail" or (name in shown and is_failure_text(str(name)))]
+    out = pd.Series(None, failed.index, dtype=object)
+    for name in names:
+        out = out.where(out.notna(), failed[name].astype(object))
+    if "trial" in run.events and run.trials["study"].nunique() == 1:
+        said = run.events[run.events["kind"].isin(FAILURES) & run.events["trial"].notna()]
+        lines = said.drop_duplicates("trial", keep="last").set_index("trial")["detail"].astype(object)
+        out = out.where(out.notna(), failed["trial"].map(lines))
+    return out
+
+
+def shared_text(texts: pd.Series) -> tuple[str, int]:
+    """The first sentence that most texts begin with, numbers aside, and how many do; ('', 0) where no two share one."""
+    told = texts.dropna().astype(str).map(_short)
+    told = told[told != ""]
+    if told.empty:
+        return "", 0
+    alike = told.map(lambda text: _VARIES.sub("#", text))
+    counts = alike.value_counts()
+    n = int(counts.iloc[0])
+    if n < 2:
+        return "", 0
+    most = told[alike == min(counts.index[counts == n])]
+    return (str(most.iloc[0]) if most.nunique() == 1 else _VARIES.sub(GONE, str(most.iloc[0]))), n
+
+
+def _short(text: str) -> str:
+    line = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")  # a traceback ends with it
+    error = _ERROR.search(line)
+    said = _SENTENCE.split(_PRIVATE.sub(GONE, error[0] if error else line), maxsplit=1)[0]
+    return said if len(said) <= MOST_LETTERS else said[: MOST_LETTERS - 1].rstrip() + GONE

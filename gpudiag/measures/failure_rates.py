@@ -1,0 +1,249 @@
+"""How often trials failed by how many ran at once, whether that has to do with it, and what failed trials share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._time.concurrency import count_at
+from gpudiag.measures._time.microseconds import SECOND_US, microseconds
+from gpudiag.measures._time.span import limits_us
+from gpudiag.measures._trials.failure_periods import rates
+from gpudiag.measures._trials.placed import placed_trials, worker_counts
+from gpudiag.measures._trials.shared_text import failure_texts, shared_text
+from gpudiag.measures._trials.split import best_split
+from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
+from gpudiag.measures.failures import trial_ends
+from gpudiag.run import Run
+from gpudiag.schema import FINISHED
+
+MOST_VALUES = 10
+"""A number with more values is cut at its deciles."""
+LEAST = 5
+"""Trials that must have failed, or a value, before values are compared."""
+
+
+class FailureLevel(Row):
+    """A number of trials at once; how the trials ended at whose end so many ran, themselves among them."""
+
+    n_ended: Column[int] = column("trials that finished at it")
+    n_fail: Column[int] = column("FAIL of these", label="failed trials")
+    fail_pct: Column[float] = column("their share", label="failed")
+    fail_low_pct: Column[float] = column("lower end of its Wilson 95 % interval")
+    fail_high_pct: Column[float] = column("upper end of its Wilson 95 % interval")
+    n_oom: Column[int] = column("those out of GPU memory")
+    trial_h: Column[float] = column("time of trials at this level")
+
+
+class FailureSplit(Row):
+    """The border in a number from which on most more trials failed. Of the study with most failures, in the order of
+    ends; without trials that followed another one in a poisoned process, without the failure with which a worker left,
+    and of trials at once without those that ended after the last start.
+    """
+
+    kind: Column[str] = column("oom, or other for all others")
+    by: Column[str] = column("workers or level (trials at once)")
+    least: Column[float] = column("the border", label="from so many on")
+    n_more: Column[int] = column("trials from it on", label="trials from it on")
+    fail_more: Column[int] = column("those of the kind", label="failed from it on")
+    n_less: Column[int] = column("trials below it", label="trials below it")
+    fail_less: Column[int] = column("those of the kind", label="failed below it")
+    p_split: Column[float] = column(
+        "one-sided Fisher, times the borders and tests tried", label="chance of this difference by luck (p)"
+    )
+    aligned_pct: Column[float] = column(
+        "part of the other times at which the same course would tell them as well",
+        label="other times that fit as well",
+    )
+
+
+class FailureCount(Row):
+    """One number of a :class:`FailureSplit`, and how the trials ended at whose end it held; the greatest first."""
+
+    kind: Column[str] = column("oom or other")
+    by: Column[str] = column("workers or level")
+    number: Column[int] = column("workers, or trials at once")
+    n_counted: Column[int] = column("trials")
+    n_of_kind: Column[int] = column("those of the kind")
+
+
+class FailureRatesProfile(Profile, topic="failure_rates"):
+    """How often trials failed by how many ran at once; ``by_period`` of the trials says it by number of workers."""
+
+    by_level: Rows = table_of(FailureLevel)
+    splits: Rows = table_of(FailureSplit)
+    counts: Rows = table_of(FailureCount)
+    n_ended: Fact[int] = fact("finished trials with a known end")
+    n_fail: Fact[int] = fact("FAIL of these")
+    n_oom: Fact[int] = fact("those out of GPU memory", label="out of GPU memory")
+    shared_text: Fact[str] = fact("the error text that most failed trials share, shortened", label="shared error")
+    n_shared: Fact[int] = fact("failed trials with it", label="failures with it")
+    condition: Fact[str] = fact(
+        "the value of a parameter that trials out of memory have most oftener than trials that ended well between the "
+        "first and the last of them",
+        label="in common",
+    )
+    n_oom_compared: Fact[int] = fact("trials out of memory with that parameter")
+    n_oom_with: Fact[int] = fact("trials out of memory with that value", label="out of memory with it")
+    n_well_compared: Fact[int] = fact("trials that ended well with that parameter")
+    n_well_with: Fact[int] = fact("trials that ended well with that value", label="ended well with it")
+    p_condition: Fact[float] = fact(
+        "one-sided Fisher, times the values tried", label="chance of such a share by luck (p)"
+    )
+
+
+def measure_failure_rates(run: Run) -> FailureRatesProfile:
+    """Failures by workers and by trials at once. Needs trials with start and end."""
+    need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
+    ends = _ends(run)
+    failed = ends["state"] == "FAIL"
+    n_oom = int((failed & (ends["kind"] == "oom")).sum())
+    tests = _tests(run, ends)
+    text, n_shared = shared_text(failure_texts(run))
+    return FailureRatesProfile(
+        by_level=_levels(run, ends),
+        splits=_splits(tests),
+        counts=_counts(tests),
+        n_ended=len(ends),
+        n_fail=int(failed.sum()),
+        n_oom=n_oom,
+        shared_text=text,
+        n_shared=n_shared,
+        **_in_common(run, ends)._asdict(),
+    )
+
+
+def _ends(run: Run) -> pd.DataFrame:
+    """Finished trials with a known end, in order of their ends: ``n_workers`` and ``level`` just before it."""
+    ends = trial_ends(run)
+    ends = ends[ends["known"] & ends["state"].isin(FINISHED)]
+    ends = ends.sort_values(["end", "study", "trial"], kind="stable")
+    if ends.empty:
+        return ends.assign(n_workers=0, level=0)
+    placed, before = placed_trials(run), microseconds(ends["end"]) - 1
+    times, number = worker_counts(run)
+    at = np.clip(np.searchsorted(times, before, "right") - 1, 0, None)
+    level = count_at(before, microseconds(placed["start"]), microseconds(placed["end"]))
+    return ends.assign(n_workers=number[at] if len(number) else 0, level=np.maximum(level, 1))
+
+
+def _levels(run: Run, ends: pd.DataFrame) -> pd.DataFrame:
+    placed, limits = placed_trials(run), limits_us(run)
+    start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
+    times = np.unique(np.concatenate([start, end]))
+    count, held = count_at(times, start, end), np.diff(times, append=times[-1]) / SECOND_US / 3600
+    rows = {
+        str(level): {**rates(part), "trial_h": float(level * held[count == level].sum())}
+        for level, part in ends.groupby("level")
+    }
+    names = pd.Index(list(rows), name="level", dtype=object)
+    return pd.DataFrame(list(rows.values()), names, columns=list(FailureLevel.declared()))
+
+
+Test = tuple[str, str, np.ndarray, np.ndarray]
+"""Kind, by, whether each trial failed so, and the number that held at its end."""
+
+
+def _tests(run: Run, ends: pd.DataFrame) -> list[Test]:
+    """Each kind of failure against workers, where their number changed, and against trials at once."""
+    failed = ends["state"] == "FAIL"
+    usual = ends.loc[failed, "study"].mode()
+    mine = ends[~ends["follows"] & ends["study"].eq(usual.iloc[0])] if len(usual) else ends[:0]
+    mine = mine.drop(mine.index.intersection(_left_failing(run, ends)))
+    oom = (mine["state"] == "FAIL") & (mine["kind"] == "oom")
+    running = mine["end"] <= ends["start"].max()
+    return [
+        (kind, by, here[rows].to_numpy(bool), mine.loc[rows, name].to_numpy())
+        for kind, here in (("oom", oom), ("other", (mine["state"] == "FAIL") & ~oom))
+        for by, name, rows in (("workers", "n_workers", slice(None)), ("level", "level", running))
+        if here.any() and mine.loc[rows, name].nunique() > 1
+    ]
+
+
+def _splits(tests: list[Test]) -> pd.DataFrame:
+    rows = []
+    for kind, by, hits, number in tests:
+        found = best_split(hits, number)
+        counts = {name: getattr(found, name) for name in ("least", "n_more", "fail_more", "n_less", "fail_less")}
+        p = min(1.0, found.p * len(tests))
+        rows.append({"kind": kind, "by": by, **counts, "p_split": p, "aligned_pct": 100 * found.aligned})
+    return pd.DataFrame(rows, columns=list(FailureSplit.declared()))
+
+
+def _counts(tests: list[Test]) -> pd.DataFrame:
+    rows = [
+        (kind, by, int(value), int((number == value).sum()), int(hits[number == value].sum()))
+        for kind, by, hits, number in tests
+        for value in np.unique(number)[::-1]
+    ]
+    return pd.DataFrame(rows, columns=list(FailureCount.declared()))
+
+
+def _left_failing(run: Run, ends: pd.DataFrame) -> pd.Index:
+    """Rows of ``ends`` that are failures with which a worker left: that they are its last says why it left, and the
+    number of workers falls because of them.
+    """
+    placed = placed_trials(run)
+    last = placed.sort_values("end", kind="stable").groupby("worker").tail(1)
+    gone = last[(last["state"] == "FAIL") & (last["end"] < placed["start"].max())]
+    keys = pd.MultiIndex.from_frame(gone[["study", "trial"]])
+    return ends.index[pd.MultiIndex.from_frame(ends[["study", "trial"]]).isin(keys)]
+
+
+class InCommon(NamedTuple):
+    """What trials out of memory have much oftener than those that ended well meanwhile; the fields of the profile."""
+
+    condition: str = ""
+    n_oom_compared: int = 0
+    n_oom_with: int = 0
+    n_well_compared: int = 0
+    n_well_with: int = 0
+    p_condition: float = math.nan
+
+
+def _in_common(run: Run, ends: pd.DataFrame) -> InCommon:
+    """The value of a parameter that tells trials out of memory best from those that ended well between them."""
+    oom = (ends["state"] == "FAIL") & (ends["kind"] == "oom")
+    if oom.sum() < LEAST:
+        return InCommon()
+    between = ends["end"].between(ends.loc[oom, "end"].min(), ends.loc[oom, "end"].max())
+    well = ends["state"].isin(("COMPLETE", "PRUNED")) & between
+    trials = run.trials.reset_index(drop=True)
+    found = []
+    for name in (str(name) for name in trials if str(name).startswith("params.")):
+        values = trials.loc[ends.index, name]
+        for said, has in _conditions(name.removeprefix("params."), values):
+            known = values.notna()
+            bad, good = has[oom & known], has[well & known]
+            a, n, b, m = int(bad.sum()), len(bad), int(good.sum()), len(good)
+            if min(n, m) < LEAST:
+                continue
+            p = float(stats.fisher_exact([[a, n - a], [b, m - b]], "greater").pvalue)
+            found.append((p, InCommon(said, n, a, m, b)))
+    if not found:
+        return InCommon()
+    p, best = min(found)
+    return best._replace(p_condition=min(1.0, p * len(found)))
+
+
+def _conditions(name: str, values: pd.Series) -> Iterator[tuple[str, pd.Series]]:
+    """What a value can be said to be: one of a few, or a number of at least or at most so much."""
+    number = pd.to_numeric(values, errors="coerce")
+    if values.dtype == bool or number.notna().sum() < values.notna().sum():
+        texts = values.astype(object).map(str).where(values.notna())
+        if texts.nunique() <= MOST_VALUES:
+            for text in sorted(texts.dropna().unique()):
+                yield f"{name} = {text}", texts == text
+        return
+    cuts = np.unique(number.dropna())
+    if len(cuts) > MOST_VALUES:
+        cuts = np.unique(np.quantile(cuts, np.arange(0.1, 1.0, 0.1)))
+    for least, most in zip(cuts[1:], cuts[:-1], strict=True):
+        yield f"{name} ≥ {least:g}", number >= least
+        yield f"{name} ≤ {most:g}", number <= most

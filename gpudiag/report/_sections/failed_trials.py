@@ -1,0 +1,68 @@
+"""What failed trials have in common: when they failed, with how many workers, and by which error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gpudiag.measures._trials.failure_periods import FailurePeriod
+from gpudiag.measures.failure_rates import FailureLevel, FailureRatesProfile
+from gpudiag.measures.trials import TrialsProfile
+from gpudiag.plain_data import Scalar
+from gpudiag.report._render.blocks import Block, Folded, Note, Number, TableBlock, TableCell
+from gpudiag.report.document import Document
+from gpudiag.report.format import UNKNOWN, duration, interval, plural, quantity, safe, share
+
+MOST_PERIODS = 8
+"""Stretches that a table shows; of a number of workers that changes all the time there is no course to see."""
+EXPOSURE = "Trial time is the sum of the time of all trials that ran meanwhile. Brackets are 95 % intervals."
+
+
+def failed_trials(document: Document) -> list[Block]:
+    """The error that failed trials share, and how many failed with which number of workers and of trials at once."""
+    rates = document.values(FailureRatesProfile)
+    n_fail = rates.get(FailureRatesProfile.n_fail)
+    if not n_fail:
+        return []
+    text = rates.get(FailureRatesProfile.shared_text)
+    n = rates.get(FailureRatesProfile.n_shared)
+    said: list[Block] = []
+    if text and n:
+        said.append(Note(f"{n:,} of {plural(n_fail, 'failed trial')} share the error “{safe(text)}”"))
+    oom = bool(rates.get(FailureRatesProfile.n_oom))
+    periods = list(document.values(TrialsProfile).by_row(FailurePeriod).values())
+    levels = rates.by_row(FailureLevel)
+    tables = []
+    if 1 < len(periods) <= MOST_PERIODS:
+        rows = ((_when(row), Number(f"{row['n_workers']}"), *_cells(row, oom=oom)) for row in periods)
+        tables.append(_table(("Time since the start", "Workers"), rows, oom=oom))
+    if len(levels) > 1:
+        rows = (
+            (Number(level), *_cells(row, oom=oom)) for level, row in sorted(levels.items(), key=lambda x: int(x[0]))
+        )
+        tables.append(_table(("At once",), rows, oom=oom))
+    if tables:
+        said.append(Folded("Failures by number of workers and of trials at once", tuple(tables)))
+    return said
+
+
+def _when(row: Mapping[str, Scalar]) -> str:
+    return f"{_length(row['from_s'])} to {_length(row['to_s'])}"
+
+
+def _length(seconds: Scalar) -> str:
+    return duration(float(seconds)) if isinstance(seconds, int | float) else UNKNOWN
+
+
+def _cells(row: Mapping[str, Scalar], *, oom: bool) -> tuple[TableCell, ...]:
+    low, high = row["fail_low_pct"], row["fail_high_pct"]
+    of = f"{row['n_fail']} of {row['n_ended']}"
+    ends = interval(low, high, "%") if isinstance(low, float) and isinstance(high, float) else UNKNOWN
+    pct = row["fail_pct"]
+    failed = f"{share(pct)} ({ends})" if isinstance(pct, int | float) else UNKNOWN
+    memory = (Number(f"{row['n_oom']}"),) if oom else ()
+    return (Number(of), Number(failed), *memory, Number(quantity(row["trial_h"], "h")))
+
+
+def _table(first: tuple[str, ...], rows: Iterable[tuple[TableCell, ...]], *, oom: bool) -> TableBlock:
+    memory = ("Out of memory",) if oom else ()
+    return TableBlock((*first, "Failed", "Share", *memory, "Trial time"), tuple(rows), EXPOSURE)
