@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gpudiag.advice._engine.plan import Plan
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
     from gpudiag.forecast.parallelism.what_if import Forecast
 
 TIMELINE = "timeline"
@@ -183,9 +184,17 @@ class Diagnosis:
         made: dict[str, Section] = {
             **SECTIONS,
             "trial_table": lambda document: trial_table(self.analysis),
+            "memory": lambda document: [*SECTIONS["memory"](document), *forecasts.memory_by_number(self._capacity)],
             "forecast": lambda document: forecasts.section(lambda: self.forecast),
         }
         return made if "findings" in self.left_out else {name: _said_once(make) for name, make in made.items()}
+
+    def _capacity(self) -> MemoryCapacity:
+        """How many trials the memory holds; for studies of so many trials that it takes long, nobody asks."""
+        if not 0 < len(self.run.trials) <= MOST_FORECAST:
+            raise NotMeasurable("A capacity takes long.", "Use gpudiag whatif.")
+        with strictly(self.strict):
+            return self.analysis.capacity
 
     def showing(self, sections: str | Iterable[str] = "", *, minimal: bool = False) -> Diagnosis:
         """The same with fewer sections to show: those named (a list, or text with commas), or with ``minimal`` the

@@ -135,6 +135,8 @@ def _ends(run: Run) -> pd.DataFrame:
 
 def _levels(run: Run, ends: pd.DataFrame) -> pd.DataFrame:
     placed, limits = placed_trials(run), limits_us(run)
+    if ends.empty:
+        return pd.DataFrame(columns=list(FailureLevel.declared())).rename_axis("level")
     start, end = microseconds(placed["start"]).clip(*limits), microseconds(placed["end"]).clip(*limits)
     times = np.unique(np.concatenate([start, end]))
     count, held = count_at(times, start, end), np.diff(times, append=times[-1]) / SECOND_US / 3600

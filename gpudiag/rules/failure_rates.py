@@ -11,8 +11,8 @@ from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 
-WITH = "with {most}, {n_of_kind} of {n_counted}, {share_pct:estimate}"
-FEWER = "with fewer, {n_of_kind} of {n_counted}, {share_pct:estimate}"
+WITH = "With {most}, {n_of_kind} of {n_counted}, {share_pct:estimate}"
+FEWER = "With fewer, {n_of_kind} of {n_counted}, {share_pct:estimate}"
 MOST_NUMBERS = 4
 """Numbers that a sentence names; of more it says what lies from the border on, and what below."""
 
@@ -24,7 +24,7 @@ def _in_numbers(rates: FailureRatesProfile, found: dict[str, Any]) -> dict[str, 
     several = [_share(*row) for row in own[["number", "n_of_kind", "n_counted"]].itertuples(index=False)]
     if len(several) <= MOST_NUMBERS:
         first, *others = several
-        return {**first, "several": False, "others": "; ".join(in_words(WITH, one) for one in others)}
+        return {**first, "several": False, "others": ". ".join(in_words(WITH, one) for one in others)}
     more = _share(found["least"], found["fail_more"], found["n_more"])
     less = _share(0, found["fail_less"], found["n_less"])
     return {**more, "several": True, "others": in_words(FEWER, less)}
@@ -48,7 +48,7 @@ def _share(number: float, hits: int, n: int) -> dict[str, Any]:
         Given("several", " or more"),
         ", {n_of_kind} of {n_counted:trial} ",
         Given("oom", "ran out of GPU memory", "failed"),
-        ", {share_pct:estimate}; {others}.",
+        ", {share_pct:estimate}. {others}.",
     ),
     remedy="Stay below that number, or remove what trials take from each other: GPU memory first, then ports, files "
     "and host memory.",

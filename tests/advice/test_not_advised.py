@@ -86,3 +86,14 @@ def test_titles_ask_for_something() -> None:
     for item in REMEDIES:
         first = item.title.split()[0]
         assert first[0].isupper() and len(item.title.split()) <= 11 and not item.title.endswith("."), item.title
+
+
+@pytest.mark.parametrize(("name", "k"), [("memory-exhaustion", 2), ("hpo-aggressive-pruning", 4), ("healthy", 2)])
+def test_one_number_of_trials_at_once_is_recommended_on_the_page(name: str, k: int) -> None:
+    show = diagnosed(name).show
+    memory, forecast = (getattr(show, section)._repr_markdown_() for section in ("memory", "forecast"))
+    assert memory.count("Recommended:") == 1 and f"Recommended: {k} at once" in memory
+    assert (
+        memory.count("(recommended)") == 1 and f"| {k} (recommended) |" in memory and "Memory by parameters" in memory
+    )
+    assert not re.search(r"\d at once (would|may) be|[Rr]ecommended", forecast)

@@ -28,7 +28,7 @@ def failed_trials(document: Document) -> list[Block]:
     said: list[Block] = []
     if text and n:
         said.append(Note(f"{n:,} of {plural(n_fail, 'failed trial')} share the error “{safe(text)}”"))
-    oom = bool(rates.get(FailureRatesProfile.n_oom))
+    oom = (rates.get(FailureRatesProfile.n_oom) or 0) > 0
     periods = list(document.values(TrialsProfile).by_row(FailurePeriod).values())
     levels = rates.by_row(FailureLevel)
     tables = []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.parallelism.what_if import Forecast, what_if
 from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.plots._draw.picture import Picture
@@ -17,6 +18,7 @@ from gpudiag.report._render.show import Display
 from gpudiag.report._render.shown import blocks_of
 from gpudiag.report.format import quantity
 from gpudiag.report.kinds import parallelism as kind
+from gpudiag.report.kinds.memory import by_number
 from gpudiag.run import Run
 
 NOT_ASKED = "No other pruner was asked for: give one, e.g. `patient(hyperband(min_resource=3), patience=4)`."
@@ -104,8 +106,17 @@ def section(make: Callable[[], Forecast]) -> list[Block]:
     except NotMeasurable as gap:
         # The section on trials says that there are none.
         return [] if GIVE_TRIALS in str(gap) else [Note(str(gap), "unknown")]
-    parts = (Figure("throughput"), *kind.parallelism(made))
+    parts = (Figure("throughput"), *kind.parallelism(made, best=not kind.memory_says(made)))
     return [Note(kind.answer(made)), Folded("Forecast by number of trials at once", parts)]
+
+
+def memory_by_number(make: Callable[[], MemoryCapacity]) -> list[Block]:
+    """How many trials the memory holds, for the section on memory; nothing where it cannot be told."""
+    try:
+        made = make()
+    except NotMeasurable:
+        return []
+    return [] if made.reason else by_number(made)
 
 
 def draw(name: str, forecast: Forecast) -> Picture | None:

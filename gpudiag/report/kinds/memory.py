@@ -12,7 +12,16 @@ from gpudiag.forecast.memory.capacity import ENDS, MemoryCapacity
 from gpudiag.forecast.memory.crashes import LOST, MIN_SEEN
 from gpudiag.forecast.memory.overflow import SPARED_SHARE
 from gpudiag.forecast.memory.rates import clean_chance, most_if_none, rate_without_streak, trials_to_show
-from gpudiag.report._render.blocks import Block, Heading, Note, Number, RecommendationBlock, TableBlock, TableCell
+from gpudiag.report._render.blocks import (
+    Block,
+    Folded,
+    Heading,
+    Note,
+    Number,
+    RecommendationBlock,
+    TableBlock,
+    TableCell,
+)
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.format import (
     UNKNOWN,
@@ -60,6 +69,24 @@ def tell(capacity: MemoryCapacity) -> list[Block]:
     if len(capacity.combinations):
         out += [Heading("Memory by parameters"), _combinations(capacity)]
     return [*out, *_constraint(capacity)]
+
+
+def by_number(capacity: MemoryCapacity) -> list[Block]:
+    """For the report of a run: the number to choose and why, and folded what each number takes and each parameter."""
+    advised = _advice(capacity).partition(". ")[0]
+    parts: list[Block] = [*([Note(_sources(capacity))] if not capacity.reason else []), *_levels(capacity)]
+    k = _chosen(capacity)
+    if k and (other := _alternative(capacity, k).strip()):
+        parts.append(Note(other))
+    if len(capacity.combinations):
+        parts += [Heading("Memory by parameters"), _combinations(capacity)]
+    said: list[Block] = [Note(f"{advised.removesuffix('.')}.")] if k else []
+    return [*said, Folded("Memory, crash risk and trials a day by number at once", tuple(parts))] if parts else said
+
+
+def _chosen(capacity: MemoryCapacity) -> int:
+    """The number that is recommended, 0 where none is."""
+    return 0 if math.isnan(capacity.recommended_k) else int(capacity.recommended_k)
 
 
 def _sources(capacity: MemoryCapacity) -> str:
@@ -157,7 +184,7 @@ def _table(capacity: MemoryCapacity, columns: dict[str, list[str]], words: dict[
     shown = {name: cells for name, cells in columns.items() if set(cells) != {UNKNOWN}}
     rows = [
         (
-            Number(str(k)),
+            Number(f"{k} (recommended)" if k == _chosen(capacity) else str(k)),
             *(cells[i] if cells[i] in ("yes", "no", "not sure") else Number(cells[i]) for cells in shown.values()),
         )
         for i, k in enumerate(capacity.table["k"])

@@ -46,15 +46,24 @@ def tell(forecast: Forecast) -> list[Block]:
     return [*blocks, *gaps(forecast)]
 
 
-def parallelism(forecast: Forecast) -> list[Block]:
-    """The present state, the table, what follows and how far it can be trusted."""
-    said = (_best(forecast), _trust(forecast), _drift(forecast))
+def parallelism(forecast: Forecast, *, best: bool = True) -> list[Block]:
+    """The present state, the table, what follows (with ``best``) and how far it can be trusted."""
+    said = (_best(forecast) if best else "", _trust(forecast), _drift(forecast))
     blocks: list[Block] = [Note(_now(forecast)), _table(forecast), *(Note(text) for text in said if text)]
     return [*blocks, *_assignment(forecast)]
 
 
+def memory_says(forecast: Forecast) -> bool:
+    """True where the capacity of the memory names the number to run at once."""
+    return forecast.capacity is not None and not math.isnan(forecast.capacity.recommended_k)
+
+
 def answer(forecast: Forecast) -> str:
-    """What another number of trials at once would bring, in a sentence or two."""
+    """What another number of trials at once would bring, in a sentence or two. Where memory says how many to run at
+    once, that is said once, in the section on memory, and no other number is named here.
+    """
+    if memory_says(forecast):
+        return "How many to run at once, the section on memory says; this is what throughput alone would be."
     best = _best(forecast)
     if best:
         return best.partition(SLOWER)[0].strip() or SLOWER
