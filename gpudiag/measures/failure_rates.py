@@ -22,6 +22,7 @@ from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.failures import trial_ends
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
+from gpudiag.statement import NOTHING, Statement
 
 MOST_VALUES = 10
 """A number with more values is cut at its deciles."""
@@ -84,7 +85,7 @@ class FailureRatesProfile(Profile, topic="failure_rates"):
     n_oom: Fact[int] = fact("those out of GPU memory", label="out of GPU memory")
     shared_text: Fact[str] = fact("the error text that most failed trials share, shortened", label="shared error")
     n_shared: Fact[int] = fact("failed trials with it", label="failures with it")
-    condition: Fact[str] = fact(
+    condition: Fact[Statement] = fact(
         "the value of a parameter that trials out of memory have most oftener than trials that ended well between the "
         "first and the last of them",
         label="in common",
@@ -201,7 +202,7 @@ def _left_failing(run: Run, ends: pd.DataFrame) -> pd.Index:
 class InCommon(NamedTuple):
     """What trials out of memory have much oftener than those that ended well meanwhile; the fields of the profile."""
 
-    condition: str = ""
+    condition: Statement = NOTHING
     n_oom_compared: int = 0
     n_oom_with: int = 0
     n_well_compared: int = 0
@@ -230,22 +231,22 @@ def _in_common(run: Run, ends: pd.DataFrame) -> InCommon:
             found.append((p, InCommon(said, n, a, m, b)))
     if not found:
         return InCommon()
-    p, best = min(found)
+    p, best = min(found, key=lambda one: one[0])
     return best._replace(p_condition=min(1.0, p * len(found)))
 
 
-def _conditions(name: str, values: pd.Series) -> Iterator[tuple[str, pd.Series]]:
+def _conditions(name: str, values: pd.Series) -> Iterator[tuple[Statement, pd.Series]]:
     """What a value can be said to be: one of a few, or a number of at least or at most so much."""
     number = pd.to_numeric(values, errors="coerce")
     if values.dtype == bool or number.notna().sum() < values.notna().sum():
         texts = values.astype(object).map(str).where(values.notna())
         if texts.nunique() <= MOST_VALUES:
             for text in sorted(texts.dropna().unique()):
-                yield f"{name} = {text}", texts == text
+                yield Statement("{name} = {text}", name=name, text=text), texts == text
         return
     cuts = np.unique(number.dropna())
     if len(cuts) > MOST_VALUES:
         cuts = np.unique(np.quantile(cuts, np.arange(0.1, 1.0, 0.1)))
     for least, most in zip(cuts[1:], cuts[:-1], strict=True):
-        yield f"{name} ≥ {least:g}", number >= least
-        yield f"{name} ≤ {most:g}", number <= most
+        yield Statement("{name} ≥ {least}", name=name, least=float(least)), number >= least
+        yield Statement("{name} ≤ {most}", name=name, most=float(most)), number <= most

@@ -157,7 +157,7 @@ def test_what_trials_out_of_memory_have_in_common() -> None:
     between = range(77)  # from the first to the last of them
     well = [i for i in between if i % 4]
     a, b = sum(batch[i] == 512 for i in between if i % 4 == 0), sum(batch[i] == 512 for i in well)
-    assert (found.condition, found.n_oom_with, found.n_oom_compared) == ("batch ≥ 512", a, 20)
+    assert (str(found.condition), found.n_oom_with, found.n_oom_compared) == ("batch ≥ 512", a, 20)
     assert (found.n_well_with, found.n_well_compared) == (b, len(well))
     exact = stats.fisher_exact([[a, 20 - a], [b, len(well) - b]], "greater").pvalue
     assert found.p_condition == pytest.approx(2 * exact), "at least 512, and at most 64"
