@@ -46,7 +46,7 @@ def label(when: float, shown: Samples, spans: list[tuple[int, int]]) -> str:
     used = [u for u in util if u > 1]
     low = used and np.quantile(used, 0.99) < 20
     works = min(10, max(1, statistics.median(used) / 2)) if low else 10
-    work = (util >= works) & (util > 1)
+    work = util > works
     if work[j]:
         return "stalled"
     sustained = [

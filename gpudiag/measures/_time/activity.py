@@ -13,11 +13,12 @@ MOST_LIVES = 300
 
 
 def work_level_pct(util_pct: np.ndarray) -> float:
-    """Utilization from which on a sample shows work: IDLE_PCT; where the GPU never really is above it, half of what it
+    """Utilization above which a sample shows work: IDLE_PCT; where the GPU never really is above it, half of what it
     does instead.
 
     A trial that works at 4 to 9 % has begun when it does so, and ends when it stops; its time is still that of an idle
     GPU (``stalled``). What a desktop shows between trials that load the GPU is no work.
+    At the level itself a sample is low, not idle, and begins no work.
     """
     used = util_pct[util_pct > UNUSED_PCT]
     return IDLE_PCT if not len(used) or _really(used) else _half_of(used)

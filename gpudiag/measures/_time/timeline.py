@@ -12,7 +12,7 @@ import numpy as np
 
 from gpudiag.measures._time.activity import work_level_of_lives_pct, work_level_pct
 from gpudiag.measures._time.microseconds import LONG_AGO, NEVER, SECOND_US
-from gpudiag.schema import BUSY_PCT, IDLE_PCT, UNUSED_PCT
+from gpudiag.schema import BUSY_PCT, IDLE_PCT
 
 CELLS = (
     "unobserved", "idle_no_trial", "foreign", "startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy"
@@ -40,10 +40,9 @@ class Samples:
 
     @cached_property
     def at_work(self) -> np.ndarray:
-        """True for each sample that shows work; of utilization only."""
+        """True for each sample that shows work, which is more than a little load; of utilization only."""
         known = not math.isnan(self.work_level_pct)
-        level = self.work_level_pct if known else work_level_pct(self.value)
-        return (self.value >= level) & (self.value > UNUSED_PCT)
+        return self.value > (self.work_level_pct if known else work_level_pct(self.value))
 
     def of_trials(self, intervals: Intervals) -> Samples:
         """The same, with work as the trials of these intervals do it."""
