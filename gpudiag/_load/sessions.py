@@ -26,6 +26,12 @@ _WITH_DATES = {
 """By reader: the command whose lines have dates."""
 
 
+class SessionsApart(InputError):
+    """Logs of GPU metrics lie months apart. ``sessions``: of each, when it starts (ISO 8601) and its files."""
+
+    sessions: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
 def without_undated(intakes: Sequence[Intake]) -> list[Intake]:
     """What was found in a folder, with logs that have no dates left unread where another log has them."""
     dated, undated = _by_date(intakes)
@@ -64,10 +70,12 @@ def refuse_sessions_apart(intakes: Sequence[Intake], where: str) -> None:
         last = max(last or _end(record), _end(record))
     if len(sessions) > 1:
         held = "; ".join(f"{_start(session[0]):%Y-%m-%d}: {_named(session)}" for session in sessions[:5])
-        raise InputError(
+        error = SessionsApart(
             f"{where}: holds {len(sessions)} recordings more than {APART.days} days apart ({held}), which are not one "
             "run; load the files of one of them, or name all of them in a run.toml (telemetry = [...])."
         )
+        error.sessions = tuple((session[0].start or "", tuple(one.path for one in session)) for session in sessions)
+        raise error
 
 
 def _by_date(intakes: Sequence[Intake]) -> tuple[list[InputRecord], list[InputRecord]]:

@@ -10,36 +10,40 @@ import os
 import sys
 import threading
 from functools import lru_cache
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from gpudiag._load.sessions import SessionsApart
 from gpudiag.diagnosis import diagnose
 from gpudiag.errors import GpudiagError
 from gpudiag.faults import Fault, attempt
 from gpudiag.fleets.found import FoundRun
+from gpudiag.fleets.parts import part_from, parts_of, sessions_apart
 from gpudiag.fleets.row import row_of, to_plain
 from gpudiag.load import load_run
+from gpudiag.plain_data import plain
 from gpudiag.run import Run
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """``row`` and ``document`` (JSON text), ``parts`` (names of studies that are a run each), or ``error``."""
-    found = FoundRun(**request["found"])
+    """``row`` and ``document`` (JSON text), ``parts`` (what lies there is several runs), or ``error``."""
+    part = request["found"].pop("part")
+    found = FoundRun(**request["found"], part=part_from(part) if part else None)
     made = attempt(f"the diagnosis of {found.name}", lambda: _diagnosed(found, request["options"]))
     return {"error": str(made)} if isinstance(made, Fault) else made
 
 
 def _diagnosed(found: FoundRun, options: dict[str, Any]) -> dict[str, Any]:
+    files = found.part.files if found.part else ()
     try:
-        run = _loaded(found.source, json.dumps(options["reading"]), found.fingerprint)
-        studies = [str(name) for name in run.studies["study"]]
-        if found.study:
-            run = run.study(found.study)
-        elif len(studies) > 1 and run.gpu.empty:
-            return {"parts": studies}
-        diagnosis = diagnose(run, **options["judging"])
-        row = row_of(found, diagnosis)
-        return {"row": to_plain(row), "document": diagnosis.to_json()}
+        run = _loaded(found.source, files, json.dumps(options["reading"]), found.fingerprint)
+        if parts := parts_of(run, found.part):
+            return {"parts": plain(parts)}
+        diagnosis = diagnose(found.part.of(run) if found.part else run, **options["judging"])
+        return {"row": to_plain(row_of(found, diagnosis)), "document": diagnosis.to_json()}
+    except SessionsApart as error:
+        return {"parts": plain(sessions_apart(error))} if not files else {"error": str(error)}
     except GpudiagError as error:
         return {"error": str(error)}
     except MemoryError:
@@ -47,9 +51,10 @@ def _diagnosed(found: FoundRun, options: dict[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _loaded(source: str, reading: str, fingerprint: str) -> Run:
-    """The run as a whole: of a storage, each study comes after the other."""
-    return load_run(source, **json.loads(reading))
+def _loaded(source: str, files: tuple[str, ...], reading: str, fingerprint: str) -> Run:
+    """The run as a whole, of which each part comes after the other."""
+    given = [str(Path(source) / name) for name in files] or source
+    return load_run(given, **json.loads(reading))
 
 
 def main() -> None:

@@ -88,7 +88,7 @@ def fleet(
         for outcome in _outcomes(pool, waiting):
             folder.keep(outcome, options)
             held[outcome.found.name] = outcome
-            waiting.extend(Job(part_of(outcome.found, study), options, limits) for study in outcome.parts)
+            waiting.extend(Job(part_of(outcome.found, part), options, limits) for part in outcome.parts)
             of += max(len(outcome.parts) - 1, 0)
             if outcome.row is not None:
                 done += 1
@@ -101,11 +101,11 @@ def fleet(
 
 
 def _parted(found: Iterable[FoundRun], held: Mapping[str, Outcome]) -> list[FoundRun]:
-    """The runs with the studies of a storage in its place, as far as it has been read."""
+    """The runs with those that lie in one place instead of the place, as far as it has been read."""
     out = []
     for run in found:
         parts = held[run.name].parts if run.name in held else ()
-        out += [part_of(run, study) for study in parts] or [run]
+        out += _parted([part_of(run, part) for part in parts], held) if parts else [run]
     return out
 
 

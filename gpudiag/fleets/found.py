@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputNotFound
+from gpudiag.fleets.parts import Part
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.report.batch import is_run
 
@@ -22,22 +23,24 @@ class FoundRun:
     """A run that is to be diagnosed.
 
     ``name`` is unique within the fleet: the path below the one that was given. ``source`` is what
-    :func:`gpudiag.load_run` reads. ``project`` and ``host`` are what the folders above it are called, '' where they
-    say nothing. ``fingerprint`` changes with the content of its files; '' where only reading could tell (a URL).
+    :func:`gpudiag.load_run` reads, ``part`` what of it is this run. ``project`` and ``host`` are what the folders above
+    it are called, '' where they say nothing. ``fingerprint`` changes with the content of its files; '' where only
+    reading could tell (a URL).
     """
 
     name: str
     source: str
-    study: str = ""
+    part: Part | None = None
     project: str = ""
     host: str = ""
     user: str = ""
     fingerprint: str = ""
 
 
-def part_of(run: FoundRun, study: str) -> FoundRun:
-    """One study of a storage as a run of its own."""
-    return replace(run, name=f"{run.name}::{study}", study=study)
+def part_of(run: FoundRun, part: Part) -> FoundRun:
+    """One of the runs in one place."""
+    whole = run.name if run.part is None else run.name.removesuffix(f"::{run.part.name}")
+    return replace(run, name=f"{whole}::{part.name}", part=part)
 
 
 def runs_below(paths: Iterable[str | Path], leave_out: Path | None = None) -> list[FoundRun]:

@@ -14,8 +14,10 @@ from gpudiag import __version__
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.files import write
 from gpudiag.fleets.found import FoundRun, part_of
+from gpudiag.fleets.parts import part_from
 from gpudiag.fleets.row import from_plain, to_plain
 from gpudiag.fleets.worker import Outcome
+from gpudiag.plain_data import plain
 from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report.fleet.document import RunRow
 from gpudiag.scratch import scratch
@@ -59,7 +61,7 @@ class FleetFolder:
             if outcome.row and outcome.row.status == "diagnosed" and not self.document(run.name).is_file():
                 continue
             out[run.name] = outcome
-            pending += [part_of(run, study) for study in outcome.parts]
+            pending += [part_of(run, part) for part in outcome.parts]
         return out
 
     def begin(self) -> None:
@@ -72,7 +74,7 @@ class FleetFolder:
         """Write what became of one run: first its diagnosis.json, then the line that says that it is there."""
         if outcome.document:
             write(self.document(outcome.found.name), outcome.document)
-        held = {"parts": list(outcome.parts)} if outcome.row is None else {"row": to_plain(outcome.row)}
+        held = {"parts": plain(outcome.parts)} if outcome.row is None else {"row": to_plain(outcome.row)}
         line = {"name": outcome.found.name, "key": _key(outcome.found, options), **held}
         with self._journal.open("a", encoding="utf-8") as journal:
             journal.write(json.dumps(line) + "\n")
@@ -129,7 +131,7 @@ def read_rows(folder: str | Path) -> list[RunRow]:
 def _outcome(run: FoundRun, line: Mapping[str, Any]) -> Outcome:
     """What a line of the journal says. Raises KeyError or TypeError where it is of another version."""
     if "parts" in line:
-        return Outcome(run, None, parts=tuple(line["parts"]))
+        return Outcome(run, None, parts=tuple(part_from(one) for one in line["parts"]))
     return Outcome(run, from_plain(line["row"]))
 
 
@@ -140,7 +142,7 @@ def _is_ours(path: Path) -> bool:
 
 def _key(run: FoundRun, options: Mapping[str, Any]) -> str:
     """What a row depends on: the files, how they are read and judged, and this version."""
-    held = json.dumps([run.source, run.study, run.fingerprint, options, __version__], sort_keys=True, default=str)
+    held = json.dumps([run.source, plain(run.part), run.fingerprint, options, __version__], sort_keys=True, default=str)
     return sha256(held.encode("utf-8", "surrogateescape")).hexdigest()
 
 

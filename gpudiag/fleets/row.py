@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import plain_object
 from gpudiag.readers._io.url import shown
+from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR
 from gpudiag.report.document import Document
 from gpudiag.report.fleet.document import CELLS, OF_OUTCOME, Cause, RunRow
 from gpudiag.report.format import safe
@@ -46,8 +48,8 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         **gpu_s,
         gpu_model=", ".join(sorted({safe(gpu.get("name") or "unnamed GPU") for gpu in entry.gpus})),
         n_gpus=len(entry.gpus) or None,
-        start=entry.start,
-        end=entry.end,
+        start=_dated(entry.start),
+        end=_dated(entry.end),
         gpu_s=document.ledger.total_gpu_s if document.ledger else None,
         util_pct=over.get(UtilizationProfile.mean_pct) if within is None else within,
         n_trials=trials.get(TrialsProfile.n),
@@ -64,7 +66,7 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         recoverable_gpu_h=top.lost_gpu_h if top else None,
         causes=causes,
         recommendations=tuple(one.id for one in document.recommendations),
-        inputs=_digest(document),
+        inputs=_digest(document, found),
         telemetry=tuple(one.sha256 for one in document.inputs if one.kind == "telemetry" and one.sha256),
     )
 
@@ -97,9 +99,16 @@ def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:
     }
 
 
-def _digest(document: Document) -> str:
+def _digest(document: Document, found: FoundRun) -> str:
+    """Of the content of all inputs, and of which part of it this run is."""
     held = sorted(one.sha256 for one in document.inputs if one.sha256 and one.error is None)
-    return sha256("\n".join(held).encode()).hexdigest() if held else ""
+    part = [found.part.study, found.part.start, found.part.end] if found.part else []
+    return sha256("\n".join([*held, *part]).encode("utf-8", "surrogatepass")).hexdigest() if held else ""
+
+
+def _dated(iso: str | None) -> str | None:
+    """The time, None for one that counts from 0: no date of it is known."""
+    return iso if iso and datetime.fromisoformat(iso).year >= FIRST_YEAR else None
 
 
 def to_plain(row: RunRow) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpudiag.fleets.found import FoundRun
+from gpudiag.fleets.parts import Part, part_from
 from gpudiag.fleets.row import from_plain, not_diagnosed
 from gpudiag.interpreter import module_command
+from gpudiag.plain_data import plain
 from gpudiag.report.fleet.document import RunRow
 from gpudiag.report.format import duration, quantity
 
@@ -45,14 +47,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A row, and the diagnosis as JSON text; '' where there is none. A storage of several studies, which nothing lays
-    on one GPU, is no run: then there is no row, and ``parts`` are the studies.
+    """A row, and the diagnosis as JSON text; '' where there is none. Where several runs lie in one place there is no
+    row, and ``parts`` are the runs.
     """
 
     found: FoundRun
     row: RunRow | None
     document: str = ""
-    parts: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 def diagnosed(job: Job) -> Outcome:
@@ -74,10 +76,10 @@ class Worker:
 
     def diagnosed(self, job: Job) -> Outcome:
         """The outcome of one run, whatever becomes of the process."""
-        request = {"found": vars(job.found), "options": job.options}
+        request = {"found": plain(job.found), "options": job.options}
         held = self._answer(json.dumps(request).encode() + b"\n", job.limits)
         if "parts" in held:
-            return Outcome(job.found, None, parts=tuple(held["parts"]))
+            return Outcome(job.found, None, parts=tuple(part_from(one) for one in held["parts"]))
         if "row" not in held:
             return Outcome(job.found, not_diagnosed(job.found, held["error"]))
         return Outcome(job.found, from_plain(held["row"]), held["document"])

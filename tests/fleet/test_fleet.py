@@ -84,6 +84,35 @@ def test_each_study_of_a_storage_is_a_run(made: Path) -> None:
         "a (2)": 4,
     }
     assert "q/studies" not in rows
+    assert {row.status for name, row in rows.items() if "::" in name} == {"diagnosed"}
+
+
+def log(start: str, n: int, util: int) -> str:
+    """A log of nvidia-smi: a sample a second."""
+    times = pd.date_range(start, periods=n, freq="s")
+    rows = [f"{one:%Y/%m/%d %H:%M:%S}.000, 0, {util} %, 1000 MiB, 24000 MiB" for one in times]
+    head = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
+    return "\n".join([head, *rows]) + "\n"
+
+
+def test_sessions_are_runs_of_their_own(tmp_path: Path) -> None:
+    """Two days in one log, and another log months later: never one run of thousands of GPU-hours."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.csv").write_text(
+        log("2026-03-01 10:00", 600, 90) + log("2026-03-02 10:00", 600, 20).partition("\n")[2], encoding="utf-8"
+    )
+    (tmp_path / "logs" / "b.csv").write_text(log("2026-08-01 10:00", 300, 50), encoding="utf-8")
+    table = fleet(tmp_path / "logs", tmp_path / "out", timezone="UTC")
+    assert [row.run for row in table.rows] == [
+        "logs::2026-03-01 10:00",
+        "logs::2026-03-02 10:00",
+        "logs::2026-08-01",
+    ]
+    assert [row.util_pct for row in table.rows] == pytest.approx([90.0, 20.0, 50.0])
+    assert table.total.gpu_s == pytest.approx(1500, abs=5) and len(table.counted) == 3
+    again: list[str] = []
+    fleet(tmp_path / "logs", tmp_path / "out", timezone="UTC", progress=lambda d, n, row: again.append(row.run))
+    assert again == []
 
 
 def test_the_table_is_a_data_set_that_others_read(made: Path) -> None:
