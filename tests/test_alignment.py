@@ -178,6 +178,18 @@ def test_telemetry_of_another_day_is_not_joined() -> None:
     assert "the telemetry begins" in str(establish_clock(shift_trials(run, -3 * 86400)).evidence)
 
 
+@pytest.mark.parametrize(
+    ("days", "said"), [(450, "The trials begin 450 days after the telemetry ends"), (-450, "trials end")]
+)
+def test_months_apart_is_not_the_same_run(days: int, said: str) -> None:
+    run, _ = make(1)
+    clock = establish_clock(shift_trials(run, days * 86400))
+    assert said in str(clock.evidence) and str(clock.evidence).endswith(
+        "this is not the same run. They are not joined."
+    )
+    assert not clock.joined and "clock_offset_s" not in str(clock.evidence)
+
+
 def test_an_open_trial_may_still_run() -> None:
     run, _ = make(1)
     open_ended = run.trials.head(1).copy()

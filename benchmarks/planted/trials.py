@@ -194,3 +194,20 @@ def stated(*, stated: int = 12) -> Run:
     """Ten COMPLETE trials and a run.toml that says ``stated``."""
     info = RunInfo(settings=Settings(), stated={"COMPLETE": float(stated)})
     return run(trials=trials(in_workers([100.0] * 10)), info=info)
+
+
+@fault(
+    "search-paused",
+    edges={
+        "max_longest_s": Edge({"pause_s": 86_300.0, "n": 4000}, {"pause_s": 86_500.0, "n": 4000}),
+        "max_share_pct": Edge({"pause_s": 3700.0, "n": 150}, {"pause_s": 3700.0, "n": 140}),
+    },
+    bigger=({"pause_s": 90_000.0}, {"pause_s": 400_000.0}),
+)
+def paused(*, pause_s: float = 20_000.0, n: int = 100) -> Run:
+    """One worker whose trials of 99 s stop once in the middle."""
+    rows = in_workers([99.0] * n)
+    half = n // 2
+    end = rows[half - 1][2]
+    later = [(state, end + pause_s + start, end + pause_s + stop) for state, start, stop in rows[: n - half]]
+    return run(trials=trials([*rows[:half], *later]))

@@ -35,6 +35,9 @@ APART = (
     "Trials and telemetry share no time: {order}. They are not joined. If the clocks differ, state clock_offset_s in "
     "run.toml. {evidence}"
 )
+FAR_S = 30 * 86_400.0
+"""No clock is wrong by a month: what lies so far apart was not one run (a default without a published source)."""
+NOT_ONE_RUN = "{order}: this is not the same run. They are not joined."
 
 
 def establish_clock(run: Run) -> ClockRecord:
@@ -155,9 +158,12 @@ def _joined(run: Run, samples: SampleTimes, record: ClockRecord) -> ClockRecord:
         return record
     order = _order(start, end, float(np.nanmin(time)), float(np.nanmax(time)))
     confidence = "undetermined" if record.confidence == "assumed" else record.confidence
-    return replace(
-        record, joined=False, confidence=confidence, evidence=Statement(APART, order=order, evidence=record.evidence)
-    )
+    evidence = Statement(APART, order=order, evidence=record.evidence)
+    gap_s = order.values.get("gap_s")
+    if isinstance(gap_s, float) and gap_s > FAR_S and "before" not in order.values:
+        far = f"{order.template[0].upper()}{order.template[1:]}".replace("{gap_s}", "{n:day}")
+        evidence = Statement(NOT_ONE_RUN, order=Statement(far, n=round(gap_s / 86_400)))
+    return replace(record, joined=False, confidence=confidence, evidence=evidence)
 
 
 def _order(start: np.ndarray, end: np.ndarray, first: float, last: float) -> Statement:

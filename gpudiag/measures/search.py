@@ -13,7 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
-from gpudiag.measures._trials.placed import worker_counts
+from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
@@ -23,6 +23,8 @@ TIMES_MEDIAN = 3.0
 MIN_GROUP = 10
 MIN_DRIFT = 20
 MIN_GAPS = 20
+PAUSE_S = 3600.0
+"""A shorter stretch without a trial is a gap."""
 
 
 class LongTrial(TrialRow):
@@ -100,6 +102,13 @@ class SearchProfile(Profile, topic="search"):
     tail_pct: Fact[float] = fact("its share of the time with trials", label="of the whole study")
     tail_idle_worker_h: Fact[float] = fact("what the other workers lost", label="workers idle meanwhile")
     peak: Fact[int] = fact("most trials at once")
+    pause_s: Fact[float] = fact(
+        "time between the first start and the last end in which no trial ran for an hour or more",
+        label="without a trial",
+    )
+    longest_pause_s: Fact[float] = fact("the longest stretch of it", label="longest stretch")
+    n_pauses: Fact[int] = fact("stretches")
+    pause_pct: Fact[float] = fact("its share of the time from the first start to the last end", label="of the time")
     n_timed: Fact[int] = fact("trials with start and end")
     trial_worker_h: Fact[float] = fact("their time")
 
@@ -125,6 +134,7 @@ def measure_search(run: Run) -> SearchProfile:
         **_drift(run, intervals),
         **_gap_growth(intervals),
         **_tail(intervals),
+        **_pauses(run),
         n_timed=int(intervals["known"].sum()),
         trial_worker_h=float(seconds.sum() / 3600),
     )
@@ -294,6 +304,21 @@ def _trend(values: np.ndarray, least: int) -> tuple[float, float, float, float]:
         return 0.0, 1.0, first, last
     found = stats.spearmanr(np.arange(n), values)
     return float(found.statistic), float(found.pvalue), first, last
+
+
+def _pauses(run: Run) -> dict[str, Any]:
+    """Stretches of an hour or more in which no trial ran, open ones counted to where they most likely ended."""
+    placed = placed_trials(run)
+    if placed.empty:
+        return {"pause_s": math.nan, "longest_pause_s": math.nan, "n_pauses": 0, "pause_pct": math.nan}
+    left, right = busy_stretches(microseconds(placed["start"]), microseconds(placed["end"]))
+    lengths = (left[1:] - right[:-1]) / SECOND_US
+    long = lengths[lengths >= PAUSE_S]
+    span_s = float(right[-1] - left[0]) / SECOND_US if len(left) else 0.0
+    return {
+        "pause_s": float(long.sum()), "longest_pause_s": float(long.max(initial=0.0)), "n_pauses": len(long),
+        "pause_pct": 100 * float(long.sum()) / span_s if span_s else math.nan,
+    }  # fmt: skip
 
 
 def _tail(intervals: pd.DataFrame) -> dict[str, Any]:

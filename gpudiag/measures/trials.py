@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,10 @@ from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED, STATES
+from gpudiag.statement import NOTHING, Statement, joined
+
+MOST_PARAMS = 8
+"""Parameters of the best trial that are named."""
 
 
 class TrialState(Row):
@@ -96,6 +101,10 @@ class TrialsProfile(Profile, topic="trials"):
         "sum of durations of the trials that had ended when the best value was reached; NaN with several studies",
         label="trial time to the best value",
     )
+    best_trial: Fact[str] = fact("the best trial of the only study with one objective; '' elsewhere")
+    best_value: Fact[float] = fact("its value", label="best value")
+    best_direction: Fact[str] = fact("MINIMIZE or MAXIMIZE")
+    best_params: Fact[Statement] = fact("its parameters, in the order of their names")
     after_best_worker_h: Fact[float] = fact(
         "sum of durations of those that ended later: it found nothing better", label="trial time after the best value"
     )
@@ -140,6 +149,7 @@ def measure_trials(run: Run) -> TrialsProfile:
         abandoned=int(opens["abandoned"].sum()),
         fail_worker_h=float(by_state.at["FAIL", "total_worker_s"] / 3600),
         to_best_worker_h=to_best_s / 3600,
+        **_told(run, best),
         after_best_worker_h=after_best_s / 3600,
     )
 
@@ -210,6 +220,29 @@ def _around_best(intervals: pd.DataFrame, best: pd.DataFrame, *, varied: bool) -
     timed = intervals[intervals["duration_s"].notna() & intervals["end"].notna() & of_study]
     before = timed["end"] <= best["at"].iloc[0]
     return float(timed.loc[before, "duration_s"].sum()), float(timed.loc[~before, "duration_s"].sum())
+
+
+def _told(run: Run, best: pd.DataFrame) -> dict[str, Any]:
+    """The best trial by its number, value, direction and parameters; unknown with several studies, or none."""
+    if len(best) != 1 or run.trials["study"].nunique() != 1:
+        return {"best_trial": "", "best_value": math.nan, "best_direction": "", "best_params": NOTHING}
+    one = best.iloc[0]
+    row = run.trials[(run.trials["study"] == one["study"]) & (run.trials["trial"] == one["trial"])].iloc[0]
+    names = sorted(str(name) for name in run.trials if str(name).startswith("params."))
+    known = [(name.removeprefix("params."), row[name]) for name in names if pd.notna(row[name])]
+    parts = [Statement("{name} = {value}", name=name, value=_value(value)) for name, value in known[:MOST_PARAMS]]
+    if len(known) > MOST_PARAMS:
+        parts.append(Statement("{n} more", n=len(known) - MOST_PARAMS))
+    return {
+        "best_trial": str(one["trial"]), "best_value": float(one["value"]),
+        "best_direction": str(_directions(run)[one["study"]]), "best_params": joined(*parts, by=", "),
+    }  # fmt: skip
+
+
+def _value(value: Any) -> float | int | str:
+    """A value that a statement can hold: a number or a text."""
+    item = value.item() if hasattr(value, "item") else value
+    return item if isinstance(item, float | int) and not isinstance(item, bool) else str(item)
 
 
 def _pareto(run: Run, feasible: pd.DataFrame) -> pd.DataFrame:

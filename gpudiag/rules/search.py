@@ -184,6 +184,40 @@ def trial_gap_growth(
 @rule(
     measure=measure_search,
     severity="note",
+    title="No trial ran for a long time",
+    checks="Time without any trial",
+    says=(
+        "No trial ran for {pause_s}, {pause_pct} of the time from the first start to the last end",
+        Given("several", "; the longest of {n_pauses:stretch|stretches} took {longest_pause_s}"),
+        ".",
+    ),
+    remedy="Find out what stopped the workers: a full disk, a lost session, a reboot. A loop or a service around the "
+    "worker starts it again.",
+    refuted_by="Not a problem if the search was stopped on purpose, or its parts were meant to run days apart.",
+    explained_by=("idle-without-trial",),
+)
+def search_paused(
+    search: SearchProfile, *, max_longest_s: float = 86400.0, max_share_pct: float = 20.0
+) -> Evidence | None:
+    """Days in which nothing ran delay the result, and where the GPU was kept they cost it too.
+
+    One stretch without any trial of more than a day, or stretches of an hour or more that make a fifth of the time from
+    the first start to the last end (defaults without a published source).
+    """
+    if not search.pause_s >= 0:
+        raise NotMeasurable("No trial has start and end.", "Record start and end of each trial.")
+    if not (search.longest_pause_s > max_longest_s or search.pause_pct > max_share_pct):
+        return None
+    return Evidence(
+        values={name: getattr(search, name) for name in ("pause_s", "pause_pct", "longest_pause_s")},
+        margin=search.pause_pct,
+        extra={"several": search.n_pauses > 1, "n_pauses": search.n_pauses},
+    )
+
+
+@rule(
+    measure=measure_search,
+    severity="note",
     title="The last trial ran alone",
     checks="End of the search",
     says="The last trial ran alone for {tail_s}, {tail_pct} of the time with trials; up to {peak} ran at once before.",

@@ -170,3 +170,22 @@ def test_trials_that_get_shorter_because_fewer_run_are_no_drift() -> None:
     alone = [("COMPLETE", 200 * i, 200 * i + 50 + i) for i in range(40)]
     steady = measure_search(run(trials=trials(alone)))
     assert (steady.drift_workers, steady.drift_rho) == (0, 1.0)
+
+
+def test_a_pause_is_an_hour_without_any_trial() -> None:
+    rows = [("COMPLETE", 0, 1000), ("COMPLETE", 500, 2000), ("COMPLETE", 5599, 6000), ("COMPLETE", 9600, 10_000)]
+    found = measure_search(run(trials=trials(rows)))
+    assert (found.n_pauses, found.pause_s, found.longest_pause_s, found.pause_pct) == (1, 3600, 3600, 36)
+    assert measure_search(run(trials=trials(rows[:3]))).n_pauses == 0
+
+
+def test_the_best_trial_is_named_with_its_parameters() -> None:
+    rows = [("COMPLETE", 10 * i, 10 * i + 9) for i in range(3)]
+    columns = {"value": [0.3, 0.1, 0.2], "params.lr": [0.1, 0.01, 0.001], "params.model": ["a", "b", None]}
+    found = measure_trials(run(trials=trials(rows, **columns), studies=study("MINIMIZE")))
+    assert (found.best_trial, found.best_value, found.best_direction) == ("1", 0.1, "MINIMIZE")
+    assert str(found.best_params) == "lr = 0.01, model = b"
+    most = measure_trials(run(trials=trials(rows, **columns), studies=study("MAXIMIZE")))
+    assert (most.best_trial, str(most.best_params)) == ("0", "lr = 0.1, model = a")
+    unknown = measure_trials(run(trials=trials(rows, **columns)))
+    assert unknown.best_trial == "" and math.isnan(unknown.best_value) and not unknown.best_params

@@ -20,7 +20,7 @@ from gpudiag.report._sections.bottleneck import bottleneck, limit
 from gpudiag.report._sections.failed_trials import failed_trials
 from gpudiag.report._sections.key_numbers import mean_util_pct
 from gpudiag.report.document import Document, NotMeasured, TopicValues
-from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share, times
+from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, precise, quantity, safe, share, times
 from gpudiag.schema import IDLE_PCT, STATES
 
 T = TypeVar("T")
@@ -107,7 +107,18 @@ def _completed(document: Document) -> str:
     """What became of the trials, and how much of them came after the best value."""
     facts = document.values(TrialsProfile)
     n, complete = facts.get(TrialsProfile.n), facts.get(TrialState.n.at("COMPLETE")) or 0
-    return f"{complete:,} of {plural(n, 'trial')} completed.{_best_after(document)}"
+    return f"{complete:,} of {plural(n, 'trial')} completed.{_best(facts)}{_best_after(document)}"
+
+
+def _best(facts: TopicValues) -> str:
+    """The best trial by number, value and parameters; '' without one, or with several studies."""
+    trial, value = facts.get(TrialsProfile.best_trial), facts.get(TrialsProfile.best_value)
+    way = facts.get(TrialsProfile.best_direction)
+    if not trial or value is None or not way:
+        return ""
+    params = str(facts.get(TrialsProfile.best_params) or "")
+    what = f": {safe(params)}" if params else ""
+    return f" Trial {trial} was best, with a value of {precise(value)} ({way.lower()}d){what}."
 
 
 def _best_after(document: Document) -> str:
