@@ -164,17 +164,25 @@ def _best(forecast: Forecast) -> str:
     risky = [str(s.k) for s in others if s.overflow.high > RISKY_PCT]
     looked_at = any(s.overflow.known for s in forecast.parallel)
     fitting = [s for s in others if str(s.k) not in risky and (s.overflow.known or not looked_at)]
-    said = (
-        [
-            f"With {_any_of(risky)} at once, trials together exceed the memory now and then. What crashes leave of the "
-            "throughput, `gpudiag whatif` says under Memory capacity."
-        ]
-        if risky
-        else []
-    )
+    said = _memory(others, forecast.now)
     if fitting:
         said = [*_gain(forecast, max(fitting, key=lambda s: s.throughput.value)), *said, SLOWER]
     return " ".join(said)
+
+
+def _memory(others: list[Scenario], now: int) -> list[str]:
+    """Which numbers the memory does not hold, and of which larger ones nobody knows."""
+    over = [str(s.k) for s in others if s.overflow.known and s.overflow.value > RISKY_PCT]
+    open_ = [s for s in others if s.k > now and s.overflow.high > RISKY_PCT and str(s.k) not in over]
+    said = []
+    if over:
+        said.append(
+            f"With {_any_of(over)} at once, trials together exceed the memory now and then. What crashes leave of the "
+            "throughput, `gpudiag whatif` says under Memory capacity."
+        )
+    if open_:
+        said.append(f"Whether the memory always holds {_any_of([str(s.k) for s in open_])} at once is not known.")
+    return said
 
 
 def _any_of(words: list[str]) -> str:
