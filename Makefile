@@ -90,6 +90,7 @@ accuracy: $(READY)
 	@$(BIN)/python benchmarks/accuracy_replay_hours.py
 	@$(BIN)/python benchmarks/accuracy_comparison.py
 	@$(BIN)/python benchmarks/accuracy_few_items.py
+	@$(BIN)/python benchmarks/accuracy_failures.py
 	@$(BIN)/python benchmarks/accuracy_gpu.py
 	@$(BIN)/python benchmarks/rules.py
 

@@ -29,7 +29,7 @@ TITLE = "Failures and trials at once"
 FIRST_SEED = 9_700_000
 """No run that the method was developed on has a seed from here on."""
 KINDS = {
-    "always": "each trial fails with the same chance; half of the failures end their worker for minutes",
+    "always": "each trial fails with the same chance",
     "poisoned": "asserts that poison their process",
     "bad hours": "one to three stretches in which nearly every trial fails",
     "rarer": "the chance to fail falls with time, to nothing at the end",

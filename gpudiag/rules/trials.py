@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable, in_words
+from gpudiag.measures._trials.failure_periods import LEAST_ENDED
 from gpudiag.measures._trials.horizon import IDLE_S, STALE_FACTOR, Sign
 from gpudiag.measures.trials import TrialsProfile, measure_trials
 from gpudiag.rules._engine.evidence import MOST_PLACES, Evidence
@@ -29,11 +30,11 @@ PERIOD = "{n_fail} of {n_ended} failed with {n_workers}"
 
 
 def _by_workers(periods: pd.DataFrame) -> str:
-    """How many failed with each number of workers, in order of time; '' where it never changed."""
+    """How many failed with each number of workers, in order of time; '' where it never changed, or too few ended."""
     if periods["n_workers"].nunique() < 2:
         return ""
     sums = periods.groupby("n_workers", sort=False)[["n_fail", "n_ended"]].sum().reset_index()
-    first, *others = sums[sums["n_ended"] > 0].to_dict("records") or [{}]
+    first, *others = sums[sums["n_ended"] >= LEAST_ENDED].to_dict("records") or [{}]
     return (
         ", ".join([in_words(PERIOD, first), *(in_words(PERIOD.replace(" failed", ""), row) for row in others)])
         if others

@@ -18,6 +18,10 @@ from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
+LEAST_ENDED = 10
+"""Trials that ended with a number of workers, from which on their rate is worth a sentence (a default without a
+published source): at the end of a run workers leave one by one."""
+
 
 class FailurePeriod(Row):
     """A stretch of time with one number of workers, and how the trials ended that ended in it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpudiag.measures._trials.failure_periods import FailurePeriod
+from gpudiag.measures._trials.failure_periods import LEAST_ENDED, FailurePeriod
 from gpudiag.measures.failure_rates import FailureLevel, FailureRatesProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.plain_data import Scalar
@@ -32,7 +32,8 @@ def failed_trials(document: Document) -> list[Block]:
     periods = list(document.values(TrialsProfile).by_row(FailurePeriod).values())
     levels = rates.by_row(FailureLevel)
     tables = []
-    if 1 < len(periods) <= MOST_PERIODS:
+    many = [row for row in periods if isinstance(n := row["n_ended"], int) and n >= LEAST_ENDED]
+    if len(many) > 1 and len(periods) <= MOST_PERIODS:
         rows = ((_when(row), Number(f"{row['n_workers']}"), *_cells(row, oom=oom)) for row in periods)
         tables.append(_table(("Time since the start", "Workers"), rows, oom=oom))
     if len(levels) > 1:
