@@ -32,7 +32,7 @@ def failed_trials(document: Document) -> list[Block]:
     periods = list(document.values(TrialsProfile).by_row(FailurePeriod).values())
     levels = rates.by_row(FailureLevel)
     tables = []
-    many = [row for row in periods if isinstance(n := row["n_ended"], int) and n >= LEAST_ENDED]
+    many = [row for row in periods if isinstance(ended := row["n_ended"], int) and ended >= LEAST_ENDED]
     if len(many) > 1 and len(periods) <= MOST_PERIODS:
         rows = ((_when(row), Number(f"{row['n_workers']}"), *_cells(row, oom=oom)) for row in periods)
         tables.append(_table(("Time since the start", "Workers"), rows, oom=oom))
