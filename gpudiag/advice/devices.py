@@ -19,7 +19,7 @@ DEVICE = {
 
 
 @remedy(
-    title="Give each worker its own GPU",
+    title="Spread the workers over all GPUs",
     answers=(*UNUSED, "gpu-imbalance"),
     tier=1,
     effort="an hour",

@@ -47,7 +47,7 @@ def memory_constraint(now: Situation) -> Proposal | None:
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, share_code(limit)),),
         saved_gain(now.bounds, "failures", now.failed_part(("oom",))),
-        f"At most the time of all failed trials comes back, if they failed for memory. {memory(limit)} is "
+        f"At most the time of the trials that ran out of memory comes back. {memory(limit)} is "
         f"{share(FULL_PCT)} of the GPU's {memory(total)}, shared by {k} at once; what a trial takes is not known.",
         (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
         now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
@@ -152,7 +152,7 @@ def _as_capacity_says(now: Situation, one: Constraint | None) -> Proposal | None
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, one.code),),
         saved_gain(now.bounds, "failures", now.failed_part(("oom",))),
-        f"At most the time of all failed trials comes back, if they failed for memory. {memory(limit)} is "
+        f"At most the time of the trials that ran out of memory comes back. {memory(limit)} is "
         f"{share}. It would have refused {one.n_refused} of "
         f"{one.n} trials whose peak is known, and "
         f"{one.n_oom_refused} of the {one.n_oom} that ran out of memory.{best[one.best_refused]}",

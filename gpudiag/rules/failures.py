@@ -17,7 +17,7 @@ STORE_TEXT = (
 def _kind_says(what: str) -> Sentence:
     """The sentence that one class of failure occurred."""
     return (
-        Given("n", "{n} of {n_fail:failed trial}", "{n_events:log line}"),
+        Given("n", "{n} of {n_fail:failed trial}", "{n_lines:log line}"),
         f" {what}",
         Given("followers", "; {followers} of them followed another one in the same process"),
         ".",
@@ -183,7 +183,7 @@ def _kind(failures: FailuresProfile, kind: str, limit: float) -> Evidence | None
         own = failures.failures[failures.failures["kind"] == kind]
         followers = int(own["follows"].sum())
         return Evidence(
-            values={"n": n, "n_events": events, "followers": followers, "n_fail": failures.n_fail},
+            values={"n": n, "n_lines": events, "followers": followers, "n_fail": failures.n_fail},
             where={"trial": ", ".join(own["name"].head(MOST_PLACES))} if n else {},
             margin=max(n, events) - limit,
         )

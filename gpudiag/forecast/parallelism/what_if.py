@@ -267,11 +267,11 @@ def _forecast(
 
 
 def _remaining(run: Run, restart_min: float) -> Remaining:
-    """Trials that are stated or waiting and have not finished."""
+    """Trials that are stated or waiting and have not begun: one that is RUNNING is under way, or dead."""
     states = run.trials["state"].value_counts() if "state" in run.trials else {}
-    finished = int(sum(states.get(state, 0) for state in ("COMPLETE", "PRUNED", "FAIL")))
+    begun = int(sum(states.get(state, 0) for state in ("COMPLETE", "PRUNED", "FAIL", "RUNNING")))
     target = run.info.settings.n_trials
-    left = max(target - finished, 0) if target is not None else int(states.get("WAITING", 0))
+    left = max(target - begun, 0) if target is not None else int(states.get("WAITING", 0))
     if left:
         return Remaining(float(left), restart_min / 60)
     return Remaining(NAN, restart_min / 60, NO_TARGET if target is None else NONE_LEFT)

@@ -37,4 +37,4 @@ def _plan(entry: AdviceEntry) -> str:
     saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
     brought = gain(Gain(combined.low, combined.high))
     together = "" if brought == TEST_FIRST else f" Together: {brought}{clipped}."
-    return f"Nothing in the plan needs a test first: {ids}.{together}{saved}"
+    return f"In the plan: {ids}.{together}{saved}"

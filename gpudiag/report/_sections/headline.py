@@ -126,7 +126,13 @@ def _first_sentence(document: Document, use: Use) -> str:
         return _sentence(first.title if first else _nothing_known(document))
     if not fault:
         return f"{used}."
-    return f"{used}, {'but' if use in ('well', 'unknown') else 'and'} {fault}."
+    return f"{used}, {'but' if use == 'well' or _some_completed(document, use) else 'and'} {fault}."
+
+
+def _some_completed(document: Document, use: Use) -> bool:
+    """Whether the sentence began with something good: trials that completed, of a run without telemetry."""
+    completed = document.values(TrialsProfile).get(TrialState.n.at("COMPLETE"))
+    return use == "unknown" and bool(completed)
 
 
 def _nothing_known(document: Document) -> str:
