@@ -22,7 +22,25 @@ BELOW = ("memory.max_used_pct", "<", 90.0)
 
 def share(*, total: float = 1000.0, used: float = 96.0, parallel: int | None = 3, **more: Any) -> Any:
     seen = memory(used, g0={"total_mib": total}, g1={"total_mib": 2 * total})
+    more = {"rules": ("failures-out-of-memory",), **more}
     return memory_constraint.propose(situation(seen, trials(fail_low_pct=7.34), bounds=LOST, parallel=parallel, **more))
+
+
+@pytest.mark.parametrize(
+    ("rules", "offered"),
+    [
+        ((), False),
+        (("failures-by-number-at-once",), False),
+        (("memory-near-limit",), True),
+        (("failures-out-of-memory",), True),
+        (("failures-after-full-memory",), True),
+        (("failures-share-parameter",), True),
+        (("memory-near-limit", "failures-by-number-at-once"), True),
+    ],
+)
+def test_a_share_is_for_memory_that_a_finding_says_ran_out(rules: tuple[str, ...], offered: bool) -> None:
+    """Failures that go with the number of trials at once may have any reason: alone they are none for it."""
+    assert (share(rules=rules) is not None) is offered
 
 
 def test_without_single_trials_each_gets_its_share_of_what_stays_below_the_limit() -> None:
@@ -46,7 +64,8 @@ def test_a_share_needs_a_total_and_a_number(total: float, parallel: int | None, 
 
 
 def test_the_share_is_by_the_level_that_was_safe_before_the_one_that_was_stated() -> None:
-    made = memory_constraint.propose(situation(*levels({1: 300.0, 2: 600.0, 3: 950.0}), bounds=LOST, parallel=3))
+    seen = levels({1: 300.0, 2: 600.0, 3: 950.0})
+    made = memory_constraint.propose(situation(*seen, bounds=LOST, parallel=3, rules=("memory-near-limit",)))
     assert made is not None and made.changes[0].proposed == 450
 
 

@@ -218,9 +218,30 @@ FULL = {1: 305.0, 2: 600.0, 3: 700.0, 4: 990.0}
 LOST = GainBounds(trial_gpu_h=10.0, lost_gpu_h={"failures": 1.5, "abandoned": 0.5})
 
 
-def fewer(most: dict[int, float] = FULL, bounds: GainBounds = LOST, **stated: Any) -> Any:
+def fewer(
+    most: dict[int, float] = FULL,
+    bounds: GainBounds = LOST,
+    rules: tuple[str, ...] = ("memory-near-limit",),
+    **stated: Any,
+) -> Any:
     used, seen = levels(most, **{name: stated.pop(name) for name in ("time_s",) if name in stated})
-    return fewer_workers.propose(situation(used, seen, trials(fail_low_pct=7.34), bounds=bounds, **stated))
+    return fewer_workers.propose(situation(used, seen, trials(fail_low_pct=7.34), bounds=bounds, rules=rules, **stated))
+
+
+@pytest.mark.parametrize(
+    ("rules", "offered"),
+    [
+        ((), False),
+        (("failures-by-number-at-once",), False),
+        (("memory-near-limit",), True),
+        (("failures-out-of-memory",), True),
+        (("failures-after-full-memory",), True),
+        (("failures-out-of-memory", "failures-by-number-at-once"), True),
+    ],
+)
+def test_fewer_at_once_is_for_memory_that_a_finding_says_was_full(rules: tuple[str, ...], offered: bool) -> None:
+    """Failures that go with the number of trials at once may have any reason: alone they are none for it."""
+    assert (fewer(rules=rules) is not None) is offered
 
 
 def test_fewer_at_once_goes_to_the_largest_level_that_was_safe() -> None:
@@ -243,7 +264,8 @@ def test_fewer_at_once_counts_from_the_workers_of_the_end(at_last: int, present:
     """Workers went from four to three by themselves: nobody has to be told to do so."""
     used, seen = levels(FULL)
     seen = replace(seen, workers=pd.DataFrame({"from_s": [0.0, 900.0], "n_workers": [4, at_last]}))
-    made = fewer_workers.propose(situation(used, seen, trials(fail_low_pct=7.34), bounds=LOST))
+    given = situation(used, seen, trials(fail_low_pct=7.34), bounds=LOST, rules=("memory-near-limit",))
+    made = fewer_workers.propose(given)
     assert (made and made.changes[0].present) == present
 
 
