@@ -14,6 +14,7 @@ from gpudiag.cli._arguments import check_output
 from gpudiag.cli._console import console_for, say
 from gpudiag.cli._options import choice
 from gpudiag.errors import ConfigError, InputNotFound
+from gpudiag.readers._io.url import shown as shown_input
 from gpudiag.report.format import count, duration, plural
 
 GROUPS = ("user", "project", "host", "gpu-model", "week", "month")
@@ -59,11 +60,13 @@ def fleet(
     check_output(output)
     for file in alert or []:
         check_alert(file)
+        if file.resolve().parent == output.resolve():
+            raise ConfigError(f"{file}: lies in the output, which has names of its own; choose another folder.")
     for path in paths:
         if not path.strip():
             raise ConfigError("a path is empty.")
         if "://" not in path and not Path(path).exists():
-            raise InputNotFound.run(path)
+            raise InputNotFound.run(shown_input(path))
     with executor_named(executor) as pool, _progress() as progress:
         table = diagnose_all(
             paths,
@@ -81,11 +84,11 @@ def fleet(
     for sentence in shown.document.headline.sentences:
         if sentence:
             say(sentence)
-    left = [row for row in table.rows if row.status == "not diagnosed"]
-    for row in left[:5]:
+    left = [row for row in shown.rows if row.status == "not diagnosed"]
+    if left:
+        say(f"Not diagnosed: {plural(len(left), 'run')}; the report says why.")
+    for row in left[:5] if not anonymize else []:
         say(f"{row.run}: {row.reason}", err=True)
-    if len(left) > 5:
-        say(f"{plural(len(left) - 5, 'more run')} could not be diagnosed: see the report.", err=True)
     for name in ("fleet.html", "fleet.md", "fleet.json"):
         say(f"  {shown.save(output / name)}")
     for file in alert or []:

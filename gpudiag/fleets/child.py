@@ -30,14 +30,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """``row`` and ``document`` (JSON text), ``parts`` (what lies there is several runs), or ``error``."""
     part = request["found"].pop("part")
     found = FoundRun(**request["found"], part=part_from(part) if part else None)
-    made = attempt(f"the diagnosis of {found.name}", lambda: _diagnosed(found, request["options"]))
+    made = attempt(f"the diagnosis of {found.name}", lambda: _diagnosed(found, request["options"], request["call"]))
     return {"error": str(made)} if isinstance(made, Fault) else made
 
 
-def _diagnosed(found: FoundRun, options: dict[str, Any]) -> dict[str, Any]:
+def _diagnosed(found: FoundRun, options: dict[str, Any], call: str) -> dict[str, Any]:
     files = found.part.files if found.part else ()
     try:
-        run = _loaded(found.source, files, json.dumps(options["reading"]), found.fingerprint)
+        run = _loaded(found.source, files, json.dumps(options["reading"]), found.fingerprint or call)
         if parts := parts_of(run, found.part):
             return {"parts": plain(parts)}
         diagnosis = diagnose(found.part.of(run) if found.part else run, **options["judging"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
-from gpudiag.errors import ConfigError, InputError
+from gpudiag.errors import ConfigError, InputError, ReportError
 from gpudiag.fleets.found import FoundRun, part_of, runs_below
 from gpudiag.fleets.kept import FleetFolder, read_rows
 from gpudiag.fleets.row import not_diagnosed
@@ -18,6 +19,7 @@ from gpudiag.fleets.table import FleetTable
 from gpudiag.fleets.worker import Job, Limits, Outcome, close_all, diagnosed
 from gpudiag.readers._io.url import shown
 from gpudiag.report.fleet.document import RunRow
+from gpudiag.timezones import parse_zone
 
 AHEAD = 1024
 """Runs handed to the executor ahead of the results: enough for 500 workers, and few results in memory at once."""
@@ -63,7 +65,9 @@ def fleet(
         progress: called after each run.
 
     Raises:
-        ConfigError: nothing is given, a limit or ``jobs`` is not positive, or the output is somebody else's.
+        ConfigError: nothing is given, a limit or ``jobs`` is not positive, or the output is somebody else's or is
+            being written by another fleet.
+        ReportError: the executor is broken for good.
         InputNotFound: nothing is at one of the paths.
         InputError: there is no run below them.
     """
@@ -71,6 +75,7 @@ def fleet(
         raise ConfigError(f"--jobs must be 1 or more, but got {jobs}.")
     if not (time_limit_s > 0 and memory_limit_mib > 0):
         raise ConfigError("a limit of time or memory must be above 0.")
+    parse_zone(timezone or None)  # raises for one that is unknown, before anything is read
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     folder = FleetFolder(Path(output))
     found = runs_below(given, Path(output))
@@ -78,25 +83,24 @@ def fleet(
         places = ", ".join(str(shown(one)) for one in given)
         raise InputError(f"{places}: holds no run; a run is a folder with a file that gpudiag reads (gpudiag inspect).")
     options: dict[str, Mapping[str, Any]] = {"reading": {"timezone": timezone}, "judging": {}}
-    held = folder.kept(found, options) if resume else {}
-    folder.begin()
-    limits = Limits(time_limit_s, memory_limit_mib)
-    with _executor(executor, jobs) as pool:
-        waiting = deque(Job(run, options, limits) for run in _parted(found, held) if run.name not in held)
+    limits, call = Limits(time_limit_s, memory_limit_mib), token_hex(8)
+    with folder.alone(), _executor(executor, jobs) as pool:
+        held = folder.kept(found, options) if resume else {}
+        waiting = deque(Job(run, options, limits, call) for run in _parted(found, held) if run.name not in held)
         of = len(_parted(found, held))
         done = of - len(waiting)
         for outcome in _outcomes(pool, waiting):
             folder.keep(outcome, options)
             held[outcome.found.name] = outcome
-            waiting.extend(Job(part_of(outcome.found, part), options, limits) for part in outcome.parts)
+            waiting.extend(Job(part_of(outcome.found, part), options, limits, call) for part in outcome.parts)
             of += max(len(outcome.parts) - 1, 0)
             if outcome.row is not None:
                 done += 1
                 progress(done, of, outcome.row)
-    whole = _parted(found, held)
-    table = FleetTable.of((row for run in whole if (row := held[run.name].row)), Path(output).resolve().name)
-    folder.compact(held)
-    folder.finish(table)
+        whole = _parted(found, held)
+        table = FleetTable.of((row for run in whole if (row := held[run.name].row)), Path(output).resolve().name)
+        folder.finish(table)
+        folder.compact([*(name for name in held if held[name].parts), *(run.name for run in whole)])
     return table
 
 
@@ -134,7 +138,7 @@ def _outcomes(pool: Executor, waiting: deque[Job]) -> Iterator[Outcome]:
         while True:
             while waiting and len(running) < AHEAD:
                 job = waiting.popleft()
-                running[pool.submit(diagnosed, job)] = job, 1
+                running[_submitted(pool, job)] = job, 1
             if not running:
                 return
             for done in wait(running, SIGNAL_S, FIRST_COMPLETED).done:
@@ -143,10 +147,19 @@ def _outcomes(pool: Executor, waiting: deque[Job]) -> Iterator[Outcome]:
                 if error is None:
                     yield done.result()
                 elif tries < TRIES:
-                    running[pool.submit(diagnosed, job)] = job, tries + 1
+                    running[_submitted(pool, job)] = job, tries + 1
                 else:
                     reason = f"its worker was lost {TRIES} times ({type(error).__name__})."
-                    yield Outcome(job.found, not_diagnosed(job.found, reason))
+                    yield Outcome(job.found, not_diagnosed(job.found, reason), passing=True)
     finally:
         for one in running:
             one.cancel()
+
+
+def _submitted(pool: Executor, job: Job) -> Future[Outcome]:
+    try:
+        return pool.submit(diagnosed, job)
+    except BrokenExecutor as error:
+        raise ReportError(
+            f"the executor is broken ({type(error).__name__}); call again with a new one: what was diagnosed is kept."
+        ) from error

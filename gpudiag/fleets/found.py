@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from gpudiag.errors import ConfigError, InputNotFound
+from gpudiag.errors import ConfigError, InputError, InputNotFound
 from gpudiag.fleets.parts import Part
+from gpudiag.load import locate
+from gpudiag.manifest import MANIFEST, read_manifest
 from gpudiag.readers._io.url import is_url, shown
 from gpudiag.report.batch import is_run
 
@@ -56,23 +60,31 @@ def runs_below(paths: Iterable[str | Path], leave_out: Path | None = None) -> li
         raise ConfigError("a fleet needs at least one folder, file or storage URL.")
     found: dict[str, FoundRun] = {}
     names: set[str] = set()
+    counted: Counter[str] = Counter()
     for path in given:
         for run in _below(path, leave_out and leave_out.resolve()):
             place = run.source if is_url(run.source) else str(Path(run.source).resolve())
             if place in found:
                 continue
-            name = next(n for n in _candidates(run.name) if n not in names)
+            name = next(n for n in _candidates(run, counted) if n not in names)
             names.add(name)
             found[place] = replace(run, name=name)
     return list(found.values())
 
 
-def _candidates(name: str) -> Iterator[str]:
-    yield name
-    number = 2
+def _candidates(run: FoundRun, counted: Counter[str]) -> Iterator[str]:
+    """Names in the order of liking; ``counted``: how often each was asked for."""
+    yield run.name
+    if not is_url(run.source):
+        yield f"{as_text(Path(run.source).resolve().parents[run.name.count('/')].name)}/{run.name}"
     while True:
-        yield f"{name} ({number})"
-        number += 1
+        counted[run.name] += 1
+        yield f"{run.name} ({counted[run.name] + 1})"
+
+
+def as_text(name: str) -> str:
+    """A name of a file that has a form in UTF-8: bytes that have none are escaped."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _below(path: str | Path, leave_out: Path | None) -> Iterator[FoundRun]:
@@ -86,10 +98,10 @@ def _below(path: str | Path, leave_out: Path | None) -> Iterator[FoundRun]:
         below = run.relative_to(top)
         parts = below.parts
         yield FoundRun(
-            name=below.as_posix() if parts else top.resolve().name,
+            name=as_text(below.as_posix() if parts else top.resolve().name),
             source=str(run),
-            project=parts[0] if len(parts) > 1 else top.resolve().name,
-            host=next((part.removeprefix(HOST) for part in run.parts if part.startswith(HOST)), ""),
+            project=as_text(parts[0] if len(parts) > 1 else (top if parts else top.parent).resolve().name),
+            host=as_text(next((part.removeprefix(HOST) for part in run.parts if part.startswith(HOST)), "")),
             user=_owner(run),
             fingerprint=_fingerprint(run),
         )
@@ -110,10 +122,10 @@ def _runs(folder: Path, leave_out: Path | None) -> Iterator[Path]:
         except OSError:
             yield here  # a run that nobody can read: reading it says why
             continue
-        if is_run(here):
+        if _is_run(here):
             yield here
         else:
-            pending += [one for one in reversed(inside) if one.is_dir() and not _is_hidden(one)]
+            pending += [one for one in reversed(inside) if not _is_hidden(one) and _may_be_entered(one)]
 
 
 def _is_hidden(path: Path) -> bool:
@@ -127,15 +139,58 @@ def _owner(path: Path) -> str:
         return ""
 
 
+def _is_run(folder: Path) -> bool:
+    try:
+        return is_run(folder)
+    except OSError:  # it may be listed and not entered: reading it says so
+        return True
+
+
+def _may_be_entered(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def _fingerprint(run: Path) -> str:
-    """Name, size and time of change of every file of the run, as one digest."""
+    """Name, size and time of change of every file of the run, of those that its run.toml names elsewhere too, as one
+    digest; '' where an input is a URL.
+    """
     digest = sha256()
-    for folder, folders, files in os.walk(run) if run.is_dir() else [(str(run.parent), [], [run.name])]:
-        folders.sort()
-        for name in sorted(files):
-            try:
-                held = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118 - a fleet has 100,000 files
-            except OSError:
-                continue
-            digest.update(f"{folder}/{name}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    for path in _files(run):
+        try:
+            held = os.stat(path)  # noqa: PTH116 - a fleet has 100,000 files
+        except OSError:
+            continue
+        digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    manifest = run / MANIFEST
+    if manifest.is_file():
+        try:
+            inputs = [locate(name, run) for name in read_manifest(manifest).inputs]
+        except (ConfigError, InputError, OSError):  # reading the run says so
+            inputs = []
+        for one in inputs:
+            if is_url(one):
+                return ""
+            for path in _files(Path(one)):
+                with suppress(OSError):
+                    held = os.stat(path)  # noqa: PTH116
+                    digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def _files(run: Path) -> Iterator[str]:
+    """Files of a folder, through links as well; a file with what SQLite writes beside it."""
+    if not run.is_dir():
+        yield from (f"{run}{suffix}" for suffix in ("", "-wal", "-journal"))
+        return
+    met: set[str] = set()
+    for folder, folders, files in os.walk(run, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in met:
+            folders.clear()
+            continue
+        met.add(real)
+        folders.sort()
+        yield from (f"{folder}/{name}" for name in sorted(files))

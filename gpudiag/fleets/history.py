@@ -24,6 +24,8 @@ FEWEST = 5
 MOST = 20
 """Earlier runs that count, the newest of them: noise of long ago says little of today's."""
 LEVEL = 0.05
+LEAST = 0.01
+"""Half a band is at least so wide, about 1 %: what differs by less is the same for anybody."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ def _per_completed(topic: str, name: str) -> Callable[[Mapping[str, Any]], float
     def of(document: Mapping[str, Any]) -> float | None:
         total, n = _number(document, topic, name), _number(document, "trials", "n")
         done = _number(document, "trials", "state.COMPLETE.n") if n else 1.0
-        return total / done if total is not None and done else None
+        if total is None or done is None:
+            return None
+        return total / done if done else math.inf  # spent, and nothing came of it
 
     return of
 
@@ -77,6 +81,7 @@ def history(folder: str | Path) -> History:
     Raises InputError where there are fewer than two.
     """
     runs, unread = _read(sorted(Path(folder).rglob(DOCUMENT)))
+    runs = list({(run.name, run.start, *run.values.items()): run for run in runs}.values())  # a copy is no second run
     if len(runs) < 2:
         held = f"{len(runs)} {DOCUMENT}" if runs else f"no {DOCUMENT}"
         remedy = f"make them with gpudiag report RUN... -o {folder}"
@@ -92,8 +97,13 @@ def _read(paths: Iterable[Path]) -> tuple[list[HistoryRun], list[str]]:
             document = json.loads(path.read_text(encoding="utf-8"))
             if not str(document["schema"]).startswith("gpudiag.diagnosis/"):
                 continue
-            values = {one.name: value for one in TRACKED if (value := one.of(document)) is not None and value > 0}
-            runs.append(HistoryRun(safe(document["run"]["name"]), document["run"]["start"], values))
+            name, start = safe(document["run"]["name"]), document["run"]["start"]
+            if start is None:
+                unread.append(f"{path}: has no time, so that it has no place among the others.")
+                continue
+            known = {one.name: one.of(document) for one in TRACKED}
+            values = {key: value for key, value in known.items() if value is not None and value >= 0}
+            runs.append(HistoryRun(name, start, values))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             unread.append(f"{path}: is no diagnosis as gpudiag writes it ({type(error).__name__}).")
     return runs, unread
@@ -106,15 +116,23 @@ def _judged(runs: list[HistoryRun]) -> list[HistoryQuantity]:
 
 def _quantity(tracked: Tracked, runs: list[HistoryRun], level: float) -> HistoryQuantity:
     newest = runs[-1].values[tracked.name]
-    earlier = [run.values[tracked.name] for run in runs[:-1] if tracked.name in run.values][-MOST:]
-    typical = math.exp(math.fsum(map(math.log, earlier)) / len(earlier)) if earlier else None
+    held = [run.values[tracked.name] for run in runs[:-1] if tracked.name in run.values]
+    earlier = [value for value in held if math.isfinite(value) and (value > 0 or tracked.unit == "%")][-MOST:]
+    typical = _typical(earlier, tracked.unit == "%") if earlier else None
     if len(earlier) < FEWEST:
         return _of(tracked, newest, typical, None, None, len(earlier), "not assessed")
     low, high = prediction_interval(earlier, level, share=tracked.unit == "%")
     verdict: HistoryVerdict = "within the noise"
-    if not low <= newest <= high:
+    seen = _inside(newest) if tracked.unit == "%" else newest
+    if not low <= seen <= high:
         verdict = "better" if (newest > high) == tracked.higher_is_better else "worse"
     return _of(tracked, newest, typical, low, high, len(earlier), verdict)
+
+
+def _typical(values: list[float], share: bool) -> float:
+    if share:
+        return math.fsum(values) / len(values)
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def _of(
@@ -138,12 +156,16 @@ def prediction_interval(earlier: list[float], level: float, *, share: bool = Fal
     scaled = [_log_odds(value) if share else math.log(value) for value in earlier]
     n, mean = len(scaled), math.fsum(scaled) / len(scaled)
     deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in scaled) / (n - 1))
-    reach = float(t.ppf(1 - level / 2, n - 1)) * deviation * math.sqrt(1 + 1 / n)
+    reach = max(float(t.ppf(1 - level / 2, n - 1)) * deviation * math.sqrt(1 + 1 / n), LEAST)
     ends = mean - reach, mean + reach
     low, high = (100 / (1 + math.exp(-x)) if share else math.exp(x) for x in ends)
     return low, high
 
 
 def _log_odds(pct: float) -> float:
-    inside = min(max(pct, 0.05), 99.95)  # what stands on an edge is no further off than a twentieth of a percent
-    return math.log(inside / (100 - inside))
+    return math.log(_inside(pct) / (100 - _inside(pct)))
+
+
+def _inside(pct: float) -> float:
+    """What stands on an edge is no further off than a twentieth of a percent."""
+    return min(max(pct, 0.05), 99.95)

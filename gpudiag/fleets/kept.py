@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiag import __version__
+from gpudiag._load.own_outputs import is_own
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.files import write
 from gpudiag.fleets.found import FoundRun, part_of
@@ -22,6 +25,11 @@ from gpudiag.report._notebook.runner import DOCUMENT
 from gpudiag.report.fleet.document import RunRow
 from gpudiag.scratch import scratch
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -32,6 +40,7 @@ TABLE = "table"
 RUNS = "runs"
 MARK = {"schema": "gpudiag.fleet-journal/1"}
 """First line of a journal: nothing else of that name is ours."""
+_PART = re.compile(r"runs-\d+\.parquet")
 
 
 class FleetFolder:
@@ -44,6 +53,11 @@ class FleetFolder:
         self._journal = folder / JOURNAL
         if self._journal.exists() and not _is_ours(self._journal):
             raise ConfigError(f"{self._journal}: was not written by gpudiag; choose another output.")
+        if not self._journal.exists() and folder.is_dir() and any(folder.iterdir()):
+            raise ConfigError(f"{folder}: is not empty and holds no fleet; choose another output.")
+        foreign = [one for one in (folder / TABLE).rglob("*") if one.is_file() and not _PART.fullmatch(one.name)]
+        if foreign:
+            raise ConfigError(f"{foreign[0]}: was not written by gpudiag; move it or choose another output.")
 
     def kept(self, runs: Iterable[FoundRun], options: Mapping[str, Any]) -> dict[str, Outcome]:
         """By name, outcomes of earlier calls for runs that have not changed since, read with the same options; the
@@ -58,17 +72,31 @@ class FleetFolder:
             if line is None or not run.fingerprint or line["key"] != _key(run, options):
                 continue
             outcome = _outcome(run, line)
+            if outcome.passing:
+                continue
             if outcome.row and outcome.row.status == "diagnosed" and not self.document(run.name).is_file():
                 continue
             out[run.name] = outcome
             pending += [part_of(run, part) for part in outcome.parts]
         return out
 
-    def begin(self) -> None:
-        """Make the folder and a journal in it."""
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Make the folder and a journal in it, and keep other fleets out. Raises ConfigError where one is at work."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self._journal.exists():
             write(self._journal, json.dumps(MARK) + "\n")
+        with self._journal.open("rb") as held:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise ConfigError(
+                        f"{self.folder}: another fleet is being written there; wait for its end."
+                    ) from None
+                except OSError:  # a disk without locks
+                    pass
+            yield
 
     def keep(self, outcome: Outcome, options: Mapping[str, Any]) -> None:
         """Write what became of one run: first its diagnosis.json, then the line that says that it is there."""
@@ -76,6 +104,8 @@ class FleetFolder:
             write(self.document(outcome.found.name), outcome.document)
         held = {"parts": plain(outcome.parts)} if outcome.row is None else {"row": to_plain(outcome.row)}
         line = {"name": outcome.found.name, "key": _key(outcome.found, options), **held}
+        if outcome.passing:
+            line["passing"] = True
         with self._journal.open("a", encoding="utf-8") as journal:
             journal.write(json.dumps(line) + "\n")
             journal.flush()
@@ -84,7 +114,12 @@ class FleetFolder:
     def document(self, name: str) -> Path:
         """The diagnosis.json of a run, in a folder that is called like it as far as names of files allow."""
         plain = "".join(one if one.isalnum() or one in "-_." else "-" for one in name)[:60].strip(".")
-        return self.folder / RUNS / f"{plain or 'run'}-{sha256(name.encode()).hexdigest()[:8]}" / DOCUMENT
+        return (
+            self.folder
+            / RUNS
+            / f"{plain or 'run'}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+            / DOCUMENT
+        )
 
     def finish(self, table: FleetTable) -> None:
         """Write the table in place of an earlier one."""
@@ -102,7 +137,8 @@ class FleetFolder:
         write(self._journal, "".join(json.dumps(line) + "\n" for line in (MARK, *lines)))
         known = {self.document(line["name"]).parent.name for line in lines}
         for folder in (self.folder / RUNS).glob("*"):
-            if folder.name not in known and [one.name for one in folder.iterdir()] == [DOCUMENT]:
+            alone = folder.is_dir() and [one.name for one in folder.iterdir()] == [DOCUMENT]
+            if alone and folder.name not in known and is_own(folder / DOCUMENT):
                 shutil.rmtree(folder)
 
     def _lines(self) -> dict[str, dict[str, Any]]:
@@ -132,7 +168,7 @@ def _outcome(run: FoundRun, line: Mapping[str, Any]) -> Outcome:
     """What a line of the journal says. Raises KeyError or TypeError where it is of another version."""
     if "parts" in line:
         return Outcome(run, None, parts=tuple(part_from(one) for one in line["parts"]))
-    return Outcome(run, from_plain(line["row"]))
+    return Outcome(run, from_plain(line["row"]), passing=line.get("passing", False))
 
 
 def _is_ours(path: Path) -> bool:
@@ -157,4 +193,11 @@ def _write_parquet(frame: pd.DataFrame, folder: Path) -> None:
         folder.mkdir()
         return
     parts = ds.partitioning(pa.schema([("month", pa.string()), ("host", pa.string())]), flavor="hive")
-    ds.write_dataset(table, folder, format="parquet", partitioning=parts, basename_template="runs-{i}.parquet")
+    ds.write_dataset(
+        table,
+        folder,
+        format="parquet",
+        partitioning=parts,
+        basename_template="runs-{i}.parquet",
+        max_partitions=table.num_rows + 1,
+    )

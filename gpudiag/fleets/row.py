@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from gpudiag.fleets.found import FoundRun
+from gpudiag.fleets.found import FoundRun, as_text
 from gpudiag.fleets.prices import costliest, priced
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
@@ -42,7 +42,7 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
     gpu_s |= {f"{cell}_gpu_s": seconds.get(cell, 0.0) if document.ledger else None for cell in CELLS}
     return RunRow(
         run=found.name,
-        source=safe(shown(found.source)),
+        source=_source(found),
         status="diagnosed",
         **owner_of(found, run),
         **gpu_s,
@@ -75,9 +75,9 @@ def not_diagnosed(found: FoundRun, reason: str) -> RunRow:
     """The row of a run that could not be."""
     return RunRow(
         found.name,
-        safe(shown(found.source)),
+        _source(found),
         "not diagnosed",
-        safe(reason),
+        as_text(safe(reason)),
         user=found.user,
         project=found.project,
         host=found.host,
@@ -87,6 +87,18 @@ def not_diagnosed(found: FoundRun, reason: str) -> RunRow:
 def counted_already(row: RunRow, other: RunRow) -> RunRow:
     """The row of a run whose inputs are those of another one."""
     return replace(row, status="counted already", reason=f"its inputs are those of {other.run}")
+
+
+def _source(found: FoundRun) -> str:
+    """The place as it may be shown: no password, and bytes that are no UTF-8 escaped."""
+    return as_text(safe(shown(found.source)))
+
+
+def without_gpu_time(row: RunRow, other: RunRow) -> RunRow:
+    """The row of a run whose GPU time another one accounts for: it counts as a run and by its trials."""
+    names = ("gpu_s", *(f"{cell}_gpu_s" for cell in CELLS), *OF_OUTCOME.values(), "energy_kwh", "recoverable_gpu_h")
+    gone: dict[str, Any] = dict.fromkeys(names)
+    return replace(row, reason=f"its telemetry is that of {other.run}, where its GPU time counts", **gone)
 
 
 def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:
@@ -101,8 +113,8 @@ def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:
 
 def _digest(document: Document, found: FoundRun) -> str:
     """Of the content of all inputs, and of which part of it this run is."""
-    held = sorted(one.sha256 for one in document.inputs if one.sha256 and one.error is None)
-    part = [found.part.study, found.part.start, found.part.end] if found.part else []
+    held = sorted(one.sha256 or one.path for one in document.inputs if one.error is None)
+    part = [*document.run.studies, *([found.part.start, found.part.end] if found.part else [])]
     return sha256("\n".join([*held, *part]).encode("utf-8", "surrogatepass")).hexdigest() if held else ""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpudiag import __version__
 from gpudiag.errors import ConfigError, NotMeasurable, nearest
-from gpudiag.fleets.row import counted_already, to_plain
+from gpudiag.fleets.row import counted_already, to_plain, without_gpu_time
 from gpudiag.plain_data import JsonObject, json_text, plain_object
 from gpudiag.plots import WIDTH_IN, Picture
 from gpudiag.plots.fleet import FLEET_PLOTS
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 UNKNOWN = "unknown"
+MOST_DAYS = 800
+"""A fleet over a longer time has no figure by day: one wrong clock would make it a wall of nothing."""
 GROUPS: dict[str, Callable[[RunRow], str]] = {
     "user": lambda row: row.user,
     "project": lambda row: row.project,
@@ -52,11 +54,19 @@ class FleetTable:
     def of(cls, rows: Iterable[RunRow], name: str = "Fleet") -> FleetTable:
         """The rows, with those marked that were counted already."""
         first: dict[str, RunRow] = {}
+        seen: dict[tuple[str, ...], list[RunRow]] = {}
         out = []
         for row in rows:
             if row.status == "diagnosed" and row.inputs:
                 other = first.setdefault(row.inputs, row)
                 row = row if other is row else counted_already(row, other)
+            if row.status == "diagnosed" and row.telemetry and row.gpu_s:
+                beside = seen.setdefault(row.telemetry, [])
+                twice = next((one for one in beside if _overlap(one, row)), None)
+                if twice is None:
+                    beside.append(row)
+                else:
+                    row = without_gpu_time(row, twice)
             out.append(row)
         return cls(tuple(out), name)
 
@@ -204,7 +214,9 @@ class FleetTable:
         rows = [{cell: s / 3600 for cell, s in one.cells.items()} | {"util_pct": one.util_pct} for one in held]
         out = pd.DataFrame(rows, index=[one.name for one in held], columns=[*CELLS, "util_pct"])
         starts = sorted(row.start for row in self.counted if row.start and row.gpu_s)
-        if starts:  # a week without a run has its place as well
+        if (
+            starts and (pd.Timestamp(starts[-1]) - pd.Timestamp(starts[0])).days <= MOST_DAYS
+        ):  # a week without a run has its place as well
             every = pd.date_range(starts[0][:10], pd.Timestamp(starts[-1][:10]) + pd.Timedelta(days=6), freq="7D")
             weeks = [week_of(day.isoformat()) for day in every]
             out = out.reindex(sorted({*weeks[: weeks.index(out.index[-1]) + 1], *out.index}))
@@ -222,12 +234,15 @@ class FleetTable:
             if row.util_pct is None or row.start is None or row.end is None:
                 continue
             start, end = pd.Timestamp(row.start), pd.Timestamp(row.end)
+            if (end - start).days > MOST_DAYS or end <= start:
+                continue
+            observed = ((row.gpu_s or 0.0) - (row.unobserved_gpu_s or 0.0)) / (end - start).total_seconds()
             for day in pd.date_range(start.normalize(), end, freq="D"):
-                part = (min(end, day + pd.Timedelta(days=1)) - max(start, day)).total_seconds() * (row.n_gpus or 1)
+                part = (min(end, day + pd.Timedelta(days=1)) - max(start, day)).total_seconds() * observed
                 key = row.host or UNKNOWN, day
                 weight[key] = weight.get(key, 0.0) + part
                 sums[key] = sums.get(key, 0.0) + part * row.util_pct
-        if not weight:
+        if not weight or (max(day for _, day in weight) - min(day for _, day in weight)).days > MOST_DAYS:
             return pd.DataFrame()
         days = pd.date_range(min(day for _, day in weight), max(day for _, day in weight), freq="D")
         hosts = sorted({host for host, _ in weight})
@@ -240,6 +255,13 @@ class FleetTable:
         """fleet_report as if executed, without a kernel."""
         show = self.show if pictures else Show(self.document, lambda name: None, SECTIONS)
         return pages.filled("fleet_report", show)
+
+
+def _overlap(a: RunRow, b: RunRow) -> bool:
+    """Whether two runs with the same telemetry account for some of the same time."""
+    if not (a.start and a.end and b.start and b.end):
+        return True
+    return a.start < b.end and b.start < a.end
 
 
 def total_of(name: str, rows: Iterable[RunRow]) -> Total:

@@ -38,23 +38,28 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """A run and how it is to be read and judged: small, and the same on any machine."""
+    """A run and how it is to be read and judged: small, and the same on any machine. ``call`` differs between fleets:
+    what has no fingerprint is read anew in each.
+    """
 
     found: FoundRun
     options: Mapping[str, Mapping[str, Any]]
     limits: Limits = Limits()
+    call: str = ""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """A row, and the diagnosis as JSON text; '' where there is none. Where several runs lie in one place there is no
-    row, and ``parts`` are the runs.
+    row, and ``parts`` are the runs. ``passing``: another try may end otherwise, since a limit or a lost process ended
+    this one.
     """
 
     found: FoundRun
     row: RunRow | None
     document: str = ""
     parts: tuple[Part, ...] = ()
+    passing: bool = False
 
 
 def diagnosed(job: Job) -> Outcome:
@@ -76,12 +81,13 @@ class Worker:
 
     def diagnosed(self, job: Job) -> Outcome:
         """The outcome of one run, whatever becomes of the process."""
-        request = {"found": plain(job.found), "options": job.options}
+        request = {"found": plain(job.found), "options": job.options, "call": job.call}
         held = self._answer(json.dumps(request).encode() + b"\n", job.limits)
         if "parts" in held:
             return Outcome(job.found, None, parts=tuple(part_from(one) for one in held["parts"]))
         if "row" not in held:
-            return Outcome(job.found, not_diagnosed(job.found, held["error"]))
+            passing = bool(held.get("passing"))
+            return Outcome(job.found, not_diagnosed(job.found, held["error"]), passing=passing)
         return Outcome(job.found, from_plain(held["row"]), held["document"])
 
     def close(self) -> None:
@@ -105,11 +111,11 @@ class Worker:
             line = b""
         except _Exceeded as reason:
             self.close()
-            return {"error": str(reason)}
+            return {"error": str(reason), "passing": True}
         if not line:
             code = child.wait()
             self.close()
-            return {"error": f"the process that diagnosed it ended ({_ended(code)})."}
+            return {"error": f"the process that diagnosed it ended ({_ended(code)}).", "passing": True}
         if _memory_of(child.pid)() > limits.memory_mib / 2:
             self.close()  # what earlier runs left in it shall not cost a later one
         answer: dict[str, Any] = json.loads(line)

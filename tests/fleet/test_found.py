@@ -42,7 +42,7 @@ def test_a_run_that_is_met_twice_is_found_once(tree: Path) -> None:
 def test_names_of_two_trees_stay_apart(tree: Path, tmp_path: Path) -> None:
     shutil.copytree(tree / "alpha", tmp_path / "other" / "alpha")
     names = [run.name for run in runs_below([tree, tmp_path / "other"])]
-    assert names[-2:] == ["alpha/one (2)", "alpha/two (2)"] and len(set(names)) == 5
+    assert names[-2:] == ["other/alpha/one", "other/alpha/two"] and len(set(names)) == 5
 
 
 def test_the_output_is_no_run(tree: Path) -> None:

@@ -124,3 +124,31 @@ def test_the_command_fails_a_pipeline_on_a_regression_alone(
     write_all(tmp_path / "good", [*STEADY, 99.0], [*TIMES, 1000.0])
     assert called(monkeypatch, "history", tmp_path / "good", "--fail-on", "regression", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))["schema"] == "gpudiag.history/1"
+
+
+def test_a_run_without_a_result_is_worse(tmp_path: Path) -> None:
+    write_all(tmp_path, STEADY, TIMES)
+    write(tmp_path, 8, util=0.0, gpu_s=1000.0, n=0)
+    held = history(tmp_path)
+    assert [one.verdict for one in held.quantities] == ["worse", "worse"] and held.regression
+    assert math.isinf(held.quantities[1].newest)
+
+
+def test_equal_runs_are_equal(tmp_path: Path) -> None:
+    held = history(write_all(tmp_path, [80.0] * 8, [1000.0] * 8))
+    assert {one.verdict for one in held.quantities} == {"within the noise"}
+    held = history(write_all(tmp_path / "full", [100.0] * 8, [0.1 + 0.2] * 8))
+    assert {one.verdict for one in held.quantities} == {"within the noise"}
+
+
+def test_a_copy_is_no_second_run_and_a_run_without_a_time_has_no_place(tmp_path: Path) -> None:
+    import shutil
+
+    write_all(tmp_path, STEADY, TIMES)
+    shutil.copytree(tmp_path / "3", tmp_path / "copy")
+    document = json.loads((tmp_path / "3" / "diagnosis.json").read_text(encoding="utf-8"))
+    document["run"]["start"] = None
+    (tmp_path / "undated").mkdir()
+    (tmp_path / "undated" / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
+    held = history(tmp_path)
+    assert len(held.runs) == 7 and "has no time" in held.unread[0]

@@ -12,6 +12,10 @@ WORST = ("critical", "warning", "note", "ok", "unknown")
 
 def headline(total: Total, causes: Sequence[CauseTotal], rows: Sequence[RunRow]) -> FleetHeadline:
     """The headline of these totals."""
+    if not total.n_runs:
+        n = sum(row.status == "not diagnosed" for row in rows)
+        first = f"None of {plural(n, 'run')} could be diagnosed." if n else "There is no run."
+        return FleetHeadline("unknown", (first, "", ""))
     levels = {row.level for row in rows if row.status == "diagnosed"}
     level = next((one for one in WORST if one in levels), "unknown")
     return FleetHeadline(level, (_where(total), _cost(total, causes), _next(causes)))
@@ -41,6 +45,6 @@ def _cost(total: Total, causes: Sequence[CauseTotal]) -> str:
 
 
 def _next(causes: Sequence[CauseTotal]) -> str:
-    if not causes or not causes[0].worst_run:
+    if not causes or not causes[0].worst_run or not causes[0].lost_gpu_h:
         return ""
     return f"Start with {causes[0].worst_run}, which it cost most."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from gpudiag._run.tables import TIME
-from gpudiag.plain_data import meaning
+from gpudiag.plain_data import NAN_IS_NULL, meaning
 from gpudiag.report._render.blocks import Block, Chip, Heading, Note, Number, TableBlock, TableCell
 from gpudiag.report.format import UNKNOWN, interval, plural, precise, safe, timestamp, zone
 
@@ -33,8 +34,8 @@ class HistoryQuantity:
     name: str
     title: str
     unit: str
-    newest: float
-    typical: float | None = field(metadata=meaning("geometric mean of the earlier runs"))
+    newest: float = field(metadata=NAN_IS_NULL)  # infinity: GPU time was spent and no trial completed
+    typical: float | None = field(metadata=meaning("mean of the earlier runs, geometric of all but shares"))
     low: float | None
     high: float | None
     n_earlier: int
@@ -63,7 +64,7 @@ def history_text(held: History, fewest: int) -> list[Block]:
     rows: list[tuple[TableCell, ...]] = [
         (
             one.title,
-            Number(precise(one.newest, one.unit)),
+            Number(_shown(one.newest, one.unit)),
             Number(UNKNOWN if one.low is None else interval(one.low, one.high, one.unit)),
             Number(str(one.n_earlier)),
             Chip(LEVELS[one.verdict], one.verdict),
@@ -78,12 +79,16 @@ def history_text(held: History, fewest: int) -> list[Block]:
         (
             safe(run.name),
             timestamp(run.start, zone("UTC")) if run.start else UNKNOWN,
-            *(Number(precise(run.values.get(one.name), one.unit)) for one in columns),
+            *(Number(_shown(run.values.get(one.name), one.unit)) for one in columns),
         )
         for run in recent
     ]
     out.append(TableBlock(("Run", "Began (UTC)", *(one.title for one in columns)), tuple(table)))
     return out + [Note(f"Left out: {safe(one)}") for one in held.unread]
+
+
+def _shown(value: float | None, unit: str) -> str:
+    return "no result" if value is not None and math.isinf(value) else precise(value, unit)
 
 
 def _sentence(held: History, fewest: int) -> str:

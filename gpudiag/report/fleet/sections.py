@@ -26,6 +26,8 @@ QUESTIONS = ("Where the GPU time went", "What cost most", "Where to start")
 MOST_GROUPS, MOST_RUNS, MOST_CAUSES = 20, 20, 15
 """Rows of a table on the page; the data set has all of them."""
 UTC = "UTC"
+WORTH_SAYING = 0.05
+"""Smaller parts of the GPU time are no tile."""
 
 
 def masthead(document: FleetDocument) -> list[Block]:
@@ -61,6 +63,9 @@ def verdict(document: FleetDocument) -> list[Block]:
     tiles = [("GPU time", quantity(total.gpu_s / 3600, "GPU-h"))] if total.gpu_s else []
     if total.util_pct == total.util_pct:
         tiles.append(("mean utilization", share(total.util_pct)))
+    pruned, failed = total.pruned_gpu_s, total.failed_gpu_s
+    if total.gpu_s and pruned + failed >= WORTH_SAYING * total.gpu_s:
+        tiles.append(("in pruned and failed trials", quantity((pruned + failed) / 3600, "GPU-h")))
     if total.n_trials:
         tiles.append(("trials, " + share(100 * total.n_failed / total.n_trials) + " failed", count(total.n_trials)))
     if total.energy_kwh:
@@ -203,11 +208,11 @@ def coverage(document: FleetDocument) -> list[Block]:
     if total.n_without_telemetry:
         n = total.n_without_telemetry
         out.append(Note(f"{plural(n, 'run')} recorded no GPU: they count as runs and trials, not as GPU time."))
-    left = [row for row in document.runs if row.status != "diagnosed"]
+    left = [row for row in document.runs if row.reason]
     if left:
         cells: list[tuple[TableCell, ...]] = [(row.run, row.status, row.reason) for row in left]
         table = TableBlock(("Run", "State", "Why"), tuple(cells))
-        out.append(Folded(f"{plural(len(left), 'run')} not counted", (table,)))
+        out.append(Folded(f"{plural(len(left), 'run')} not counted, or in part", (table,)))
     return out or [Note("Every run that was found is counted.", "ok")]
 
 
