@@ -196,7 +196,7 @@ def test_a_section_that_fails_is_a_note_in_its_place(monkeypatch: pytest.MonkeyP
     found = gd.diagnose(toy_run())
     assert "Section memory failed with Planted" in found.show.memory._repr_html_()
     text = found.to_markdown()
-    assert text.count("failed with Planted") == 1 and "<b>Utilization</b>" in text
+    assert text.count("failed with Planted") == 1 and "## Utilization" in text
 
 
 def test_a_headline_sentence_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,10 @@ def calls(run: gd.Run) -> dict[str, Callable[[Any], object]]:
         "compare": lambda wrong: gd.compare(wrong, run),
         "compare experiment": lambda wrong: gd.compare(run, wrong),
         "compare experiments": lambda wrong: gd.compare(run, [run, wrong]),
+        "fleet": lambda wrong: gd.fleet(wrong, "x"),
+        "fleet list": lambda wrong: gd.fleet([wrong], "x"),
+        "fleet output": lambda wrong: gd.fleet(SAMPLE, wrong),
+        "read_fleet": gd.read_fleet,
         "TrialTimestamps": gd.TrialTimestamps,
         "Recorder": gd.Recorder,
     }

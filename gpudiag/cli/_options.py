@@ -40,6 +40,9 @@ RunPath = Annotated[
         callback=existing_runs,
     ),
 ]
+Timezone = Annotated[
+    str | None, typer.Option("--timezone", help="zone of timestamps that carry none, e.g. Asia/Taipei")
+]
 Study = Annotated[str | None, typer.Option("--study", help="the one study to read")]
 RuleModules = Annotated[
     list[str] | None,
@@ -51,9 +54,7 @@ RuleModules = Annotated[
 class ReadingOptions:
     """What a file of a run does not say itself."""
 
-    timezone: Annotated[
-        str | None, typer.Option("--timezone", help="zone of timestamps that carry none, e.g. Asia/Taipei")
-    ] = None
+    timezone: Timezone = None
     columns: Annotated[str, typer.Option("--columns", metavar="NAMES", help="names for a file without header")] = ""
     period: Annotated[float | None, typer.Option("--period", help="seconds between samples without timestamps")] = None
 

@@ -12,7 +12,7 @@ import typer
 
 from gpudiag.cli._arguments import check_output
 from gpudiag.cli._console import console_for, say
-from gpudiag.cli._options import choice
+from gpudiag.cli._options import Timezone, choice
 from gpudiag.errors import ConfigError, InputNotFound
 from gpudiag.readers._io.url import shown as shown_input
 from gpudiag.report.format import count, duration, plural
@@ -28,7 +28,7 @@ def fleet(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="gets the table, the report and a diagnosis a run")
     ] = Path("reports/fleet"),
-    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", help="runs at once; default: processors")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="runs at once; 0: one a processor")] = 0,
     executor: Annotated[
         str, typer.Option("--executor", metavar="WHERE", help="dask:local or dask:ADDRESS of a scheduler")
     ] = "",
@@ -43,7 +43,7 @@ def fleet(
         typer.Option("--alert", metavar="FILE", help="also a few lines to send: .json (webhook), .eml or .prom"),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="diagnose runs again that have not changed")] = False,
-    timezone: Annotated[str | None, typer.Option("--timezone", help="zone of timestamps that carry none")] = None,
+    timezone: Timezone = None,
     time_limit: Annotated[float, typer.Option("--time-limit", metavar="S", help="seconds that a run may take")] = 300.0,
     memory_limit: Annotated[
         float, typer.Option("--memory-limit", metavar="MIB", help="memory that a run may take")

@@ -11,15 +11,16 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from gpudiag.errors import ConfigError, InputError, ReportError
+from gpudiag.errors import ConfigError, InputError, ReportError, expected
 from gpudiag.fleets.found import FoundRun, part_of, runs_below
 from gpudiag.fleets.kept import FleetFolder, read_rows
 from gpudiag.fleets.row import not_diagnosed
 from gpudiag.fleets.table import FleetTable
 from gpudiag.fleets.worker import Job, Limits, Outcome, close_all, diagnosed
+from gpudiag.load import Paths
 from gpudiag.readers._io.url import shown
 from gpudiag.report.fleet.document import RunRow
-from gpudiag.timezones import parse_zone
+from gpudiag.timezones import Zone, parse_zone
 
 AHEAD = 1024
 """Runs handed to the executor ahead of the results: enough for 500 workers, and few results in memory at once."""
@@ -33,16 +34,16 @@ Progress = Callable[[int, int, RunRow], None]
 
 
 def fleet(
-    paths: Iterable[str | Path] | str | Path,
+    paths: Paths,
     output: str | Path,
     *,
     executor: Executor | None = None,
-    jobs: int | None = None,
-    timezone: str | None = None,
-    time_limit_s: float = 300.0,
-    memory_limit_mib: float = 4096.0,
+    jobs: int = 0,
+    timezone: Zone = None,
+    time_limit_s: float = 300,
+    memory_limit_mib: float = 4096,
     resume: bool = True,
-    progress: Progress = lambda done, of, row: None,
+    progress: Progress | None = None,
 ) -> FleetTable:
     """Diagnose every run below ``paths`` and keep rows, diagnoses and the table in ``output``.
 
@@ -57,7 +58,7 @@ def fleet(
         output: folder, made where it does not exist.
         executor: of :mod:`concurrent.futures`, such as dask's ``client.get_executor()``; default: this machine's
             processors.
-        jobs: runs at once on this machine; default: one a processor.
+        jobs: runs at once on this machine; 0: one a processor.
         timezone: of timestamps that carry none; default: that of each run.toml, else of this machine.
         time_limit_s: time that one run may take.
         memory_limit_mib: memory that one run may take.
@@ -71,18 +72,23 @@ def fleet(
         InputNotFound: nothing is at one of the paths.
         InputError: there is no run below them.
     """
-    if jobs is not None and jobs < 1:
-        raise ConfigError(f"--jobs must be 1 or more, but got {jobs}.")
+    given = _paths(paths)
+    if not isinstance(output, str | Path):
+        raise expected("a folder for the output", output)
+    if jobs < 0:
+        raise ConfigError(f"--jobs must be 1 or more, or 0 for one a processor, but got {jobs}.")
     if not (time_limit_s > 0 and memory_limit_mib > 0):
         raise ConfigError("a limit of time or memory must be above 0.")
     parse_zone(timezone or None)  # raises for one that is unknown, before anything is read
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
     folder = FleetFolder(Path(output))
     found = runs_below(given, Path(output))
     if not found:
         places = ", ".join(str(shown(one)) for one in given)
         raise InputError(f"{places}: holds no run; a run is a folder with a file that gpudiag reads (gpudiag inspect).")
-    options: dict[str, Mapping[str, Any]] = {"reading": {"timezone": timezone}, "judging": {}}
+    options: dict[str, Mapping[str, Any]] = {
+        "reading": {"timezone": None if timezone is None else str(timezone)},
+        "judging": {},
+    }
     limits, call = Limits(time_limit_s, memory_limit_mib), token_hex(8)
     with folder.alone(), _executor(executor, jobs) as pool:
         held = folder.kept(found, options) if resume else {}
@@ -96,7 +102,8 @@ def fleet(
             of += max(len(outcome.parts) - 1, 0)
             if outcome.row is not None:
                 done += 1
-                progress(done, of, outcome.row)
+                if progress is not None:
+                    progress(done, of, outcome.row)
         whole = _parted(found, held)
         table = FleetTable.of((row for run in whole if (row := held[run.name].row)), Path(output).resolve().name)
         folder.finish(table)
@@ -115,11 +122,22 @@ def _parted(found: Iterable[FoundRun], held: Mapping[str, Outcome]) -> list[Foun
 
 def read_fleet(folder: str | Path) -> FleetTable:
     """The table of a fleet's folder, as far as it has come. Raises InputError where there is none."""
+    if not isinstance(folder, str | Path):
+        raise expected("the folder of a fleet", folder)
     return FleetTable.of(read_rows(folder), Path(folder).resolve().name)
 
 
+def _paths(given: object) -> list[str | Path]:
+    """One path or several. Raises ConfigError for anything else."""
+    held: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    for one in held:
+        if not isinstance(one, str | Path):
+            raise expected("a folder, a file or a storage URL, or a list of them", one)
+    return held
+
+
 @contextmanager
-def _executor(given: Executor | None, jobs: int | None) -> Iterator[Executor]:
+def _executor(given: Executor | None, jobs: int) -> Iterator[Executor]:
     if given is not None:
         yield given
         return

@@ -195,7 +195,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tree: Path, tmp_path: Path) -> 
         read_fleet(tmp_path / "none")
 
 
-@pytest.mark.parametrize("wrong", [{"jobs": 0}, {"time_limit_s": 0}, {"memory_limit_mib": -1}])
+@pytest.mark.parametrize("wrong", [{"jobs": -1}, {"time_limit_s": 0}, {"memory_limit_mib": -1}])
 def test_wrong_limits_are_said(tree: Path, tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         fleet(tree, tmp_path / "out", **wrong)
