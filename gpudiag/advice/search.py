@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
@@ -45,7 +46,8 @@ def grid_sampler(now: Situation) -> Proposal | None:
     search = now.profile(SearchProfile)
     if search is None or not now.optuna or not search.n_combinations > 0:
         return None
-    if sum(map(len, search.space["values"])) > MOST_SHOWN:
+    values = [value for row in search.space["values"] for value in row]
+    if len(values) > MOST_SHOWN or any(isinstance(one, float) and not math.isfinite(one) for one in values):
         return None
     n = int(search.n_combinations)
     rows = "".join(

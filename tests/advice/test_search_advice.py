@@ -113,3 +113,11 @@ def test_repeats_save_their_gpu_time_at_most() -> None:
     assert gain_of(made) == (0.0, pytest.approx(0.03), "GPU-h", "repeats")
     assert gain_of(skip_repeats.propose(situation(search()))) is None
     assert skip_repeats.propose(situation()) is None
+
+
+def test_no_grid_over_a_value_that_is_no_number() -> None:
+    run = searched(1)
+    trials = run.trials.copy()
+    trials["params.lr"] = math.inf
+    found = measure_search(Run(trials=trials, studies=run.studies))
+    assert found.n_combinations > 0 and grid_sampler.propose(situation(found)) is None

@@ -259,7 +259,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="look
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_report_that_is_ended(start: Start, tmp_path: Path, number: signal.Signals) -> None:
     tmp, out = tmp_path / "tmp", tmp_path / "out"
-    report = start("report", SAMPLES / "tiny-batch-laptop", "-o", out)
+    report = start("report", SAMPLES / "hpo-aggressive-pruning", "-o", out)
     until(lambda: kernels(tmp), "no kernel started")
     time.sleep(0.3)
     report.send_signal(number)
