@@ -4,8 +4,9 @@
 
 Runs are the cases of ``gpudiag demo`` with seeds of their own. Everything is measured in one go: the fleet by 1 worker
 and by as many as there are processors, a loop over ``gpudiag diagnose`` (on a few of the runs), memory of one warm
-process over its first 200 runs. The cluster is a discrete-event simulation of the driver and its workers over the times
-that were recorded here: what the driver does for a run is serial, what a worker does is not.
+process over 200 runs. Beside seconds on the clock stands processor time, which other work on the machine changes less.
+The cluster is a discrete-event simulation of the driver and its workers over the processor times that were recorded
+here: what the driver does for a run is serial, what a worker does is not.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from __future__ import annotations
 import argparse
 import heapq
 import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -32,6 +36,8 @@ from gpudiag.simulation.cases import aggressive_pruning, healthy
 from gpudiag.simulation.simulator import simulate
 
 FEW = 6
+WARM = 200
+"""Diagnoses over which the memory of a warm process is watched."""
 OPTIONS: dict[str, dict[str, object]] = {"reading": {"timezone": None}, "judging": {}}
 
 
@@ -43,43 +49,56 @@ def build(top: Path, n: int) -> None:
 
 
 def warm(runs: Path) -> tuple[list[float], list[float]]:
-    """Seconds and memory (MiB) after each of the runs, by one warm process."""
+    """Processor seconds of, and memory (MiB) after, each of 200 diagnoses by one warm process; fewer runs repeat."""
     worker = Worker()
     took, memory = [], []
-    for run in runs_below([runs])[:200]:
-        began = time.perf_counter()
-        worker.diagnosed(Job(run, OPTIONS))
-        took.append(time.perf_counter() - began)
-        assert worker._child is not None
-        memory.append(psutil.Process(worker._child.pid).memory_info().rss / 2**20)
+    found = runs_below([runs]).runs
+    worker.diagnosed(Job(found[-1], OPTIONS))
+    assert worker._child is not None
+    child = psutil.Process(worker._child.pid)
+    for at in range(WARM):
+        began = sum(child.cpu_times()[:2])
+        worker.diagnosed(Job(found[at % len(found)], OPTIONS))
+        took.append(sum(child.cpu_times()[:2]) - began)
+        memory.append(child.memory_info().rss / 2**20)
     worker.close()
     return took, memory
 
 
+def processor_s() -> float:
+    """Of this process and of its children that have ended."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in both)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the clock and of processors that something takes."""
+    clock, processors = time.perf_counter(), processor_s()
+    work()
+    return time.perf_counter() - clock, processor_s() - processors
+
+
 def driver_s(runs: Path) -> float:
     """What the driver spends on keeping one run."""
-    found = runs_below([runs])[:FEW]
+    found = runs_below([runs]).runs[:FEW]
     worker = Worker()
     outcomes: list[Outcome] = [worker.diagnosed(Job(run, OPTIONS)) for run in found]
     worker.close()
     with tempfile.TemporaryDirectory() as out:
         folder = FleetFolder(Path(out))
-        folder.begin()
-        began = time.perf_counter()
-        for _ in range(20):
-            for outcome in outcomes:
-                folder.keep(outcome, OPTIONS)
-        return (time.perf_counter() - began) / 20 / len(outcomes)
+        with folder.alone():
+            began = time.process_time()
+            for _ in range(20):
+                for outcome in outcomes:
+                    folder.keep(outcome, OPTIONS)
+            return (time.process_time() - began) / 20 / len(outcomes)
 
 
-def loop_s(runs: Path) -> float:
-    """Seconds a run of a loop over the command."""
-    some = runs_below([runs])[:FEW]
-    began = time.perf_counter()
-    for run in some:
+def loop(runs: Path) -> None:
+    """A loop over the command."""
+    for run in runs_below([runs]).runs[:FEW]:
         command = [sys.executable, "-m", "gpudiag", "diagnose", run.source, "--format", "json"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return (time.perf_counter() - began) / len(some)
 
 
 def cluster_s(times: list[float], workers: int, n: int, serial_s: float) -> float:
@@ -106,27 +125,29 @@ def main() -> None:
         took, memory = warm(top)
         rates = {}
         for jobs in sorted({1, cores}):
-            began = time.perf_counter()
-            fleet(top, Path(folder) / f"out-{jobs}", jobs=jobs)
-            rates[jobs] = time.perf_counter() - began
-        began = time.perf_counter()
-        fleet(top, Path(folder) / f"out-{cores}", jobs=cores)
-        again = time.perf_counter() - began
-        each, serial = loop_s(top), driver_s(top)
+            rates[jobs] = timed(partial(fleet, top, Path(folder) / f"out-{jobs}", jobs=jobs))
+        again, _ = timed(partial(fleet, top, Path(folder) / f"out-{cores}", jobs=cores))
+        each = [spent / FEW for spent in timed(partial(loop, top))]
+        serial = driver_s(top)
         shutil.rmtree(top)
     third = len(memory) // 3
-    whole = rates[cores]
-    print(f"{a.runs} runs, {cores} processors")
-    print(f"by 1 worker {rates[1]:.0f} s, by {cores} {whole:.0f} s: {rates[1] / whole:.2f} times as fast")
+    whole = rates[cores][0]
+    print(f"{a.runs} runs, {cores} processors, load {os.getloadavg()[0]:.1f} at the end")
+    for jobs, (clock, processors) in rates.items():
+        print(
+            f"{jobs} workers: {clock:.0f} s, {clock / a.runs:.2f} s a run; {processors / a.runs:.2f} processor s a run"
+        )
+    print(f"{rates[1][0] / whole:.2f} times as fast by {cores} as by 1")
     print(f"unchanged, once more: {again:.1f} s")
-    print(f"a loop over gpudiag diagnose: {each:.2f} s a run, {each * a.runs / whole:.1f} times as long")
-    print(f"one warm process: median {statistics.median(took):.2f} s a run, {1e3 * serial:.1f} ms of the driver's")
+    print(f"a loop over gpudiag diagnose: {each[0]:.2f} s a run, {each[1]:.2f} processor s a run")
+    print(f"one warm process: median {statistics.median(took):.2f}, mean {statistics.mean(took):.2f} processor s a run")
+    print(f"the driver: {1e3 * serial:.1f} ms a run")
     early, late = statistics.median(memory[third : 2 * third]), statistics.median(memory[-third:])
     print(f"its memory: {early:.0f} MiB in the second third of {len(memory)} runs, {late:.0f} MiB in the last")
-    work = sum(took[1:]) / len(took[1:])
+    work = sum(took) / len(took)
     for workers in (8, 64, 256):
         ideal = 10_000 * work / workers
-        spent = cluster_s(took[1:], workers, 10_000, serial)
+        spent = cluster_s(took, workers, 10_000, serial)
         print(f"10,000 runs on {workers} workers (simulated): {spent:.0f} s, efficiency {ideal / spent:.2f}")
 
 

@@ -23,7 +23,9 @@ _HOME = {
     "memory_capacity": "gpudiag.forecast.memory.capacity",
     "optuna_callback": "gpudiag.record.optuna_timestamps",
     "read_fleet": "gpudiag.fleets.fleet",
+    "read_steps": "gpudiag.readers.artifacts",
     "read_telemetry": "gpudiag.readers.telemetry",
+    "read_trace": "gpudiag.traces.trace",
     "read_trials": "gpudiag.readers.trials",
     "replay_pruner": "gpudiag.forecast.pruning.replay",
     "simulate": "gpudiag.simulation",
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from gpudiag.forecast.parallelism.what_if import what_if as what_if
     from gpudiag.forecast.pruning.replay import replay_pruner as replay_pruner
     from gpudiag.load import load_run as load_run
+    from gpudiag.readers.artifacts import read_steps as read_steps
     from gpudiag.readers.telemetry import read_telemetry as read_telemetry
     from gpudiag.readers.trials import read_trials as read_trials
     from gpudiag.record.optuna_timestamps import TrialTimestamps as TrialTimestamps
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from gpudiag.record.recorder import Recorder as Recorder
     from gpudiag.run import Run as Run
     from gpudiag.simulation import simulate as simulate
+    from gpudiag.traces.trace import read_trace as read_trace
 
 
 def __getattr__(name: str) -> Any:

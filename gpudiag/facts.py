@@ -43,6 +43,7 @@ INDEX = {
     "workers": "step",
     "by_period": "period",
     "by_level": "level",
+    "by_error": "error",
 }
 """Tables with one row a name, and what their index is called: their cells are facts too."""
 KINDS = {

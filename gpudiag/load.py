@@ -11,7 +11,7 @@ import pandas as pd
 from gpudiag._load.folder import refuse_several_runs, search
 from gpudiag._load.intake import Intake, take
 from gpudiag._load.passwords import passwords_hidden
-from gpudiag._load.sessions import refuse_sessions_apart, without_undated
+from gpudiag._load.sessions import refuse_sessions_apart, within_session, without_undated
 from gpudiag._load.sources import as_runs, is_whole, name_of
 from gpudiag._run.sound import sound
 from gpudiag.alignment import apply_clock, establish_clock
@@ -139,8 +139,16 @@ def load_run(
     return _assemble(intakes, manifest, name or name_of([one for one, _ in inputs], study), options)
 
 
-def _of_folder(path: Path, stated: Mapping[str, Any]) -> Run:
-    """The run of a folder, or of a run.toml."""
+def load_part(folder: Path, files: Sequence[str], timezone: Zone = None, *, since: str = "", before: str = "") -> Run:
+    """The run that some files of a folder are, by themselves and with all that its run.toml says beside their names;
+    of studies the trials that began from ``since`` to before ``before`` (ISO 8601).
+    """
+    stated = {"telemetry": tuple(files), "trials": None, "artifacts": ()}
+    return _of_folder(folder, {**stated, **({"timezone": timezone} if timezone else {})}, (since, before))
+
+
+def _of_folder(path: Path, stated: Mapping[str, Any], span: tuple[str, str] = ("", "")) -> Run:
+    """The run of a folder, or of a run.toml; of a ``span`` of it."""
     if not path.exists():
         raise InputNotFound.run(path)
     folder, file = (path, path / MANIFEST) if path.is_dir() else (path.parent, path)
@@ -155,6 +163,8 @@ def _of_folder(path: Path, stated: Mapping[str, Any]) -> Run:
         intakes = without_undated(found)
         refuse_sessions_apart(intakes, str(folder))
         manifest = manifest.model_copy(update={"notes": (*manifest.notes, *skipped)})
+    if any(span):
+        intakes = within_session(intakes, *span)
     return _assemble(intakes, manifest, manifest.name or name_of([folder]), options, folder)
 
 
@@ -207,6 +217,7 @@ def _assemble(
     info = RunInfo(
         name=name,
         timezone=str(options.timezone),
+        timezone_assumed=not manifest.timezone,
         settings=manifest.settings,
         dataloader=manifest.dataloader,
         inputs=tuple(intake.record for intake in intakes),
@@ -233,6 +244,7 @@ def _assemble(
         events=pd.concat([telemetry.events, trials.events], ignore_index=True)
         if len(telemetry.events) and len(trials.events)
         else (telemetry.events if len(telemetry.events) else trials.events),
+        steps=trials.steps,
         info=info,
     )
     run = passwords_hidden(run)

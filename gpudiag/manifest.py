@@ -10,6 +10,7 @@
     [settings]
     parallel = 4                      # workers asked for
     cpu_cores = 12
+    commit = "4f2a91c"                # a fleet and a history name it where numbers change
     pruner = "patient(hyperband(min_resource=1,max_resource=100,reduction_factor=3),patience=2)"
 
     [dataloader]
@@ -74,6 +75,9 @@ class Settings(_Strict):
     price_per_gpu_h: float | None = Field(None, ge=0, le=MOST_SIZE, description="price of one GPU-hour")
     currency: str = Field("USD", description="currency of the price")
     command: str | None = Field(None, description="command line that started the run")
+    commit: str | None = Field(None, description="commit of the code that ran")
+    image: str | None = Field(None, description="container image that it ran in")
+    framework: str | None = Field(None, description="framework and version, e.g. 'torch 2.9.0'")
 
 
 class DataLoader(_Strict):

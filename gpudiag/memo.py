@@ -14,7 +14,7 @@ Whoever gets a kept result must not change it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -80,9 +80,7 @@ class MemoRun(Run):
     @classmethod
     def fresh(cls, run: Run) -> MemoRun:
         """A copy of the same tables with an empty memo."""
-        return cls(
-            run.gpu, run.gpus, run.processes, run.host, run.trials, run.reports, run.studies, run.events, run.info
-        )
+        return cls(**{table.name: getattr(run, table.name) for table in fields(run) if table.name != "memo"})
 
 
 def once(run: Run, key: Hashable, make: Callable[[], T]) -> T:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_MIB, MOST_W, MOST_MHZ = 1e8, 1e5, 1e5
+MOST_MIB, MOST_W, MOST_J, MOST_MHZ = 1e8, 1e5, 1e12, 1e5
 """No board comes within a factor of ten of these: what is beyond is no reading at all. A power that a board cannot
 draw but a counter can hold stays in, for the rule on implausible power."""
 MOST_S = 100 * 365.25 * 86_400
@@ -89,7 +89,7 @@ GPU = TableSpec(
             "power_average_w", "float", "power drawn, mean over the last second (NVML field 185)", "W", 0, MOST_W
         ),
         ColumnSpec("power_limit_w", "float", "enforced power limit", "W", 0, MOST_W),
-        ColumnSpec("energy_j", "float", "energy counter since driver load", "J", 0),
+        ColumnSpec("energy_j", "float", "energy counter since driver load", "J", 0, MOST_J),
         ColumnSpec("temp_c", "float", "core temperature", "°C", -50, 200),
         ColumnSpec("mem_temp_c", "float", "memory temperature", "°C", -50, 200),
         ColumnSpec("sm_clock_mhz", "float", "SM clock", "MHz", 0, MOST_MHZ),
@@ -209,6 +209,36 @@ EVENTS = TableSpec(
     ),
 )
 
+STEPS = TableSpec(
+    "steps",
+    "one line of a training's log that says how far it is",
+    ("path", "line"),
+    (
+        ColumnSpec("time", "time", "the line's own timestamp, UTC; NaT where it has none", required=True),
+        ColumnSpec("step", "key", "steps done, as the line counts them", "", 0, MOST_STEPS, required=True),
+        ColumnSpec("total", "int", "steps there will be", "", 0, MOST_STEPS),
+        ColumnSpec("unit", "text", "what is counted: step or epoch", required=True),
+        ColumnSpec("epoch", "int", "epoch that the line names"),
+        ColumnSpec("elapsed_s", "float", "time since the bar or the log began, as stated", "s", 0, MOST_S),
+        ColumnSpec("step_s", "float", "stated time of a step", "s", 0, MOST_S),
+        ColumnSpec("loader_s", "float", "stated wait for data in a step", "s", 0, MOST_S),
+        ColumnSpec("samples_s", "float", "stated samples per second", "", 0),
+        ColumnSpec("tokens_s", "float", "stated tokens per second", "", 0),
+        ColumnSpec(
+            "meant",
+            "text",
+            "what the stated times are the mean of: window (the steps since the line before), step (that one), epoch "
+            "(the epoch so far), running (all so far, or smoothed)",
+        ),
+        ColumnSpec("rank", "int", "rank of the process that wrote it"),
+        ColumnSpec("trial", "int", "number of the trial that the line names"),
+        ColumnSpec("series", "text", "kind of line; only lines of one kind count on", required=True),
+        ColumnSpec("since", "text", "what lines since the one before tell of: evaluation, checkpoint, or both"),
+        ColumnSpec("path", "text", "file it was found in", required=True),
+        ColumnSpec("line", "key", "line number in that file", required=True),
+    ),
+)
+
 STUDIES = TableSpec(
     "studies",
     "one study or batch",
@@ -225,11 +255,15 @@ STUDIES = TableSpec(
 )
 
 TABLES: dict[str, TableSpec] = {
-    table.name: table for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STUDIES)
+    table.name: table for table in (GPU, GPUS, PROCESSES, HOST, TRIALS, REPORTS, EVENTS, STEPS, STUDIES)
 }
 
 STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
 FINISHED = ("COMPLETE", "PRUNED", "FAIL")
+STOPPED, ABANDONED = "STOPPED", "ABANDONED"
+OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", STOPPED, "RUNNING", ABANDONED, "WAITING")
+"""What became of a trial: its state, but STOPPED for a FAIL that somebody stopped or canceled, as its error says, and
+ABANDONED for a RUNNING one of which something shows that it is dead."""
 UNUSED_PCT = 1.0
 """A GPU that never rises above this utilization is not used."""
 IDLE_PCT = 10.0

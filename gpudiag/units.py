@@ -9,6 +9,10 @@ MIB_PER_GIB = 1024
 BYTES_PER_MIB = 2**20
 MIB_PER_BYTE = 1 / BYTES_PER_MIB
 DAY_S = 86_400.0
+FIRST_YEAR, LAST_YEAR = 1990, 2200
+"""Timestamps outside are no dates: GPU logs start with CUDA, earlier ones count from the beginning of their log, and a
+torn '026/02/15' is the year 26.
+"""
 
 UNITS = {
     "_pct_h": "%/h", "_pct": "%", "_mib_s": "MiB/s", "_mib": "MiB", "_gib": "GiB", "_w": "W", "_kwh": "kWh", "_c": "°C",

@@ -328,7 +328,7 @@ def test_what_chance_gives_is_no_offset() -> None:
     assert found == ["undetermined"] * 3 + ["strong"]
     likely = [judged(flat_scan(h8=0.6), {0, 8 * HOUR}, n_free=n).confidence for n in (10, 20, 40)]
     assert likely == ["undetermined"] * 2 + ["strong"]
-    assert "no more than chance" in str(judged(flat_scan(10, h8=0.6), {0}).evidence)
+    assert "better than chance" in str(judged(flat_scan(10, h8=0.6), {0}).evidence)
 
 
 def test_chance_is_that_of_a_correlation_times_the_places() -> None:

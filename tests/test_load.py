@@ -61,6 +61,8 @@ def test_run_toml_rules_over_discovery(tmp_path: Path) -> None:
         assert run.gpus["power_limit_w"].tolist() == [300.0]
         assert run.info.thresholds == {"gpu-unused": {"max_util_pct": 2}}
     assert gd.load_run(tmp_path, timezone="UTC").gpu["time"].min() == pd.Timestamp("2026-03-01 10:00", tz="UTC")
+    assert not gd.load_run(tmp_path).info.timezone_assumed
+    assert gd.load_run(tmp_path / "gpu.csv").info.timezone_assumed
 
 
 def test_a_run_split_over_two_logs_is_the_same_run(tmp_path: Path) -> None:

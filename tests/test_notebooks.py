@@ -91,7 +91,7 @@ def test_run_report_fits_every_sample(name: str, tmp_path: Path) -> None:
         ("compare_report", ["idle-second-gpu/baseline", "tiny-batch-laptop"]),
         ("hpo_report", ["hpo-aggressive-pruning"]),
         ("capacity_report", ["memory-exhaustion"]),
-        ("tour", ["starved-input-pipeline/before"]),
+        ("tour", ["real-h100/two-workers"]),
         ("ad_hoc", ["healthy"]),
     ],
 )

@@ -7,7 +7,8 @@ import pytest
 
 import gpudiag
 
-HEAVY = ("pandas", "polars", "numpy", "scipy", "matplotlib", "seaborn", "optuna", "papermill", "sqlalchemy", "pydantic")
+HEAVY = ("pandas", "polars", "numpy", "scipy", "matplotlib", "seaborn", "optuna", "papermill", "sqlalchemy", "pydantic",
+         "anywidget", "ipywidgets")  # fmt: skip
 
 
 def loaded_by(code: str) -> set[str]:

@@ -10,10 +10,11 @@ from planted import (
     memory,
     pruning,
     recording,
+    steps,
     trials,
     utilization,
 )  # fmt: skip
 from planted.base import FAULTS, Edge, Fault
 
 __all__ = ["FAULTS", "Edge", "Fault", "course", "failures", "feed", "hardware", "memory", "pruning", "recording",
-           "trials", "utilization"]  # fmt: skip
+           "steps", "trials", "utilization"]  # fmt: skip

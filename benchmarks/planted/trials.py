@@ -160,12 +160,14 @@ def drift(*, rise_s: float = 60.0, n: int = 60, noise_s: float = 5.0) -> Run:
     bigger=({"last_s": 60.0}, {"last_s": 600.0}),
 )
 def growth(*, last_s: float = 30.0, n: int = 60, spread: float = 0.01) -> Run:
-    """Gaps between trials that grow to about ``last_s``; ``spread`` is the scatter of their logarithms."""
+    """Gaps between trials that grow to about ``last_s``; ``spread`` is the scatter of their logarithms. None is an
+    hour: then nothing ran, and no worker waited.
+    """
     times = np.exp(spread * np.random.default_rng(3).standard_normal(n))
     rows, free = [], 0.0
     for i in range(n):
         rows.append(("COMPLETE", free, free + 100.0))
-        free += 100.0 + times[i] * (0.5 + last_s * i / n)
+        free += 100.0 + min(times[i] * (0.5 + last_s * i / n), 3500.0)
     return run(trials=trials(rows))
 
 

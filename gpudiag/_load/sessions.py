@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiag._load.intake import Intake
 from gpudiag._run.tables import InputRecord
 from gpudiag.errors import InputError
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR
-from gpudiag.readers.base import Telemetry
+from gpudiag.readers.base import Telemetry, Trials
+from gpudiag.units import FIRST_YEAR
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 APART = timedelta(days=30)
 """A silence that no run survives: together, most of such a run would be time that nobody observed (a default without a
@@ -26,10 +31,21 @@ _WITH_DATES = {
 """By reader: the command whose lines have dates."""
 
 
-class SessionsApart(InputError):
-    """Logs of GPU metrics lie months apart. ``sessions``: of each, when it starts (ISO 8601) and its files."""
+class Session(NamedTuple):
+    """When it starts, its files and those of studies, and from when to before when trials begin that are of it: the
+    middle of the silences around it, '' without one (ISO 8601).
+    """
 
-    sessions: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    start: str
+    files: tuple[str, ...]
+    since: str = ""
+    before: str = ""
+
+
+class SessionsApart(InputError):
+    """Logs of GPU metrics lie months apart."""
+
+    sessions: tuple[Session, ...] = ()
 
 
 def without_undated(intakes: Sequence[Intake]) -> list[Intake]:
@@ -74,8 +90,46 @@ def refuse_sessions_apart(intakes: Sequence[Intake], where: str) -> None:
             f"{where}: holds {len(sessions)} recordings more than {APART.days} days apart ({held}), which are not one "
             "run; load the files of one of them, or name all of them in a run.toml (telemetry = [...])."
         )
-        error.sessions = tuple((session[0].start or "", tuple(one.path for one in session)) for session in sessions)
+        studies = tuple(intake.record.path for intake in intakes if isinstance(intake.data, Trials))
+        borders = ["", *(_middle(a, b) for a, b in pairwise(sessions)), ""]
+        error.sessions = tuple(
+            Session(one[0].start or "", (*(record.path for record in one), *studies), since, before)
+            for one, since, before in zip(sessions, borders, borders[1:], strict=False)
+        )
         raise error
+
+
+def _middle(earlier: Sequence[InputRecord], later: Sequence[InputRecord]) -> str:
+    """The middle of the silence between two sessions."""
+    end = max(_end(record) for record in earlier)
+    return (end + (_start(later[0]) - end) / 2).isoformat()
+
+
+def within_session(intakes: Sequence[Intake], since: str, before: str) -> list[Intake]:
+    """The inputs with the trials that began from ``since`` to before ``before``, and what was logged between them."""
+    return [
+        replace(intake, data=_of_session(intake.data, since, before)) if isinstance(intake.data, Trials) else intake
+        for intake in intakes
+    ]
+
+
+def _of_session(data: Trials, since: str, before: str) -> Trials:
+    def within(table: pd.DataFrame, column: str) -> pd.DataFrame:
+        if column not in table:
+            return table.iloc[:0]
+        times = table[column]
+        own = times.notna()
+        if since:
+            own &= times >= datetime.fromisoformat(since)
+        if before:
+            own &= times < datetime.fromisoformat(before)
+        return table[own].reset_index(drop=True)
+
+    trials = within(data.trials, "start")
+    keys = ["study", "trial"]
+    reports = data.reports.merge(trials[keys].drop_duplicates(), on=keys) if len(data.reports) else data.reports
+    events, steps = within(data.events, "time"), within(data.steps, "time")
+    return replace(data, trials=trials, reports=reports, events=events, steps=steps)
 
 
 def _by_date(intakes: Sequence[Intake]) -> tuple[list[InputRecord], list[InputRecord]]:

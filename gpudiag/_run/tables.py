@@ -112,11 +112,13 @@ class RunInfo:
     ``given_offset_s`` its statement that trials + offset = telemetry, None where it says nothing; ``rule_modules`` its
     modules with rules of somebody's own, by import path. ``folder``: where the run lies, None for single inputs.
     ``between`` and ``left_out_gpus`` say what was selected: first and last moment that count (UTC), GPUs that do not.
-    ``user``, ``project`` and ``host`` are run.toml's.
+    ``user``, ``project`` and ``host`` are run.toml's. ``timezone_assumed``: nobody stated the zone, so that it is that
+    of the machine that read the run.
     """
 
     name: str = "run"
     timezone: str = "UTC"
+    timezone_assumed: bool = False
     settings: Settings = field(default_factory=Settings)
     dataloader: DataLoader = field(default_factory=DataLoader)
     inputs: tuple[InputRecord, ...] = ()
@@ -148,4 +150,5 @@ class RunTables(Shown):
     reports: pd.DataFrame = field(default_factory=no_rows("reports"))
     studies: pd.DataFrame = field(default_factory=no_rows("studies"))
     events: pd.DataFrame = field(default_factory=no_rows("events"))
+    steps: pd.DataFrame = field(default_factory=no_rows("steps"))
     info: RunInfo = field(default_factory=RunInfo)

@@ -5,9 +5,21 @@
 
 from __future__ import annotations
 
-from gpudiag.advice import compute, devices, hardware, input, memory, parallelism, pruning, recording, search, trials
+from gpudiag.advice import (
+    compute,
+    devices,
+    hardware,
+    input,
+    memory,
+    parallelism,
+    pruning,
+    recording,
+    search,
+    startup,
+    trials,
+)
 from gpudiag.advice._engine.remedy import Remedy
 
-TOPICS = (devices, input, compute, parallelism, memory, trials, search, pruning, hardware, recording)
+TOPICS = (devices, input, compute, parallelism, startup, memory, trials, search, pruning, hardware, recording)
 
 REMEDIES: tuple[Remedy, ...] = tuple(r for topic in TOPICS for r in vars(topic).values() if isinstance(r, Remedy))

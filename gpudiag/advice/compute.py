@@ -7,16 +7,15 @@ import math
 from gpudiag.advice._engine.capacity import FULL_PCT, growth_of_memory
 from gpudiag.advice._engine.gains import fill_gain
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
-from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.advice._engine.remedy import remedy
-from gpudiag.advice._engine.situation import Situation
-from gpudiag.facts import Key
+from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.memory import MemoryProfile
-from gpudiag.report.format import times
+from gpudiag.report.format import times_cut
 
 LIGHT = "gpu-busy-but-light"
 SMALL = ("batch-or-kernels-small", "launch-bound", LIGHT)
 MAX_FACTOR = 8
+NOT_EXCLUDED = "Nothing shows that steps are small: a CPU that feeds the GPU slowly looks alike. Record the CPU first."
 TWO_MINUTES = "Time two batch sizes for two minutes each: samples per second that do not rise refute it."
 
 
@@ -36,11 +35,14 @@ def batch_size(now: Situation) -> Proposal | None:
     """Free memory permits a larger batch; it does not make anything faster.
 
     A batch B' in place of B brings 1 <= G <= min(B'/B, 1/u) (METHODS 10): nothing where the time of a sample on the
-    CPU dominates, everything where the fixed cost of a step does. Memory bounds the factor, 8 at most.
+    CPU dominates, everything where the fixed cost of a step does. Memory bounds the factor, 8 at most. Not proposed
+    where the GPU is seen to wait for its input: what feeds it sets the pace, whatever the batch.
     """
     present = now.dataloader.batch_size
     growth = _growth(now)
-    if present is None or growth < 2 or not now.has(*SMALL, "gpu-low-utilization", "memory-headroom"):
+    if present is None or growth < 2 or now.has(*INPUT_WAITS):
+        return None
+    if not now.has(*SMALL, "gpu-low-utilization", "memory-headroom"):
         return None
     factor = min(MAX_FACTOR, 2 ** int(math.log2(growth)))
     proposed = present * factor
@@ -53,16 +55,17 @@ def batch_size(now: Situation) -> Proposal | None:
                 "batch size",
                 present,
                 proposed,
-                f"DataLoader(..., batch_size={proposed})  # was {present}; double it, stop where samples/s stop rising",
+                f"DataLoader(..., batch_size={proposed})  # was {present}; double up to it while samples/s rise",
             ),
         ),
         gain,
         now.unless_unknown(
-            f"Memory has room for {factor} times the batch. The gain is at most {times(high)}, and none where each "
+            f"Memory has room for {factor} times the batch. The gain is at most {times_cut(high)}, and none where each "
             "sample costs the same CPU time. Accuracy may change."
         ),
-        (*now.busier(), *now.no_new_failures()),
+        (*now.busier(high), *now.no_new_failures()),
         (*now.busier_by(high), *_memory(now, used)),
+        "" if now.has(*SMALL) else NOT_EXCLUDED,
     )
 
 
@@ -75,7 +78,7 @@ def batch_size(now: Situation) -> Proposal | None:
     pros=("activations take about half the memory", "tensor cores are used"),
     cons=("results change slightly, and a model can diverge", "no help where the GPU waits"),
     refute="Time 100 steps and read the peak memory with and without autocast.",
-    rollback="Remove autocast and the scaler.",
+    rollback="Remove autocast.",
 )
 def mixed_precision(now: Situation) -> Proposal | None:
     """It makes the GPU's own work smaller, so only the busy part of the time can shrink: at most 1/(1-u)."""
@@ -84,9 +87,8 @@ def mixed_precision(now: Situation) -> Proposal | None:
     busy = now.bounds.busy_pct
     gain = Gain(1.0, 100 / (100 - busy), "x", "work") if busy < 100 else None
     less_memory = (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),)
-    no_finding = (SuccessCheck(Key(f"{FINDINGS}.{LIGHT}"), "<=", 0, "1"),)
     full = now.fact(MemoryProfile.max_used_pct) >= FULL_PCT
-    verify = (*(less_memory if full else ()), *(no_finding if now.has(LIGHT) else ()), *now.no_new_failures())
+    verify = (*(less_memory if full else ()), *now.no_new_failures())
     code = 'with torch.autocast("cuda", dtype=torch.bfloat16):\n    loss = model(batch)  # was: float32 throughout'
     return Proposal(
         (Change("precision", None, "bfloat16", code),),
@@ -119,7 +121,7 @@ def compile_model(now: Situation) -> Proposal | None:
         (Change("execution", None, "CUDA graphs", code),),
         gain,
         now.unless_unknown("Launching is what the GPU waits for."),
-        now.busier(),
+        now.busier(high),
         now.busier_by(high),
     )
 

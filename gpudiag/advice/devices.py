@@ -6,8 +6,8 @@ from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
-from gpudiag.measures.sampling import SamplingProfile
 from gpudiag.measures.utilization import GpuUtilization, UtilizationProfile
+from gpudiag.report.format import plural, share
 from gpudiag.schema import IDLE_PCT
 
 UNUSED = ("gpu-unused", "gpu-idle-beside-busy")
@@ -32,8 +32,9 @@ def pin_gpu(now: Situation) -> Proposal | None:
     """The environment must be given to the subprocess before CUDA starts, and the library must be told as well.
 
     Set in the worker after CUDA was initialized, CUDA_VISIBLE_DEVICES does nothing; a library's own device id
-    (gpu_device_id of LightGBM, device of XGBoost) overrides it and counts within what is visible. The gain is at
-    most the number of GPUs over those at work, and needs as many trials at once as GPUs.
+    (gpu_device_id of LightGBM, device of XGBoost) overrides it and counts within what is visible. The same workers wait
+    for a GPU only while it is busy, a share u of the time, so the gain is at most 1/(1 - u), and at most the number of
+    GPUs over those at work. It needs as many trials at once as GPUs.
     """
     use = now.profile(UtilizationProfile)
     if use is None or len(use.per_gpu) < 2:
@@ -61,9 +62,9 @@ def pin_gpu(now: Situation) -> Proposal | None:
                 code,
             ),
         ),
-        Gain(1.0, n / active if idle and active else 1.0, "x", "devices"),
-        "The busy GPU is the limit and the input can feed all of them; else only memory is gained.",
-        (*verify, SuccessCheck.of(SamplingProfile.expected_s, ">=", 300.0)),
+        _spread_gain(now, n, active) if idle and active else Gain(1.0, 1.0, "x", "devices"),
+        _spread_limit(now) if idle and active else "No GPU is known to stand idle: only memory is shared more evenly.",
+        tuple(verify),
         verify_first=few,
     )
 
@@ -89,6 +90,24 @@ def check_devices(now: Situation) -> Proposal | None:
     )
     changes = (Change("check of the devices", None, f"{n} expected", code),)
     return Proposal(changes, NOTHING, "It shows the cause and speeds nothing up.")
+
+
+def _spread_gain(now: Situation, n: int, active: int) -> Gain:
+    """What the same workers gain: no more than the time in which a GPU was busy goes; all of it where u is unknown."""
+    busy = now.bounds.busy_pct
+    most = 100 / (100 - busy) if 0 <= busy < 100 else n / active
+    return Gain(1.0, min(n / active, most), "x", "devices")
+
+
+def _spread_limit(now: Situation) -> str:
+    """What bounds the gain of the same workers, and what would bring more."""
+    who = f"the same {plural(now.parallel, 'worker')}" if now.parallel else "the same workers"
+    if not now.bounds.busy_pct >= 0:
+        return f"The busy GPU is what {who} wait for. How busy it was is not known."
+    return (
+        f"With {who} only the {share(now.bounds.busy_pct)} of the time in which the GPU was busy can shrink. More "
+        "would come from more workers: spread, they no longer share one GPU."
+    )
 
 
 def idle_gpus(now: Situation) -> list[str]:

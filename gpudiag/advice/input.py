@@ -8,7 +8,7 @@ from dataclasses import replace
 from gpudiag.advice._engine.gains import fill_gain
 from gpudiag.advice._engine.proposal import Change, Proposal, Value
 from gpudiag.advice._engine.remedy import remedy
-from gpudiag.advice._engine.situation import Situation
+from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.loader import LoaderProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.format import quantity, share
@@ -18,8 +18,6 @@ LOADER = "The GPU waits for the loader"
 TIME_IT = "Time 100 steps with one batch kept on the GPU. If that is no faster, the loader is not the cause."
 RESTORE = "Restore the present value and restart."
 NO_CORES = "The number of CPU cores is not stated (cpu_cores in run.toml)."
-LOADER_SHOWN = ("loader-slow", "cpu-bound-input", "io-wait")
-"""Findings that rest on waits for the input; low or uneven utilization, or what was configured, shows none."""
 MAX_PREFETCH = 16
 STEADY_PCT = 20.0
 
@@ -39,8 +37,9 @@ STEADY_PCT = 20.0
 def loader_workers(now: Situation) -> Proposal | None:
     """More workers load faster only while the loader is the constraint and cores are free.
 
-    Twice the present number, so that workers x trials at once stays within the cores; as many as fit where there are
-    more than two a core (SageMaker's Dataloader rule: 70-200 %). The gain is at most the ratio of workers, at most
+    Twice the present number, so that workers x trials at once stays within the cores, and no fewer than check
+    loader-workers-cores asks for; as many as fit where there are more than two a core (SageMaker's Dataloader rule:
+    70-200 %). The gain is at most the ratio of workers, at most
     the time of a step over its time without the wait for the loader, where a log states it, and at most 1/u. Not
     proposed where the log states that steps do not wait for the loader, nor more of them where PyTorch warned that
     there are more workers than cores.
@@ -48,7 +47,7 @@ def loader_workers(now: Situation) -> Proposal | None:
     present, cores, parallel = _now(now), _cores(now), now.parallel or 1
     if present is None or _feeds(now):
         return None
-    proposed = _workers(present, parallel, cores)
+    proposed = _workers(present, parallel, cores, _asked_pct(now))
     if proposed == present or (proposed > present and now.fact(LoaderProfile.n_warned) > 0):
         return None
     gain = fill_gain(now.bounds, min(_no_wait(now), proposed / present if proposed > present > 0 else math.inf))
@@ -183,14 +182,23 @@ def cache_input(now: Situation) -> Proposal | None:
     return replace(proposal, verify_first="") if now.has("io-wait") and ram else proposal
 
 
-def _workers(present: int, parallel: int, cores: int | None) -> int:
-    """Loader workers a trial: twice the present number within the cores; as many as fit where they are too many."""
+def _workers(present: int, parallel: int, cores: int | None, asked_pct: float) -> int:
+    """Loader workers a trial: twice the present number within the cores, at least so many percent of them; as many as
+    fit where they are too many.
+    """
     if cores is None:
         return max(2 * present, 2)
     fit = max(cores // parallel, 1)
     if present * parallel > 2 * cores:
         return fit
-    return max(present, min(max(2 * present, 2), fit))
+    asked = math.ceil(asked_pct / 100 * cores / parallel)
+    return max(present, min(max(2 * present, 2), fit), asked)
+
+
+def _asked_pct(now: Situation) -> float:
+    """Loader workers in percent of the cores below which the check finds too few; 0 where it found nothing."""
+    found = now.found.get("loader-workers-cores")
+    return found.thresholds.get("min_cores_pct", 0.0) if found else 0.0
 
 
 def _now(now: Situation) -> int | None:
@@ -218,7 +226,7 @@ def _no_wait(now: Situation) -> float:
 
 def _unshown(now: Situation) -> str:
     """Why a change of the loader must be verified first; empty where something recorded speaks for it."""
-    if now.fact(LoaderProfile.of_step_pct) > 0 or now.has(*LOADER_SHOWN):
+    if now.fact(LoaderProfile.of_step_pct) > 0 or now.has(*INPUT_WAITS):
         return ""
     return "Nothing recorded shows that the GPU waits for the loader."
 

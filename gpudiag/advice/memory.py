@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from gpudiag.advice._engine.capacity import FULL_PCT, safe_level
-from gpudiag.advice._engine.gains import saved_gain
+from gpudiag.advice._engine.capacity import FULL_PCT, held_levels, net_rates, safe_level
+from gpudiag.advice._engine.gains import NOTHING, fewer_gain, saved_gain
+from gpudiag.advice._engine.processes import started
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.report.format import count, memory, share
+from gpudiag.report.format import count, duration, memory, quantity, share
 
 if TYPE_CHECKING:
-    from gpudiag.forecast.memory.constraint import Constraint
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
 
 OVERFLOWS = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory", "failures-share-parameter")
 BY_NUMBER = "failures-by-number-at-once"
 """Of failures for any reason: what is done about memory answers it beside one of the others only."""
-POISONED = ("failures-poisoned", "failures-device-assert", "memory-leak", "memory-residual")
+POISONED = ("failures-poisoned", "memory-leak", "memory-residual")
+
+
+@remedy(
+    title="Begin where this run ended",
+    answers=(*OVERFLOWS, BY_NUMBER),
+    tier=1,
+    effort="minutes",
+    apply="next study",
+    pros=("seen to fit: the search ended so", "nothing about the search space changes"),
+    cons=("fewer trials at once: it may end fewer good trials a day, though by less than their number",),
+    refute="Memory per process shows that the largest trials fit together at the larger number after all.",
+    rollback="Start the worker again.",
+)
+def keep_fewer(now: Situation) -> Proposal | None:
+    """For a search that began with more trials at once than fit and ended with a number at which memory was never above
+    90 %: the next one should begin there. Nothing where the capacity of the memory recommends another number.
+    """
+    levels = held_levels(now.profiles)
+    most, safe, last = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles), now.workers_at_last
+    if not (safe and last and last <= safe < most and last in levels.index and now.has(*OVERFLOWS)):
+        return None
+    seen = float(levels.at[last, "max_used_pct"])
+    if now.capacity is not None and math.isfinite(now.capacity.recommended_k) and now.capacity.recommended_k != last:
+        return None
+    saved = saved_gain(now.bounds, "failures", now.failed_part(("oom",)))
+    lost = saved.high / now.bounds.trial_gpu_h if saved and now.bounds.trial_gpu_h > 0 else math.nan
+    price = f"Trials out of memory cost {quantity(saved.high, 'GPU-h')} at most. " if saved else ""
+    return Proposal(
+        (Change("trials at once", most, last, started(now.settings.command, last, f"it began with {most}")),),
+        fewer_gain(now.capacity, most, last, lost),
+        f"The run went from {most} to {last} at once itself. {price}With "
+        f"{last} at once memory was filled up to {share(seen, exact=True)} in "
+        f"{duration(float(levels.at[last, 'time_s']))}.{net_rates(now.capacity, most, last)}",
+        (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
+        (now.memory_as_seen(seen),),
+    )
 
 
 @remedy(
@@ -42,7 +80,9 @@ def memory_constraint(now: Situation) -> Proposal | None:
     if not (k and total > 0 and now.has(*OVERFLOWS)):
         return None
     if now.capacity is not None:  # where no trial was larger than its share there is nothing to refuse
-        return _as_capacity_says(now, now.capacity.needed_constraint())
+        return _as_capacity_says(now, now.capacity)
+    if not now.torch:  # the allocator that can be limited is PyTorch's
+        return None
     limit = int(FULL_PCT / 100 * total / k)
     return Proposal(
         (Change("memory of one trial, MiB", None, limit, share_code(limit)),),
@@ -108,6 +148,23 @@ def free_memory(now: Situation) -> Proposal | None:
 
 
 @remedy(
+    title="Find the operation that asserts",
+    answers=("failures-device-assert",),
+    tier=0,
+    effort="minutes",
+    pros=("the traceback names the line whose index or label is out of range",),
+    cons=("kernels run one after another: for one trial, not for the study",),
+    refute="The same trial passes: then its data or seed differed.",
+    rollback="Unset the variable.",
+)
+def find_assert(now: Situation) -> Proposal | None:
+    """Kernels run asynchronously, so that the traceback of an assert names a later line (PyTorch, CUDA semantics)."""
+    code = 'os.environ["CUDA_LAUNCH_BLOCKING"] = "1"   # before CUDA starts, in a run of one trial that asserted\n'
+    change = Change("kernel launches", "asynchronous", "blocking", code)
+    return Proposal((change,), NOTHING, "It shows the cause and speeds nothing up.")
+
+
+@remedy(
     title="Run each trial in its own process",
     answers=POISONED,
     tier=1,
@@ -120,9 +177,10 @@ def free_memory(now: Situation) -> Proposal | None:
 )
 def isolate_trials(now: Situation) -> Proposal | None:
     """After a device-side assert every CUDA call of that process fails, so later trials fail too (METHODS 0)."""
+    given = "trial.params" if now.optuna else "task"
     code = (
         'with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as once:\n'
-        "    return once.submit(train, trial.params).result()"
+        f"    return once.submit(train, {given}).result()"
     )
     streak = now.fact(TrialsProfile.fail_streak)
     return Proposal(
@@ -142,10 +200,15 @@ def _one_trial_fails(now: Situation) -> bool:
     return n_oom > now.fact(TrialsProfile.abandoned)
 
 
-def _as_capacity_says(now: Situation, one: Constraint | None) -> Proposal | None:
-    """The constraint of the memory capacity, from the peaks of this run's own trials."""
-    if one is None:
+def _as_capacity_says(now: Situation, capacity: MemoryCapacity) -> Proposal | None:
+    """The constraint of the memory capacity, from the peaks of this run's own trials: for those who run more at once
+    than it recommends, where the largest trials fit together at the recommended number.
+    """
+    one = capacity.needed_constraint()
+    if one is None or not (now.optuna and (now.torch or "torch." not in one.code)):
         return None
+    recommended = capacity.recommended_k
+    most_pct = 100 * capacity.room.usable_mib / capacity.room.total_mib
     k, limit = one.k, int(one.limit_mib)
     share = f"an equal share for {k} at once, so that any {k} fit" if k > 1 else "what is usable"
     best = {None: "", True: " The best trial was among them.", False: " The best trial was not among them."}
@@ -154,10 +217,13 @@ def _as_capacity_says(now: Situation, one: Constraint | None) -> Proposal | None
         saved_gain(now.bounds, "failures", now.failed_part(("oom",))),
         f"At most the time of the trials that ran out of memory comes back. {memory(limit)} is "
         f"{share}. It would have refused {one.n_refused} of "
-        f"{one.n} trials whose peak is known, and "
+        f"{one.n} trials whose peak is judged, and "
         f"{one.n_oom_refused} of the {one.n_oom} that ran out of memory.{best[one.best_refused]}",
-        (SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT), *_fewer_failures(now)),
-        now.memory_predicted(0.0, FULL_PCT / max(now.fact(MemoryProfile.max_used_pct), FULL_PCT), "By construction."),
+        _fewer_failures(now),
+        now.memory_predicted(0.0, most_pct / now.fact(MemoryProfile.max_used_pct), f"Any {k} trials fit together."),
+        f"Of use only with {k} at once: at the recommended {count(recommended)} the largest trials fit together."
+        if k > recommended
+        else "",
     )
 
 

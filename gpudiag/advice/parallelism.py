@@ -7,34 +7,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpudiag.advice._engine.capacity import FULL_PCT, MIN_LEVEL_S, hard_fit, memory_by_level, safe_level
-from gpudiag.advice._engine.gains import fill_gain
+from gpudiag.advice._engine.capacity import FULL_PCT, hard_fit, held_levels, net_rates, safe_level
+from gpudiag.advice._engine.gains import fewer_gain, fill_gain
+from gpudiag.advice._engine.processes import started
 from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
-from gpudiag.advice._engine.situation import Situation
+from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.forecast.parallelism.process_loss import MOST_LOSS, slowed
-from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
-from gpudiag.report.format import number, plural, share
+from gpudiag.report.format import plural, share
 
 TOO_FULL = ("memory-near-limit", "failures-out-of-memory", "failures-after-full-memory")
-STARVED = ("cpu-bound-input", "io-wait", "loader-slow")
-"""One trial alone that waits for its input is helped there first: a second one would wait beside it."""
-START_UP_SHARE_PCT = 10.0
+UNSURE_PCT = 10.0
+"""A bound above this on what fits as far as was seen says how few trials there were, and no more."""
+MAY_SLOW = "It may bring nothing, or slow the search down: compare the trials per hour of ten trials with those of now."
+BOUNDED = " Good trials a day: at worst in proportion to the workers, at best as before and without the failed time."
 MIN_TRIALS = 5
 """One trial at a time is a search, not a training, from so many on; a forecast needs them too."""
-LOOP = {
-    True: "study.optimize(lambda trial: objective(trial, data), n_trials=None)",
-    False: "for task in tasks:\n    train(task, data)",
-}
-"""What a worker does with its data, by whether the trials are Optuna's."""
 CONFIGURED, EFFECTIVE = ParallelismProfile.configured, ParallelismProfile.effective
 
 
 @remedy(
-    title="Run one more trial at once",
+    title="Try one more trial at once",
     answers=("startup-dominated", "gpu-low-utilization"),
     tier=3,
     effort="minutes",
@@ -49,14 +45,19 @@ def more_workers(now: Situation) -> Proposal | None:
     """Throughput is sub-linear in trials at once on one GPU (METHODS 0): at most (k+1)/k, and at most 1/u.
 
     It may also fall: each further process costs the others up to 8 % of their speed. Memory must hold the k+1 largest
-    trials at once; where that is not shown, or the number of CPU cores is unknown, it is to be verified first.
+    trials at once; nothing is proposed beyond what it is known to hold. To be verified first where that is not known,
+    the number of CPU cores is not, or the interval of the gain includes none.
     """
     k, cores = now.parallel, now.settings.cpu_cores
     if k is None or now.has(*TOO_FULL, "gpu-idle-beside-busy", "gpu-unused"):
         return None
-    if k < 2 and (not now.fact(ParallelismProfile.n_timed) >= MIN_TRIALS or now.has(*STARVED)):
+    if now.has(*INPUT_WAITS):  # the input is mended first: one more trial would wait beside the others
+        return None
+    if k < 2 and not now.fact(ParallelismProfile.n_timed) >= MIN_TRIALS:
         return None
     if cores is not None and (now.dataloader.num_workers or 1) * (k + 1) > cores:
+        return None
+    if now.capacity is not None and now.capacity.limits and k + 1 > now.capacity.recommended_k * now.capacity.n_gpus:
         return None
     fits, shown = _fit(now, k + 1)
     gain, basis = _forecast_gain(now, k)
@@ -66,10 +67,12 @@ def more_workers(now: Situation) -> Proposal | None:
     doubts = "" if fits else shown
     if cores is None:
         doubts += " The number of CPU cores is not stated: see whether they keep up."
+    if gain is not None and gain.low <= 1:
+        doubts += f" {MAY_SLOW}"
     if now.has("parallelism-above-configured"):
         doubts += " More trials ran at once than were configured: find out how many workers there really are."
     return Proposal(
-        (Change("trials at once", k, k + 1, f"--parallel {k + 1}  # was {k}; or start one more worker process"),),
+        (Change("trials at once", k, k + 1, started(now.settings.command, k + 1, f"was {k}")),),
         gain,
         f"{now.unless_unknown(basis)} {shown if fits else ''}".strip(),
         (
@@ -101,8 +104,7 @@ def fewer_workers(now: Situation) -> Proposal | None:
     Throughput falls by less than in proportion (METHODS 0): 4 to 2 costs 34-39 %, not 50 %. And the time of failed
     trials comes back: between k'/k and 1/(1 - share of failed trials).
     """
-    levels = memory_by_level(now.profiles)
-    levels = levels[levels["time_s"] >= MIN_LEVEL_S]
+    levels = held_levels(now.profiles)
     present, k = int(levels.index.max()) if len(levels) else 0, safe_level(now.profiles)
     present = min(present, now.workers_at_last or present)
     if k is None or k >= present or not now.has(*TOO_FULL):
@@ -112,27 +114,17 @@ def fewer_workers(now: Situation) -> Proposal | None:
     lost = gone / now.bounds.trial_gpu_h if now.bounds.trial_gpu_h > 0 else 0.0
     seen = "; ".join(f"{n} at once: {share(row['max_used_pct'], exact=True)}" for n, row in levels.iterrows())
     failed = now.fact(TrialsProfile.fail_low_pct)
-    rates = _net_rates(now, present, k)
+    rates = net_rates(now.capacity, present, k)
     return Proposal(
-        (Change("trials at once", present, k, f"--parallel {k}  # was up to {present}"),),
-        Gain(k / present, max(1.0, 1 / (1 - lost)) if lost < 1 else 1.0, "x", "failures"),
-        f"Most memory seen with {seen}. Useful trials per hour: at worst in proportion to the workers, at best as "
-        f"before and without the {share(100 * lost, exact=True)} of trial time that failed. Failures of another kind "
-        f"go on.{rates}",
+        (Change("trials at once", present, k, started(now.settings.command, k, f"was up to {present}")),),
+        fewer_gain(now.capacity, present, k, lost),
+        f"Most memory seen with {seen}. {share(100 * lost, exact=True)} of trial time failed. Failures of another kind "
+        f"go on.{rates or BOUNDED}",
         (
             SuccessCheck.of(MemoryProfile.max_used_pct, "<", FULL_PCT),
             SuccessCheck.of(TrialsProfile.fail_pct, "<", round(failed, 1)),
-            SuccessCheck.of(TrialsProfile.success_streak, ">=", 50.0),
         ),
-        (
-            Prediction.of(
-                MemoryProfile.max_used_pct,
-                now.fact(MemoryProfile.max_used_pct),
-                None,
-                most,
-                "What was seen at that number; a larger trial than any here can exceed it.",
-            ),
-        ),
+        (now.memory_as_seen(most),),
     )
 
 
@@ -192,58 +184,6 @@ def worker_processes(now: Situation) -> Proposal | None:
     )
 
 
-@remedy(
-    title="Import and load the data once per worker",
-    answers=("startup-dominated", "trial-gaps"),
-    tier=1,
-    effort="hours",
-    apply="next study",
-    pros=("a worker spends its time on training", "worth most where trials are short"),
-    cons=(
-        "memory of one trial can leak into the next: free it between them",
-        "a device-side assert poisons the worker",
-    ),
-    refute="Time the first 60 s of a trial by line: what is not imports or loading can't be kept.",
-    rollback="Start a process a trial again.",
-    fills_idle=True,
-)
-def warm_worker(now: Situation) -> Proposal | None:
-    """Start-up has two prices: worker time, and GPU time that nothing else fills, F^k (METHODS 3).
-
-    Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u). Where one process is seen to run trial
-    after trial, that is done already, and what remains is something else.
-    """
-    workers, k = now.bounds.startup_pct, now.bounds.parallel
-    if not (workers >= START_UP_SHARE_PCT and now.bounds.startup > 0) or now.keeps_processes:
-        return None
-    code = "data = load_data()                        # once, outside the objective\n" + LOOP[now.optuna]
-    gain = Gain(1.0, max(1.0, now.bounds.startup))
-    checks, predictions = now.fills(gain.high)
-    return Proposal(
-        (Change("start of a trial", "imports and data", "neither", code),),
-        gain,
-        f"Start-ups take {share(workers)} of the workers, but with {number(k)} trials at once they leave the GPU with "
-        f"nothing else for {share(now.bounds.startup_only_pct, exact=True)} of its time. The upper end assumes that "
-        "the GPU takes all the work.",
-        (SuccessCheck.of(CostsProfile.startup_share_pct, "<", round(workers / 2, 1)), *checks),
-        predictions,
-    )
-
-
-def _net_rates(now: Situation, present: int, k: int) -> str:
-    """Trials a day net of crashes at both numbers; '' where nobody can tell."""
-    if now.capacity is None:
-        return ""
-    table = now.capacity.table.set_index("k")
-    names = ["net_day_low", "net_day_high"]
-    if not {present, k} <= set(table.index) or not set(names) <= set(table.columns):
-        return ""
-    (a, b), (c, d) = ([float(table.at[n, name]) for name in names] for n in (present, k))
-    if not (a <= b and c <= d):
-        return ""
-    return f" With crashes counted, {number(c)} to {number(d)} trials a day against {number(a)} to {number(b)}."
-
-
 def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
     """Whether the largest trials fit k at once: by memory told apart from the sum, else by that of single trials."""
     capacity = now.capacity
@@ -255,10 +195,9 @@ def _fit(now: Situation, k: int) -> tuple[bool | None, str]:
         return hard_fit(now.profiles, k)
     fits, chance = bool(row["hard_fit"].iloc[0]), capacity.overflow(each)
     verb = "fit" if fits else f"{'is' if each == 1 else 'are'} not sure to fit"
-    return fits, (
-        f"The largest {plural(each, 'trial')} {verb} together; at most {share(chance.high)} of trials end when "
-        f"{each} at once exceed the memory."
-    )
+    most = f"at most {share(chance.high)} of trials end when {each} at once exceed the memory"
+    rest = "so few trials cannot show more" if fits and chance.high > UNSURE_PCT else most
+    return fits, f"The largest {plural(each, 'trial')} {verb} together; {rest}."
 
 
 def _forecast_gain(now: Situation, k: int) -> tuple[Gain | None, str]:

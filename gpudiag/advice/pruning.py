@@ -10,12 +10,12 @@ from gpudiag.advice._engine.proposal import Change, Gain, Prediction, Proposal, 
 from gpudiag.advice._engine.remedy import remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.measures._trials.pruner_spec import PrunerSpec, parse_pruner
+from gpudiag.measures.agreement import MIN_N
 from gpudiag.measures.pruning import PruningProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
-from gpudiag.report.format import hours, plural, share
+from gpudiag.report.format import duration, hours, plural, share
 
 EARLY = ("pruning-rate-high", "pruned-too-early")
-CONTROL_EVERY = 20
 WIDEST_PCT = 50.0
 """Bounds of a replay that lie further apart than half of all trials predict nothing worth checking."""
 CLASSES = {
@@ -98,36 +98,58 @@ def pruner_warmup(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Let 5 % of trials run without pruning",
+    title="Let 15 trials run without pruning",
     answers=EARLY,
     tier=2,
     effort="minutes",
     apply="next study",
     pros=("the only way to see what pruning kills", "decides every other question on the pruner"),
     cons=("the controls cost their full length",),
-    refute="It can't be refuted: it is the test.",
-    rollback="Remove the exception; the controls stay valid trials.",
+    refute="Fifteen controls that rank at the first cut as they rank at their end: the pruner kills no good trials.",
+    rollback="Take the first condition out again; the controls stay valid trials.",
 )
 def pruning_control(now: Situation) -> Proposal | None:
-    """Only trials that were never up for pruning can show whether pruning kills good ones (METHODS 5)."""
-    n = now.fact(TrialsProfile.n)
+    """Only trials that were never up for pruning can show whether pruning kills good ones (METHODS 5).
+
+    One in so many that of a study as long as this one fifteen end without failure, which check pruned-too-early needs;
+    not proposed where these were more than half of it.
+    """
+    n, failed = now.fact(TrialsProfile.n), now.fact(TrialsProfile.fail_pct)
+    ended = n * (1 - failed / 100) if failed >= 0 else n
+    if not now.optuna or not ended >= 2 * MIN_N:
+        return None
+    every = int(ended // MIN_N)
+    controls = math.ceil(n / every)
     full, cut = now.fact(TrialState.median_s.at("COMPLETE")), now.fact(TrialState.mean_s.at("PRUNED"))
-    cost_h = n / CONTROL_EVERY * max(full - cut, 0.0) / 3600 / now.bounds.parallel
+    cost_h = controls * max(full - cut, 0.0) / 3600 / now.bounds.parallel
     known = not math.isnan(cost_h)
     return Proposal(
         (
             Change(
-                "pruning of every twentieth trial", True, False,
-                f"if trial.number % {CONTROL_EVERY} and trial.should_prune():  # was: if trial.should_prune():\n"
+                f"pruning of one trial in {every}", True, False,
+                f"if trial.number % {every} and trial.should_prune():  # was: if trial.should_prune():\n"
                 "    raise optuna.TrialPruned",
             ),
         ),
         Gain(-cost_h, 0.0, "GPU-h", "control") if known else None,
-        f"They show whether the pruner kills good trials: {plural(n / CONTROL_EVERY, 'trial')} of full length."
+        f"They show whether the pruner kills good trials: {plural(controls, 'trial')} of full length."
         if known
-        else "The cost of an unpruned trial is unknown: none completed.",
-        (SuccessCheck.of(TrialState.n.at("COMPLETE"), ">=", 15.0),),
+        else _without_gpu_time(controls, full - cut),
+        _less_pruned(now, every),
     )  # fmt: skip
+
+
+def _less_pruned(now: Situation, every: int) -> tuple[SuccessCheck, ...]:
+    """Half of what the controls take from the pruning rate, as rates differ from run to run; of runs of any length."""
+    rate = now.fact(PruningProfile.of_decided_pct)
+    return (SuccessCheck.of(PruningProfile.of_decided_pct, "<=", round(rate * (1 - 0.5 / every), 1)),)
+
+
+def _without_gpu_time(n: float, longer_s: float) -> str:
+    """What the control costs where nothing tells its GPU time."""
+    if math.isnan(longer_s):
+        return "The cost of an unpruned trial is unknown: none completed."
+    return f"{plural(n, 'trial')} of full length; each takes {duration(max(longer_s, 0.0))} more of its worker."
 
 
 @remedy(
@@ -142,6 +164,8 @@ def pruning_control(now: Situation) -> Proposal | None:
 )
 def log_pruner(now: Situation) -> Proposal | None:
     """Optuna does not store the pruner; what a note or run.toml says about it can be wrong."""
+    if not now.optuna:
+        return None
     code = 'study.set_user_attr("pruner", repr(vars(study.pruner)))\nprint(study.pruner, vars(study.pruner))'
     return Proposal(
         (Change("pruner in the record", "as stated" if now.settings.pruner else None, "as it runs", code),),
@@ -162,7 +186,8 @@ def optuna_code(spec: PrunerSpec) -> str:
 
 
 def _spec(now: Situation) -> PrunerSpec | None:
-    return parse_pruner(now.settings.pruner) if now.settings.pruner else None
+    """The stated pruner of Optuna; None where none is stated, or the trials are not Optuna's."""
+    return parse_pruner(now.settings.pruner) if now.settings.pruner and now.optuna else None
 
 
 def _changed(spec: PrunerSpec, key: str, value: Value) -> PrunerSpec:
@@ -202,6 +227,8 @@ def _cost(now: Situation, candidate: PrunerSpec) -> tuple[Gain | None, str]:
     if replay is None or not (math.isfinite(replay.saved_gpu_h.low) and math.isfinite(replay.saved_gpu_h.high)):
         return None, "Its cost in GPU time is unknown: the curves could not be replayed."
     low, high = replay.saved_gpu_h.low, replay.saved_gpu_h.high
+    if -low > now.bounds.trial_gpu_h:  # a bound beyond all that the trials took is no price
+        return Gain(low, high, "GPU-h", "pruner"), "The recorded curves end too early to tell its cost in GPU time."
     text = f"Replayed over the recorded curves it costs up to {hours(-min(low, 0.0))} of GPU time"
     saves = f", or saves up to {hours(high)}" if high > 0 else ""
     return Gain(low, high, "GPU-h", "pruner"), f"{text}{saves}."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gpudiag.advice._engine.gains import NOTHING
 from gpudiag.advice._engine.proposal import Change, Proposal, SuccessCheck
 from gpudiag.advice._engine.remedy import remedy
-from gpudiag.advice._engine.situation import Situation
+from gpudiag.advice._engine.situation import INPUT_WAITS, Situation
 from gpudiag.measures.feed import FeedProfile
 from gpudiag.measures.sampling import SamplingProfile
-from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
+from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, RECORD_COMMAND
 from gpudiag.rules.sampling import MOSTLY_GAP_PCT
 
 MIN_HOST_S = 60.0
@@ -48,27 +48,29 @@ def record_run(now: Situation) -> Proposal | None:
 
 
 @remedy(
-    title="Record the CPU beside the GPU for five minutes",
+    title="Record the CPU beside the GPU for ten minutes",
     answers=("gpu-low-utilization", "gpu-fluctuating", "stalls-aperiodic", "batch-or-kernels-small"),
     tier=0,
     effort="minutes",
     pros=("separates a GPU that waits for its input from one with too little work",),
     cons=(),
-    refute="Nothing: it is the test itself.",
-    rollback="Stop the recorder.",
+    refute="",
+    rollback="",
 )
 def record_host(now: Situation) -> Proposal | None:
     """GPU telemetry can't tell input that comes late from steps that are small.
 
     A core or a worker near 100 % says the first, none of them near it the second; mean CPU load says nothing. Not
-    proposed where a minute of it was recorded beside the work.
+    proposed where a minute of it was recorded beside the work, or another finding shows that the GPU waits for input.
     """
+    if now.has(*INPUT_WAITS):
+        return None
     feed = now.profile(FeedProfile)
     if feed is not None and feed.has_cores and (feed.per_gpu["host_s"] >= MIN_HOST_S).any():
         return None
     present = "CPU as a whole" if feed is not None and feed.has_cpu and not feed.has_cores else None
-    code = "pidstat -u -d -t -p ALL 5 60 > cpu.txt   # and: mpstat -P ALL 5 60 > cores.txt"
-    return Proposal((Change("CPU in the record", present, "CPU by core and process", code),), NOTHING, SHOWS)
+    change = Change("CPU in the record", present, "CPU by core and process", RECORD_COMMAND)
+    return Proposal((change,), NOTHING, SHOWS)
 
 
 @remedy(
@@ -84,14 +86,13 @@ def record_host(now: Situation) -> Proposal | None:
 )
 def log_parameters(now: Situation) -> Proposal | None:
     """A comparison is invalid where nothing shows which parameters, device and process a trial really had."""
-    if not now.optuna:
-        code = (
-            'own = {"gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), "pid": os.getpid()}\n'
-            'logging.info("settings: %s", {**params, **own})'
-        )
-        return Proposal((Change("settings in the record", None, "as applied", code),), NOTHING, SHOWS)
-    code = (
-        "for name, value in {**model.get_params(), 'gpu': os.environ.get('CUDA_VISIBLE_DEVICES'), 'pid': os.getpid()}"
-        ".items():\n    trial.set_user_attr(name, value)"
+    own = (
+        'own = {**settings, "gpu": os.environ.get("CUDA_VISIBLE_DEVICES"), "pid": os.getpid()}  # settings: as applied'
     )
+    keep = (
+        "for name, value in own.items():\n    trial.set_user_attr(name, value)"
+        if now.optuna
+        else 'logging.info("settings: %s", own)'
+    )
+    code = f"{own}\n{keep}"
     return Proposal((Change("settings in the record", None, "as applied", code),), NOTHING, SHOWS)

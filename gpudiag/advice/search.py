@@ -119,7 +119,7 @@ def constant_liar(now: Situation) -> Proposal | None:
         (Change("constant_liar", None, True, LIAR),),
         None,
         f"{plural(together, 'repeat')} of {search.n_duplicates:,} began while a trial of the same parameters ran.",
-        (SuccessCheck.of(SearchProfile.n_duplicates, "<", search.n_duplicates),),
+        (SuccessCheck.of(SearchProfile.duplicate_pct, "<", round(search.duplicate_pct / 2, 1)),),
         verify_first="" if stated else "The sampler is not stated: this applies to TPE.",
     )
 

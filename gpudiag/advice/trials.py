@@ -94,6 +94,8 @@ def checkpoint(now: Situation) -> Proposal | None:
     Not proposed where half of the failures come in the first minute, or together take less than 5 % of the trial time
     (a default without a published source): it takes hours to write.
     """
+    if not now.torch:
+        return None
     usual, failed = now.usual_duration(), now.fact(TrialState.median_s.at("FAIL"))
     total = now.fact(TrialState.total_worker_s.at("FAIL"))
     if usual is None or not failed >= max(now.fact(usual) / 2, FIRST_S):

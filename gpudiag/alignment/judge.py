@@ -36,13 +36,20 @@ so many runs, whatever its load does by itself: jumps, drifts or goes in waves. 
 likelier beforehand, so that less evidence will do. Measured on noise: benchmarks/accuracy.md. Above it none is told."""
 
 BEST_FIT = (
-    "{signals} fit the trials best at {best_s:as shift} (correlation {fit:as ratio}; next best {rival_s:as shift} with "
-    "{rival_fit:as ratio}); telemetry covers {coverage_pct} of the study."
+    "{signals} fit the trials best at {best_s:as shift} (correlation {fit:as ratio}; no other offset reaches more "
+    "than {rival_fit:as ratio}); telemetry covers {coverage_pct} of the study."
 )
 BEST_FITS = BEST_FIT.replace(" fit ", " fits ")
 """Of one signal."""
-TOO_LITTLE = "{evidence} That is less than a third, too little to trust an offset that no time zone suggests."
-CHANCE = "{evidence} That is no more than chance gives with so few trials, or with a load of its own."
+TOO_LITTLE = (
+    "Telemetry covers {coverage_pct} of the study, less than a third: too little to trust an offset that no time zone "
+    "suggests."
+)
+ALIKE = "Several offsets fit alike; telemetry covers {coverage_pct} of the study."
+CHANCE = (
+    "Telemetry covers {coverage_pct} of the study, and no offset fits better than chance would with so few trials, or "
+    "with a load of its own."
+)
 LITTLE = "{evidence} That is {covered_s} of telemetry from a longer study, too little to rely on."
 BESIDE = "{evidence} A better fit lies {away_s} beside it, further than a start-up can be in trials of {trial_s}."
 UNCLEAR = "{evidence} {other_s:as shift}, which no time zone explains, fits with {other_fit:as ratio}."
@@ -100,19 +107,17 @@ def judge(
         return Judgement(0.0, "undetermined", Statement("No offset makes telemetry and trials fit."), candidates)
     rival = int(np.argmax(np.where(np.arange(len(fits)) != at, fits, -np.inf)))
     best = Best(float(quarters[at]), float(fits[at]), float(quarters[rival]), float(fits[rival]))
-    evidence = _evidence(scan, best, observed)
     if not (likely[at] or observed.allows_all):
-        return Judgement(0.0, "undetermined", Statement(TOO_LITTLE, evidence=evidence), candidates)
+        return Judgement(0.0, "undetermined", Statement(TOO_LITTLE, coverage_pct=100 * observed.coverage), candidates)
     if best.rival_fit > LEADS * best.fit:
-        return Judgement(
-            0.0, "undetermined", Statement("Several offsets fit alike. {evidence}", evidence=evidence), candidates
-        )
+        return Judgement(0.0, "undetermined", Statement(ALIKE, coverage_pct=100 * observed.coverage), candidates)
     compared = scan.meets(quarters[likely] if likely[at] else quarters)
     noise = noise_at(scan.near(best.offset_s, observed.tolerance_s)[1], scan.n_edges(best.offset_s))
     n_responses = len(responses_within(observed.trial_s))
     chance = noise.chance_of(best.fit, int(compared.sum()), observed.tolerance_s, n_responses)
     if chance > (LIKELY_MAX_CHANCE if likely[at] else MAX_CHANCE):
-        return Judgement(0.0, "undetermined", Statement(CHANCE, evidence=evidence), candidates)
+        return Judgement(0.0, "undetermined", Statement(CHANCE, coverage_pct=100 * observed.coverage), candidates)
+    evidence = _evidence(scan, best, observed)
     doubt = _doubt(scan, best, observed, evidence)
     return Judgement(best.offset_s, "weak" if doubt else "strong", doubt or evidence, candidates)
 
@@ -133,7 +138,6 @@ def _evidence(scan: Scan, best: Best, observed: ObservedTime) -> Statement:
         signals=[scan.signals[0].capitalize(), *scan.signals[1:]],
         best_s=best.offset_s,
         fit=best.fit,
-        rival_s=best.rival_s,
         rival_fit=best.rival_fit,
         coverage_pct=100 * observed.coverage,
     )

@@ -37,6 +37,7 @@ from gpudiag.cli.plans import plans
 from gpudiag.cli.record import record
 from gpudiag.cli.report import report
 from gpudiag.cli.rules import rules_app
+from gpudiag.cli.trace import trace
 from gpudiag.cli.whatif import whatif
 from gpudiag.errors import GpudiagError
 from gpudiag.report.format import safe
@@ -58,6 +59,7 @@ for command in (
     history,
     plans,
     whatif,
+    trace,
     convert,
     export,
     record,

@@ -186,6 +186,10 @@ def _same(name: str, a: Scalar, b: Scalar) -> bool:
     return bool(a == b)
 
 
+INFINITE = {"inf": "∞", "-inf": "−∞"}
+"""A value that somebody chose; as a word it would be a number that nobody knows."""
+
+
 def _summary(values: pd.Series) -> Scalar:
     unique = values.astype(str).unique()
     if len(unique) == 1:
@@ -194,7 +198,8 @@ def _summary(values: pd.Series) -> Scalar:
     if numbers.notna().all() and len(unique) > 12:
         return "a range"  # what a search drew differs by chance; that it drew is the configuration
     listed = sorted(unique, key=lambda text: (0, float(text)) if _is_number(text) else (1, text))
-    return ", ".join(listed[:12]) + (", ..." if len(listed) > 12 else "")
+    shown = [INFINITE.get(text, text) for text in listed[:12]]
+    return ", ".join(shown) + (", ..." if len(listed) > 12 else "")
 
 
 def _is_number(text: str) -> bool:

@@ -11,7 +11,6 @@ from scipy import stats
 
 from gpudiag.advice._engine.plan import Plan, PlannedRemedy, holds
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
-from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.comparison.differences import changed, equal_values, logged_params, pollers_agree, requested_params
 from gpudiag.comparison.quantity import SAME_WITHIN, Quantity
 from gpudiag.comparison.side import Side
@@ -224,7 +223,7 @@ def _interval(measure: Key, value: float, side: Side) -> tuple[float, float] | N
 
 def _unseen(measure: str) -> str:
     """Why a run does not show a number: it lacks the data, or nothing of that name is measured."""
-    if fact_named(measure) is not None or measure.startswith(f"{FINDINGS}."):
+    if fact_named(measure) is not None:
         return UNSEEN
     known = [fact.key for profile in PROFILES.values() for fact in profile.facts().values()]
     return f"Nothing measured is called '{measure}'; {nearest(measure, known)}"

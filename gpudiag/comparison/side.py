@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.analysis import Analysis
 from gpudiag.errors import InputError
 from gpudiag.load import RunLike, as_run
@@ -19,10 +18,6 @@ from gpudiag.measures.base import facts
 from gpudiag.measures.sampling import trials_window
 from gpudiag.memo import Memo
 from gpudiag.plain_data import Scalar
-from gpudiag.rules import RULES
-from gpudiag.rules._engine.judging import judge_all
-from gpudiag.rules._engine.thresholds import effective_thresholds
-from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import Run
 from gpudiag.schema import FINISHED
 
@@ -47,22 +42,11 @@ class Side:
         return self.analysis.get(_measure(topic))
 
     def value(self, fact: str) -> Scalar:
-        """The value of a fact by its key, as the document of a diagnosis holds it; None where it is not known.
-
-        Of ``findings.<rule>`` 1 where the rule finds its fault in this run, 0 where it is ok, else None.
-        """
+        """The value of a fact by its key, as the document of a diagnosis holds it; None where it is not known."""
         topic, _, name = fact.partition(".")
-        if topic == FINDINGS:
-            return self._findings.get(name)
         profile = self.get(topic) if topic in _topics() else None
         held = facts(profile).get(name) if profile is not None else None
         return held["value"] if held is not None else None
-
-    @cached_property
-    def _findings(self) -> Mapping[str, int | None]:
-        verdicts = judge_all(RULES, self.analysis, effective_thresholds(self.run, RULES))
-        values = {Status.FOUND: 1, Status.OK: 0}
-        return {verdict.rule: values.get(verdict.status) for verdict in verdicts}
 
     @cached_property
     def items(self) -> pd.DataFrame:

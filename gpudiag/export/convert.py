@@ -50,7 +50,19 @@ def convert(
     """
     output = Path(output)
     _check(paths, output)
-    options = ReadOptions(parse_zone(timezone), columns, period_s)
+    whole, notes = read_logs(paths, ReadOptions(parse_zone(timezone), columns, period_s), progress)
+    part = output.with_name(output.name + ".part")
+    pq.write_table(to_arrow(whole, notes), part, compression="zstd", write_page_checksum=True)
+    part.replace(output)
+    return whole
+
+
+def read_logs(
+    paths: Sequence[str | Path], options: ReadOptions, progress: Callable[[str], None]
+) -> tuple[Telemetry, tuple[str, ...]]:
+    """Logs as one telemetry, and where its rows came from. Raises InputError, or ConfigError without any."""
+    if not paths:
+        raise ConfigError("convert needs at least one log of GPU metrics.")
     parts: list[Telemetry] = []
     notes: list[str] = []
     for path in paths:
@@ -58,16 +70,10 @@ def convert(
         intake = take(path, options)
         parts.append(_telemetry(intake))
         notes.append(_provenance(intake.record))
-    whole = merge(parts)
-    part = output.with_name(output.name + ".part")
-    pq.write_table(to_arrow(whole, tuple(notes)), part, compression="zstd", write_page_checksum=True)
-    part.replace(output)
-    return whole
+    return merge(parts), tuple(notes)
 
 
 def _check(paths: Sequence[str | Path], output: Path) -> None:
-    if not paths:
-        raise ConfigError("convert needs at least one log of GPU metrics.")
     if output.suffix != SUFFIX:
         raise ConfigError(
             f"{output}: expected a name that ends in {SUFFIX}, which alone holds every table exactly, "

@@ -76,7 +76,9 @@ def _lines(table: FleetTable) -> list[str]:
 
 def _cause(one: CauseTotal) -> str:
     cost = f"at least {quantity(one.lost_gpu_h, 'GPU-h')}, " if one.lost_gpu_h else ""
-    return f"- {one.title}: {cost}{plural(one.n_runs, 'run')}"
+    known = f", cost known in {one.n_runs - one.n_unpriced:,}" if 0 < one.n_unpriced < one.n_runs else ""
+    counted = f", counted in {one.n_top:,}" if one.lost_gpu_h and one.n_top < one.n_runs - one.n_unpriced else ""
+    return f"- {one.title}: {cost}{plural(one.n_runs, 'run')}{known}{counted}"
 
 
 FORMS: dict[str, Callable[[FleetTable], str | bytes]] = {".json": webhook, ".eml": mail, ".prom": metrics}

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
 from gpudiag.errors import ConfigError, InputError, InputNotFound
+from gpudiag.fleets.cloud_runs import cloud_runs
+from gpudiag.fleets.fingerprint import fingerprint
 from gpudiag.fleets.parts import Part
-from gpudiag.load import locate
-from gpudiag.manifest import MANIFEST, read_manifest
-from gpudiag.readers._io.url import is_url, shown
-from gpudiag.report.batch import is_run
+from gpudiag.fleets.run_folders import owner, run_folders
+from gpudiag.readers._datasets.cloud import is_cloud
+from gpudiag.readers._io.url import is_url, scheme_of, shown
 
 HOST = "host="
 """How a folder of a partitioned data set names the host (``day=2026-03-01/host=node7``)."""
-LEFT_ALONE = ("__pycache__", "node_modules")
 
 
 @dataclass(frozen=True)
@@ -41,13 +38,29 @@ class FoundRun:
     fingerprint: str = ""
 
 
+@dataclass(frozen=True)
+class FoundRuns:
+    """The runs below some paths, and folders that hold files of which none is read and no run below them."""
+
+    runs: tuple[FoundRun, ...]
+    unread: tuple[str, ...]
+
+
 def part_of(run: FoundRun, part: Part) -> FoundRun:
-    """One of the runs in one place."""
+    """One of the runs in one place. Studies of a storage at the top of what was given are a project of their own, which
+    is called like their folder.
+    """
     whole = run.name if run.part is None else run.name.removesuffix(f"::{run.part.name}")
-    return replace(run, name=f"{whole}::{part.name}", part=part)
+    at_top = part.study and "/" not in whole and not is_url(run.source)
+    project = as_text(_folder(Path(run.source)).resolve().name) if at_top else run.project
+    return replace(run, name=f"{whole}::{part.name}", part=part, project=project)
 
 
-def runs_below(paths: Iterable[str | Path], leave_out: Path | None = None) -> list[FoundRun]:
+def _folder(place: Path) -> Path:
+    return place if place.is_dir() else place.parent
+
+
+def runs_below(paths: Iterable[str | Path], leave_out: Path | None = None) -> FoundRuns:
     """Every run in these folders, files and URLs, each once, in the order of their names within each path.
 
     A folder is a run if it has a run.toml or a file that a reader recognises, or if a reader takes it whole; else the
@@ -61,15 +74,16 @@ def runs_below(paths: Iterable[str | Path], leave_out: Path | None = None) -> li
     found: dict[str, FoundRun] = {}
     names: set[str] = set()
     counted: Counter[str] = Counter()
+    unread: list[str] = []
     for path in given:
-        for run in _below(path, leave_out and leave_out.resolve()):
+        for run in _below(path, leave_out and leave_out.resolve(), unread):
             place = run.source if is_url(run.source) else str(Path(run.source).resolve())
             if place in found:
                 continue
             name = next(n for n in _candidates(run, counted) if n not in names)
             names.add(name)
             found[place] = replace(run, name=name)
-    return list(found.values())
+    return FoundRuns(tuple(found.values()), tuple(dict.fromkeys(unread)))
 
 
 def _candidates(run: FoundRun, counted: Counter[str]) -> Iterator[str]:
@@ -87,14 +101,25 @@ def as_text(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _below(path: str | Path, leave_out: Path | None) -> Iterator[FoundRun]:
+def _below(path: str | Path, leave_out: Path | None, unread: list[str]) -> Iterator[FoundRun]:
+    """The runs below one path; ``unread`` gets the folders beside them whose files nobody reads."""
+    if isinstance(path, str) and is_cloud(path):
+        yield from _in_cloud(path, unread)
+        return
     if is_url(path):
+        if scheme_of(str(path)) in ("http", "https"):
+            raise InputError(
+                f"{shown(path)}: a web address has no list of its files; give a folder, s3://bucket/folder or "
+                "gs://bucket/folder, or download it first."
+            )
         yield FoundRun(shown(path), str(path))
         return
-    top = Path(path)
+    top, runs = Path(path), list[Path]()
     if not top.exists():
         raise InputNotFound.run(top)
-    for run in [top] if top.is_file() else _runs(top, leave_out):
+    others: list[Path] = []
+    for run in [top] if top.is_file() else run_folders(top, leave_out, others):
+        runs.append(run)
         below = run.relative_to(top)
         parts = below.parts
         yield FoundRun(
@@ -102,95 +127,27 @@ def _below(path: str | Path, leave_out: Path | None) -> Iterator[FoundRun]:
             source=str(run),
             project=as_text(parts[0] if len(parts) > 1 else (top if parts else top.parent).resolve().name),
             host=as_text(next((part.removeprefix(HOST) for part in run.parts if part.startswith(HOST)), "")),
-            user=_owner(run),
-            fingerprint=_fingerprint(run),
+            user=owner(run),
+            fingerprint=fingerprint(run),
+        )
+    above = {folder for run in runs for folder in run.parents}
+    unread += [_named(one, top) for one in others if one not in above]
+
+
+def _in_cloud(url: str, unread: list[str]) -> Iterator[FoundRun]:
+    """The runs below an URL of an object store, called as on a disk."""
+    top = as_text(url.rstrip("/").rpartition("/")[2])
+    for one in cloud_runs(url, unread):
+        parts = [as_text(part) for part in one.parts]
+        yield FoundRun(
+            name="/".join(parts) or top,
+            source=one.source,
+            project=parts[0] if len(parts) > 1 else top if parts else "",
+            host=next((part.removeprefix(HOST) for part in parts if part.startswith(HOST)), ""),
+            fingerprint=one.fingerprint,
         )
 
 
-def _runs(folder: Path, leave_out: Path | None) -> Iterator[Path]:
-    """Folders down to the first that is a run. A link to a folder is followed only if it leads out of the tree."""
-    met: set[str] = set()
-    pending = [folder]
-    while pending:
-        here = pending.pop()
-        real = os.path.realpath(here)
-        if real in met or (leave_out is not None and Path(real).is_relative_to(leave_out)):
-            continue
-        met.add(real)
-        try:
-            inside = sorted(here.iterdir())
-        except OSError:
-            yield here  # a run that nobody can read: reading it says why
-            continue
-        if _is_run(here):
-            yield here
-        else:
-            pending += [one for one in reversed(inside) if not _is_hidden(one) and _may_be_entered(one)]
-
-
-def _is_hidden(path: Path) -> bool:
-    return path.name.startswith(".") or path.name in LEFT_ALONE
-
-
-def _owner(path: Path) -> str:
-    try:
-        return path.owner()
-    except (KeyError, OSError, NotImplementedError):  # a number without a name; Windows
-        return ""
-
-
-def _is_run(folder: Path) -> bool:
-    try:
-        return is_run(folder)
-    except OSError:  # it may be listed and not entered: reading it says so
-        return True
-
-
-def _may_be_entered(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def _fingerprint(run: Path) -> str:
-    """Name, size and time of change of every file of the run, of those that its run.toml names elsewhere too, as one
-    digest; '' where an input is a URL.
-    """
-    digest = sha256()
-    for path in _files(run):
-        try:
-            held = os.stat(path)  # noqa: PTH116 - a fleet has 100,000 files
-        except OSError:
-            continue
-        digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    manifest = run / MANIFEST
-    if manifest.is_file():
-        try:
-            inputs = [locate(name, run) for name in read_manifest(manifest).inputs]
-        except (ConfigError, InputError, OSError):  # reading the run says so
-            inputs = []
-        for one in inputs:
-            if is_url(one):
-                return ""
-            for path in _files(Path(one)):
-                with suppress(OSError):
-                    held = os.stat(path)  # noqa: PTH116
-                    digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
-
-
-def _files(run: Path) -> Iterator[str]:
-    """Files of a folder, through links as well; a file with what SQLite writes beside it."""
-    if not run.is_dir():
-        yield from (f"{run}{suffix}" for suffix in ("", "-wal", "-journal"))
-        return
-    met: set[str] = set()
-    for folder, folders, files in os.walk(run, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in met:
-            folders.clear()
-            continue
-        met.add(real)
-        folders.sort()
-        yield from (f"{folder}/{name}" for name in sorted(files))
+def _named(folder: Path, top: Path) -> str:
+    """The folder as the name of a run in it would be."""
+    return as_text(folder.relative_to(top).as_posix() if folder != top else top.resolve().name)

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from gpudiag import __version__
 from gpudiag._load.own_outputs import is_own
 from gpudiag.errors import ConfigError, InputError
 from gpudiag.files import write
+from gpudiag.fleets.cluster.kept import read_cluster
 from gpudiag.fleets.found import FoundRun, part_of
 from gpudiag.fleets.parts import part_from
 from gpudiag.fleets.row import from_plain, to_plain
@@ -40,6 +42,18 @@ TABLE = "table"
 RUNS = "runs"
 MARK = {"schema": "gpudiag.fleet-journal/1"}
 """First line of a journal: nothing else of that name is ours."""
+
+
+@dataclass(frozen=True)
+class AboutFleet:
+    """What the last whole fleet knew beside its rows: folders in which there is nothing to read, and the price of runs
+    that state none. A line of the journal.
+    """
+
+    unread: tuple[str, ...] = ()
+    price_per_gpu_h: float | None = None
+
+
 _PART = re.compile(r"runs-\d+\.parquet")
 
 
@@ -130,11 +144,13 @@ class FleetFolder:
                 new.rename(old)
             (aside / TABLE).rename(new)
 
-    def compact(self, names: Iterable[str]) -> None:
-        """Leave one line a run in the journal, of these runs alone, and no diagnosis.json of others."""
+    def compact(self, names: Iterable[str], about: AboutFleet) -> None:
+        """Leave one line a run in the journal, of these runs alone, one of all of them, and no diagnosis.json of
+        others.
+        """
         held = self._lines()
         lines = [held[name] for name in names if name in held]
-        write(self._journal, "".join(json.dumps(line) + "\n" for line in (MARK, *lines)))
+        write(self._journal, "".join(json.dumps(line) + "\n" for line in (MARK, plain(about), *lines)))
         known = {self.document(line["name"]).parent.name for line in lines}
         for folder in (self.folder / RUNS).glob("*"):
             alone = folder.is_dir() and [one.name for one in folder.iterdir()] == [DOCUMENT]
@@ -157,11 +173,21 @@ class FleetFolder:
 
 def read_rows(folder: str | Path) -> list[RunRow]:
     """The rows of a fleet's folder. Raises InputError where there is none."""
+    none = f"{folder}: holds no fleet; make one with: gpudiag fleet PATH... -o DIR"
+    if Path(folder).is_dir() and not (Path(folder) / JOURNAL).exists():
+        raise InputError(none)
     held = FleetFolder(Path(folder))
     rows = [from_plain(line["row"]) for line in held._lines().values() if "row" in line]
-    if not rows:
-        raise InputError(f"{folder}: holds no fleet; make one with: gpudiag fleet PATH... -o {folder}")
+    if not rows and read_cluster(Path(folder)) is None:
+        raise InputError(none)
     return rows
+
+
+def read_about(folder: str | Path) -> AboutFleet:
+    """What the last whole fleet knew beside its rows."""
+    lines = (Path(folder) / JOURNAL).read_text(encoding="utf-8", errors="replace").splitlines()
+    held = json.loads(lines[1]) if len(lines) > 1 and lines[1].startswith('{"unread"') else {}
+    return AboutFleet(tuple(map(str, held.get("unread", ()))), held.get("price_per_gpu_h"))
 
 
 def _outcome(run: FoundRun, line: Mapping[str, Any]) -> Outcome:

@@ -19,12 +19,16 @@ longer than an outage that somebody mends, shorter than a night)."""
 
 @dataclass(frozen=True)
 class Part:
-    """One run of several in one place: a study, some of the files, or a span of time (ISO 8601, UTC)."""
+    """One run of several in one place: a study, some of the files, or a span of time (ISO 8601, UTC). Of files, trials
+    are those that began from ``since`` to before ``before``.
+    """
 
     study: str = ""
     files: tuple[str, ...] = ()
     start: str = ""
     end: str = ""
+    since: str = ""
+    before: str = ""
 
     @property
     def name(self) -> str:
@@ -70,4 +74,4 @@ def _sessions(run: Run, held: Part) -> tuple[Part, ...]:
 
 def sessions_apart(error: SessionsApart) -> tuple[Part, ...]:
     """Recordings that are months apart: each a run of the files that lie together in time."""
-    return tuple(Part(files=files, start=start) for start, files in error.sessions)
+    return tuple(Part(files=one.files, start=one.start, since=one.since, before=one.before) for one in error.sessions)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpudiag.fleets.found import FoundRun, as_text
-from gpudiag.fleets.prices import costliest, priced
+from gpudiag.fleets.gpu_slots import n_slots
+from gpudiag.fleets.prices import costliest, failed_trials, priced
+from gpudiag.fleets.recordings import recordings_of
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.power import PowerProfile
@@ -17,10 +20,25 @@ from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.plain_data import plain_object
 from gpudiag.readers._io.url import shown
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR
 from gpudiag.report.document import Document
-from gpudiag.report.fleet.document import CELLS, OF_OUTCOME, Cause, RunRow
-from gpudiag.report.format import safe
+from gpudiag.report.fleet.document import CELLS, OF_OUTCOME, Cause, FailedTrials, Recording, RunRow
+from gpudiag.report.format import quantity, safe
+from gpudiag.report.format import share as percent
+from gpudiag.units import FIRST_YEAR
+
+COMMIT = "user_attrs.git_commit"
+"""Where trials state the commit: W&B's metadata, and whoever sets this attribute in Optuna."""
+SHORT = 12
+"""Letters of a commit that tell it from others."""
+COUNTED_ALREADY = "its inputs are those of {}"
+COPY = "its telemetry is that of {}"
+WITHOUT_GPU_TIME = "its telemetry is that of {}, where its GPU time counts"
+IN_PART = "{} of its telemetry is that of {}, where this GPU time counts; the rest, about {}, is left out"
+WHOLE = 0.99
+"""Share from which on two recordings are of the same time: one may begin a sample earlier."""
+
+Beside = Literal["trials", "telemetry", "cluster"]
+"""What counts GPU time instead of a run: a run with trials, one without, or telemetry of a cluster without checks."""
 
 if TYPE_CHECKING:
     from gpudiag.diagnosis import Diagnosis
@@ -40,6 +58,7 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
     top = costliest(causes)
     gpu_s: dict[str, Any] = {name: outcomes.get(outcome) for outcome, name in OF_OUTCOME.items()}
     gpu_s |= {f"{cell}_gpu_s": seconds.get(cell, 0.0) if document.ledger else None for cell in CELLS}
+    logs = [one for one in document.inputs if one.kind == "artifacts"]
     return RunRow(
         run=found.name,
         source=_source(found),
@@ -47,9 +66,13 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         **owner_of(found, run),
         **gpu_s,
         gpu_model=", ".join(sorted({safe(gpu.get("name") or "unnamed GPU") for gpu in entry.gpus})),
-        n_gpus=len(entry.gpus) or None,
-        start=_dated(entry.start),
-        end=_dated(entry.end),
+        driver=", ".join(sorted({safe(name) for gpu in entry.gpus if (name := gpu.get("driver"))})),
+        commit=_commit(run),
+        image=safe(run.info.settings.image or ""),
+        framework=safe(run.info.settings.framework or ""),
+        n_gpus=n_slots(run),
+        start=_dated(entry.start) or _first([_dated(one.start) for one in logs]),
+        end=_dated(entry.end) or _last([_dated(one.end) for one in logs]),
         gpu_s=document.ledger.total_gpu_s if document.ledger else None,
         util_pct=over.get(UtilizationProfile.mean_pct) if within is None else within,
         n_trials=trials.get(TrialsProfile.n),
@@ -57,18 +80,30 @@ def row_of(found: FoundRun, diagnosis: Diagnosis) -> RunRow:
         n_pruned=trials.get(TrialState.n.at("PRUNED")),
         n_failed=trials.get(TrialState.n.at("FAIL")),
         energy_kwh=values(PowerProfile).get(PowerProfile.energy_kwh),
-        cost=costs.get(CostsProfile.cost),
-        currency=costs.get(CostsProfile.currency) or "",
+        **_cost(diagnosis, costs.get(CostsProfile.cost)),
         level=head.level,
         use=head.use,
         headline=head.sentences[0],
         top_cause=top.rule if top else "",
         recoverable_gpu_h=top.lost_gpu_h if top else None,
         causes=causes,
+        failures=failed_trials(diagnosis),
         recommendations=tuple(one.id for one in document.recommendations),
         inputs=_digest(document, found),
         telemetry=tuple(one.sha256 for one in document.inputs if one.kind == "telemetry" and one.sha256),
+        recordings=recordings_of(run),
     )
+
+
+def _cost(diagnosis: Diagnosis, cost: float | None) -> dict[str, Any]:
+    """What the run cost; where it has no trials whose time is known, the ledger's GPU time at the stated price."""
+    ledger, settings = diagnosis.document.ledger, diagnosis.run.info.settings
+    price, currency = settings.price_per_gpu_h, settings.currency
+    if price is None:
+        return {"cost": None, "currency": currency}
+    if cost is None and ledger is not None:
+        cost = ledger.total_gpu_s / 3600 * price
+    return {"cost": cost, "currency": currency, "price_per_gpu_h": price}
 
 
 def not_diagnosed(found: FoundRun, reason: str) -> RunRow:
@@ -86,7 +121,7 @@ def not_diagnosed(found: FoundRun, reason: str) -> RunRow:
 
 def counted_already(row: RunRow, other: RunRow) -> RunRow:
     """The row of a run whose inputs are those of another one."""
-    return replace(row, status="counted already", reason=f"its inputs are those of {other.run}")
+    return replace(row, status="counted already", reason=COUNTED_ALREADY.format(other.run))
 
 
 def _source(found: FoundRun) -> str:
@@ -94,11 +129,25 @@ def _source(found: FoundRun) -> str:
     return as_text(safe(shown(found.source)))
 
 
-def without_gpu_time(row: RunRow, other: RunRow) -> RunRow:
-    """The row of a run whose GPU time another one accounts for: it counts as a run and by its trials."""
-    names = ("gpu_s", *(f"{cell}_gpu_s" for cell in CELLS), *OF_OUTCOME.values(), "energy_kwh", "recoverable_gpu_h")
-    gone: dict[str, Any] = dict.fromkeys(names)
-    return replace(row, reason=f"its telemetry is that of {other.run}, where its GPU time counts", **gone)
+def without_gpu_time(row: RunRow, name: str, *, share: float = 1.0, beside: Beside = "trials") -> RunRow:
+    """The row of a run whose GPU time counts under ``name``: it counts as a run and by its trials. ``share``: how much
+    of its telemetry is there as well; ``beside``: what is there, which is not to be counted twice either. Where it is
+    nothing but a copy of that telemetry, it is no run either.
+    """
+    gone: dict[str, Any] = dict.fromkeys(("gpu_s", *(f"{cell}_gpu_s" for cell in CELLS)))
+    if beside != "cluster":
+        gone |= dict.fromkeys(("energy_kwh", "cost", "recoverable_gpu_h"))
+    if beside == "trials":
+        gone |= dict.fromkeys(OF_OUTCOME.values())
+        gone["failures"] = tuple(replace(one, gpu_s=None) for one in row.failures)
+    if share >= WHOLE and telemetry_alone(row):
+        return replace(row, status="counted already", reason=COPY.format(name))
+    if share >= WHOLE:
+        said = WITHOUT_GPU_TIME.format(name)
+    else:
+        left_out = quantity((1 - share) * (row.gpu_s or 0.0) / 3600, "GPU-h")
+        said = IN_PART.format(percent(100 * share), name, left_out)
+    return replace(row, reason=said, **gone)
 
 
 def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:
@@ -111,11 +160,38 @@ def owner_of(found: FoundRun, run: Run) -> dict[str, Any]:
     }
 
 
+def _commit(run: Run) -> str:
+    """The commit as run.toml says, else the one that all trials state, in the form in which git writes it."""
+    stated = run.info.settings.commit
+    if stated is None and COMMIT in run.trials:
+        held = {str(one) for one in run.trials[COMMIT].dropna()}
+        stated = held.pop() if len(held) == 1 else ""
+        stated = stated if re.fullmatch(r"[0-9a-f]{7,64}", stated) else ""
+    return safe(stated or "")[:SHORT]
+
+
 def _digest(document: Document, found: FoundRun) -> str:
     """Of the content of all inputs, and of which part of it this run is."""
-    held = sorted(one.sha256 or one.path for one in document.inputs if one.error is None)
+    held = [one.sha256 or one.path for one in document.inputs if one.error is None]
     part = [*document.run.studies, *([found.part.start, found.part.end] if found.part else [])]
-    return sha256("\n".join([*held, *part]).encode("utf-8", "surrogatepass")).hexdigest() if held else ""
+    return _digest_of(held, part) if held else ""
+
+
+def _digest_of(inputs: Iterable[str], part: Iterable[str] = ()) -> str:
+    return sha256("\n".join([*sorted(inputs), *part]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def telemetry_alone(row: RunRow) -> bool:
+    """Whether the run is its telemetry and nothing else, so that a copy of that is no run of its own."""
+    return bool(row.telemetry) and row.inputs == _digest_of(row.telemetry)
+
+
+def _first(times: Iterable[str | None]) -> str | None:
+    return min((one for one in times if one), key=datetime.fromisoformat, default=None)
+
+
+def _last(times: Iterable[str | None]) -> str | None:
+    return max((one for one in times if one), key=datetime.fromisoformat, default=None)
 
 
 def _dated(iso: str | None) -> str | None:
@@ -132,4 +208,11 @@ def from_plain(held: Mapping[str, Any]) -> RunRow:
     """The row that :func:`to_plain` wrote; raises TypeError for that of another version."""
     causes = tuple(Cause(**one) for one in held["causes"])
     lists = {name: tuple(held[name]) for name in ("recommendations", "telemetry")}
-    return RunRow(**{**held, **lists, "causes": causes})
+    failures = tuple(FailedTrials(**one) for one in held["failures"])
+    recordings = tuple(map(recording_from, held["recordings"]))
+    return RunRow(**{**held, **lists, "causes": causes, "failures": failures, "recordings": recordings})
+
+
+def recording_from(held: Mapping[str, Any]) -> Recording:
+    """The recording of which JSON holds the fields."""
+    return Recording(**{**held, "parts": tuple(held["parts"])})

@@ -9,7 +9,6 @@ import select
 import subprocess
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +24,15 @@ from gpudiag.report.format import duration, quantity
 
 LOOK_S = 0.25
 """How often a busy process is looked at."""
+START_S = 120.0
+"""Time that a process may take to start, on the busiest disk; it does not count as that of its first run."""
 MIB = 2**20
+ONE_THREAD = {
+    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
+}
+"""There is a process for each processor: more threads in each only wait for each other. Who sets one of these names
+has it as set.
+"""
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,6 @@ class Worker:
         self._command = command or tuple(module_command("gpudiag.fleets.child"))
         self._child: subprocess.Popen[bytes] | None = None
         self._pending = b""
-        _ALL.add(self)
 
     def diagnosed(self, job: Job) -> Outcome:
         """The outcome of one run, whatever becomes of the process."""
@@ -93,6 +99,7 @@ class Worker:
     def close(self) -> None:
         """End the process."""
         child, self._child = self._child, None
+        _RUNNING.discard(self)
         if child is not None:
             child.kill()
             child.wait()
@@ -101,12 +108,16 @@ class Worker:
                     pipe and pipe.close()
 
     def _answer(self, request: bytes, limits: Limits) -> dict[str, Any]:
-        child = self._started()
+        try:
+            child = self._started(limits)
+        except _Exceeded as reason:
+            self.close()
+            return {"error": f"the process that was to diagnose it did not start: {reason}", "passing": True}
         assert child.stdin is not None
         try:
             child.stdin.write(request)
             child.stdin.flush()
-            line = self._line(child, limits)
+            line = self._line(child, limits, " (--time-limit)")
         except OSError:
             line = b""
         except _Exceeded as reason:
@@ -121,31 +132,35 @@ class Worker:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self, limits: Limits) -> subprocess.Popen[bytes]:
+        """The process, ready. Raises _Exceeded where it does not become so."""
         if self._child is None or self._child.poll() is not None:
             self.close()
             self._pending = b""
             # A session of its own: Ctrl-C goes to us alone, and the end of its stdin ends it.
             self._child = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                start_new_session=True, env=ONE_THREAD | os.environ,
             )  # fmt: skip
+            _RUNNING.add(self)
+            self._line(self._child, Limits(START_S, limits.memory_mib))
         return self._child
 
-    def _line(self, child: subprocess.Popen[bytes], limits: Limits) -> bytes:
+    def _line(self, child: subprocess.Popen[bytes], limits: Limits, option: str = "") -> bytes:
         """A line of the process, b'' where it ended. Raises _Exceeded."""
         assert child.stdout is not None
         began, place = time.monotonic(), child.stdout.fileno()
         used_mib = _memory_of(child.pid)
         parts = [self._pending]
         while b"\n" not in parts[-1]:
-            if select.select([place], [], [], LOOK_S)[0]:
+            left_s = max(limits.time_s - (time.monotonic() - began), 0.0)
+            if select.select([place], [], [], min(LOOK_S, left_s))[0]:
                 parts.append(os.read(place, 1 << 20))
                 if not parts[-1]:
                     return b""
                 continue
             if time.monotonic() - began > limits.time_s:
-                raise _Exceeded(f"it took longer than {duration(limits.time_s)} (--time-limit).")
+                raise _Exceeded(f"it took longer than {duration(limits.time_s)}{option}.")
             if used_mib() > limits.memory_mib:
                 raise _Exceeded(f"it took more than {quantity(limits.memory_mib, 'MiB')} of memory (--memory-limit).")
         line, _, self._pending = b"".join(parts).partition(b"\n")
@@ -173,11 +188,12 @@ def _ended(code: int) -> str:
 
 
 _LOCAL = threading.local()
-_ALL: weakref.WeakSet[Worker] = weakref.WeakSet()
+_RUNNING: set[Worker] = set()
+"""Those with a process: a thread that ends drops its worker, and somebody must still end the process."""
 
 
 @atexit.register
 def close_all() -> None:
     """End the processes of all threads."""
-    for worker in list(_ALL):
+    for worker in list(_RUNNING):
         worker.close()

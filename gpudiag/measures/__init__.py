@@ -32,6 +32,7 @@ TOPICS = (
     "feed",
     "bottleneck",
     "loader",
+    "steps",
     "leak",
     "throttle",
     "events",

@@ -88,10 +88,10 @@ def facts(profile: Declared) -> dict[str, FactValue]:
     for field, kind in INDEX.items():
         frame = getattr(profile, field, None)
         if frame is not None:
-            for row in frame.reset_index(names=kind).to_dict("records"):
-                key = row.pop(kind)
-                for name, value in row.items():
-                    out[f"{kind}.{key}.{name}"] = _fact(str(name), value)
+            columns = {str(name): column.tolist() for name, column in frame.items()}
+            for at, key in enumerate(frame.index):
+                for name, values in columns.items():
+                    out[f"{kind}.{key}.{name}"] = _fact(name, values[at])
     return out
 
 
@@ -118,7 +118,7 @@ def need_gpu(run: Run, *columns: str) -> None:
             "Telemetry of single processes was read ({n:sample}); it says nothing of the utilization, memory, power or "
             "temperature of whole GPUs.",
             RECORD_GPU,
-            n=len(run.processes),
+            n=len(run.processes.drop_duplicates(["gpu", "pid", "time"])),
         )
     need_columns(run.gpu, columns, "GPU telemetry", RECORD_GPU)
 

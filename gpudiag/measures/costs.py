@@ -15,16 +15,18 @@ from gpudiag.measures._gpu.shares import ALONE_SHARE, COLUMNS, peak_while, share
 from gpudiag.measures._time.gpu_samples import samples_by_gpu
 from gpudiag.measures._time.gpu_time import GpuTime, gpu_time
 from gpudiag.measures._time.microseconds import SECOND_US, utc
+from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.timeline import CELLS, STARTUP, Samples, Timeline
-from gpudiag.measures._time.window import ABANDONED, TimedTrials
+from gpudiag.measures._time.window import TimedTrials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.startup import Startups, startups
 from gpudiag.measures._trials.workers import workers_of
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.schema import OUTCOMES
 
-OUTCOMES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", ABANDONED)
+RAN = tuple(outcome for outcome in OUTCOMES if outcome != "WAITING")
 NO_TRIAL = "no trial"
 GAP = "gap"
 UNTOLD = 0.05
@@ -34,7 +36,7 @@ UNTOLD = 0.05
 class TrialCost(TrialRow):
     """A trial and what it cost."""
 
-    outcome: Column[str] = column("state, ABANDONED for a RUNNING trial that is dead")
+    outcome: Column[str] = column("one of OUTCOMES")
     gpu: Column[str] = column("names of its GPUs joined by commas")
     method: Column[str] = column("how its GPU is known")
     confidence: Column[str] = column("strong, weak or unknown")
@@ -277,7 +279,7 @@ def _outcomes(
     run: Run, time: GpuTime, kwh: dict[str, np.ndarray | None], expected: pd.DataFrame | None
 ) -> pd.DataFrame:
     """All GPU time by outcome: each piece split evenly among the trials that run in it, the rest to no trial."""
-    rows = {name: np.zeros(3) for name in (*OUTCOMES, NO_TRIAL)}
+    rows = {name: np.zeros(3) for name in (*RAN, NO_TRIAL)}
     outcomes = time.trials.rows["outcome"].to_numpy()
     for gpu, timeline in time.timelines.items() if time.joined else ():
         energy = kwh[gpu]
@@ -307,15 +309,19 @@ def _busy_s(timeline: Timeline) -> np.ndarray:
 
 
 def _worker_time(trials: TimedTrials, names: pd.Series) -> pd.DataFrame:
-    """Worker seconds by outcome, and between the trials of a worker."""
+    """Worker seconds by outcome, and between the trials of a worker and study, pauses of the whole run aside."""
     order = np.lexsort((trials.end_us, trials.start_us))
     start, end = trials.start_us[order], trials.end_us[order]
     worker = workers_of(start, end, names.to_numpy(object)[trials.rows.index][order])
     seconds = pd.Series((trials.end_us - trials.start_us) / SECOND_US).groupby(trials.rows["outcome"].to_numpy())
-    frame = pd.DataFrame({"n_trials": seconds.size(), "worker_s": seconds.sum()}).reindex(list(OUTCOMES), fill_value=0)
+    frame = pd.DataFrame({"n_trials": seconds.size(), "worker_s": seconds.sum()}).reindex(list(RAN), fill_value=0)
     by_worker = np.lexsort((end, start, worker))
     same = worker[by_worker][1:] == worker[by_worker][:-1]
-    between = np.maximum(start[by_worker][1:] - end[by_worker][:-1], 0)[same]
+    study = trials.rows["study"].to_numpy()[order][by_worker]
+    same &= study[1:] == study[:-1]
+    left, right = end[by_worker][:-1], start[by_worker][1:]
+    same &= ~holds_pause(left, right, pauses(start, end))
+    between = np.maximum(right - left, 0)[same]
     frame.loc[GAP] = [int((between > 0).sum()), between.sum() / SECOND_US]
     total = frame["worker_s"].sum()
     frame["share_pct"] = 100 * frame["worker_s"] / total if total else np.nan

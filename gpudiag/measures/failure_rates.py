@@ -16,7 +16,6 @@ from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._trials.failure_periods import rates
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
-from gpudiag.measures._trials.shared_text import failure_texts, shared_text
 from gpudiag.measures._trials.split import best_split
 from gpudiag.measures.base import GIVE_TRIALS, Profile, need_columns
 from gpudiag.measures.failures import trial_ends
@@ -55,6 +54,7 @@ class FailureSplit(Row):
     fail_more: Column[int] = column("those of the kind", label="failed from it on")
     n_less: Column[int] = column("trials below it", label="trials below it")
     fail_less: Column[int] = column("those of the kind", label="failed below it")
+    n_left_out: Column[int] = column("finished trials not counted, for the reasons above", label="trials not counted")
     p_split: Column[float] = column(
         "one-sided Fisher, times the borders and tests tried", label="chance of this difference by luck (p)"
     )
@@ -83,8 +83,6 @@ class FailureRatesProfile(Profile, topic="failure_rates"):
     n_ended: Fact[int] = fact("finished trials with a known end")
     n_fail: Fact[int] = fact("FAIL of these")
     n_oom: Fact[int] = fact("those out of GPU memory", label="out of GPU memory")
-    shared_text: Fact[str] = fact("the error text that most failed trials share, shortened", label="shared error")
-    n_shared: Fact[int] = fact("failed trials with it", label="failures with it")
     condition: Fact[Statement] = fact(
         "the value of a parameter that trials out of memory have most oftener than trials that ended well between the "
         "first and the last of them",
@@ -106,16 +104,13 @@ def measure_failure_rates(run: Run) -> FailureRatesProfile:
     failed = ends["state"] == "FAIL"
     n_oom = int((failed & (ends["kind"] == "oom")).sum())
     tests = _tests(run, ends)
-    text, n_shared = shared_text(failure_texts(run))
     return FailureRatesProfile(
         by_level=_levels(run, ends),
-        splits=_splits(tests),
+        splits=_splits(tests, len(ends)),
         counts=_counts(tests),
         n_ended=len(ends),
         n_fail=int(failed.sum()),
         n_oom=n_oom,
-        shared_text=text,
-        n_shared=n_shared,
         **_in_common(run, ends)._asdict(),
     )
 
@@ -169,13 +164,16 @@ def _tests(run: Run, ends: pd.DataFrame) -> list[Test]:
     ]
 
 
-def _splits(tests: list[Test]) -> pd.DataFrame:
+def _splits(tests: list[Test], n_ended: int) -> pd.DataFrame:
     rows = []
     for kind, by, hits, number in tests:
         found = best_split(hits, number)
         counts = {name: getattr(found, name) for name in ("least", "n_more", "fail_more", "n_less", "fail_less")}
         p = min(1.0, found.p * len(tests))
-        rows.append({"kind": kind, "by": by, **counts, "p_split": p, "aligned_pct": 100 * found.aligned})
+        left_out = n_ended - len(hits)
+        rows.append(
+            {"kind": kind, "by": by, **counts, "n_left_out": left_out, "p_split": p, "aligned_pct": 100 * found.aligned}
+        )
     return pd.DataFrame(rows, columns=list(FailureSplit.declared()))
 
 

@@ -13,6 +13,7 @@ from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._gpu.boards import gpu_boards
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of, trial_names
+from gpudiag.measures._trials.error_texts import error_texts, failure_texts
 from gpudiag.measures._trials.failure_text import CLASSES, classify, failure_classes
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -27,6 +28,8 @@ SHORT_SHARE = 0.1
 SHORT_S = 30.0
 FULL_PCT = 95.0
 MIN_GROUP = 3
+MOST_ERRORS = 20
+"""Errors that are kept."""
 
 
 class Failure(TrialRow):
@@ -47,11 +50,20 @@ class FailureKind(Row):
     n_events: Column[int] = column("log events of that kind; with those of trials, not beside them")
 
 
+class FailureError(Row):
+    """An error that failed trials ended with, the most frequent first."""
+
+    kind: Column[str] = column("one of CLASSES")
+    n: Column[int] = column("failed trials")
+    text: Column[str] = column("its first sentence, shortened, without numbers that differ; '' where none is held")
+
+
 class FailuresProfile(Profile, topic="failures"):
     """Why trials failed. Durations of FAIL may form two groups, told apart by their logarithms."""
 
     failures: Rows = table_of(Failure)
     by_kind: Rows = table_of(FailureKind)
+    by_error: Rows = table_of(FailureError)
     n_finished: Fact[int] = fact("finished trials")
     n_fail: Fact[int] = fact("failed trials")
     n_events: Fact[int] = fact("failures less those that follow another", label="separate events")
@@ -83,7 +95,8 @@ def measure_failures(run: Run) -> FailuresProfile:
     bad_pct, ok_pct = first["before_pct"].dropna().to_numpy(), fine["before_pct"].dropna().to_numpy()
     columns = ["study", "trial", "name", "kind", "duration_s", "follows", "before_pct"]
     return FailuresProfile(
-        failures=intervals.loc[failed, columns].reset_index(drop=True),
+        failures=intervals.loc[failed, columns].sort_values(["study", "trial"], kind="stable", ignore_index=True),
+        by_error=_by_error(run, intervals.loc[failed, "kind"]),
         by_kind=_by_kind(intervals.loc[failed, "kind"], run.events),
         n_finished=int(intervals["state"].isin(FINISHED).sum()),
         n_fail=int(failed.sum()),
@@ -169,9 +182,15 @@ def _by_kind(kinds: pd.Series, events: pd.DataFrame) -> pd.DataFrame:
         .where(lambda kind: ~kind.isin(["other", "unknown"]), events["detail"].map(classify))
     )
     classes = classes.where(~events["kind"].isin(CLASSES[:-2]), events["kind"])
-    names = [name for name in CLASSES if (kinds == name).any() or (name in CLASSES[:-2] and (classes == name).any())]
+    named = [name for name in CLASSES[:-2] if name != "stopped"]
+    names = [name for name in CLASSES if (kinds == name).any() or (name in named and (classes == name).any())]
     rows = [(name, int((kinds == name).sum()), int((classes == name).sum())) for name in names]
     return pd.DataFrame(rows, columns=["kind", "n", "n_events"])
+
+
+def _by_error(run: Run, kinds: pd.Series) -> pd.DataFrame:
+    out = error_texts(failure_texts(run), kinds)
+    return out.set_axis([str(place) for place in range(1, len(out) + 1)]).rename_axis("error").head(MOST_ERRORS)
 
 
 def _two_groups(seconds: np.ndarray) -> dict[str, Any]:

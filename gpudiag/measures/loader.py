@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import pandas as pd
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Fact, fact
+from gpudiag.measures._steps.intervals import step_intervals
 from gpudiag.measures.base import Profile
 from gpudiag.run import Run
 
@@ -22,10 +24,11 @@ class LoaderProfile(Profile, topic="loader"):
     """What the training printed about its waits for data, and how many workers were asked for. NaN is unknown."""
 
     n_lines: Fact[int] = fact("log lines that state a mean wait of the loader", label="log lines that say so")
-    avg_ms: Fact[float] = fact("median of these", label="wait for the loader")
+    avg_ms: Fact[float] = fact("median of these, or mean over steps that state theirs", label="wait for the loader")
     worst_ms: Fact[float] = fact("their maximum", label="longest wait")
     step_ms: Fact[float] = fact(
-        "time of a step, from the median of the stated batches per second", label="time of a step"
+        "time of a step, from the median of the stated batches per second, or the mean of these steps",
+        label="time of a step",
     )
     of_step_pct: Fact[float] = fact("the wait over the step", label="wait in a step")
     workers_per_trial: Fact[float] = fact("loader workers of a trial")
@@ -38,28 +41,26 @@ class LoaderProfile(Profile, topic="loader"):
 
 def measure_loader(run: Run) -> LoaderProfile:
     """Waits and workers of the loader. Needs log lines about the loader, or [dataloader] in run.toml."""
-    waits, rates = _numbers(run.events, _AVERAGE), _numbers(run.events, _RATE)
+    waits = _waits(run)
     created, suggested = _numbers(run.events, _CREATED), _numbers(run.events, _SUGGESTED)
     settings, loader = run.info.settings, run.info.dataloader
     workers = float(created.max()) if loader.num_workers is None else float(loader.num_workers)
-    if waits.empty and math.isnan(workers):
+    if not waits.n_lines and math.isnan(workers):
         raise NotMeasurable(
             "Neither loader times nor loader workers are known.",
             "Put the training log into the run folder (or give it with --artifacts), or state num_workers under "
             "[dataloader] in run.toml.",
         )
-    average = float(waits.median()) if len(waits) else math.nan
-    step = 1000 / float(rates.median()) if len(rates) and rates.median() > 0 else math.nan
     # Without a record of trials one GPU means one training; several may mean one or one a GPU.
     alone = run.trials.empty and run.gpu["gpu"].nunique() <= 1
     parallel = float(settings.parallel or (1 if alone else "nan"))
     cores = float(settings.cpu_cores or suggested.min())
     return LoaderProfile(
-        n_lines=len(waits),
-        avg_ms=average,
-        worst_ms=float(waits.max()) if len(waits) else math.nan,
-        step_ms=step,
-        of_step_pct=100 * average / step,
+        n_lines=waits.n_lines,
+        avg_ms=waits.avg_ms,
+        worst_ms=waits.worst_ms,
+        step_ms=waits.step_ms,
+        of_step_pct=100 * waits.avg_ms / waits.step_ms,
         workers_per_trial=workers,
         parallel=parallel,
         n_workers=workers * parallel,
@@ -67,6 +68,32 @@ def measure_loader(run: Run) -> LoaderProfile:
         of_cores_pct=100 * workers * parallel / cores,
         n_warned=len(suggested),
     )
+
+
+class _Waits(NamedTuple):
+    """NaN is unknown."""
+
+    n_lines: int
+    avg_ms: float
+    worst_ms: float
+    step_ms: float
+
+
+def _waits(run: Run) -> _Waits:
+    """From lines about the loader; without them from lines about steps that state a wait, weighted by their steps."""
+    stated, rates = _numbers(run.events, _AVERAGE), _numbers(run.events, _RATE)
+    if len(stated):
+        step_ms = 1000 / float(rates.median()) if len(rates) and rates.median() > 0 else math.nan
+        return _Waits(len(stated), float(stated.median()), float(stated.max()), step_ms)
+    steps = step_intervals(run)
+    known = steps[steps["loader_s"].notna() & (steps["n"] > 0) & (steps["unit"] == "step")]
+    if known.empty:
+        return _Waits(0, math.nan, math.nan, math.nan)
+    n = float(known["n"].sum())
+    worst_ms = 1000 * float((known["loader_s"] / known["n"]).max())
+    took = known["stated_s"].fillna(known["took_s"])
+    step_ms = 1000 * float(took.sum()) / n if took.notna().all() else math.nan
+    return _Waits(len(known), 1000 * float(known["loader_s"].sum()) / n, worst_ms, step_ms)
 
 
 def _numbers(events: pd.DataFrame, pattern: str) -> pd.Series:

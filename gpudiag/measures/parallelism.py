@@ -9,6 +9,7 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import count_at
 from gpudiag.measures._time.microseconds import SECOND_US, microseconds, utc
+from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.span import limits_us
 from gpudiag.measures._time.trial_intervals import HANDOVER_US, intervals_of
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
@@ -56,7 +57,9 @@ class WorkerCount(Row):
 
 
 class TrialGap(Row):
-    """A gap between two trials of a worker; none after an open trial."""
+    """A gap between two trials of a worker and a study; none after an open trial, and none that holds an hour without
+    any trial.
+    """
 
     worker: Column[int] = column("worker")
     start: Column[pd.Timestamp] = column("end of the trial before")
@@ -184,10 +187,15 @@ def _workers(run: Run, first_us: int) -> pd.DataFrame:
 
 
 def _gaps(placed: pd.DataFrame) -> pd.DataFrame:
-    """What lies between one trial and the next of its worker; nothing is known after an open trial."""
+    """What lies between one trial and the next of its worker and study, unless no trial of any worker ran for an hour
+    in between: then somebody launched the rest later. Nothing is known after an open trial.
+    """
+    start, end = microseconds(placed["start"]), microseconds(placed["end"])
     ordered = placed.sort_values(["worker", "start", "end"], kind="stable")
     before, after = ordered.iloc[:-1], ordered.iloc[1:]
     pairs = (before["worker"].to_numpy() == after["worker"].to_numpy()) & ~before["open"].to_numpy()
+    pairs &= before["study"].to_numpy() == after["study"].to_numpy()
+    pairs &= ~holds_pause(microseconds(before["end"]), microseconds(after["start"]), pauses(start, end))
     before, after = before[pairs].reset_index(drop=True), after[pairs].reset_index(drop=True)
     return pd.DataFrame(
         {

@@ -81,8 +81,12 @@ class PruningProfile(Profile, topic="pruning"):
         "PRUNED trials of which that is known: five COMPLETE ones to compare with", label="pruned trials compared"
     )
     late_low_pct: Fact[float] = fact("share of these, lower end of its Wilson 95 % interval", label="at least")
-    pruned_median_s: Fact[float] = fact("median duration of these PRUNED trials", label="median pruned trial")
-    complete_median_s: Fact[float] = fact("median duration of their studies' COMPLETE ones", label="median whole trial")
+    pruned_median_s: Fact[float] = fact(
+        "median duration of these PRUNED trials, NaN where they are of several studies", label="median pruned trial"
+    )
+    complete_median_s: Fact[float] = fact(
+        "median duration of their study's COMPLETE ones, NaN likewise", label="median whole trial"
+    )
     pruner: Fact[str] = fact("the configuration stated, empty if unknown")
 
 
@@ -98,7 +102,8 @@ def measure_pruning(run: Run) -> PruningProfile:
     Raises ConfigError where the pruner stated in run.toml cannot be read.
     """
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    state = run.trials["state"]
+    intervals = intervals_of(run)
+    state = intervals["state"]
     if not state.isin(FINISHED).any():
         raise NotMeasurable("No trial has finished yet.", "Measure again when some trials have ended.")
     n_pruned = int((state == "PRUNED").sum())
@@ -106,7 +111,6 @@ def measure_pruning(run: Run) -> PruningProfile:
     rates = _rates("of_all", n_pruned, len(state))
     rates |= _rates("of_finished", n_pruned, int(state.isin(FINISHED).sum()))
     rates |= _rates("of_decided", n_pruned, n_decided)
-    intervals = intervals_of(run)
     seconds = intervals["duration_s"].groupby(intervals["state"]).sum()
     total_s, pruned_s = float(seconds.sum()), float(seconds.get("PRUNED", 0.0))
     reached = _reached(run)
@@ -141,7 +145,7 @@ def measure_pruning(run: Run) -> PruningProfile:
 def _curves(run: Run) -> pd.DataFrame:
     known = run.reports.loc[np.isfinite(run.reports["value"].astype(float)), ["study", "trial", "step", "value"]]
     known = known.drop_duplicates(["study", "trial", "step"], keep="last")
-    out = known.merge(run.trials[["study", "trial", "state"]], on=["study", "trial"])
+    out = known.merge(intervals_of(run)[["study", "trial", "state"]], on=["study", "trial"])
     columns = ["study", "trial", "state", "step", "value"]
     return out[columns].sort_values(["study", "trial", "step"], kind="stable", ignore_index=True)
 
@@ -208,8 +212,11 @@ def _late(intervals: pd.DataFrame, reached: pd.DataFrame) -> _Late:
     of = usual.loc[pruned["study"]].set_axis(pruned.index)
     whole_s = of["duration_s"].where(pruned["steps_done"].notna(), of["long_s"])
     short = (pruned["duration_s"] < LATE * whole_s) | (pruned["steps_done"] < LATE * of["steps_done"])
-    complete_s = whole.loc[whole["study"].isin(pruned["study"].unique()), "duration_s"].median()
-    return _Late(int((~short).sum()), len(pruned), float(pruned["duration_s"].median()), float(complete_s))
+    n_late, studies = int((~short).sum()), pruned["study"].unique()
+    if len(studies) != 1:  # what is long in one study is short in another
+        return _Late(n_late, len(pruned), math.nan, math.nan)
+    complete_s = float(usual["duration_s"].loc[studies[0]])
+    return _Late(n_late, len(pruned), float(pruned["duration_s"].median()), complete_s)
 
 
 def _budget_pct(reached: pd.DataFrame, max_steps: int | None) -> float:

@@ -12,6 +12,7 @@ from scipy import stats
 from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
 from gpudiag.measures._time.concurrency import busy_stretches, count_at
 from gpudiag.measures._time.microseconds import NEVER, SECOND_US, microseconds
+from gpudiag.measures._time.pauses import holds_pause, pauses
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
 from gpudiag.measures._trials.placed import placed_trials, worker_counts
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
@@ -23,8 +24,6 @@ TIMES_MEDIAN = 3.0
 MIN_GROUP = 10
 MIN_DRIFT = 20
 MIN_GAPS = 20
-PAUSE_S = 3600.0
-"""A shorter stretch without a trial is a gap."""
 
 
 class LongTrial(TrialRow):
@@ -72,6 +71,7 @@ class SearchProfile(Profile, topic="search"):
     n_duplicates: Fact[int] = fact(
         "trials whose parameters equal those of an earlier trial of the study that did not fail", label="repeated"
     )
+    duplicate_pct: Fact[float] = fact("their share of the trials with parameters")
     duplicate_worker_h: Fact[float] = fact("the time they took", label="time of the repeats")
     n_combinations: Fact[float] = fact(
         "combinations of the values tried, where they are fewer than the trials with parameters of the only study and "
@@ -85,7 +85,7 @@ class SearchProfile(Profile, topic="search"):
     )
     drift_p: Fact[float] = fact("its p times the number of such studies", label="chance of such a drift by luck (p)")
     drift_ratio: Fact[float] = fact("last over first", label="last third to first")
-    n_drift: Fact[int] = fact("trials that it rests on")
+    n_drift: Fact[int] = fact("trials that it rests on, of the study with most where none has enough")
     drift_study: Fact[str] = fact("the study, where there are several")
     drift_workers: Fact[int] = fact("the number of workers that it was judged with; 0 where it never changed")
     gap_rho: Fact[float] = fact(
@@ -128,6 +128,7 @@ def measure_search(run: Run) -> SearchProfile:
         stated=_stated(run),
         n_with_params=int(with_params.sum()),
         n_duplicates=int(repeats.sum()),
+        duplicate_pct=100 * float(repeats.sum()) / float(with_params.sum()) if with_params.any() else math.nan,
         duplicate_worker_h=float(seconds[repeats].sum() / 3600),
         n_combinations=float(math.prod(map(len, space["values"]))) if len(space) else math.nan,
         outlier_worker_h=float(outliers["duration_s"].sum() / 3600),
@@ -212,7 +213,7 @@ def _small_space(run: Run, with_params: np.ndarray) -> pd.DataFrame:
 
 
 def _stated(run: Run) -> pd.DataFrame:
-    counts = run.trials["state"].value_counts()
+    counts = run.trials["state"].value_counts()  # as the storage counts, and so did who wrote the setting down
     known = {state: int(counts.get(state, 0)) for state in STATES}
     known |= {"trials": len(run.trials), "n_trials": len(run.trials)}
     lookup = {name.lower(): value for name, value in known.items()}
@@ -235,13 +236,13 @@ def _drift(run: Run, intervals: pd.DataFrame) -> dict[str, Any]:
     time_series = {str(study): group["duration_s"].to_numpy() for study, group in done.groupby("study")}
     trends = {study: _trend(seconds, MIN_DRIFT) for study, seconds in time_series.items() if len(seconds) >= MIN_DRIFT}
     if not trends:
-        n = max(map(len, time_series.values()), default=0)
+        most = max(time_series, key=lambda study: len(time_series[study]), default="")
         return {
             "drift_rho": math.nan,
             "drift_p": math.nan,
             "drift_ratio": math.nan,
-            "n_drift": n,
-            "drift_study": "",
+            "n_drift": len(time_series.get(most, ())),
+            "drift_study": most if intervals["study"].nunique() > 1 else "",
             "drift_workers": n_workers,
         }
     study, (rho, p, first, last) = min(trends.items(), key=lambda item: item[1][1])
@@ -275,22 +276,33 @@ def _while_the_same(run: Run, done: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def _gap_growth(intervals: pd.DataFrame) -> dict[str, Any]:
-    """Each start waits since the latest end that no other start has taken: a worker that left leaves no gap behind."""
+    """The trend of the gaps of all studies in order of their ends; pauses of the whole run are none."""
     known = intervals[intervals["known"]]
-    start, end = np.sort(microseconds(known["start"])), np.sort(microseconds(known["end"]))
+    parts = [_waits(microseconds(own["start"]), microseconds(own["end"])) for _, own in known.groupby("study")]
+    waits = np.concatenate([np.zeros((0, 2), np.int64), *parts])
+    waits = waits[np.argsort(waits[:, 1], kind="stable")]
+    across = pauses(microseconds(known["start"]), microseconds(known["end"]))
+    waits = waits[~holds_pause(waits[:, 0], waits[:, 1], across)]
+    gaps = (waits[:, 1] - waits[:, 0]) / SECOND_US
+    rho, p, first, last = _trend(gaps, MIN_GAPS)
+    return {
+        "gap_rho": rho, "gap_p": p, "gap_first_s": first, "gap_last_s": last,
+        "gap_worker_h": float(gaps.sum()) / 3600, "n_gaps": len(gaps),
+    }  # fmt: skip
+
+
+def _waits(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Each start waits since the latest end that no other start has taken: a worker that left leaves no gap behind."""
+    start, end = np.sort(start), np.sort(end)
     free: list[int] = []
-    gaps, ended = [], 0
+    waits, ended = [], 0
     for begin in start.tolist():
         while ended < len(end) and end[ended] <= begin:
             free.append(int(end[ended]))
             ended += 1
         if free:
-            gaps.append((begin - free.pop()) / SECOND_US)
-    rho, p, first, last = _trend(np.array(gaps), MIN_GAPS)
-    return {
-        "gap_rho": rho, "gap_p": p, "gap_first_s": first, "gap_last_s": last,
-        "gap_worker_h": sum(gaps) / 3600, "n_gaps": len(gaps),
-    }  # fmt: skip
+            waits.append((free.pop(), begin))
+    return np.array(waits, np.int64).reshape(-1, 2)
 
 
 def _trend(values: np.ndarray, least: int) -> tuple[float, float, float, float]:
@@ -311,13 +323,13 @@ def _pauses(run: Run) -> dict[str, Any]:
     placed = placed_trials(run)
     if placed.empty:
         return {"pause_s": math.nan, "longest_pause_s": math.nan, "n_pauses": 0, "pause_pct": math.nan}
-    left, right = busy_stretches(microseconds(placed["start"]), microseconds(placed["end"]))
-    lengths = (left[1:] - right[:-1]) / SECOND_US
-    long = lengths[lengths >= PAUSE_S]
-    span_s = float(right[-1] - left[0]) / SECOND_US if len(left) else 0.0
+    start, end = microseconds(placed["start"]), microseconds(placed["end"])
+    left, right = pauses(start, end)
+    lengths = (right - left) / SECOND_US
+    span_s = float(end.max() - start.min()) / SECOND_US
     return {
-        "pause_s": float(long.sum()), "longest_pause_s": float(long.max(initial=0.0)), "n_pauses": len(long),
-        "pause_pct": 100 * float(long.sum()) / span_s if span_s else math.nan,
+        "pause_s": float(lengths.sum()), "longest_pause_s": float(lengths.max(initial=0.0)), "n_pauses": len(lengths),
+        "pause_pct": 100 * float(lengths.sum()) / span_s if span_s else math.nan,
     }  # fmt: skip
 
 

@@ -13,11 +13,12 @@ from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.abandoned import OpenTrial, find_open_trials
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.measures._trials.failure_periods import FailurePeriod, failure_periods
+from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures._trials.pareto import pareto_front
 from gpudiag.measures._trials.proportions import streak_probability, wilson_pct
 from gpudiag.measures.base import GIVE_TRIALS, Profile, TrialRow, need_columns
 from gpudiag.run import Run
-from gpudiag.schema import FINISHED, STATES
+from gpudiag.schema import ABANDONED, FINISHED, OUTCOMES, STOPPED
 from gpudiag.statement import NOTHING, Statement, joined
 
 MOST_PARAMS = 8
@@ -25,7 +26,9 @@ MOST_PARAMS = 8
 
 
 class TrialState(Row):
-    """A state, all five in Optuna's order. Durations are of trials whose start and end are known, or stated."""
+    """What became of trials: a state of Optuna, but STOPPED for a FAIL that somebody stopped, and ABANDONED for a
+    RUNNING one that is dead. Durations are of trials whose start and end are known, or stated.
+    """
 
     n: Column[int] = column("trials", label="trials")
     n_timed: Column[int] = column("trials with a known duration")
@@ -79,8 +82,9 @@ class TrialsProfile(Profile, topic="trials"):
     by_period: Rows = table_of(FailurePeriod)
     n: Fact[int] = fact("trials")
     n_finished: Fact[int] = fact("COMPLETE, PRUNED and FAIL", label="finished trials")
-    n_fail: Fact[int] = fact("FAIL", label="failed trials")
-    n_running: Fact[int] = fact("RUNNING", label="RUNNING")
+    n_fail: Fact[int] = fact("FAIL, without those that somebody stopped", label="failed trials")
+    n_stopped: Fact[int] = fact("FAIL of which the error says that somebody stopped them", label="stopped by hand")
+    n_running: Fact[int] = fact("RUNNING, abandoned ones included", label="marked RUNNING")
     n_infeasible: Fact[int] = fact(
         "COMPLETE trials with a constraint above 0, which are never the best", label="trials that broke a constraint"
     )
@@ -111,9 +115,9 @@ class TrialsProfile(Profile, topic="trials"):
 
 
 def measure_trials(run: Run) -> TrialsProfile:
-    """Counts and durations by state. Needs at least one trial. Failure rate is FAIL of finished."""
+    """Counts and durations by outcome. Needs at least one trial. Failure rate is FAIL of finished."""
     need_columns(run.trials, ("state",), "trials table", GIVE_TRIALS)
-    intervals = intervals_of(run)
+    intervals = intervals_of(run).assign(state=outcomes_of(run))
     by_state = _by_state(intervals)
     counts = by_state["n"]
     n_finished, n_fail = int(counts[list(FINISHED)].sum()), int(counts["FAIL"])
@@ -136,7 +140,8 @@ def measure_trials(run: Run) -> TrialsProfile:
         n=len(intervals),
         n_finished=n_finished,
         n_fail=n_fail,
-        n_running=int(counts["RUNNING"]),
+        n_stopped=int(counts[STOPPED]),
+        n_running=int(counts["RUNNING"] + counts[ABANDONED]),
         n_infeasible=int(results["infeasible"].sum()),
         n_reversed=int((intervals["end"] < intervals["start"]).sum()),
         fail_pct=100 * n_fail / n_finished if n_finished else math.nan,
@@ -155,11 +160,11 @@ def measure_trials(run: Run) -> TrialsProfile:
 
 
 def _by_state(intervals: pd.DataFrame) -> pd.DataFrame:
-    n = intervals["state"].value_counts().reindex(list(STATES), fill_value=0)
+    n = intervals["state"].value_counts().reindex(list(OUTCOMES), fill_value=0)
     seconds = intervals.groupby("state")["duration_s"]
     quantile = seconds.quantile([0, 0.25, 0.5, 0.75, 1]).unstack()
     bounds = [wilson_pct(int(k), len(intervals)) for k in n]
-    out = pd.DataFrame({"n": n, "n_timed": seconds.count()}, index=pd.Index(STATES, name="state"))
+    out = pd.DataFrame({"n": n, "n_timed": seconds.count()}, index=pd.Index(OUTCOMES, name="state"))
     out["n_timed"] = out["n_timed"].fillna(0).astype(int)
     out["share_pct"] = 100 * n / len(intervals)
     out["low_pct"], out["high_pct"] = zip(*bounds, strict=True)

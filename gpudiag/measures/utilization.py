@@ -53,7 +53,7 @@ class GpuUtilization(Row):
     n_samples: Column[int] = column("samples with a utilization")
     first_active: Column[pd.Timestamp] = column("first sample at 10 % or more")
     last_active: Column[pd.Timestamp] = column("last sample at 10 % or more")
-    idle_gpu_h: Column[float] = column("observed time below 10 %", label="below 10 % for")
+    idle_gpu_h: Column[float] = column("observed time below 10 %", label="idle (below 10 %)")
     trial_mean_pct: Column[float] = column("mean while a trial ran")
     trial_p5_pct: Column[float] = column("5th percentile while a trial ran")
     trial_p95_pct: Column[float] = column("95th percentile while a trial ran")

@@ -41,6 +41,7 @@ from gpudiag.plots import (
     power,
     power_use,
     pruning,
+    steps,
     timeline,
     trials,
     utilization,
@@ -67,6 +68,7 @@ TOPICS = (
     learning_curves,
     power,
     power_use,
+    steps,
     costs,
     clock,
 )

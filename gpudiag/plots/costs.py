@@ -11,7 +11,7 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.plots._draw.axes import legend_above, short
 from gpudiag.plots._draw.palette import gpu_color, gpu_dash
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.report.format import hours, number, plural
+from gpudiag.report.format import alike, number, plural
 
 MAX_STUDIES = 4
 
@@ -43,9 +43,10 @@ def alt_progress(costs: CostsProfile) -> str:
     texts = []
     for study, spent, best in _parts(costs):
         name = "" if costs.progress["study"].nunique() == 1 else f" of {study}"
+        first, last, total = alike("GPU-h", spent[0], spent[-1], costs.trial_gpu_h)
         texts.append(
-            f"The best value{name} went from {number(best[0])} after {hours(spent[0])} to {number(best[-1])} after "
-            f"{hours(spent[-1])}, in {plural(len(best), 'step')}; the trials took {hours(costs.trial_gpu_h)} in all."
+            f"The best value{name} went from {number(best[0])} after {first} to {number(best[-1])} after {last}, in "
+            f"{plural(len(best), 'step')}; the trials took {total} in all."
         )
     return " ".join(texts)
 

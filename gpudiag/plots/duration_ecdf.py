@@ -14,7 +14,7 @@ from gpudiag.plots._draw.axes import SHORTEST_S, duration_scale, legend_above
 from gpudiag.plots._draw.palette import MUTED, STATE_COLORS, Dash
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import duration, plural
-from gpudiag.schema import STATES
+from gpudiag.schema import OUTCOMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,9 @@ DASHES: dict[str, Dash] = {
     "COMPLETE": "solid",
     "PRUNED": (0, (5, 1.5)),
     "FAIL": (0, (1.5, 1)),
+    "STOPPED": (0, (3, 1, 1, 1)),
     "RUNNING": (0, (6, 1.5, 1.5, 1.5)),
+    "ABANDONED": (0, (8, 3)),
     "WAITING": (0, (1, 3)),
 }
 """Dash of a state's curve, so that curves can be told apart in grey."""
@@ -62,7 +64,7 @@ def _states(durations: pd.DataFrame) -> list[tuple[str, np.ndarray]]:
     """Durations of each state that has enough, in order."""
     parts = {
         state: np.sort(durations.loc[durations["state"] == state, "duration_s"].clip(lower=SHORTEST_S).to_numpy(float))
-        for state in STATES
+        for state in OUTCOMES
     }
     return [(state, seconds) for state, seconds in parts.items() if len(seconds) >= FEWEST]
 

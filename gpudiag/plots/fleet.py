@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,14 @@ from gpudiag.plots._draw.axes import legend_above, short
 from gpudiag.plots._draw.cells import DRAWN, cell_handles, edge
 from gpudiag.plots._draw.palette import CELL_COLORS, CELL_HATCHES, INK
 from gpudiag.plots._draw.picture import Plot, painter
+from gpudiag.plots.fleet_heat import HEAT
 from gpudiag.report.format import plural, quantity, share
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_LABELS = 14
+MOST_LABELS, MOST_WEEKS = 14, 10
+"""Labels below a figure: days are shorter than weeks."""
 MOST_HOSTS = 40
 LONGEST = 24
 
@@ -49,10 +52,10 @@ def plot_weeks(weeks: pd.DataFrame) -> Figure:
             linewidth=0,
         )
         bottom += height
-    for x, top, pct in zip(place, bottom, weeks["util_pct"], strict=True):
-        if len(weeks) <= MOST_LABELS and np.isfinite(pct):
+    step = -(-len(weeks) // MOST_WEEKS)
+    for x, top, pct in list(zip(place, bottom, weeks["util_pct"], strict=True))[::step]:
+        if np.isfinite(pct):
             ax.annotate(share(pct), (x, top), (0, 3), textcoords="offset points", ha="center", color=INK, fontsize=8)
-    step = -(-len(weeks) // MOST_LABELS)
     ax.set_xticks(place[::step], list(weeks.index[::step]))
     ax.set(ylabel="GPU time [GPU-h]", xlabel="week in which a run began (UTC)", ylim=(0, 1.12 * bottom.max()))
     ax.grid(visible=False, axis="x")
@@ -70,14 +73,22 @@ def alt_weeks(weeks: pd.DataFrame) -> str:
     return f"{plural(len(weeks), 'week')}: {ends}; mean utilization {share(pct.iloc[0])}, then {share(pct.iloc[-1])}."
 
 
-WEEKS = Plot(plot_weeks, alt_weeks, "The whole time of a run counts in the week it began in. Above: mean utilization.")
+WEEKS = Plot(
+    plot_weeks,
+    alt_weeks,
+    (
+        "The whole time of a run counts in the week it began in. Above: mean utilization. Weeks with less than 1 % of "
+        "the usual observed time are left out."
+    ),
+)
 
 
 @painter
 def plot_hosts(hosts: pd.DataFrame) -> Figure:
     """Mean utilization by host and day, as a heat map; a day without a run is empty.
 
-    ``hosts``: a row a host, a column a day in order, in percent. Raises NotMeasurable with fewer than two days.
+    ``hosts``: a row a host, a column a day (or a week, by its first day) in order, in percent. Raises NotMeasurable
+    with fewer than two columns.
     """
     if hosts.shape[1] < 2 or not np.isfinite(hosts.to_numpy(float)).any():
         raise NotMeasurable("There are fewer than two days.")
@@ -93,9 +104,12 @@ def plot_hosts(hosts: pd.DataFrame) -> Figure:
         interpolation="nearest",
     )
     step = -(-shown.shape[1] // MOST_LABELS)
-    ax.set_xticks(range(0, shown.shape[1], step), [str(day)[5:] for day in shown.columns[::step]])
+    years = {str(day)[:4] for day in shown.columns}
+    ax.set_xticks(
+        range(0, shown.shape[1], step), [str(day)[5 if len(years) == 1 else 2 :] for day in shown.columns[::step]]
+    )
     ax.set_yticks(range(len(shown)), [short(str(name), LONGEST) for name in shown.index])
-    ax.set_xlabel("day (UTC)")
+    ax.set_xlabel("day (UTC)" if _width(hosts) == "day" else "week from Monday (UTC)")
     ax.grid(visible=False)
     figure.colorbar(drawn, ax=ax, label="mean utilization [%]", shrink=0.9, aspect=12)
     return figure
@@ -105,9 +119,19 @@ def alt_hosts(hosts: pd.DataFrame) -> str:
     """What :func:`plot_hosts` shows."""
     mean = hosts.mean(axis=1).sort_values()
     ends = f"from {share(mean.iloc[0])} on {mean.index[0]} to {share(mean.iloc[-1])} on {mean.index[-1]}"
-    return f"Mean utilization of {plural(len(hosts), 'host')} over {plural(hosts.shape[1], 'day')}: {ends}."
+    return f"Mean utilization of {plural(len(hosts), 'host')} over {plural(hosts.shape[1], _width(hosts))}: {ends}."
 
 
-HOSTS = Plot(plot_hosts, alt_hosts, "A run counts with its mean utilization on each day that it touched.")
+def _width(hosts: pd.DataFrame) -> str:
+    """What a column is."""
+    first, second = (date.fromisoformat(str(day)) for day in hosts.columns[:2])
+    return "day" if (second - first).days == 1 else "week"
 
-FLEET_PLOTS = {"weeks": WEEKS, "hosts": HOSTS}
+
+HOSTS = Plot(
+    plot_hosts,
+    alt_hosts,
+    "A run counts with its mean utilization on each day that it touched, or in each week where there are many days.",
+)
+
+FLEET_PLOTS = {"weeks": WEEKS, "hosts": HOSTS, "heat": HEAT}

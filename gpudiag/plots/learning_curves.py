@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.pruning import PruningProfile
-from gpudiag.plots._draw.axes import count_axis, legend_above, short
+from gpudiag.plots._draw.axes import count_axis, legend_above, padded, short
 from gpudiag.plots._draw.palette import STATE_COLORS, STATE_MARKERS, darker
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.report.format import plural
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 MOST_CURVES = 400
 MAX_VECTOR = 6000
 TAIL, ROOM = 0.005, 4.0
-DRAWN = ("RUNNING", "FAIL", "PRUNED", "COMPLETE")
+DRAWN = ("RUNNING", "STOPPED", "FAIL", "PRUNED", "COMPLETE")
 """States in the order of painting: those that ran to the end lie on top."""
-ENDS = ("PRUNED", "FAIL")
+ENDS = ("PRUNED", "FAIL", "STOPPED")
 """States whose last report is marked."""
 
 
@@ -55,9 +55,8 @@ def plot_learning_curves(pruning: PruningProfile) -> Figure:
         color = STATE_COLORS[name]
         handles.append(Line2D([], [], color=color, linewidth=2, marker=end, label=f"{name} ({len(mine)})"))
     low, high = _limits(points[:, 1])
-    pad = 0.05 * (high - low) or 0.5
     steps = points[:, 0]
-    ax.set(xlim=(steps.min() - 0.5, max(steps.max(), steps.min() + 1) + 0.5), ylim=(low - pad, high + pad))
+    ax.set(xlim=padded(steps.min(), steps.max()), ylim=padded(low, high))
     beyond = "; few beyond the scale" if low > points[:, 1].min() or high < points[:, 1].max() else ""
     thinned = f"; {len(shown)} of {len(starts)} trials drawn" if len(shown) < len(starts) else ""
     ax.set(xlabel=f"step [index]{thinned}", ylabel=f"reported value [objective]{beyond}")

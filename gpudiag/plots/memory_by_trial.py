@@ -19,7 +19,7 @@ from gpudiag.plots._draw.palette import INK, MUTED, RULE, STATE_COLORS, darker
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import Trace, column_edges, extent, reduce, traces
 from gpudiag.report.format import plural, quantity, share
-from gpudiag.schema import STATES
+from gpudiag.schema import OUTCOMES
 from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _draw_stack(ax: Axes, blocks: pd.DataFrame, window: tuple[float, float]) -> 
         mine = worker == lane
         height, owner = _layer(grid, start[mine], end[mine], gib[mine], few=few)
         names = np.append(state[mine], "")[owner]
-        for name in STATES:
+        for name in OUTCOMES:
             here = (names == name) & (height > 0)
             if here.any():
                 ax.fill_between(
@@ -140,7 +140,7 @@ def _handles(blocks: pd.DataFrame, *, known_total: bool) -> list[Patch | Line2D]
     handles: list[Patch | Line2D] = [
         Patch(facecolor=STATE_COLORS[state], edgecolor=darker(STATE_COLORS[state]), linewidth=0.5, alpha=0.8,
               label=f"{state} ({(known['state'] == state).sum()})")
-        for state in STATES if (known["state"] == state).any()
+        for state in OUTCOMES if (known["state"] == state).any()
     ]  # fmt: skip
     handles.append(Line2D([], [], color=INK, linewidth=1.2, label="used on the GPU"))
     if known_total:

@@ -63,7 +63,7 @@ def _draw_levels(ax: Axes, capacity: MemoryCapacity) -> None:
         ylim=(0, ceiling),
     )
     chances = zip(k, table["p_overflow_pct"], table["p_high_pct"], strict=True)
-    ax.set_xticks(k, [f"{count(x)}\n{share(p)} ({share(most)})" for x, p, most in chances])
+    ax.set_xticks(k, [f"{count(x)}\n{share(p)}{_most(p, most, ' ({most})')}" for x, p, most in chances])
     ax.set_xlim(k.min() - 0.6, k.max() + 0.6)
     legend_above(ax, [
         Line2D([], [], color=gpu_color(0), marker="o", markersize=5, linestyle="none", label="typical"),
@@ -100,12 +100,17 @@ def _label(text: str, n: int) -> str:
     return f"{short} ({n})"
 
 
+def _most(pct: float, most_pct: float, template: str) -> str:
+    """The upper end of a chance, where it is another one."""
+    return "" if share(most_pct) == share(pct) else template.format(most=share(most_pct))
+
+
 def alt_memory_capacity(memory_capacity: MemoryCapacity) -> str:
     """What :func:`plot_memory_capacity` shows."""
     table, room = memory_capacity.table, memory_capacity.room
     levels = ", ".join(
-        f"{row.k} typically {quantity(row.typical_mib, 'MiB')} with {share(row.p_overflow_pct)} overflow, "
-        f"at most {share(row.p_high_pct)}"
+        f"{row.k} typically {quantity(row.typical_mib, 'MiB')} with {share(row.p_overflow_pct)} overflow"
+        f"{_most(row.p_overflow_pct, row.p_high_pct, ', at most {most}')}"
         for row in table.itertuples()
     )
     text = f"Memory by trials at once on a GPU of {quantity(room.total_mib, 'MiB')}: {levels}."

@@ -11,10 +11,10 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.plots._draw.axes import legend_above, time_axis
+from gpudiag.plots._draw.axes import legend_above, short, time_axis
 from gpudiag.plots._draw.cells import cell_handles, draw_shares
 from gpudiag.plots._draw.picture import Plot, painter
-from gpudiag.plots._draw.telemetry import draw_mean, traces
+from gpudiag.plots._draw.telemetry import draw_levels, traces
 from gpudiag.plots.timeline import draw_trials, window
 from gpudiag.report.format import plural, share
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TRIALS_INCH, USE_INCH, BAND_INCH = 0.75, 0.75, 0.22
-ROOM_INCH = 0.95
-"""Time axis and two legends."""
-LEAST_PCT = 0.5
-"""Categories that hold less than this could not be seen in the band, and have no place in its legend."""
+ROOM_INCH, LEGEND_INCH = 0.95, 0.2
+"""Time axis and two legends; a third, of several GPUs."""
+LEAST_PCT = 5.0
+"""Of a bar of the band: categories that never hold more could not be seen, and have no place in its legend."""
 
 
 @painter
@@ -36,7 +36,7 @@ def plot_overview(
     *,
     timezone: str = "UTC",
 ) -> Figure:
-    """Trials by worker, the shares of the ledger's categories, and the mean utilization of all GPUs.
+    """Trials by worker, the shares of the ledger's categories, and the utilization of each GPU.
 
     Raises NotMeasurable if there is neither a trial with a start nor utilization.
     """
@@ -46,7 +46,8 @@ def plot_overview(
         raise NotMeasurable("There is no trial with a start time and no utilization.")
     band = ledger if ledger is not None and use and not ledger.bins.empty else None
     heights = [TRIALS_INCH] * (workers is not None) + [BAND_INCH] * (band is not None) + [USE_INCH] * bool(use)
-    figure = Figure(figsize=(9, sum(heights) + ROOM_INCH), layout="constrained")
+    room = ROOM_INCH + LEGEND_INCH * (len(use) > 1)
+    figure = Figure(figsize=(9, sum(heights) + room), layout="constrained")
     axes: list[Axes] = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
     low, high, note = window(workers, use)
     time_axis(axes[-1], low, high, timezone)
@@ -60,14 +61,18 @@ def plot_overview(
     if band is not None:
         ax = next(rows)
         draw_shares(ax, band.bins, band.bin_s, band.n_gpus)
-        shown = band.totals.loc[band.totals["share_pct"] >= LEAST_PCT, "cell"]
+        held_s = band.bins.groupby(["start", "cell"], observed=True)["gpu_s"].sum()
+        part_pct = 100 * held_s / held_s.groupby("start").transform("sum")
+        shown = set(part_pct[part_pct >= LEAST_PCT].index.get_level_values("cell"))
         legend_above(ax, cell_handles(shown, has_trials=band.has_trials), 5)
-        ax.set(yticks=[], ylim=(0, 100), ylabel="[%]")
+        ax.set(yticks=[], ylim=(0, 100))
+        ax.set_ylabel("time [%]", rotation=0, ha="right", va="center")  # upright it would be higher than the band
         ax.grid(visible=False)
     if use:
         ax = next(rows)
-        draw_mean(ax, use)
-        ax.set(ylabel="GPU\n[%]", ylim=(0, 103), yticks=[0, 100])
+        legend_above(ax, draw_levels(ax, use))
+        least = -4 if len(use) > 1 else 0  # the line of an idle GPU would lie under the axis
+        ax.set(ylabel="GPU use\n[%]", ylim=(least, 103), yticks=[0, 100])
     for ax in axes[:-1]:
         ax.tick_params(labelbottom=False)
     figure.align_ylabels(axes)
@@ -84,9 +89,7 @@ def alt_overview(
     if parallelism is not None and not parallelism.placed.empty:
         seen.append(f"{plural(len(parallelism.placed), 'trial')} on {plural(parallelism.n_workers, 'worker')}")
     if utilization is not None and np.isfinite(utilization.mean_pct):
-        within = ledger.mean_util_pct if ledger is not None else float("nan")
-        mean = within if np.isfinite(within) else utilization.mean_pct
-        seen.append(f"the mean utilization of {plural(utilization.n_gpus, 'GPU')}, {share(mean)} on average")
+        seen.append(_alt_use(utilization, ledger))
     if ledger is not None:
         worked = share(ledger.pct("busy", "busy_low"))
         seen.append(f"a band of what the GPU time went into, {worked} of it work for trials" if ledger.has_trials else
@@ -94,8 +97,22 @@ def alt_overview(
     return f"On one time axis: {'; '.join(seen)}."
 
 
+def _alt_use(utilization: UtilizationProfile, ledger: LedgerProfile | None) -> str:
+    """The mean of all GPUs, and of several the least and the most used: within the ledger's window where it has one."""
+    mean, means = utilization.mean_pct, utilization.per_gpu["mean_pct"]
+    if ledger is not None and np.isfinite(ledger.mean_util_pct):
+        mean, means = ledger.mean_util_pct, ledger.per_gpu["mean_util_pct"]
+    text = f"the utilization of {plural(utilization.n_gpus, 'GPU')}, {share(mean)} on average"
+    means = means.dropna()
+    if len(means) > 1:
+        low, high = means.idxmin(), means.idxmax()
+        text += f", from {share(means[low])} (GPU {short(str(low))}) to {share(means[high])} (GPU {short(str(high))})"
+    return text
+
+
 OVERVIEW = Plot(
     plot_overview,
     alt_overview,
-    "Trials by worker; a band of what the GPU time went into; the mean utilization of all GPUs.",
+    "From above, as far as known: trials by worker, what the GPU time went into, the utilization. Up to eight GPUs "
+    "have a line each; of more, the line is their mean, and the band reaches from the least to the most used.",
 )

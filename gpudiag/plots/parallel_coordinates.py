@@ -30,8 +30,10 @@ MOST_PARAMETERS = 6
 MOST_NAMES = 12
 WIDE = 100.0
 """A parameter that spans more than this factor is drawn on a logarithmic axis."""
-PALE = -0.12
-"""The colour map begins before the shortest trial: its first tenth is too pale on white."""
+PALE, DEEP = -0.12, 1.4
+"""The colour map begins before the shortest trial and ends beyond the longest: its first tenth is too pale on white,
+its last quarter too dark on dark paper.
+"""
 MEMORY = (("process_mem_mib", "own process"), ("peak_mem_mib", "alone"), ("freed_mib", "freed at end"))
 """Columns that hold the memory of a trial, the surest first, and how it is known."""
 
@@ -60,7 +62,7 @@ def plot_parallel_coordinates(costs: CostsProfile) -> Figure:
     figure = Figure(figsize=(9, 4.4), layout="constrained")
     ax = figure.add_subplot()
     seconds = trials["duration_s"].to_numpy(float)
-    color = Normalize(PALE, 1)
+    color = Normalize(PALE, DEEP)
     rank = pd.Series(seconds).rank(method="average").to_numpy()
     ranks = (rank - 1) / max(len(rank) - 1, 1)
     kept = _kept(ranks)
@@ -207,6 +209,6 @@ def alt_parallel_coordinates(costs: CostsProfile) -> str:
 PARALLEL_COORDINATES = Plot(
     plot_parallel_coordinates,
     alt_parallel_coordinates,
-    "Each line is a COMPLETE trial; dark ones took long. A parameter at which dark lines meet in one place is what "
+    "Each line is a COMPLETE trial; blue ones took long. A parameter at which blue lines meet in one place is what "
     "makes trials long.",
 )

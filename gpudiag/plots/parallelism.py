@@ -112,7 +112,7 @@ CONCURRENCY = Plot(
     plot_concurrency,
     alt_concurrency,
     "Left: trials that ran at the same time. Right: how much of the time with at least one trial was spent at "
-    "each level. Steps below the dashed line are workers that stood empty.",
+    "each level. Below a dashed line, the number that was configured, workers stood empty.",
 )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.power import LOAD_BIN_PCT, LOAD_BINS, PowerProfile
 from gpudiag.plots._draw.axes import legend_above, short
-from gpudiag.plots._draw.palette import ACCENT, CARD, MUTED
+from gpudiag.plots._draw.palette import ACCENT, CARD, GPU_COLORS, MUTED
 from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import MAX_LINES, natural
 from gpudiag.report.format import plural, share
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 HALF_PCT = 50.0
 QUARTERS = (0, 25, 50, 75, 100)
 LEAST_SHARE_PCT = 0.05
+STRENGTH = LinearSegmentedColormap.from_list("strength", [f"{GPU_COLORS[0]}20", GPU_COLORS[0]])
+"""From the paper's own color, white or dark, to blue."""
 
 
 @painter
@@ -72,7 +74,7 @@ def _draw(ax: Axes, load: pd.DataFrame, top: float) -> QuadMesh:
     part = 100 * seconds / seconds.sum()
     edges = np.arange(LOAD_BINS + 1) * LOAD_BIN_PCT, np.arange(n_rows + 1) * LOAD_BIN_PCT
     mesh = ax.pcolormesh(
-        *edges, np.ma.masked_less(part, LEAST_SHARE_PCT), cmap="Blues", rasterized=True,
+        *edges, np.ma.masked_less(part, LEAST_SHARE_PCT), cmap=STRENGTH, rasterized=True,
         norm=LogNorm(LEAST_SHARE_PCT, 100),
     )  # fmt: skip
     height = edges[1][:-1] + LOAD_BIN_PCT / 2
@@ -112,7 +114,7 @@ def alt_power_use(power: PowerProfile) -> str:
 POWER_USE = Plot(
     plot_power_use,
     alt_power_use,
-    "Dark is where the time was spent. Lower right is busy but not used well: a kernel always runs and the board "
-    "draws little, as with small batches or waits for memory; the number is its share of the busy time. Upper "
+    "Strong blue is where the time was spent. Lower right is busy but not used well: a kernel always runs and the "
+    "board draws little, as with small batches or waits for memory; the number is its share of the busy time. Upper "
     "right is work that fills the chip.",
 )

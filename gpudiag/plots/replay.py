@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.pruning.result import PrunerReplay
-from gpudiag.plots._draw.axes import count_axis, legend_above
+from gpudiag.plots._draw.axes import count_axis, legend_above, padded
 from gpudiag.plots._draw.palette import ACCENT, INK, MUTED, STATE_COLORS
 from gpudiag.plots._draw.picture import Picture, Plot, painter
 from gpudiag.report.format import plural
@@ -56,8 +56,7 @@ def plot_learning_curves(replay: PrunerReplay) -> Figure:
     ax.autoscale()
     values = np.concatenate([curve["value"].to_numpy(float) for curve in shown])
     low, high = np.quantile(values, [0.0, 0.995])
-    pad = 0.05 * (high - low) or 0.5
-    ax.set(xlabel="step", ylabel="reported value", ylim=(low - pad, high + pad))
+    ax.set(xlabel="step", ylabel="reported value", ylim=padded(low, high))
     count_axis(ax, "x", 12)
     legend_above(ax, handles)
     return figure

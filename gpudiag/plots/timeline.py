@@ -22,7 +22,7 @@ from gpudiag.plots._draw.picture import Plot, painter
 from gpudiag.plots._draw.telemetry import Trace, draw_lines, extent, traces
 from gpudiag.plots.memory import draw_capacity
 from gpudiag.report.format import duration, plural, ratio, share
-from gpudiag.schema import STATES
+from gpudiag.schema import OUTCOMES
 from gpudiag.units import MIB_PER_GIB
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ MAX_NUMBERED = 60
 MAX_VECTOR = 1000
 LANE = 0.8
 SLIVER = 0.02
+ENDLESS = ("RUNNING", "ABANDONED")
+"""States that have no end: that it is inferred goes without saying."""
 MAX_RIBBONS = 12
 
 
@@ -113,7 +115,7 @@ def draw_trials(ax: Axes, workers: pd.DataFrame, *, numbers: bool = True) -> Non
     lane, state = workers["worker"].to_numpy(float), workers["state"].to_numpy(object)
     pending = workers["open"].to_numpy(bool)
     handles = []
-    for name in STATES:
+    for name in OUTCOMES:
         for is_open in (False, True):
             mine = (state == name) & (pending == is_open)
             if mine.any():
@@ -152,7 +154,7 @@ def _bars(ax: Axes, state: str, start: np.ndarray, end: np.ndarray, lane: np.nda
 def _handle(state: str, n: int, *, is_open: bool) -> Patch:
     color = STATE_COLORS[state]
     hatch = STATE_HATCHES["RUNNING"] if is_open else STATE_HATCHES[state]
-    label = f"{state}, end inferred ({n})" if is_open else f"{state} ({n})"
+    label = f"{state}, end inferred ({n})" if is_open and state not in ENDLESS else f"{state} ({n})"
     return Patch(facecolor=color, edgecolor=darker(color), linewidth=0.5, hatch=hatch or None, label=label)
 
 
@@ -190,7 +192,7 @@ def alt_timeline(
 
 def _alt_trials(parallelism: ParallelismProfile) -> str:
     counts = parallelism.placed["state"].value_counts()
-    states = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
+    states = ", ".join(f"{counts[state]} {state}" for state in OUTCOMES if state in counts)
     return (
         f"Timeline of {plural(len(parallelism.placed), 'trial')} in {plural(parallelism.n_workers, 'worker')} over "
         f"{duration(parallelism.window_s)}: {states}; {ratio(parallelism.effective)} ran at once on average."
@@ -200,6 +202,6 @@ def _alt_trials(parallelism: ParallelismProfile) -> str:
 TIMELINE = Plot(
     plot_timeline,
     alt_timeline,
-    "Each bar is a trial on the worker that it held; hatched green bars have no recorded end and reach to "
+    "A bar is a trial on the worker that it held; RUNNING and ABANDONED have no recorded end, and reach hatched to "
     "where they most likely ended. Blank stretches of the curves were not observed.",
 )

@@ -96,11 +96,12 @@ class Trials(Shown):
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     reader: str = ""
+    steps: pd.DataFrame = field(default_factory=no_rows("steps"))
 
     @property
     def rows(self) -> int:
-        """Trials read."""
-        return len(self.trials) or len(self.events)
+        """Trials read; of a log the events and the lines on steps."""
+        return len(self.trials) or len(self.events) + len(self.steps)
 
     def to_frame(self) -> pd.DataFrame:
         """``trials``."""
@@ -143,7 +144,7 @@ def refuse(source: Source, expected: str) -> UnknownInput:
         return UnknownInput(f"{path}: is a folder; expected {expected}. Pass the file itself.")
     if not source.head:
         return UnknownInput(f"{path}: is empty (0 bytes); expected {expected}.")
-    if source.head.startswith(b"SQLite format 3\0"):
+    if source.is_sqlite:
         return UnknownInput(
             f"{path}: is an SQLite database without Optuna's tables trials and studies; expected {expected}."
         )

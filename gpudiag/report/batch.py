@@ -77,6 +77,14 @@ def _below(folder: Path) -> Iterator[tuple[Path, bool]]:
         yield from _below(path)
 
 
+def is_ours(path: Path) -> bool:
+    """Whether gpudiag itself wrote a file or folder that is no input."""
+    try:
+        return is_own_output(Source.open(path))
+    except (InputError, OSError):
+        return False
+
+
 def is_run(folder: Path) -> bool:
     """Whether it has a run.toml, or data directly in it, or is such as a reader takes whole. Raises OSError."""
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]

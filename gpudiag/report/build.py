@@ -13,7 +13,6 @@ from gpudiag import __version__
 from gpudiag.advice._engine.advise import Advice
 from gpudiag.errors import NotMeasurable
 from gpudiag.faults import Fault, attempt
-from gpudiag.measures._time.window import ABANDONED
 from gpudiag.measures.base import Profile, facts, profile_of
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
@@ -40,7 +39,7 @@ from gpudiag.report.document import (
 from gpudiag.rules._engine.rule import Rule
 from gpudiag.rules._engine.suppression import Applied
 from gpudiag.rules._engine.verdict import Status, Verdict
-from gpudiag.schema import STATES
+from gpudiag.schema import OUTCOMES
 
 if TYPE_CHECKING:
     from gpudiag.run import Run
@@ -113,6 +112,7 @@ def _run(run: Run) -> RunEntry:
     return RunEntry(
         name=run.info.name,
         timezone=run.info.timezone,
+        timezone_assumed=run.info.timezone_assumed,
         start=min(known, default=None),
         end=max(known, default=None),
         gpus=tuple(cast(GpuEntry, plain(row)) for row in run.gpus.to_dict("records")),
@@ -168,7 +168,7 @@ def _costs(profile: CostsProfile | None) -> CostsEntry | None:
     order = [*profile.outcomes["outcome"], *profile.worker_time["outcome"]]
     rows = rows.set_index("outcome").loc[list(dict.fromkeys(order))].reset_index()
     # What lies between trials has a number of gaps, or none at all, but no number of trials.
-    ran = rows["outcome"].isin([*STATES, ABANDONED])
+    ran = rows["outcome"].isin(OUTCOMES)
     rows["n_trials"] = rows["n_trials"].astype("Int64").where(ran)
     return CostsEntry(profile.currency, tuple(entry_of(TrialOutcomeEntry, row) for row in rows.to_dict("records")))
 

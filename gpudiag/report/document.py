@@ -53,6 +53,7 @@ class RunEntry:
 
     name: str
     timezone: str = field(metadata=meaning("zone of timestamps that carried none"))
+    timezone_assumed: bool = field(metadata=meaning("nobody stated it: it is that of the machine that read the run"))
     start: str | None = field(metadata=TIME)
     end: str | None = field(metadata=TIME)
     gpus: tuple[GpuEntry, ...]

@@ -13,9 +13,10 @@ from datetime import datetime, timedelta, tzinfo
 from typing import TypeGuard
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from gpudiag.units import MIB_PER_GIB, UNITS, unit_of
+from gpudiag.units import FIRST_YEAR, MIB_PER_GIB, UNITS, unit_of
 from gpudiag.values import Value
 
+NO_DATE = "no date in the log"
 UNKNOWN = "–"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a cell of a CSV begins that a spreadsheet runs (OWASP, CSV injection)."""
@@ -204,6 +205,32 @@ def hours(value: float | None, unit: str = "GPU-h", *, exact: bool = False) -> s
     return f"{_few(value, exact=exact)} {unit}"
 
 
+def alike(unit: str, *values: float | None, exact: bool = False) -> list[str]:
+    """Hours that stand side by side, in one unit: '32 GPU-s' beside '79 GPU-s', where one alone were '0.02 GPU-h',
+    and '< 0.01 GPU-h' beside '1.3 GPU-h'.
+    """
+    known = [abs(value) for value in values if _known(value)]
+    small = any(0 < value < 0.01 for value in known) and all(value < 1 for value in known)
+    per, name = (3600, unit.replace("-h", "-s")) if small else (1, unit)
+    return [f"{_few(value * per, exact=exact)} {name}" if _known(value) else UNKNOWN for value in values]
+
+
+def hours_below(unit: str, values: Iterable[float | None]) -> list[str]:
+    """Exact hours of one table, in one unit, with as many decimals each: '1.00 GPU-h' above '1.23 GPU-h'."""
+    held = list(values)
+    texts = alike(unit, *held, exact=True)
+    digits = max((len(text.partition(" ")[0].partition(".")[2]) for text in texts if text[0] not in "<>"), default=0)
+    return [
+        f"{amount:,.{digits}f} {text.partition(' ')[2]}" if amount and text[0] not in "<>" else text
+        for amount, text in zip(map(_amount, held, texts), texts, strict=True)
+    ]
+
+
+def _amount(hours_held: float | None, text: str) -> float:
+    """The number that the text shows, before it was rounded."""
+    return hours_held * (3600 if text.endswith("-s") else 1) if _known(hours_held) else 0.0
+
+
 def energy(kwh: float | None, *, exact: bool = False) -> str:
     """'0.11 Wh', '1.4 kWh'."""
     if not _known(kwh):
@@ -248,6 +275,13 @@ def times(factor: float | None, *, exact: bool = False) -> str:
         return "< 0.01×"
     digits = 2 if exact or factor < 1.095 else 1 if factor < 9.95 else 0
     return f"{factor:,.{digits}f}×" if exact else f"{_bare(factor, digits)}×"
+
+
+def times_cut(factor: float | None) -> str:
+    """A bound of a ratio, cut after two decimals: a promise is not rounded up, and 1.2547 is '1.25×'."""
+    if not _known(factor) or factor < 0.01 or factor >= 9.95:
+        return times(math.floor(factor) if _known(factor) and factor >= 9.95 else factor)
+    return f"{_bare(math.floor(round(100 * factor, 6)) / 100, 2)}×"
 
 
 def precise(value: float | None, unit: str = "1") -> str:
@@ -337,8 +371,20 @@ def estimate(value: float | None, low: float | None, high: float | None, unit: s
     bounds = interval(low, high, unit)
     if not _known(value):
         return bounds
-    text = quantity(value, unit, exact=True)
+    text = estimated(value, low, high, unit)
     return text if bounds == UNKNOWN else f"{text} ({bounds})"
+
+
+def estimated(value: float | None, low: float | None, high: float | None, unit: str = "1") -> str:
+    """A value that stands beside its interval: rounded as the interval is where it would read outside of it, so that
+    10.4 in 8.1 to 10.45 is '10 %' beside '8.1–10 %'.
+    """
+    if not (_known(value) and _known(low) and _known(high)):
+        return quantity(value, unit, exact=True)
+    if unit != "%":
+        return quantity(value, unit)
+    least, most = (float(_bound(pct, fine=high - low < 2).replace(",", "")) for pct in (low, high))
+    return share(value, exact=least <= round(value, 1) <= most)
 
 
 def count(n: float | None) -> str:
@@ -387,9 +433,13 @@ def is_instant(value: object) -> TypeGuard[str]:
 
 
 def span(start: str | None, end: str | None, show_in: tzinfo) -> str:
-    """'2025-10-24 19:40:07 to 22:13:51', the date once where it is the same."""
+    """'2025-10-24 19:40:07 to 22:13:51', the date once where it is the same; of a log that counts from its own
+    beginning, that it has no date.
+    """
     if not start or not end:
         return UNKNOWN
+    if datetime.fromisoformat(start).year < FIRST_YEAR:
+        return NO_DATE
     first, last = timestamp(start, show_in), timestamp(end, show_in)
     return f"{first} to {last[11:] if first[:10] == last[:10] else last}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,13 +19,12 @@ from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._notebook.html import TEMPLATES, page_style
 from gpudiag.report._notebook.runner import COMPARISON, DOCUMENT
-from gpudiag.report._notebook.thumbnail import thumbnail
 from gpudiag.report._render import fragments
 from gpudiag.report._render.blocks import Block, Chip, Number, TableBlock, TableCell
 from gpudiag.report._render.markdown import inline
 from gpudiag.report._render.shown import shown_as
 from gpudiag.report.document import Document, LedgerEntry, Measured
-from gpudiag.report.format import plural, quantity, safe, share
+from gpudiag.report.format import alike, plural, safe, share
 from gpudiag.rules._engine.verdict import Status
 from gpudiag.shown import Shown
 
@@ -35,9 +34,7 @@ if TYPE_CHECKING:
 ORDER = ("failed", "critical", "warning", "unknown", "note", "ok")
 FORMER = {"clear": "ok", "info": "note"}
 """Levels of older documents, and their names today."""
-MOST_PICTURES = 300
-"""So that the page stays below 5 MB."""
-COLUMNS = ("Run", "Worst", "GPU use", "GPU time", "Idle", "Top finding")
+COLUMNS = ("Run", "Worst", "GPU use", "GPU time", "Idle (below 10 %)", "Top finding")
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class IndexEntry:
     """One run. ``folder`` holds its report, relative to the index; ``error`` says why there is none.
 
     ``util_pct`` is the mean utilization, ``gpu_h`` all GPU time, ``lost_gpu_h`` the part of it in which a GPU had no
-    work; None where it is unknown. ``picture``: the top of its report as a small PNG in base64.
+    work; None where it is unknown.
     """
 
     name: str
@@ -57,7 +54,6 @@ class IndexEntry:
     lost_gpu_h: float | None = None
     finding: str = ""
     error: str = ""
-    picture: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,6 +84,7 @@ class Index(Shown):
     def markdown(self, comparisons: Iterable[ComparisonLink] = ()) -> str:
         """The table with links to the reports, and to comparisons."""
         lines = [f"# {plural(len(self.rows), 'run')}", "", f"| {' | '.join(COLUMNS)} |", "|---|---|--:|--:|--:|---|"]
+        hours = _hours(self.rows)
         for row in self.rows:
             where = quote(row.folder)
             name = inline(row.name) if row.error else f"[{inline(row.name)}]({where}/report.md)"
@@ -95,8 +92,8 @@ class Index(Shown):
                 name,
                 _chip(row).words,
                 share(row.util_pct),
-                _hours(row.gpu_h),
-                _hours(row.lost_gpu_h),
+                hours[row.gpu_h],
+                hours[row.lost_gpu_h],
                 inline(row.error or row.finding),
             )
             lines.append(f"| {' | '.join(cells)} |")
@@ -110,10 +107,7 @@ class Index(Shown):
         script = (TEMPLATES / "batch" / "sort.js").read_text(encoding="utf-8")
         environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES / "batch"), autoescape=True)
         return environment.get_template("index.html.j2").render(
-            rows=[
-                (row if at < MOST_PICTURES else replace(row, picture=""), _chip(row), quote(row.folder))
-                for at, row in enumerate(self.rows)
-            ],
+            rows=[(row, _chip(row), quote(row.folder)) for row in self.rows],
             comparisons=[(one.name, quote(one.folder)) for one in comparisons],
             columns=COLUMNS,
             order=ORDER,
@@ -122,7 +116,7 @@ class Index(Shown):
             style=page_style(),
             script=script,
             script_hash=b64encode(sha256(script.encode()).digest()).decode(),
-            hours=_hours,
+            hours=_hours(self.rows).__getitem__,
             share=share,
             chip=fragments.chip,
             inline=fragments.inline,
@@ -218,7 +212,7 @@ def read_row(folder: Path, link: str) -> IndexEntry:
         document = _adapter().validate_json(path.read_bytes())
     except ValueError as error:
         raise InputError(f"{path}: is no diagnosis as gpudiag writes it; make the report again.") from error
-    return replace(row_of(document, link), picture=thumbnail(folder / "report.html"))
+    return row_of(document, link)
 
 
 def row_of(document: Document | KeptDiagnosis, folder: str) -> IndexEntry:
@@ -252,13 +246,14 @@ def _util_pct(measures: Mapping[str, Mapping[str, Measured]]) -> float | None:
 @shown_as.register
 def index(shown: Index) -> list[Block]:
     """A table, a row a run."""
+    hours = _hours(shown.rows)
     rows: list[tuple[TableCell, ...]] = [
         (
             row.name,
             _chip(row),
             Number(share(row.util_pct)),
-            Number(_hours(row.gpu_h)),
-            Number(_hours(row.lost_gpu_h)),
+            Number(hours[row.gpu_h]),
+            Number(hours[row.lost_gpu_h]),
             row.error or row.finding,
         )
         for row in shown.rows
@@ -275,5 +270,7 @@ def _chip(row: IndexEntry) -> Chip:
     return Chip("critical", "no report") if row.level == "failed" else Chip(row.level)
 
 
-def _hours(value: float | None) -> str:
-    return quantity(value, "GPU-h")
+def _hours(rows: Iterable[IndexEntry]) -> dict[float | None, str]:
+    """GPU time of all rows in one unit."""
+    values = list(dict.fromkeys(value for row in rows for value in (row.gpu_h, row.lost_gpu_h)))
+    return dict(zip(values, alike("GPU-h", *values), strict=True))

@@ -37,7 +37,9 @@ def remedies_markdown(remedies: Sequence[Remedy] = REMEDIES) -> str:
             out.append("- Offered without a finding too, where a GPU has idle time worth filling.")
         out += [f"- For: {'; '.join(item.pros)}"]
         out += [f"- Against: {'; '.join(item.cons)}"] if item.cons else []
-        out += [f"- Test it first: {item.refute}", f"- Undo: {item.rollback}", ""]
+        out += [f"- Test it first: {item.refute}"] if item.refute else []
+        out += [f"- Undo: {item.rollback}"] if item.rollback and item.tier else []
+        out += [""]
     return "\n".join(out).rstrip() + "\n"
 
 

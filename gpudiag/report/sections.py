@@ -19,6 +19,7 @@ from gpudiag.report._render.blocks import (
     Folded,
     Masthead,
     Note,
+    Number,
     Summary,
     TableBlock,
     TextWithId,
@@ -30,12 +31,14 @@ from gpudiag.report._sections.headline import first_finding, within
 from gpudiag.report._sections.key_numbers import key_numbers
 from gpudiag.report._sections.ledger import ledger
 from gpudiag.report._sections.origin import data_quality, limits, provenance
+from gpudiag.report._sections.steps import steps
 from gpudiag.report._sections.suppressed import suppression_notes
 from gpudiag.report._sections.topics import memory, parallelism, timeline, trials, utilization
 from gpudiag.report._sections.unchecked import settles_most, unassessed
 from gpudiag.report.document import Counts, Document, GpuEntry, VerdictEntry
-from gpudiag.report.format import count, label, length, listed, named, plural, quantity, span, zone
-from gpudiag.rules._engine.verdict import Severity, Status
+from gpudiag.report.format import NO_DATE, count, label, length, listed, named, plural, quantity, span, zone
+from gpudiag.report.kinds.recommendations import code_of
+from gpudiag.rules._engine.verdict import Status
 
 Section = Callable[[Document], list[Block]]
 
@@ -48,9 +51,13 @@ def masthead(document: Document) -> list[Block]:
     """Which run this is about."""
     run = document.run
     facts = [("GPUs", _boards(run.gpus)), ("Trials", count(run.n_trials) if run.n_trials else "none given")]
+    if len(run.studies) > 1:
+        facts.append(("Studies", count(len(run.studies))))
     if run.start and run.end:
         when = span(run.start, run.end, zone(run.timezone))
-        facts += [("Time", f"{when} ({run.timezone}), {length(run.start, run.end)}")]
+        assumed = ", this machine's zone" if run.timezone_assumed else ""
+        where = f" ({run.timezone}{assumed})" if when != NO_DATE else ""
+        facts += [("Time", f"{when}{where}, {length(run.start, run.end)}")]
     return [Masthead(run.name, tuple(facts))]
 
 
@@ -102,14 +109,27 @@ def _chips(counts: Counts) -> list[Chip]:
 def findings(document: Document) -> list[Block]:
     """What was found, worst first: a few as cards, the rest folded; then what could not be checked."""
     if not document.findings:
-        return [Note(NO_FINDINGS, "ok" if document.verdicts else ""), *unchecked(document)]
+        well = [Note(NO_FINDINGS, "ok" if document.verdicts else "")]
+        return [*(missing(document) if document.headline.level == "unknown" else well), *unchecked(document)]
     found = cards(document, card)
-    shown = [one for one in found if one.level != "note"][:MOST_CARDS] or found[:1]
+    shown = [one for one in found if _serious(one)][:MOST_CARDS] or found[:1]
     rest = [one for one in found if one not in shown]
     blocks: list[Block] = [*shown]
     if rest:
         blocks.append(Folded(f"{_of_levels(rest)}: {listed(within(one.title) for one in rest[:3])}", tuple(rest)))
     return [*blocks, *unchecked(document)]
+
+
+def _serious(one: FindingBlock) -> bool:
+    """Whether it, or something that it explains, is more than a note."""
+    return one.level != "note" or any(map(_serious, one.symptoms))
+
+
+def missing(document: Document) -> list[Block]:
+    """Of a run of which too little is known: the reasons that keep most checks from an answer."""
+    reasons = list(unassessed(document).items())[:MOST_CARDS]
+    rows = tuple((Number(f"{len(open_)}"), reason, open_[0].remedy or "–") for reason, open_ in reasons)
+    return [TableBlock(("Checks", "What is missing", "What would tell"), rows)] if rows else [Note(NO_FINDINGS, "ok")]
 
 
 def _of_levels(found: list[FindingBlock]) -> str:
@@ -135,14 +155,12 @@ def unchecked(document: Document) -> list[Block]:
 
 
 def cards(document: Document, card: Callable[[Document, VerdictEntry], FindingBlock]) -> list[FindingBlock]:
-    """A card for each finding; symptoms stand on the card of their cause, which is as severe as the worst of them."""
+    """A card for each finding, of its own severity; symptoms stand on the card of their cause."""
     found = document.findings
 
     def grown(one: VerdictEntry) -> FindingBlock:
         symptoms = tuple(grown(other) for other in found if other.caused_by == one.rule)
-        own = card(document, one)
-        worst = min((own.level, *(symptom.level for symptom in symptoms)), key=lambda level: Severity(level).rank)
-        return replace(own, level=worst, symptoms=symptoms)
+        return replace(card(document, one), symptoms=symptoms)
 
     shown = {one.rule for one in found}
     return [grown(one) for one in found if one.caused_by not in shown]
@@ -166,7 +184,7 @@ def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
         limits=tuple(limits(verdict)),
         advice=answer(document, verdict.rule) if one else remedy,
         gain=brings(one) if one else "",
-        code="\n".join(change.code for change in one.changes) if one else "",
+        code=code_of(one),
         general=remedy if one else "",
         refuted_by=verdict.refuted_by,
         why=verdict.why,
@@ -174,7 +192,7 @@ def card(document: Document, verdict: VerdictEntry) -> FindingBlock:
 
 
 def checks(document: Document) -> list[Block]:
-    """Every check, folded: what was found, what is ok, what does not apply; faults of gpudiag itself stand open."""
+    """Every check that has a result, folded; faults of gpudiag itself stand open. The others are under Findings."""
     if not document.verdicts:
         return [Note("No check was run.")]
     failed = document.of_status(Status.ERROR)
@@ -182,8 +200,7 @@ def checks(document: Document) -> list[Block]:
     blocks += [Note(text) for text in suppression_notes(document)]
     others = (*document.findings, *(v for s in (Status.SUPPRESSED, Status.OK, Status.NOT_APPLICABLE)
                                     for v in document.of_status(s)))  # fmt: skip
-    parts = tuple(table for table in (_results([*others]), _open(document)) if table.rows)
-    return [*blocks, Folded(f"All {plural(len(document.verdicts), 'check')} and their results", parts)]
+    return [*blocks, Folded(f"{plural(len(others), 'check')} and their results", (_results([*others]),))]
 
 
 def _results(verdicts: list[VerdictEntry]) -> TableBlock:
@@ -245,6 +262,7 @@ SECTIONS: dict[str, Section] = {
         timeline,
         trial_table,
         ledger,
+        steps,
         trials,
         parallelism,
         utilization,

@@ -8,6 +8,7 @@ from string import Formatter
 from typing import cast
 
 from gpudiag.report.format import (
+    alike,
     count,
     estimate,
     gain,
@@ -45,7 +46,8 @@ FORMS: dict[str, Callable[[str, Value], str]] = {
 def render(template: str, values: Values) -> str:
     """The template with each ``{name}`` in words. A name without a value raises KeyError.
 
-    - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'.
+    - ``{mean_pct}``: the unit is in the name, as everywhere: '97 %'; ``{mean_pct:exact}`` is '97.4 %'. Several GPU
+      times, ``{used_gpu_h} of {all_gpu_h}``, are in one unit.
     - ``{fail_pct:estimate}``: with the 95 % interval from ``fail_low_pct`` to ``fail_high_pct``, '7.7 % (4.7–12 %)'.
     - ``{n_failed:trial}``: a count with its noun, '3 trials'; ``{n:study|studies}`` for other plurals.
     - ``{rate:=trials/h}``: a unit that the name does not carry.
@@ -59,13 +61,24 @@ def render(template: str, values: Values) -> str:
 
 
 def _parts(template: str, values: Values) -> Iterable[str]:
+    together = _gpu_times(template, values)
     for text, name, form, conversion in Formatter().parse(template):
         yield text
         if name is None:
             continue
         if conversion or not name.isidentifier():
             raise ValueError(f"a template names a value, as in {{mean_pct}}; got {{{name}}} in {template!r}")
+        if name in together and not form:
+            yield together[name]
+            continue
         yield _estimated(name, values) if form == ESTIMATE else _said(name, form or "", values[name])
+
+
+def _gpu_times(template: str, values: Values) -> dict[str, str]:
+    """The GPU times that a template names, in one unit: beside '0.11 GPU-h' none is '5.1 GPU-s'."""
+    named_here = {name for _, name, form, _ in Formatter().parse(template) if name and not form}
+    hours = {name: _number(values[name]) for name in sorted(named_here) if unit_of(name) == "GPU-h"}
+    return dict(zip(hours, alike("GPU-h", *hours.values()), strict=True))
 
 
 def _estimated(name: str, values: Values) -> str:

@@ -8,7 +8,7 @@ from gpudiag.rules._engine.evidence import Evidence, NotApplicable
 from gpudiag.rules._engine.rule import rule
 
 CONTROL = (
-    "Run 5-10 % of the trials unpruned as controls (optuna.pruners.NopPruner): only they show what pruning threw away."
+    "Run 15 trials or more unpruned as controls (optuna.pruners.NopPruner): only they show what pruning threw away."
 )
 
 

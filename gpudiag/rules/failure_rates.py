@@ -76,7 +76,7 @@ def failures_by_number_at_once(
     for found in rates.splits.to_dict("records"):
         if not (found["p_split"] < max_p_pct / 100 and found["aligned_pct"] <= max_aligned_pct):
             continue
-        names = ("least", "n_more", "fail_more", "n_less", "fail_less", "p_split", "aligned_pct")
+        names = ("least", "n_more", "fail_more", "n_less", "fail_less", "n_left_out", "p_split", "aligned_pct")
         return Evidence(
             values={name: found[name] for name in names},
             margin=max_aligned_pct - found["aligned_pct"],

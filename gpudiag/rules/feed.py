@@ -7,13 +7,14 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.feed import FeedProfile, measure_feed
 from gpudiag.rules._engine.evidence import Evidence, worst_gpu
+from gpudiag.rules._engine.judging import RECORD_COMMAND
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given
 from gpudiag.rules._engine.verdict import Severity
 
 RECORD_HOST = (
-    "Record CPU per core beside the GPU for ten minutes of work: mpstat -P ALL 5 > cpu.log. One core near 100 % means "
-    "a slow feed, no busy core means small work."
+    f"Record the CPU and the disks beside the GPU for ten minutes of work: {RECORD_COMMAND}. A core near 100 % means a "
+    "slow feed, no busy core means small work."
 )
 MIN_WORK_S = 60.0
 
@@ -85,7 +86,7 @@ def io_wait(feed: FeedProfile, *, min_starved_pct: float = 50.0, min_host_s: flo
         if known.empty:
             raise NotMeasurable(
                 "I/O wait was not recorded while the GPU worked.",
-                "Record it beside the GPU for ten minutes of work: vmstat -t 5 > vmstat.log.",
+                RECORD_HOST,
             )
         return None
     worst = found["io_starved_pct"].idxmax()
@@ -139,8 +140,7 @@ def batch_or_kernels_small(
         if light["p95_cpu_pct"].isna().any():
             raise NotMeasurable(
                 "For 95 % of its work {gpus} stayed below {most_pct}, steadily. Small steps and a slow CPU both look "
-                "like "
-                "that; CPU readings or step times are missing.",
+                "like that; CPU readings are missing.",
                 RECORD_HOST,
                 gpus=light.index,
                 most_pct=light["p95_pct"].max(),

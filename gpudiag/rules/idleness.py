@@ -107,10 +107,12 @@ def _end(idle: IdlenessProfile, end: str, limit_s: float) -> Evidence | None:
     worst = long[f"{end}_s"].idxmax()
     held = long[long[f"{end}_mib"] >= long["held_mib"]]
     least_s, most_s = float(long[f"{end}_s"].min()), float(long.at[worst, f"{end}_s"])
+    held_gpu_h = float(long[f"{end}_s"].sum() / 3600)
     return Evidence(
         values={f"{end}_s": most_s, f"{end}_memory_mib": float(long.at[worst, f"{end}_mib"])},
         where={"gpu": ", ".join(long.index)},
-        lost_gpu_h=None if idle.has_trials else float(long[f"{end}_s"].sum() / 3600),
+        lost_gpu_h=None if idle.has_trials else held_gpu_h,
+        held_gpu_h=held_gpu_h,
         margin=most_s - limit_s,
         severity=Severity.WARNING if len(held) else None,
         extra={

@@ -8,7 +8,6 @@ from gpudiag.errors import NotMeasurable
 from gpudiag.measures.memory import MemoryProfile, measure_memory
 from gpudiag.rules._engine.evidence import Evidence
 from gpudiag.rules._engine.rule import rule
-from gpudiag.rules._engine.templates import Given
 
 
 @rule(
@@ -46,12 +45,9 @@ def memory_near_limit(memory: MemoryProfile, *, high_pct: float = 90.0) -> Evide
     severity="note",
     title="Most of the GPU memory was free",
     checks="Free GPU memory",
-    says=(
-        "{gpu} used at most {max_used_pct} of its {total_mib}: {headroom_mib} stayed free",
-        Given("may_grow", ", room for at most {growth_factor} times the work"),
-        ".",
-    ),
-    remedy="Try a larger batch or one more trial at once, in small steps. Free memory alone makes nothing faster.",
+    says="{gpu} used at most {max_used_pct} of its {total_mib}: {headroom_mib} stayed free.",
+    remedy="Time a larger batch or one more trial at once, where the GPU waits for neither CPU nor disk. Free memory "
+    "alone makes nothing faster.",
     refuted_by="Not a problem if a rare large trial, absent from this run, needs the room.",
 )
 def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence | None:
@@ -80,8 +76,8 @@ def memory_headroom(memory: MemoryProfile, *, low_pct: float = 50.0) -> Evidence
             "gpu": str(fullest),
             "total_mib": row["total_mib"],
             "min_mib": row["min_mib"],
-            "may_grow": growth > 1,
         },
+        absence=True,
     )
 
 

@@ -122,8 +122,11 @@ def pruned_before_possible(pruning: PruningProfile, *, max_trials: float = 0.0) 
     severity="note",
     title="Pruned trials last as long as complete ones",
     checks="Duration of pruned trials",
-    says="{n_late} of {n_late_known:pruned trial} ran as long as complete ones (median {pruned_median_s}, complete "
-    "{complete_median_s}). Pruned trials took {cost_pct} of the trial time.",
+    says=(
+        "{n_late} of {n_late_known:pruned trial} ran as long as complete ones ",
+        Given("complete_median_s", "(median {pruned_median_s}, complete {complete_median_s})", "of their study"),
+        ". Pruned trials took {cost_pct} of the trial time.",
+    ),
     remedy="Report after each epoch (trial.report) and call should_prune right after it. Lower n_warmup_steps, "
     "interval_steps or min_resource.",
     refuted_by="Not a problem if trials are pruned only for their final value.",

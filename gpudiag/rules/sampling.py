@@ -7,7 +7,7 @@ from datetime import date
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.sampling import SamplingProfile, measure_sampling
 from gpudiag.rules._engine.evidence import Evidence
-from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT, MIN_OBSERVED_S
+from gpudiag.rules._engine.judging import LONGER, MIN_COVERAGE_PCT, MIN_OBSERVED_S
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import Given
 from gpudiag.rules._engine.verdict import Severity
@@ -40,7 +40,7 @@ def sampling_coverage(
     default without a published source).
     """
     if seen.expected_s < min_run_s:
-        raise NotMeasurable("Only {expected_s} are to be covered.", "Record for longer.", expected_s=seen.expected_s)
+        raise NotMeasurable("Only {expected_s} are to be covered.", LONGER, expected_s=seen.expected_s)
     short = seen.per_gpu[seen.per_gpu["coverage_pct"] < min_pct]
     if short.empty:
         return None

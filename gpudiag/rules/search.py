@@ -133,9 +133,14 @@ def trial_duration_drift(
         )
     if search.n_drift < MIN_DRIFT:
         raise NotMeasurable(
-            "Only {n:COMPLETE trial} with times; {n_needed} are needed.",
+            "Only {n:COMPLETE trial} with times"
+            + (" of study {study}" if search.drift_study else "")
+            + (", all with {n_workers:worker} running" if search.drift_workers else "")
+            + "; {n_needed} are needed.",
             "Judge a longer search.",
             n=search.n_drift,
+            study=search.drift_study,
+            n_workers=search.drift_workers,
             n_needed=MIN_DRIFT,
         )
     return None

@@ -21,6 +21,7 @@ SIGNS = {
     Sign.VANISHED: Statement("the process left the GPU"),
     Sign.IDLE: Statement("the GPU was idle in the last {n:minute} or more of the telemetry", n=IDLE_S / 60),
     Sign.CROWDED: Statement("otherwise more trials ran at once than were configured"),
+    Sign.BEYOND: Statement("otherwise more trials ran at once than before and after"),
     Sign.FREED: Statement("GPU memory was freed though no other trial ended"),
 }
 """What shows that a trial is dead."""
@@ -61,7 +62,6 @@ def _by_workers(periods: pd.DataFrame) -> str:
         "failures-by-number-at-once",
         "failures-out-of-memory",
         "failures-device-assert",
-        "failures-after-full-memory",
     ),
 )
 def failure_rate_high(
@@ -95,8 +95,8 @@ def failure_rate_high(
         return None
     streak = trials.fail_streak > 1 and trials.p_fail_streak < chance_pct / 100
     names = (
-        "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished", "fail_streak", "p_fail_streak",
-        "fail_worker_h",
+        "fail_pct", "fail_low_pct", "fail_high_pct", "n_fail", "n_finished", "fail_worker_h",
+        *(("fail_streak", "p_fail_streak") if streak else ()),
     )  # fmt: skip
     return Evidence(
         values={name: getattr(trials, name) for name in names},
@@ -104,6 +104,7 @@ def failure_rate_high(
         severity=Severity.NOTE if few else Severity.CRITICAL if low > severe_pct else None,
         extra={
             "fail_s": 3600 * trials.fail_worker_h,
+            "fail_streak": trials.fail_streak,
             "streak": streak,
             "few": few,
             "periods": _by_workers(trials.by_period),
@@ -127,7 +128,7 @@ def failure_rate_high(
         "): {reasons}.",
     ),
     remedy="Find out what ended them: SIGKILL, SIGTERM, sys.exit() and the out-of-memory killer leave a trial "
-    "RUNNING. Mark them FAIL; with heartbeat_interval the storage does so by itself.",
+    "RUNNING. Mark them FAIL; with heartbeat_interval a storage of Optuna does so by itself.",
     refuted_by="Not a problem if the study is still running, or more workers run than were stated.",
     explained_by=("parallelism-above-configured",),
 )
@@ -149,7 +150,7 @@ def trials_abandoned(trials: TrialsProfile, *, max_abandoned: float = 0.0) -> Ev
             where={"trial": ", ".join(dead["name"].head(MOST_PLACES))},
             margin=trials.abandoned - max_abandoned,
             extra={
-                "crowded": Sign.CROWDED in reasons.index,
+                "crowded": bool({Sign.CROWDED, Sign.BEYOND} & set(reasons.index)),
                 "several": trials.abandoned != 1,
                 "reasons": "; ".join(str(SIGNS[sign]) for sign in reasons.index),
                 "names": ", ".join(dead["name"].head(3)),

@@ -7,6 +7,7 @@ import pandas as pd
 from gpudiag.errors import NotMeasurable
 from gpudiag.measures.utilization import UtilizationProfile, measure_utilization
 from gpudiag.rules._engine.evidence import Evidence, NotApplicable, need_fast_samples, worst_gpu
+from gpudiag.rules._engine.judging import LONGER
 from gpudiag.rules._engine.rule import rule
 from gpudiag.rules._engine.templates import WORST_GPU, Given, template
 from gpudiag.rules._engine.verdict import Severity
@@ -57,7 +58,7 @@ def gpu_unused(
     if never.any():
         raise NotMeasurable(
             "{gpus} showed no activity, but less than {min_run_s} or {min_periods:sample} were observed.",
-            "Record for longer.",
+            LONGER,
             gpus=table.index[never],
             min_run_s=min_run_s,
             min_periods=min_periods,
@@ -73,7 +74,9 @@ def gpu_unused(
     says=(
         "{gpus} ",
         Given("several", "were", "was"),
-        " idle for {observed_s} (at most {max_pct}), while {gpu} averaged {busiest_mean_pct}",
+        " idle for {observed_s}",
+        Given("max_pct", " (at most {max_pct})"),
+        ", while {gpu} averaged {busiest_mean_pct}",
         Given("in_trials", " during the trials"),
         ".",
     ),
@@ -92,7 +95,7 @@ def gpu_idle_beside_busy(
     min_periods: float = MIN_PERIODS,
     min_run_s: float = 60.0,
 ) -> Evidence | None:
-    """A GPU that stays idle while the one beside it works doubles the bill and halves the speed it could have.
+    """A GPU that stays idle while the one beside it works is paid for and adds nothing.
 
     Always below 10 % utilization (idle by SageMaker's LowGPUUtilization) with memory at its baseline, over 10 sampling
     periods or more (jobstats' unused GPU). Meanwhile another GPU was at 10 % or more for at least a tenth of its time
@@ -131,7 +134,7 @@ def gpu_idle_beside_busy(
         raise NotMeasurable(
             "{gpus} " + ("looks" if idle.sum() == 1 else "look") + " idle, but less than {min_run_s} or "
             "{min_periods:sample} were observed.",
-            "Record for longer.",
+            LONGER,
             gpus=table.index[idle],
             min_run_s=min_run_s,
             min_periods=min_periods,
@@ -148,7 +151,7 @@ def gpu_idle_beside_busy(
         "Mean utilization of {gpus} was {mean_pct}",
         Given("spread", " to {most_pct}"),
         WHILE_TRIALS,
-        "; in {unused_gpu_h} of {seen_gpu_h} no kernel ran.",
+        ": no kernel ran in {unused_gpu_h} of {seen_gpu_h} (100 % less the mean). Idle, below 10 %, was {idle_gpu_h}.",
         Given("short", " The run is short ({observed_s}): judge a longer one."),
     ),
     remedy="Find out what the GPU waits for: first the input (loader workers, CPU cores, disk), then the work per "
@@ -253,7 +256,7 @@ def gpu_fluctuating(
         need_fast_samples(use.sampling_period_s, max_sampling_s)
         if not long_enough.all():
             values = {"min_run_s": min_run_s, "in_trials": _in_trials(use)}
-            raise NotMeasurable(template(TOO_SHORT, values), "Record for longer.", **values)
+            raise NotMeasurable(template(TOO_SHORT, values), LONGER, **values)
         return None
     worst = uneven["idle_gpu_h"].idxmax()
     row = uneven.loc[worst]

@@ -10,7 +10,7 @@ from importlib import resources
 
 from gpudiag.plain_data import JsonObject
 
-NAMES = ("diagnosis-4", "comparison-1", "fleet-1", "history-1", "forecast-2", "plan-1", "inspect-1")
+NAMES = ("diagnosis-4", "comparison-1", "fleet-1", "history-1", "forecast-2", "plan-1", "inspect-1", "trace-1")
 
 
 def schema(name: str) -> JsonObject:

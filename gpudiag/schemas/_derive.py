@@ -17,6 +17,7 @@ from gpudiag.report.document import Document
 from gpudiag.report.fleet.document import FleetDocument
 from gpudiag.report.fleet.history import History
 from gpudiag.schemas._measures import measures_schema
+from gpudiag.traces.breakdown import TraceBreakdown
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 CLASSES: dict[str, Any] = {
@@ -27,6 +28,7 @@ CLASSES: dict[str, Any] = {
     "forecast-2": ForecastDocument,
     "plan-1": Plan,
     "inspect-1": list[Inspected],
+    "trace-1": TraceBreakdown,
 }
 
 

@@ -66,13 +66,12 @@ def test_no_gain_at_constant_work_beats_the_idle_time(name: str) -> None:
 def test_nothing_is_advised_that_has_succeeded_already(name: str) -> None:
     """Of what shall be seen after a change at least one thing is not so yet."""
     measures = document(name)["measures"]
-    found = {one["rule"] for one in document(name)["verdicts"] if one["status"] == "found"}
     meets = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
     for one in advised(name).values():
         met = []
         for check in one["verify"]:
             topic, _, fact = check["measure"].partition(".")
-            now = float(fact in found) if topic == "findings" else measures[topic][fact]["value"]
+            now = measures[topic][fact]["value"]
             met.append(now is not None and meets[check["op"]](now, check["value"]))
         assert not met or not all(met), one["id"]
 
@@ -83,9 +82,6 @@ def test_checks_and_predictions_name_numbers_of_the_document(name: str) -> None:
     for one in advised(name).values():
         for stated in (*one["verify"], *one["predictions"]):
             topic, _, fact = stated["measure"].partition(".")
-            if topic == "findings":  # of a rule's own advice: that the rule finds nothing any more
-                assert fact == one["rule"] and one["id"] == f"remedy-{fact}"
-                continue
             assert measures[topic][fact]["unit"] == stated["unit"], stated
         for predicted in one["predictions"]:
             topic, _, fact = predicted["measure"].partition(".")
@@ -148,11 +144,7 @@ def test_case_1_options_respect_cores_pruner_and_memory() -> None:
     assert "The stated pruner is not the one that ran" in patience["verify_first"]
     assert "PatientPruner(optuna.pruners.HyperbandPruner(min_resource=1" in patience["changes"][0]["code"]
     assert "patience=5" in patience["changes"][0]["code"]
-    more = advised(name)["more-workers"]
-    assert more["safety"] == "risky" and "largest 5 trials are not sure to fit together" in more["verify_first"]
-    assert "Forecast from this log" in more["assumption"]
-    after = next(p for p in more["predictions"] if p["measure"] == "memory.max_used_pct")
-    assert after["high"] == pytest.approx(after["baseline"] * 5 / 4)
+    assert "more-workers" not in advised(name), "four fit, and no more are sure to"
 
 
 def test_case_1_pruning_cannot_be_predicted_from_cut_curves() -> None:
@@ -161,20 +153,27 @@ def test_case_1_pruning_cannot_be_predicted_from_cut_curves() -> None:
     assert rate["low"] is None and rate["high"] == pytest.approx(95.58, abs=0.01) and "pruned" in rate["note"]
 
 
-def test_case_2_more_workers_bring_at_most_their_ratio() -> None:
+def test_case_2_more_workers_bring_at_most_what_steps_wait_for() -> None:
+    """70 % of 24 cores are 17 workers, more than four times as many; steps wait 25.3 of 33.3 ms."""
     name = "starved-input-pipeline/before"
     workers = advised(name)["loader-workers"]
-    assert (workers["changes"][0]["present"], workers["changes"][0]["proposed"]) == (4, 8)
-    assert workers["gain"] == {"low": 1.0, "high": 2.0, "unit": "x"}
+    assert (workers["changes"][0]["present"], workers["changes"][0]["proposed"]) == (4, 17)
+    assert workers["gain"] == {"low": 1.0, "high": pytest.approx(33.3 / (33.3 - 25.3), rel=0.02), "unit": "x"}
     assert document(name)["recommendations"][0]["id"] == "loader-workers"
     (util,) = [p for p in workers["predictions"] if p["measure"] == "utilization.mean_pct"]
-    assert util["high"] == pytest.approx(2 * util["baseline"])
+    assert util["high"] == pytest.approx(workers["gain"]["high"] * util["baseline"])
+    wanted = util["baseline"] + (util["high"] - util["baseline"]) / 10
+    assert workers["verify"][0] == {
+        "measure": "utilization.mean_pct", "op": ">=", "value": round(wanted, 1), "unit": "%"
+    }  # fmt: skip
 
 
 def test_case_3_pins_by_environment_and_by_argument() -> None:
     for name in ("idle-second-gpu/baseline", "idle-second-gpu/experiment"):
         first = document(name)["recommendations"][0]
-        assert first["id"] == "pin-gpu" and first["gain"] == {"low": 1.0, "high": 2.0, "unit": "x"}
+        only = 100 / (100 - busy_pct(name))  # the same workers wait for the GPU in the time in which it is busy
+        assert first["id"] == "pin-gpu"
+        assert first["gain"] == {"low": 1.0, "high": pytest.approx(only, rel=1e-3), "unit": "x"}
         code = first["changes"][0]["code"]
         assert "env=env" in code and "CUDA_VISIBLE_DEVICES" in code and '"--device", "0"' in code
         assert {"measure": "utilization.gpu.0.mean_pct", "op": ">", "value": 10.0, "unit": "%"} in first["verify"]
@@ -185,11 +184,20 @@ def test_case_4_has_fewer_at_once_already_and_may_have_a_constraint() -> None:
     name = "memory-exhaustion"
     assert "fewer-workers" not in advised(name), "it went on with two for its last day, and two fit"
     assert diagnosed(name).profiles["parallelism"].workers["n_workers"].tolist() == [4, 3, 2]
+    assert change(name, "keep-fewer")["proposed"] == diagnosed(name).analysis.capacity.recommended_k == 2
+    assert (
+        "keep-fewer" in document(name)["advice"]["plan"] and "memory-constraint" not in document(name)["advice"]["plan"]
+    )
+    assert "recommended 2 the largest trials fit" in advised(name)["memory-constraint"]["verify_first"]
     limit = change(name, "memory-constraint")  # three at once fit if none takes more than a third of what is usable
     assert limit["proposed"] == pytest.approx((0.98 * 24564 - 350) / 3, abs=5)
     assert "so that any 3 fit" in advised(name)["memory-constraint"]["assumption"]
     assert "('large', 128)" in limit["code"] and "TrialPruned" in limit["code"]
     assert "isolate-trials" in advised(name)
+    assert advised(name)["find-assert"]["rules"] == ["failures-device-assert"], "the faulty operation comes first"
+    assert "failures-device-assert" not in advised(name)["isolate-trials"]["rules"]
+    price = document(name)["headline"]["sentences"][2]
+    assert "4 → 2" in price and "as fast" in price, "fewer at once are not sold without their price"
     assert not {"catch-oom", "free-memory"} & set(advised(name)), "each failed alone, and no memory stayed in use"
     # Of 1.1 GPU-h of failed trials 0.73 were out of memory; 24 that followed another one lasted 74 s in all.
     gains = {name: one["gain"]["high"] for name, one in advised(name).items() if one["gain"]}
@@ -204,4 +212,7 @@ def test_case_5_room_for_a_batch_is_no_speed() -> None:
     assert batch["gain"] == {"low": 1.0, "high": pytest.approx(min(8, 100 / busy_pct(name))), "unit": "x"}
     assert "none where each sample costs the same CPU time" in batch["assumption"]
     assert "record-host" in advised(name)
+    assert document(name)["recommendations"][0]["id"] == "record-host", "a CPU that is too slow is not excluded"
+    assert "CPU" in batch["verify_first"] and "batch-size" not in document(name)["advice"]["plan"]
+    assert "Record the CPU" in document(name)["headline"]["sentences"][2]
     assert any("not what is faster" in text for text in document(name)["advice"]["corrections"])

@@ -13,8 +13,10 @@ from gpudiag.advice._engine.gains import GainBounds
 from gpudiag.advice._engine.proposal import Proposal
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.measures.loader import LoaderProfile
+from gpudiag.rules._engine.verdict import Status, Verdict
+from gpudiag.rules.loader import loader_workers_cores
 from tests.advice.situations import HALF, checks, gain_of, predicted, situation, trials, use
-from tests.rules.small_profiles import profile
+from tests.rules.small_profiles import profile, verdict
 
 NAN = math.nan
 UNSHOWN = "Nothing recorded shows that the GPU waits for the loader."
@@ -67,6 +69,39 @@ def test_loader_workers_within_the_cores(present: int, parallel: int, cores: int
     assert made.assumption.endswith(f"Workers are bounded by {budget}.")
     ratio = workers / present if workers > present > 0 else math.inf
     assert gain_of(made) == (1.0, pytest.approx(min(2.5, ratio)), "x", "idle")
+
+
+@pytest.mark.parametrize(
+    ("present", "parallel", "cores", "workers"),
+    [
+        (4, 1, 24, 17),  # 70 % of 24 are 16.8
+        (2, 3, 16, 4),  # 11.2 of 16: 3.7 each
+        (3, 2, 11, 5),  # twice as many, as far as they fit, are more than 70 %
+        (1, 2, 3, 2),  # 2.1 of 3: the check allows up to two a core
+        (10, 2, 9, 4),  # too many: as many as fit
+    ],
+)
+def test_after_the_advice_the_check_of_workers_finds_nothing(
+    present: int, parallel: int, cores: int, workers: int
+) -> None:
+    def check(n: int) -> Verdict:
+        seen = {"workers_per_trial": n, "parallel": parallel, "n_workers": n * parallel, "cores": cores}
+        return verdict(loader_workers_cores, profile(LoaderProfile, **seen, of_cores_pct=100 * n * parallel / cores))
+
+    stated = {**LINE, "num_workers": present, "parallel": parallel, "cpu_cores": cores}
+    made = advised.loader_workers.propose(situation(rules=(check(present),), bounds=HALF, **stated))
+    assert check(present).status is Status.FOUND
+    assert made is not None and made.changes[0].proposed == workers and check(workers).status is Status.OK
+
+
+def test_what_is_to_be_seen_is_within_what_is_predicted() -> None:
+    """At 11 % utilization twice the workers bring 22 % at most: 20 % is no floor for having worked."""
+    made = proposed(advised.loader_workers, use(11.0), waits(75.0), num_workers=1, cpu_cores=4)
+    assert predicted(made)["utilization.mean_pct"] == (11.0, 11.0, 22.0) and checks(made) == [
+        ("utilization.mean_pct", ">=", 14.0)
+    ]
+    little = proposed(advised.loader_workers, use(11.0), waits(20.0), num_workers=1, cpu_cores=4)
+    assert predicted(little)["utilization.mean_pct"] == (11.0, 11.0, 13.75) and checks(little) == []
 
 
 def test_one_trial_at_once_unless_stated() -> None:
@@ -128,7 +163,8 @@ def test_each_is_checked_by_utilization_and_predicts_up_to_its_gain(item: Remedy
     made = item.propose(situation(use(40.0), spent, bounds=HALF, parallel=2, cpu_cores=16, **LINE))
     high = gain_of(made)[1]  # type: ignore[index]
     assert 1 < high <= 2.5
-    assert ("utilization.mean_pct", ">=", 46.0) in checks(made) and ("trials.fail_pct", "<=", 5.0) in checks(made)
+    wanted = round(40.0 + 40.0 * (high - 1) / 10, 1)
+    assert ("utilization.mean_pct", ">=", wanted) in checks(made) and ("trials.fail_pct", "<=", 5.0) in checks(made)
     assert predicted(made) == {
         "utilization.mean_pct": (40.0, 40.0, pytest.approx(40.0 * high)),
         "trials.state.COMPLETE.median_s": (60.0, pytest.approx(60.0 / high), 60.0),

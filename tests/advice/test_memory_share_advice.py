@@ -7,10 +7,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from gpudiag.advice._engine.gains import GainBounds
-from gpudiag.advice.memory import catch_oom, free_memory, isolate_trials, memory_constraint
+from gpudiag.advice.memory import catch_oom, free_memory, isolate_trials, keep_fewer, memory_constraint
 from gpudiag.forecast.memory.constraint import Constraint, share_code
 from tests.advice.capacities import levels
 from tests.advice.situations import Told, checks, gain_of, memory, predicted, situation, trials
@@ -82,15 +83,21 @@ def test_a_known_capacity_sets_the_share_and_says_whom_it_refuses(k: int, best: 
     one = Constraint(
         k=k, limit_mib=420.9, n=40, n_refused=6, n_oom=5, n_oom_refused=4, best_refused=best, code="# lines"
     )
-    told = Told(capacity=SimpleNamespace(reason="", needed_constraint=lambda: one))
+    room = SimpleNamespace(usable_mib=980.0, total_mib=1000.0)
+    told = Told(capacity=SimpleNamespace(reason="", needed_constraint=lambda: one, recommended_k=2.0, room=room))
     made = share(analysis=told)
+    assert made.verify_first == ""
+    told.capacity.recommended_k = k - 0.5
+    assert "Of use only with" in share(analysis=told).verify_first
     assert made.changes[0].proposed == 420 and made.changes[0].code == "# lines" and made.changes[0].present is None
     equal = "an equal share for 2 at once, so that any 2 fit" if k == 2 else "what is usable"
     assert f"420 MiB is {equal}. It would have refused 6 of 40 trials" in made.assumption
     assert made.assumption.endswith(f"4 of the 5 that ran out of {said}")
-    assert gain_of(made) == (0.0, 3.5, "GPU-h", "failures") and checks(made) == [BELOW, FEWER]
-    assert predicted(made) == {"memory.max_used_pct": (96.0, 0.0, pytest.approx(90.0))}
-    refuse_none = Told(capacity=SimpleNamespace(reason="", needed_constraint=lambda: None))
+    assert gain_of(made) == (0.0, 3.5, "GPU-h", "failures") and checks(made) == [FEWER]
+    assert predicted(made) == {"memory.max_used_pct": (96.0, 0.0, pytest.approx(98.0))}, (
+        "all that is usable may be used"
+    )
+    refuse_none = Told(capacity=SimpleNamespace(reason="", needed_constraint=lambda: None, recommended_k=2.0))
     assert share(analysis=refuse_none) is None
 
 
@@ -118,3 +125,67 @@ def test_memory_that_no_check_finds_in_use_need_not_be_freed() -> None:
     assert free_memory.propose(now) is not None
     assert free_memory.propose(replace(now, passed=frozenset({"memory-leak", "memory-residual"}))) is None
     assert free_memory.propose(replace(now, passed=frozenset({"memory-residual"}))) is not None
+
+
+FULL = {1: 305.0, 2: 600.0, 3: 700.0, 4: 990.0}
+
+
+def kept(
+    at_last: list[int], most: dict[int, float] = FULL, rules: tuple[str, ...] = ("memory-near-limit",), **more: Any
+) -> Any:
+    used, seen = levels(most)
+    held = pd.DataFrame({"from_s": [900.0 * i for i in range(len(at_last))], "n_workers": at_last})
+    seen = replace(seen, workers=held)
+    return keep_fewer.propose(situation(used, seen, trials(fail_low_pct=7.34), bounds=LOST, rules=rules, **more))
+
+
+@pytest.mark.parametrize(
+    ("at_last", "most", "offered"),
+    [
+        ([4, 3], FULL, 3),
+        ([4, 3, 2], FULL, 2),
+        ([3, 4], FULL, None),  # it ended with too many: another remedy tells
+        ([4, 0], FULL, None),
+        ([3], {1: 305.0, 2: 600.0, 3: 700.0}, None),  # it never had too many
+        ([4, 3], {3: 950.0, 4: 990.0}, None),  # what it ended with was too many as well
+        ([4, 1], {2: 600.0, 4: 990.0}, None),  # nobody saw memory at the number that it ended with
+    ],
+)
+def test_a_search_that_ended_with_a_number_that_fits_stays_there(
+    at_last: list[int], most: dict[int, float], offered: int | None
+) -> None:
+    made = kept(at_last, most)
+    assert (made and (made.changes[0].present, made.changes[0].proposed)) == (offered and (4, offered))
+
+
+def test_keeping_fewer_costs_its_number_at_worst_and_brings_the_lost_time_at_best() -> None:
+    made = kept([4, 3])
+    assert gain_of(made) == (0.75, 1.0, "x", "failures"), "how much time the trials took is not known"
+    assert checks(made) == [BELOW, FEWER]
+    assert "The run went from 4 to 3 at once itself" in made.assumption and "cost 3.5 GPU-h at most" in made.assumption
+    assert "With 3 at once memory was filled up to 70 %" in made.assumption
+    assert predicted(made)["memory.max_used_pct"][1:] == (None, 70.0)
+    assert kept([4, 3], rules=()) is None and kept([4, 3], rules=("failures-by-number-at-once",)) is None
+
+
+@pytest.mark.parametrize(("recommended", "offered"), [(3.0, True), (2.0, False), (4.0, False), (math.nan, True)])
+def test_a_search_stays_at_the_number_that_the_memory_recommends_and_at_no_other(
+    recommended: float, offered: bool
+) -> None:
+    rates = {"net_day": [160.0, 200.0], "net_day_low": [135.0, 157.0], "net_day_high": [186.0, 245.0]}
+    capacity = SimpleNamespace(reason="", table=pd.DataFrame({"k": [3, 4], **rates}), recommended_k=recommended)
+    made = kept([4, 3], analysis=Told(capacity=capacity))
+    assert (made is not None) is offered
+    if offered:
+        assert "160 (135–186) with 3, 200 (157–245) with 4 at once. Which number has most is not" in made.assumption
+        assert "it is not faster" in made.assumption
+        assert gain_of(made) == (pytest.approx(135 / 245), pytest.approx(186 / 157), "x", "failures")
+
+
+def test_every_number_between_is_weighed() -> None:
+    rows = {"k": [2, 3, 4], "net_day": [90.0, 190.0, 150.0], "net_day_low": [80.0, 170.0, 140.0]}
+    table = pd.DataFrame({**rows, "net_day_high": [100.0, 210.0, 160.0]})
+    capacity = SimpleNamespace(reason="", table=table, recommended_k=math.nan)
+    said = kept([4, 2], analysis=Told(capacity=capacity)).assumption
+    assert "90 (80–100) with 2, 190 (170–210) with 3, 150 (140–160) with 4 at once" in said
+    assert "More at once would bring more of them" in said

@@ -37,6 +37,23 @@ def test_the_ceiling_is_all_idle_time(busy: float, most: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rules", "of_all", "most"),
+    [
+        (("gpu-unused",), 20.0, "5.00×"),
+        (("gpu-idle-beside-busy",), 32.0, "3.12×"),
+        (("gpu-imbalance",), 20.0, "2.50×"),  # both work: the ceiling is that of the GPUs with trials
+        (("gpu-unused",), 0.0, "2.50×"),
+        (("gpu-unused",), NAN, "2.50×"),
+    ],
+)
+def test_beside_an_unused_gpu_the_ceiling_is_that_of_all(rules: tuple[str, ...], of_all: float, most: str) -> None:
+    both = use(of_all, {"0": {"mean_pct": 40.0}, "1": {"mean_pct": 0.0}})
+    text = said(both, rules=rules, bounds=GainBounds(busy_pct=40.0, busy_all_pct=of_all))
+    assert f"brings at most {most}, however many" in text
+    assert ("of all 2 GPUs" in text) is (most != "2.50×")
+
+
+@pytest.mark.parametrize(
     ("workers", "only", "told"),
     [
         (9.9, 1.0, False),

@@ -9,7 +9,7 @@ import pytest
 from sampleruns import diagnosed
 
 from gpudiag.advice import REMEDIES
-from gpudiag.advice._engine.framework import is_lightgbm, may_be_optuna
+from gpudiag.advice._engine.framework import is_boosting, may_be_optuna
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.report.kinds.recommendations import TEST_FIRST, gain_of
 from gpudiag.run import Run
@@ -76,10 +76,10 @@ def test_a_change_is_a_setting_with_its_values_or_not_shown(name: str) -> None:
 
 
 def test_frameworks_are_told_by_readers_and_parameters() -> None:
-    assert may_be_optuna(Run()) and not is_lightgbm(Run())
+    assert may_be_optuna(Run()) and not is_boosting(Run())
     assert may_be_optuna(diagnosed("hpo-aggressive-pruning").run)
     assert not may_be_optuna(diagnosed("idle-second-gpu/baseline").run)
-    assert is_lightgbm(Run(trials=pd.DataFrame({"params.num_leaves": [31]})))
+    assert is_boosting(Run(trials=pd.DataFrame({"params.num_leaves": [31]})))
 
 
 def test_titles_ask_for_something() -> None:
@@ -88,7 +88,7 @@ def test_titles_ask_for_something() -> None:
         assert first[0].isupper() and len(item.title.split()) <= 11 and not item.title.endswith("."), item.title
 
 
-@pytest.mark.parametrize(("name", "k"), [("memory-exhaustion", 2), ("hpo-aggressive-pruning", 4), ("healthy", 2)])
+@pytest.mark.parametrize(("name", "k"), [("memory-exhaustion", 2), ("hpo-aggressive-pruning", 4)])
 def test_one_number_of_trials_at_once_is_recommended_on_the_page(name: str, k: int) -> None:
     show = diagnosed(name).show
     memory, forecast = (getattr(show, section)._repr_markdown_() for section in ("memory", "forecast"))
@@ -97,3 +97,10 @@ def test_one_number_of_trials_at_once_is_recommended_on_the_page(name: str, k: i
         memory.count("(recommended)") == 1 and f"| {k} (recommended) |" in memory and "Memory by parameters" in memory
     )
     assert not re.search(r"\d at once (would|may) be|[Rr]ecommended", forecast)
+
+
+@pytest.mark.parametrize("name", ["healthy", "real-h100/two-workers"])
+def test_no_number_is_recommended_where_memory_has_room_for_more_than_ever_ran(name: str) -> None:
+    page = diagnosed(name).to_markdown(full=True)
+    assert "At most 2 ran at once, and memory is not what limits: the largest trials seen fit together, 3" in page
+    assert "Recommended:" not in page and "(recommended)" not in page

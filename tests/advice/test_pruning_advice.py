@@ -166,25 +166,43 @@ def test_without_a_replay_the_rate_is_bounded_by_the_present_one() -> None:
 @pytest.mark.parametrize(
     ("n", "full", "cut", "parallel", "cost"),
     [
-        (200, 7200.0, 3600.0, 4.0, 2.5),
-        (95, 7200.0, 3600.0, 1.0, 4.75),
-        (200, 3600.0, 3600.5, 1.0, 0.0),
-        (200, 3600.0, 3599.0, 1.0, 10 / 3600),
-        (200, NAN, 3600.0, 1.0, None),
-        (200, 7200.0, 3600.0, NAN, None),
+        (150, 7200.0, 3600.0, 4.0, 3.75),
+        (1500, 7200.0, 3600.0, 1.0, 15.0),
+        (150, 3600.0, 3600.5, 1.0, 0.0),
+        (150, 3600.0, 3599.0, 1.0, 15 / 3600),
+        (150, NAN, 3600.0, 1.0, None),
+        (150, 7200.0, 3600.0, NAN, None),
     ],
 )
-def test_every_twentieth_trial_costs_the_rest_of_its_length(
+def test_fifteen_trials_cost_the_rest_of_their_length(
     n: int, full: float, cut: float, parallel: float, cost: float | None
 ) -> None:
     states = {"COMPLETE": {"median_s": full}, "PRUNED": {"mean_s": cut}}
-    made = pruning_control.propose(situation(trials(states, n=n), bounds=GainBounds(parallel=parallel)))
+    rate = profile(PruningProfile, of_decided_pct=80.0)
+    made = pruning_control.propose(situation(trials(states, n=n), rate, bounds=GainBounds(parallel=parallel)))
     assert gain_of(made) == (None if cost is None else (pytest.approx(-cost), 0.0, "GPU-h", "control"))
-    assert made is not None and checks(made) == [("trials.state.COMPLETE.n", ">=", 15.0)]
+    assert made is not None and checks(made) == [("pruning.of_decided_pct", "<=", 76.0 if n == 150 else 79.6)]
     assert (made.changes[0].present, made.changes[0].proposed) == (True, False)
-    assert made.changes[0].code.startswith("if trial.number % 20 and trial.should_prune():")
-    said = "none completed." if cost is None else f"{10 if n == 200 else 5} trials of full length."
+    assert made.changes[0].code.startswith(f"if trial.number % {n // 15} and trial.should_prune():")
+    said = "none completed." if math.isnan(full) else "15 trials of full length."
+    if math.isnan(parallel):
+        said = "15 trials of full length; each takes 1 h more of its worker."
     assert made.assumption.endswith(said)
+
+
+@pytest.mark.parametrize(("n", "failed_pct"), [(30, 0.0), (44, NAN), (200, 10.0), (200, 50.0), (1000, 0.0)])
+def test_fifteen_controls_end_without_failure(n: int, failed_pct: float) -> None:
+    made = pruning_control.propose(situation(trials({}, n=n, fail_pct=failed_pct), bounds=GainBounds(parallel=1)))
+    assert made is not None
+    every = int(made.changes[0].code.split("% ")[1].split()[0])
+    controls = len(range(0, n, every)) * (1 if math.isnan(failed_pct) else 1 - failed_pct / 100)
+    assert controls >= 15, "trials whose number every divides"
+    assert len(range(0, n, every + 1)) * (1 if math.isnan(failed_pct) else 1 - failed_pct / 100) <= 17, "and few more"
+
+
+@pytest.mark.parametrize(("n", "failed_pct"), [(29, 0.0), (32, 10.0), (NAN, 0.0)])
+def test_no_controls_where_they_were_half_of_the_study(n: float, failed_pct: float) -> None:
+    assert pruning_control.propose(situation(trials({}, n=n, fail_pct=failed_pct))) is None
 
 
 @pytest.mark.parametrize(("pruner", "present"), [("median()", "as stated"), (None, None)])

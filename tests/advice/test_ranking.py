@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudiag.advice._engine.gains import GainBounds
+from gpudiag.advice._engine.gains import NOTHING, GainBounds
 from gpudiag.advice._engine.proposal import Change, Gain, Proposal
 from gpudiag.advice._engine.ranking import rank
 from gpudiag.advice._engine.recommendation import Recommendation
@@ -51,3 +51,12 @@ def test_what_answers_the_worst_finding_goes_before_what_gains_more_but_after_no
     doubtful = made("doubtful", 1, Gain(1.0, 3.0), "who knows", ("worst",))
     assert [one.id for one in rank((doubtful, gains, answers), BOUNDS, "worst")] == ["answers", "gains", "doubtful"]
     assert order(doubtful, gains, answers) == ["gains", "answers", "doubtful"]
+
+
+def test_what_only_observes_goes_after_what_may_bring_something() -> None:
+    """A larger batch that may bring 8 times is timed in two minutes; a record of the CPU brings nothing by itself."""
+    watch, batch = made("watch", 0, NOTHING, rules=("worst",)), made("batch", 2, Gain(1.0, 8.0), rules=("worst",))
+    assert [one.id for one in rank((watch, batch), BOUNDS, "worst")] == ["batch", "watch"]
+    assert order(watch, made("sure", 1, None)) == ["sure", "watch"]
+    other = made("other", 1, Gain(1.0, 2.0))
+    assert [one.id for one in rank((other, watch), BOUNDS, "worst")] == ["watch", "other"], "it answers the worst"

@@ -16,6 +16,7 @@ from gpudiag.advice._engine.recommendation import Recommendation, Recommendation
 from gpudiag.advice._engine.remedy import Remedy, remedy
 from gpudiag.advice._engine.situation import Situation
 from gpudiag.facts import Key
+from gpudiag.report.kinds.recommendations import gain_of
 from gpudiag.run import InputRecord, Run, RunInfo
 from gpudiag.shown import Shown
 from tests.advice.situations import HALF, found
@@ -43,14 +44,15 @@ def test_a_recommendation_is_its_remedy_with_the_numbers_of_a_run(tier: int) -> 
     assert not one.is_the_rules_own
 
 
-def test_what_a_rule_advises_itself_is_to_be_tried_first() -> None:
+def test_what_a_rule_advises_itself_is_its_words_and_no_more() -> None:
     advised = "Do this, and then look whether the other thing that was said above still happens. " * 3
     one = Recommendation.own(found("gpu-lost", remedy=advised.strip()))
     assert one.is_the_rules_own and one.id == "remedy-gpu-lost" and one.rules == ("gpu-lost",)
     assert (one.tier, one.safety, one.gain, one.predictions) == (2, "moderate", None, ())
-    assert one.verify_first and one.text == one.changes[0].proposed == advised.strip()
-    (check,) = one.verify
-    assert (check.measure, check.op, check.value) == ("findings.gpu-lost", "<=", 0)
+    assert one.text == one.changes[0].proposed == advised.strip()
+    made_up = (one.verify, one.verify_first, one.refute, one.rollback, one.pros, one.cons, one.assumption, one.effort)
+    assert not any(made_up) and gain_of(one) == "general advice"
+    assert Advice(Recommendations((one,)), (), HALF).choose() == (), "it is in no plan unless it is named"
     lines = one.changes[0].code.split("\n")
     assert all(line.startswith("# ") and len(line) <= 88 for line in lines) and len(lines) == 3
     assert " ".join(line.removeprefix("# ") for line in lines) == advised.strip()

@@ -95,6 +95,15 @@ def test_busier_by_a_tenth_of_the_idle_time_and_three_points_at_least(mean: floa
     assert said == ([("utilization.mean_pct", ">=", wanted)] if wanted else [])
 
 
+@pytest.mark.parametrize(
+    ("mean", "high", "wanted"),
+    [(40.0, 2.5, 46.0), (40.0, 2.0, 44.0), (10.0, 2.0, 13.0), (10.0, 1.31, 13.0), (10.0, 1.3, None), (10.0, 1.0, None)],
+)
+def test_busier_is_within_what_the_speed_up_can_bring(mean: float, high: float, wanted: float | None) -> None:
+    said = [check.value for check in situation(use(mean)).busier(high)]
+    assert said == ([wanted] if wanted else [])
+
+
 def test_utilization_rises_by_the_speed_up_to_100_at_most() -> None:
     now = situation(use(41.0))
     for high, most in ((1.5, 61.5), (2.0, 82.0), (3.0, 100.0)):

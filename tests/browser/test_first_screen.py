@@ -23,7 +23,7 @@ LIMITS = {  # screens and words before the appendix
     "hpo-aggressive-pruning": (6.0, 1200),
     "memory-exhaustion": (6.2, 1200),
     "idle-second-gpu/experiment": (4.6, 900),
-    "healthy": (2.15, 350),
+    "healthy": (2.15, 400),
     "tiny-batch-laptop": (3.6, 650),
 }
 
@@ -74,3 +74,13 @@ def test_the_headline_leads_to_its_finding(browser, sample: tuple[str, Path]) ->
         card = page.locator(link.get_attribute("href"))
         assert card.is_visible() and 0 <= card.bounding_box()["y"] <= 800
     page.close()
+
+
+def test_the_picture_of_a_narrow_screen_is_dark_on_a_dark_page(browser, sample: tuple[str, Path]) -> None:
+    """It is a PNG, which has no style sheet of its own."""
+    for scheme, width, dark in (("dark", 390, True), ("light", 390, False)):
+        page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+        page.goto(sample[1].as_uri())
+        used = page.evaluate("getComputedStyle(document.querySelector('#figure-overview img')).filter")
+        assert used.startswith("invert") is dark
+        page.close()

@@ -91,9 +91,3 @@ def test_no_part_is_wider_than_the_screen(page: Any) -> None:
 def test_text_from_runs_stays_text(page: Any) -> None:
     assert page.get_by_text("<b>not bold</b>").count() == 1
     assert page.locator("#runs b").count() == 0
-
-
-def test_a_run_shows_the_picture_of_its_report(page: Any) -> None:
-    picture = page.locator("#runs img")
-    assert picture.count() == 1 and picture.get_attribute("alt").startswith("Trials and utilization of 50 %")
-    assert picture.evaluate("i => i.complete && i.naturalWidth === 240")

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from labserver import PATIENCE_S, TOKEN, Lab
 from playwright.sync_api import TimeoutError as TookTooLong
 
 from gpudiag.diagnosis import diagnose
 from gpudiag.load import load_run
+from gpudiag.run import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,6 +30,8 @@ NOTEBOOKS = {"run_report": (13, 8), "hpo_report": (9, 4), "gpu_report": (9, 4), 
 # All of them on a busy machine take minutes: GPUDIAG_LAB=all; papermill runs each of them in test_notebooks.py.
 CHOSEN = [*NOTEBOOKS] if os.environ.get("GPUDIAG_LAB") == "all" else ["run_report", "tour", "ad_hoc"]
 SAMPLE = "hpo-aggressive-pruning"
+COARSE = "memory-exhaustion"
+"""A sample so long that the page of its timeline holds not each sample of the telemetry."""
 
 READY = """name => { const panel = globalThis.jupyterapp?.shell.currentWidget;
   return panel?.context?.path === name && panel.context.isReady && panel.sessionContext.isReady
@@ -48,6 +52,35 @@ DRAWN = """() => [...document.querySelectorAll(".jp-Notebook img")].every(i => i
 # JupyterLab's own rules for dl and dt would put every tile below the other.
 STACKED = """() => ({stacked: [...document.querySelectorAll(".gpudiag .gd-tiles:has(> :nth-child(2))")]
   .filter(e => e.children[0].offsetTop !== e.children[1].offsetTop).length})"""
+# A report that was not run here: what is left of it, and tiles whose number does not stand right above its words.
+UNTRUSTED = """name => { const panel = globalThis.jupyterapp?.shell.currentWidget;
+  if (panel?.context?.path !== name || !panel.context.isReady) return null;
+  const all = selector => [...document.querySelectorAll(`.jp-OutputArea ${selector}`)];
+  if (all(".gpudiag").length < 12) return null;
+  const tiles = all(".gd-tiles > div").filter(e => e.offsetParent);
+  const apart = tiles.filter(e => { const [words, number] = [...e.children].map(one => one.getBoundingClientRect());
+    return number.left !== words.left || Math.abs(number.bottom - words.top) > 1; });
+  return {sheets: all("style").length, buttons: all("button").length, tiles: tiles.length, apart: apart.length,
+    styles: [...new Set(all(".gpudiag [style]").map(e => e.getAttribute("style")))]}; }"""
+ALIVE = "() => document.querySelector('.jp-OutputArea .gd-timeline')?.timeline?.resolution.textContent || null"
+FINE = """() => { const {timeline} = document.querySelector(".jp-OutputArea .gd-timeline");
+  const now = timeline.samples(timeline.held);
+  if (!now.exact || timeline.waiting) return null;
+  const {channel, plot} = timeline.lanes.find(lane => lane.plot);
+  return {...timeline.window, start: timeline.content.start, x: [...plot.data[0]], means: plot.data[1],
+    name: channel.name, detail: timeline.resolution.textContent}; }"""
+# What the canvas of a chart shows with the samples that came, and without them.
+PICTURES = """async () => { const {timeline} = document.querySelector(".jp-OutputArea .gd-timeline");
+  const frame = () => new Promise(done => setTimeout(done, 50));
+  const canvas = document.querySelector(".gd-tl-chart canvas");
+  await frame();
+  const fine = canvas.toDataURL();
+  for (const channel of timeline.content.channels) delete channel.fine;
+  timeline.draw();
+  await frame();
+  return {fine, coarse: canvas.toDataURL()}; }"""
+COLORS = """color => { const root = document.querySelector(".jp-OutputArea .gd-timeline");
+  return root.timeline.held.ink.line === color && getComputedStyle(root).backgroundColor; }"""
 SCROLLED = """top => { const pane = document.querySelector(".jp-WindowedPanel-outer");
   pane.scrollTop = top; return pane.scrollTop + pane.clientHeight < pane.scrollHeight; }"""
 
@@ -122,6 +155,86 @@ def test_a_notebook_runs_and_can_be_read_in_both_themes(name: str, window, lab: 
         window.wait_for_timeout(500)  # the style sheet of a theme comes a little after its name
         _picture(window, f"{name}-{scheme}")
         assert _told(window, f"within => ({{poor: ({contrast})(within)}})", ".gpudiag") == {"poor": []}, theme
+
+
+def test_an_untrusted_report_keeps_its_look(window, lab: Lab, samples: Path, contrast: str) -> None:
+    notebook = diagnose(load_run(samples / SAMPLE))._notebook()
+    nbformat.write(notebook, lab.folder / "untrusted.ipynb")
+    asked = {
+        tuple(found.split("; "))
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        for found in re.findall(r' style="([^"<>]*)"', output["data"]["text/html"])
+    }
+    window.goto(f"{lab.address}/lab/workspaces/untrusted/tree/untrusted.ipynb")
+    shown = _told(window, UNTRUSTED, "untrusted.ipynb")
+    assert shown["sheets"] == 0 and shown["buttons"] == 0
+    kept = {tuple(one.replace(":", ": ", 1) for one in style.rstrip(";").split(";")) for style in shown["styles"]}
+    assert asked == kept and len(kept) > 15
+    assert shown["tiles"] >= 4 and shown["apart"] == 0
+    for scheme, theme in THEMES.items():
+        _begin(window, "apputils:change-theme", theme=theme)
+        _told(window, THEME, theme)
+        window.wait_for_timeout(500)
+        _picture(window, f"untrusted-{scheme}")
+        assert _told(window, f"within => ({{poor: ({contrast})(within)}})", ".gpudiag") == {"poor": []}, theme
+
+
+@pytest.fixture(scope="module")
+def coarse(lab: Lab, samples: Path) -> Run:
+    """What the notebook ``widget`` in the server's folder shows: one cell, its widget."""
+    code = f"import gpudiag as gd\ngd.load_run({str(samples / COARSE)!r}).timeline().widget()"
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    cells = [nbformat.v4.new_code_cell(code)]
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.write(notebook, lab.folder / "widget.ipynb")
+    return load_run(samples / COARSE)
+
+
+def test_a_widget_gets_the_samples_of_what_it_shows_from_the_kernel(window, lab: Lab, coarse: Run) -> None:
+    outputs = _executed(window, lab, "widget")
+    assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == []
+    assert "detail: 15 s." in _told(window, ALIVE)
+    box = window.locator(".gd-tl-chart .gd-tl-pane").first.bounding_box()
+    window.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 30)
+    window.keyboard.down("Control")
+    for _ in range(9):
+        window.mouse.wheel(0, -200)
+    window.keyboard.up("Control")
+    shown = _told(window, FINE)
+    assert "detail: 10 s." in shown["detail"] and shown["name"] == "GPU utilization"
+    at_s = coarse.gpu["time"].astype("int64") / 1e6 - shown["start"]
+    inside = coarse.gpu[(at_s > shown["a"] + 10) & (at_s < shown["b"] - 10) & coarse.gpu["util_pct"].notna()]
+    assert 20 < len(inside) < 300
+    drawn = [min(range(len(shown["x"])), key=lambda i: abs(shown["x"][i] - at)) for at in at_s[inside.index]]
+    assert [shown["means"][i] for i in drawn] == pytest.approx(inside["util_pct"].tolist(), abs=0.02)
+    pictures = _told(window, PICTURES)
+    assert pictures["fine"] != pictures["coarse"]
+
+
+def test_a_widget_keeps_its_keys_from_jupyterlab_and_follows_its_theme(window, lab: Lab, coarse: Run) -> None:
+    _executed(window, lab, "widget")
+    _told(window, ALIVE)
+    stage = window.locator(".gd-timeline .gd-tl-stage")
+    stage.focus()
+    root = window.locator(".jp-OutputArea .gd-timeline")
+    whole = root.get_attribute("data-window")
+    window.keyboard.press("+")
+    window.keyboard.press("ArrowRight")
+    zoomed = root.get_attribute("data-window")
+    assert zoomed != whole and stage.evaluate("e => e === document.activeElement")
+    window.keyboard.press("0")
+    window.keyboard.press("0")  # would ask whether to restart the kernel
+    assert root.get_attribute("data-window") == whole and window.locator(".jp-Dialog").count() == 0
+    window.get_by_role("button", name="Zoom in").focus()
+    window.keyboard.press("Enter")
+    assert root.get_attribute("data-window") != whole
+    papers = {}
+    for theme, line in zip(THEMES.values(), ("#e3e6ea", "#333a45"), strict=True):
+        _begin(window, "apputils:change-theme", theme=theme)
+        _told(window, THEME, theme)
+        papers[theme] = _told(window, COLORS, line)
+    assert papers == {"JupyterLab Light": "rgb(255, 255, 255)", "JupyterLab Dark": "rgb(27, 31, 38)"}
 
 
 def _picture(page, name: str) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from sampleruns import diagnosed
 
+from gpudiag.report.kinds.recommendations import code_of
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDE = """[...document.querySelectorAll('.gd-scroll')]
@@ -69,9 +71,54 @@ def test_no_table_of_a_sample_scrolls_sideways_and_the_ledger_is_a_table(browser
         page.goto(path.as_uri())
         page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert page.evaluate(WIDE) == [], width
-        if name == "healthy":
+        if name == "healthy" and width == 820:
             assert page.get_by_role("columnheader", name="What it means").is_visible(), "four columns fit"
         page.close()
+
+
+CUT_OFF = """[...document.querySelectorAll('pre, .code')].filter(box => box.checkVisibility()
+    && box.scrollWidth > box.clientWidth + 1).map(box => box.innerText)"""
+BEYOND = """[...document.querySelectorAll('main *')]
+    .filter(one => one.checkVisibility() && !one.closest('.gd-pan, .gd-scroll, .gd-tl-stage'))
+    .map(one => [one.getBoundingClientRect(), one.outerHTML.slice(0, 120)])
+    .filter(([box]) => box.width > 1 && box.right > innerWidth + 1).map(([box, html]) => html)"""
+LONG_LINE = """[...document.querySelectorAll('pre.gd-code .gd-line')].filter(one => one.checkVisibility()).map(line => {
+    const range = document.createRange();
+    range.selectNodeContents(line);
+    const parts = [...range.getClientRects()].filter(part => part.width > 1), button = line.closest('.gd-copied')
+        .querySelector('.gd-copy').getBoundingClientRect();
+    return {first: parts[0].left, next: parts.slice(1).map(part => part.left), line: line.innerText,
+        covered: parts.some(part => part.right > button.left && part.bottom > button.top && part.top < button.bottom)};
+})"""
+
+
+@pytest.mark.parametrize("name", ["hpo-aggressive-pruning", "memory-exhaustion", "tiny-batch-laptop"])
+def test_no_code_is_cut_off_and_a_wrapped_line_goes_on_further_in(browser, name: str, tmp_path: Path) -> None:
+    path = diagnosed(name).save(tmp_path / "report.html")
+    for width in (1280, 390):
+        page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+        page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        page.locator("#show-code").set_checked(True)
+        assert page.evaluate(CUT_OFF) == [] and page.evaluate(BEYOND) == []
+        lines = page.evaluate(LONG_LINE)
+        wrapped = [one for one in lines if one["next"]]
+        assert lines and (wrapped or width == 1280)
+        assert all(min(one["next"]) > one["first"] + 10 for one in wrapped if not one["line"].startswith(" "))
+        assert not [one["line"] for one in lines if one["covered"]]
+        page.close()
+
+
+def test_code_is_copied_as_it_stands_in_the_recommendation(browser, tmp_path: Path) -> None:
+    diagnosis = diagnosed("memory-exhaustion")
+    code = next(code for one in diagnosis.document.recommendations if (code := code_of(one)).count("\n") > 2)
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto(diagnosis.save(tmp_path / "report.html").as_uri())
+    page.evaluate("() => { window.held = []; navigator.clipboard.writeText = async (text) => { held.push(text); }; }")
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.evaluate("document.querySelectorAll('.gd-copied:has(> pre.gd-code) .gd-copy').forEach(one => one.click())")
+    assert code.rstrip() in page.evaluate("held")
+    page.close()
 
 
 def test_code_is_copied_at_a_click(page) -> None:

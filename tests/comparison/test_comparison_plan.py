@@ -9,19 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from batchruns import batch, with_telemetry
-from toyrun import toy_run
 
 from gpudiag.advice._engine.plan import Plan, PlanInput, PlannedGain, PlannedRemedy, plan_json
 from gpudiag.advice._engine.proposal import Change, Prediction, SuccessCheck
-from gpudiag.advice._engine.recommendation import FINDINGS
 from gpudiag.comparison.calibration import calibration
 from gpudiag.comparison.compare import Comparison, compare
 from gpudiag.comparison.plan_check import verdict_on
-from gpudiag.comparison.side import as_side
-from gpudiag.diagnosis import diagnose
 from gpudiag.errors import InputError, InputNotFound
 from gpudiag.manifest import DataLoader
-from gpudiag.rules._engine.verdict import Status
 from gpudiag.run import InputRecord, Run
 
 A = np.random.default_rng(31).lognormal(3, 0.3, 30)
@@ -174,19 +169,6 @@ def test_calibration_of_nothing_is_one_sentence(tmp_path: Path) -> None:
         calibration(tmp_path)
     with pytest.raises(InputNotFound, match="no such folder"):
         calibration(tmp_path / "nowhere")
-
-
-def test_the_check_of_a_rules_own_advice_is_whether_it_still_finds_its_fault() -> None:
-    """GPU 1 of the toy is never used, its GPU 0 always at 80 %; no rule is called toy."""
-    run = toy_run()
-    side = as_side(run, "experiment")
-    statuses = {verdict.rule: verdict.status for verdict in diagnose(run).verdicts}
-    assert side.value(f"{FINDINGS}.gpu-unused") == 1 and statuses["gpu-unused"] is Status.FOUND
-    told = {rule: side.value(f"{FINDINGS}.{rule}") for rule in statuses}
-    assert {rule for rule, value in told.items() if value == 0} == {
-        rule for rule, status in statuses.items() if status is Status.OK
-    }
-    assert side.value(f"{FINDINGS}.toy") is None
 
 
 def test_a_file_that_is_not_of_its_form_is_named(tmp_path: Path) -> None:

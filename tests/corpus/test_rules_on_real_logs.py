@@ -83,8 +83,8 @@ LOGS: dict[str, Expected] = {
             "memory-near-limit": "3",
             "sampling-coverage": "0, 1, 2, 3, 4, 5",
         },
-        unknown=("gpu-unused", "gpu-idle-beside-busy", "stalls-aperiodic", "memory-leak"),
-        noted=("sampling-gaps", "memory-headroom"),
+        unknown=("gpu-unused", "gpu-idle-beside-busy", "stalls-aperiodic", "memory-leak", "memory-headroom"),
+        noted=("sampling-gaps",),
         numbers={"memory-near-limit": {"max_used_pct": 98.0}, "gpu-allocated-idle": {"held_mib": 2457.6}},
     ),
     # One RTX 3090 every 5 minutes for a week: 14.3 % over 1956 rows; 23 of them at 87 °C or more, 89 at most.

@@ -71,7 +71,15 @@ def test_openmetrics_is_read_by_prometheus_own_parser(diagnosis: Diagnosis) -> N
     rules = {s.labels["rule"] for s in families["gpudiag_finding"].samples}
     assert rules == {finding.rule for finding in diagnosis.findings}
     states = {s.labels["state"]: s.value for s in families["gpudiag_trials"].samples}
-    assert states == {"COMPLETE": 2, "PRUNED": 7, "FAIL": 2, "RUNNING": 1, "WAITING": 0}
+    assert states == {
+        "COMPLETE": 2,
+        "PRUNED": 7,
+        "FAIL": 2,
+        "STOPPED": 0,
+        "RUNNING": 1,
+        "ABANDONED": 0,
+        "WAITING": 0,
+    }
     assert text(diagnosis).endswith("# EOF\n")
 
 

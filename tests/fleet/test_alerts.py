@@ -45,6 +45,23 @@ def test_a_webhook_gets_text_in_which_no_name_calls_anybody(table: FleetTable, t
     assert "<" not in text and ">" not in text and "&lt;!channel&gt; &amp;" in text
 
 
+def test_runs_with_a_cause_and_runs_of_known_cost_are_told_apart(tmp_path: Path) -> None:
+    """Of four runs with the cause two state its cost, and in one of these another cause cost more."""
+    slow, unknown = Cause("slow", "Slow", "critical", 1.5, None), Cause("slow", "Slow", "critical", None, None)
+    more = Cause("idle", "Idle", "critical", 2.0, None)
+    table = FleetTable.of(
+        [
+            RunRow("a", "/a", "diagnosed", inputs="1", causes=(slow,), top_cause="slow", recoverable_gpu_h=1.5),
+            RunRow("b", "/b", "diagnosed", inputs="2", causes=(unknown,), top_cause="slow"),
+            RunRow("c", "/c", "diagnosed", inputs="3", causes=(unknown,), top_cause="slow"),
+            RunRow("d", "/d", "diagnosed", inputs="4", causes=(more, slow), top_cause="idle", recoverable_gpu_h=2.0),
+        ]
+    )
+    lines = json.loads(write_alert(table, tmp_path / "a.json").read_text(encoding="utf-8"))["text"].splitlines()
+    assert "- Slow: at least 1.5 GPU-h, 4 runs, cost known in 2, counted in 1" in lines
+    assert "- Idle: at least 2 GPU-h, 1 run" in lines
+
+
 def test_a_mail_has_a_subject_and_no_header_of_a_name(table: FleetTable, tmp_path: Path) -> None:
     message = message_from_bytes(write_alert(table, tmp_path / "a.eml").read_bytes(), policy=policy.default)
     assert message["Bcc"] is None and message["To"] is None and "1 run held GPUs" in message["Subject"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,19 @@ def test_the_command_writes_table_and_report_and_says_where_to_start(
     assert held["schema"] == "gpudiag.fleet/1" and held["by"] == "host" and len(held["runs"]) == 2
 
 
+def test_a_reader_that_ends_early_leaves_a_whole_report(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``gpudiag fleet runs | head -1``: the first line that is said finds the pipe closed."""
+
+    def closed(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(import_module("gpudiag.cli.fleet"), "say", closed)
+    called(monkeypatch, "fleet", samples / "tiny-batch-laptop", "-o", tmp_path / "out", "--alert", tmp_path / "a.json")
+    assert (tmp_path / "out" / "fleet.html").exists() and (tmp_path / "a.json").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -29,6 +45,7 @@ def test_the_command_writes_table_and_report_and_says_where_to_start(
         (["."], "holds no run"),
         ([".", "--by", "usr"], "--by"),
         ([".", "--executor", "ray"], "dask:local"),
+        ([".", "--executor", "dask:local", "--jobs", "2"], "leave one"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_2(
@@ -42,3 +59,28 @@ def test_bad_input_is_a_sentence_and_exit_2(
     assert called(monkeypatch, "fleet", *arguments) == 2
     assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_fleet_says_what_is_kept_and_how_to_go_on(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C after the first of two runs; the command that is named ends it with the other one."""
+    whole = import_module("gpudiag.fleets.fleet")
+    outcomes = whole.outcomes
+
+    def stopped(*given: object) -> Iterator[object]:
+        yield next(outcomes(*given))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(whole, "outcomes", stopped)
+    arguments = ("fleet", samples / "idle-second-gpu", "-o", tmp_path / "my out", "--again", "--jobs", "1")
+    assert called(monkeypatch, *arguments) == 130
+    said = capsys.readouterr().err
+    assert "1 of 2 runs are kept. To go on: gpudiag fleet " in said and "Ctrl-C" in said
+    command = shlex.split(said.partition("To go on: gpudiag ")[2].splitlines()[0])
+    assert "--again" not in command and str(tmp_path / "my out") in command
+    monkeypatch.setattr(whole, "outcomes", outcomes)
+    seen: list[int] = []
+    keep = whole.FleetFolder.keep
+    monkeypatch.setattr(whole.FleetFolder, "keep", lambda *given: (seen.append(1), keep(*given))[1])
+    assert called(monkeypatch, *command, "--resume") == 0 and len(seen) == 1

@@ -55,6 +55,18 @@ def by_name(out: Path) -> dict[str, RunRow]:
     return {row.run: row for row in read_fleet(out).rows}
 
 
+def test_a_run_without_trials_costs_its_gpu_time_at_the_stated_price(tmp_path: Path) -> None:
+    """60 samples, one every 20 s, of one GPU: 1,200 s at 2 USD an hour."""
+    folder = tmp_path / "runs" / "a"
+    folder.mkdir(parents=True)
+    times = [f"2026-03-02 10:{at * 20 // 60:02d}:{at * 20 % 60:02d}" for at in range(60)]
+    lines = "".join(f"{time}, 0, 80 %\n" for time in times)
+    (folder / "gpu.csv").write_text(f"timestamp, index, utilization.gpu [%]\n{lines}", encoding="utf-8")
+    (folder / "run.toml").write_text("[settings]\nprice_per_gpu_h = 2.0\n", encoding="utf-8")
+    table = fleet(tmp_path / "runs", tmp_path / "out", jobs=1, timezone="UTC")
+    assert table.total.cost == {"USD": pytest.approx(2.0 * 1200 / 3600)} and table.total.n_priced == 1
+
+
 def test_totals_are_the_sum_of_single_diagnoses_to_the_last_second(made: Path) -> None:
     ledgers = [sample_diagnosis(name).document.ledger for name in NAMES]
     total = read_fleet(made).total
@@ -93,6 +105,16 @@ def log(start: str, n: int, util: int) -> str:
     rows = [f"{one:%Y/%m/%d %H:%M:%S}.000, 0, {util} %, 1000 MiB, 24000 MiB" for one in times]
     head = "timestamp, index, utilization.gpu [%], memory.used [MiB], memory.total [MiB]"
     return "\n".join([head, *rows]) + "\n"
+
+
+def test_the_zone_of_a_run_is_its_own_and_that_of_the_fleet_for_the_others(tmp_path: Path) -> None:
+    """Noon in Taipei is 04:00 UTC; of the run that names no zone, noon is that of the fleet's."""
+    for name, stated in (("a", 'timezone = "Asia/Taipei"'), ("b", 'user = "ann"')):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "gpu.csv").write_text(log("2026-03-02 12:00", 90, 80), encoding="utf-8")
+        (tmp_path / "runs" / name / "run.toml").write_text(f"{stated}\n", encoding="utf-8")
+    rows = {one.run: one for one in fleet(tmp_path / "runs", tmp_path / "out", jobs=1, timezone="Europe/Berlin").rows}
+    assert {name: (one.start or "")[11:16] for name, one in rows.items()} == {"a": "04:00", "b": "11:00"}
 
 
 def test_sessions_are_runs_of_their_own(tmp_path: Path) -> None:
@@ -193,9 +215,26 @@ def test_a_folder_of_somebody_else_is_left_alone(tree: Path, tmp_path: Path) -> 
         fleet(tree, tmp_path)
     with pytest.raises(InputError, match="holds no fleet"):
         read_fleet(tmp_path / "none")
+    with pytest.raises(InputError, match="make one with"):
+        read_fleet(tree)
 
 
-@pytest.mark.parametrize("wrong", [{"jobs": -1}, {"time_limit_s": 0}, {"memory_limit_mib": -1}])
+def test_folders_without_a_run_are_in_the_report_also_later(tree: Path, tmp_path: Path) -> None:
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "x.bin").write_bytes(b"\x00\x01")
+    shutil.copytree(tree / "p" / "tiny-batch-laptop", tmp_path / "runs" / "tiny")
+    table = fleet(tmp_path / "runs", tmp_path / "out")
+    assert table.unread == read_fleet(tmp_path / "out").unread == ("a", "b", "c", "d")
+    text = read_fleet(tmp_path / "out").to_markdown()
+    assert "4 folders hold files that gpudiag does not read: a, b, c ..." in text
+    assert "fleet.html" in text and "report.html" not in text
+    assert table.anonymous().unread[0] == "folder 1"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"jobs": -1}, {"jobs": 2, "executor": Losing(0)}, {"time_limit_s": 0}, {"memory_limit_mib": -1}]
+)
 def test_wrong_limits_are_said(tree: Path, tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         fleet(tree, tmp_path / "out", **wrong)

@@ -83,9 +83,9 @@ def test_what_sqlite_writes_beside_a_file_changes_it(tmp_path: Path) -> None:
     from gpudiag.fleets.found import runs_below
 
     (tmp_path / "a.db").write_bytes(b"x")
-    before = runs_below([tmp_path / "a.db"])[0].fingerprint
+    before = runs_below([tmp_path / "a.db"]).runs[0].fingerprint
     (tmp_path / "a.db-wal").write_bytes(b"y")
-    assert runs_below([tmp_path / "a.db"])[0].fingerprint != before
+    assert runs_below([tmp_path / "a.db"]).runs[0].fingerprint != before
 
 
 def test_a_limit_that_ended_a_run_is_not_for_ever(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_nothing_diagnosed_is_no_health(
     (tmp_path / "runs" / "secret" / "run.toml").write_text("name = ", encoding="utf-8")
     assert called(monkeypatch, "fleet", tmp_path / "runs", "-o", tmp_path / "out", "--anonymize") == 2
     said = capsys.readouterr()
-    assert "None of 1 run could be diagnosed." in said.out and "No check found" not in said.out
+    assert "The run could not be diagnosed." in said.out and "No check found" not in said.out
     assert "secret" not in said.out.replace(str(tmp_path), "") + said.err
     assert called(monkeypatch, "fleet", tmp_path / "runs", "-o", tmp_path / "new", "--timezone", "Nowhere/City") == 2
     assert not (tmp_path / "new").exists()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -53,6 +55,52 @@ def test_a_dask_cluster_that_loses_a_worker_loses_no_run(runs: Path, tmp_path: P
 
         table = fleet(runs, tmp_path / "out", executor=pool, progress=kill)
     assert killed and names(table.rows) == [str(k) for k in range(8)]
+
+
+@pytest.mark.slow
+def test_an_executor_of_executorlib_will_do(runs: Path, tmp_path: Path) -> None:
+    executorlib = pytest.importorskip("executorlib")
+    with executorlib.SingleNodeExecutor(max_workers=2, block_allocation=True) as pool:
+        table = fleet(runs, tmp_path / "out", executor=pool)
+    assert names(table.rows) == [str(k) for k in range(8)]
+
+
+OVER_MPI = """
+import sys
+from mpi4py.futures import MPIPoolExecutor
+import gpudiag as gd
+if __name__ == "__main__":
+    with MPIPoolExecutor() as pool:
+        table = gd.fleet(sys.argv[1], sys.argv[2], executor=pool)
+    print(*(row.run for row in table.rows if row.status != "not diagnosed"))
+"""
+
+
+@pytest.mark.slow
+def test_a_pool_of_mpi_will_do(runs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    mpiexec = shutil.which("mpiexec")
+    if mpiexec is None:
+        pytest.skip("no mpiexec")
+    script = tmp_path / "over_mpi.py"
+    script.write_text(OVER_MPI, encoding="utf-8")
+    command = [mpiexec, "-n", "2", sys.executable, "-m", "mpi4py.futures", script, runs, tmp_path / "out"]
+    allowed = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
+    allowed["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+    done = subprocess.run(command, env=os.environ | allowed, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.split() == [str(k) for k in range(8)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")  # its logs
+@pytest.mark.parametrize("cluster", ["debug", "local"])
+def test_a_fleet_is_one_job_of_submitit(runs: Path, tmp_path: Path, cluster: str) -> None:
+    """What docs/fleet.md says to do on Slurm."""
+    submitit = pytest.importorskip("submitit")
+    executor = submitit.AutoExecutor(folder=tmp_path / "logs", cluster=cluster)
+    executor.update_parameters(timeout_min=5, cpus_per_task=2)
+    table = executor.submit(fleet, runs, tmp_path / "out", jobs=2).result()
+    assert names(table.rows) == [str(k) for k in range(8)]
 
 
 @pytest.mark.parametrize("name", ["dask", "dask:", "ray:local"])

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiag.errors import ConfigError
-from gpudiag.fleets.table import GROUPS, FleetTable, week_of
-from gpudiag.report.fleet.document import CELLS, Cause, RunRow
+from gpudiag.fleets.groups import GROUPS
+from gpudiag.fleets.table import FleetTable
+from gpudiag.fleets.weeks import week_of
+from gpudiag.report._render.blocks import Number, TableBlock
+from gpudiag.report.fleet.document import CELLS, Cause, FailedTrials, RunRow
+from gpudiag.report.fleet.sections import causes
 
 SECONDS = st.floats(0, 1e7, allow_nan=False)
 
@@ -82,6 +88,49 @@ def test_causes_are_ranked_by_what_they_cost_where_they_cost_most() -> None:
     assert math.fsum(one.lost_gpu_h for one in table.causes) == table.total.recoverable_gpu_h == 6.5
 
 
+def test_a_cost_that_counts_for_another_cause_is_not_called_unknown() -> None:
+    both = (cause("slow", 3.0), cause("idle", 2.0), cause("odd", None))
+    held = [row("a", causes=both, top_cause="slow", recoverable_gpu_h=3.0)]
+    (table,) = (one for one in causes(FleetTable.of(held).document) if isinstance(one, TableBlock))
+    costs = {str(cells[0]): cells[1] for cells in table.rows}
+    assert costs == {"SLOW": Number("3 GPU-h"), "IDLE": Number("counted elsewhere"), "ODD": Number("–")}
+    assert "counted elsewhere: known" in table.caption
+    (table,) = (one for one in causes(FleetTable.of([replace(held[0], causes=both[:1])]).document))  # type: ignore[assignment]
+    assert "elsewhere" not in table.caption
+
+
+def test_failures_add_up_by_kind_and_name_where_most_are() -> None:
+    table = FleetTable.of(
+        [
+            row("a", "x", failures=(FailedTrials("oom", 4, 100.0), FailedTrials("nan", 1, None)), project="p"),
+            row("b", "y", failures=(FailedTrials("oom", 2, 50.0),), project="q"),
+            row("c", "y", failures=(FailedTrials("unknown", 9, None),), project="q"),
+        ]
+    )
+    held = {one.kind: one for one in table.divided_by("user").failures}
+    assert [*held] == ["oom", "unknown", "nan"]
+    oom = held["oom"]
+    assert (oom.n_trials, oom.n_runs, oom.gpu_s, oom.groups) == (6, 2, 150.0, (("x", 4), ("y", 2)))
+    assert held["unknown"].gpu_s is None and table.failures[0].groups == (("p", 4), ("q", 2))
+    text = table.to_markdown()
+    assert "out of memory" in text and "not a number (NaN)" in text and "0.04 GPU-h" in text
+
+
+def test_money_is_added_up_by_currency_and_energy_by_group() -> None:
+    table = FleetTable.of(
+        [
+            row("a", "x", cost=1.5, currency="USD", energy_kwh=2.0, seconds={"busy": 1.0}),
+            row("b", "x", cost=2.25, currency="EUR", seconds={"busy": 1.0}),
+            row("c", "x", cost=4.0, currency="USD", energy_kwh=0.5, seconds={"busy": 1.0}),
+            row("d", "y", seconds={"busy": 1.0}, gpu_s=None),
+        ]
+    )
+    x, y = table.by("user")
+    assert x.cost == {"EUR": 2.25, "USD": 5.5} and x.n_priced == 3 and x.energy_kwh == 2.5
+    assert y.cost == {} and y.n_without_telemetry == 1
+    assert "2.25 EUR + 5.50 USD" in table.divided_by("user").to_markdown()
+
+
 def test_the_same_inputs_count_once() -> None:
     table = FleetTable.of([row("a", inputs="1"), row("b", inputs="1"), row("c", inputs=""), row("d", inputs="")])
     assert [one.status for one in table.rows] == ["diagnosed", "counted already", "diagnosed", "diagnosed"]
@@ -93,6 +142,58 @@ def test_anonymous_rows_keep_numbers_alone() -> None:
     for word in ("secret", "ann", "node7", "moon"):
         assert word not in hidden.to_json() and word not in hidden.to_markdown()
     assert hidden.total.gpu_s == 5.0 and hidden.rows[0].user == "user 1"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "source", "counted_h"),
+    [
+        ("2026-03-02T02:00:00.5+00:00", "2026-03-02T03:00:00.5+00:00", "/copy", 1),  # 8 h earlier: another zone
+        ("2026-03-02T02:00:00.7+00:00", "2026-03-02T03:00:00.7+00:00", "/copy", 2),  # zones are no 0.2 s apart
+        ("2026-03-02T02:00:00.5+00:00", "2026-03-02T03:10:00.5+00:00", "/copy", 2),  # of another length
+        ("2026-03-04T10:00:00.5+00:00", "2026-03-04T11:00:00.5+00:00", "/copy", 2),  # two days later
+        ("2026-03-02T02:00:00.5+00:00", "2026-03-02T03:00:00.5+00:00", "/first", 2),  # sessions of one place
+    ],
+)
+def test_one_recording_read_in_two_zones_counts_once(start: str, end: str, source: str, counted_h: float) -> None:
+    first = row("first", telemetry=("t",), seconds={"busy": 3600.0}, start="2026-03-02T10:00:00.5+00:00")
+    first = replace(first, end="2026-03-02T11:00:00.5+00:00")
+    copy = replace(row("copy", telemetry=("t",), seconds={"busy": 3600.0}, start=start), end=end, source=source)
+    assert FleetTable.of([first, copy]).total.gpu_s == 3600.0 * counted_h
+
+
+def test_an_anonymous_report_still_says_what_is_not_counted() -> None:
+    """Of two runs of the same telemetry the second is none without telemetry, also where its reason named the first."""
+    twice = [
+        row("first", telemetry=("t",), seconds={"busy": 7200.0}),
+        row("again", telemetry=("t",), seconds={"busy": 7200.0}),
+    ]
+    failed = RunRow("secret", "/secret", "not diagnosed", reason="/secret/gpu.csv: is empty")
+    table = FleetTable.of([*twice, row("bare", gpu_s=None), failed]).anonymous()
+    reasons = {one.run: one.reason for one in table.rows}
+    assert reasons["run 1"] == "its telemetry is that of another run, where its GPU time counts"
+    assert reasons["run 4"] == "hidden, since it may hold names" and "secret" not in table.to_json()
+    text = table.to_markdown()
+    assert "1 run recorded no GPU" in text and "1 run could not be diagnosed" in text
+    assert "The GPU time of 1 run counts with other telemetry of the same GPUs" in text
+    assert "1 run held GPUs for 2 GPU-h" in text
+
+
+def test_only_what_is_known_has_a_column() -> None:
+    table = FleetTable.of([row("a", "x", seconds={"busy": 3600.0}), row("b", "y", seconds={"busy": 3600.0})])
+    assert "Failed trials" not in table.to_markdown() and "Lost at least" not in table.to_markdown()
+    known = FleetTable.of([row("a", "x", seconds={"busy": 3600.0}, failed_gpu_s=360.0, recoverable_gpu_h=0.1)])
+    assert "Failed trials" in known.to_markdown() and "Lost at least" in known.to_markdown()
+
+
+def test_a_fleet_of_broken_runs_says_that_and_nothing_of_a_cluster() -> None:
+    text = FleetTable.of([RunRow("a", "/a", "not diagnosed", reason="is empty")]).to_markdown()
+    assert text.count("The run could not be diagnosed.") == 1 and "cluster" not in text
+
+
+def test_models_are_no_number_of_gpus_and_times_name_their_zone() -> None:
+    held = [row(name, gpu_model=name, end="2026-03-02T11:00:00+00:00") for name in "abcd"]
+    text = FleetTable.of(held).to_markdown()
+    assert "GPU models: 4" in text and "(UTC): 2026-03-02 10:00:00 to" in text
 
 
 def test_an_unknown_group_is_said_with_the_nearest() -> None:
@@ -143,6 +244,36 @@ def test_hosts_and_days_are_a_heat_map_with_holes() -> None:
     assert image.mask.sum() == 2 * 15 - 3
 
 
+def test_a_year_of_hosts_is_drawn_by_weeks() -> None:
+    """Two hours at 90 % on a Tuesday and one at 30 % on the Friday after it; and a run in December."""
+    held = [("2026-01-06", 2, 90.0), ("2026-01-09", 1, 30.0), ("2026-12-01", 1, 50.0)]
+    table = FleetTable.of(
+        row(day, host="h", start=f"{day}T10:00:00+00:00", end=f"{day}T{10 + hours}:00:00+00:00", util_pct=pct,
+            seconds={"busy": 3600.0 * hours})
+        for day, hours, pct in held
+    )  # fmt: skip
+    frame = table._drawn["hosts"]
+    assert frame is not None and frame.columns[0] == "2026-01-05" and frame.shape == (1, 48)
+    assert frame.iloc[0].dropna().tolist() == pytest.approx([(2 * 90 + 30) / 3, 50.0])
+    picture = table._draw("hosts")
+    assert picture is not None and "over 48 weeks" in picture.alt
+
+
+def test_hosts_that_nobody_names_are_no_figure() -> None:
+    named = month()
+    unnamed = FleetTable.of([replace(one, host="") for one in named.rows])
+    assert named._draw("hosts") is not None and unnamed._draw("hosts") is None
+
+
+def test_many_weeks_have_few_labels_with_their_utilization_above() -> None:
+    weeks = [f"{date(2026, 1, 5) + timedelta(weeks=k)}T10:00:00+00:00" for k in range(40)]
+    rows = [row(f"w{k}", start=start, seconds={"busy": 3600.0}, util_pct=50.0) for k, start in enumerate(weeks)]
+    picture = FleetTable.of(rows)._draw("weeks")
+    assert picture is not None
+    axes = picture.figure.axes[0]
+    assert len(axes.get_xticks()) == 10 and [text.get_text() for text in axes.texts] == ["50 %"] * 10
+
+
 def test_one_week_and_one_day_are_no_figure() -> None:
     held = FleetTable.of([row("a", seconds={"busy": 1.0}, util_pct=5.0, end="2026-03-02T11:00:00+00:00")])
     assert held._draw("weeks") is None and held._draw("hosts") is None
@@ -157,3 +288,38 @@ def test_the_document_fits_its_schema() -> None:
 
     for table in (month(), month().divided_by("user"), FleetTable.of([])):
         jsonschema.validate(json.loads(table.to_json()), schema("fleet-1"))
+
+
+@pytest.mark.parametrize(
+    ("uses", "line"),
+    [
+        (
+            [("poorly", 3600.0), ("well", 35 * 3600.0), ("unknown", 0.0)],
+            "1 of 2 runs used their GPUs poorly, with 1 of 36 GPU-h.",
+        ),
+        ([("unused", 18.0), ("well", 7200.0)], "1 of 2 runs used their GPUs poorly, with 18 GPU-s of 2 GPU-h."),
+        ([("well", 7200.0)], "0 of 1 run used their GPUs poorly."),
+        ([("unknown", 0.0)], "No run recorded its GPUs."),
+    ],
+)
+def test_the_title_weighs_the_poor_runs_by_their_time(uses: list[tuple[str, float]], line: str) -> None:
+    """Seven of seventeen runs may hold a thirtieth of the time."""
+    rows = [row(f"{at}", seconds={"busy": held_s}, use=use) for at, (use, held_s) in enumerate(uses)]
+    assert f"{line}**" in FleetTable.of(rows).to_markdown()
+
+
+def test_where_to_start_is_a_command_that_can_be_called() -> None:
+    worst = replace(
+        row("hostile/-o", causes=(cause("idle", 2.0),), top_cause="idle", recoverable_gpu_h=2.0), source="-o/my runs/x"
+    )
+    text = FleetTable.of([worst]).document.headline.sentences[2]
+    assert text == "Start with hostile/-o, which it cost most: gpudiag report './-o/my runs/x'"
+    hidden = FleetTable.of([worst]).anonymous()
+    assert hidden.document.headline.sentences[2] == "Start with run 1, which it cost most."
+    assert "my runs" not in hidden.to_markdown()
+
+
+def test_markdown_names_the_runs_that_failed_and_why_as_many_as_one_reads() -> None:
+    failed = [RunRow(f"bad{k:02d}", "/x", "not diagnosed", reason=f"is empty {k}") for k in range(14)]
+    text = FleetTable.of([row("a", seconds={"busy": 3600.0}), *failed]).to_markdown()
+    assert "bad00" in text and "is empty 9" in text and "bad12" not in text

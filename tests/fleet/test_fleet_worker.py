@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,10 +14,11 @@ import psutil
 import pytest
 
 from gpudiag.fleets.found import FoundRun
-from gpudiag.fleets.worker import Job, Limits, Worker
+from gpudiag.fleets.worker import Job, Limits, Worker, close_all, diagnosed
 
 ECHO = """
 import json, sys
+print(json.dumps({"ready": True}), flush=True)
 for line in sys.stdin:
     name = json.loads(line)["found"]["name"]
     exec(sys.argv[1])
@@ -51,6 +54,23 @@ def test_a_run_that_hangs_is_ended_and_the_next_one_answers() -> None:
         assert reason(worker, "quick") == "answered quick"
 
 
+def test_the_start_of_the_process_is_no_time_of_its_first_run() -> None:
+    late = Worker((sys.executable, "-c", "import time; time.sleep(3)\n" + ECHO, ""))
+    try:
+        assert reason(late, "a", Limits(time_s=1.5)) == "answered a"
+    finally:
+        late.close()
+
+
+def test_a_process_that_never_starts_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpudiag.fleets.worker.START_S", 1.0)
+    stuck = Worker((sys.executable, "-c", "import time; time.sleep(60)"))
+    try:
+        assert reason(stuck) == "the process that was to diagnose it did not start: it took longer than 1 s."
+    finally:
+        stuck.close()
+
+
 def test_a_run_that_grows_is_ended() -> None:
     grow = "import time; held = name == 'big' and (b'x' * (300 << 20), time.sleep(60))"
     with child(grow) as worker:
@@ -76,3 +96,25 @@ def test_the_process_ends_with_the_one_that_asked(samples: Path) -> None:
     worker._child.stdin.close()
     process.wait(10)
     worker.close()
+
+
+def test_the_process_of_a_thread_that_ended_is_ended_with_the_others(samples: Path) -> None:
+    job = Job(FoundRun("t", str(samples / "tiny-batch-laptop")), {"reading": {}, "judging": {}})
+    before = {child.pid for child in psutil.Process().children()}
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(diagnosed, job).result().row is not None
+        (process,) = [child for child in psutil.Process().children() if child.pid not in before]
+    gc.collect()  # a worker that nobody holds would be dropped with its process, which nobody waits for
+    assert process.is_running()
+    close_all()
+    assert not process.is_running()
+
+
+def test_a_process_has_one_thread_for_its_arithmetic_unless_somebody_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    told = "import os; name = os.environ['OPENBLAS_NUM_THREADS'] + os.environ['OMP_NUM_THREADS']"
+    with child(told) as worker:
+        assert reason(worker) == "answered 13"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,12 @@ from commandline import called
 from scipy import stats
 
 from gpudiag.errors import InputError
-from gpudiag.fleets.history import FEWEST, MOST, history, prediction_interval
+from gpudiag.fleets.history.history import history
+from gpudiag.fleets.history.noise import FEWEST, MOST, prediction_interval
+from gpudiag.fleets.history.page import panels_of
+from gpudiag.plots.history import HISTORY_PLOTS
+from gpudiag.report._render.blocks import Number
+from gpudiag.report.fleet.history import history_text, runs_table
 
 
 def write(folder: Path, at: int, *, util: float, gpu_s: float, n: int = 10, median_s: float | None = None) -> None:
@@ -126,12 +132,126 @@ def test_the_command_fails_a_pipeline_on_a_regression_alone(
     assert json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))["schema"] == "gpudiag.history/1"
 
 
+def training(folder: Path, at: int, studies: list[str], parameters: list[str]) -> None:
+    """Say what run ``at`` trained."""
+    path = folder / str(at) / "diagnosis.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["run"]["studies"] = studies
+    document["inputs"] = [{"columns": ["trial", *(f"params.{one}" for one in parameters)]}]
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_other_parameters_are_another_training(tmp_path: Path) -> None:
+    write_all(tmp_path, STEADY, TIMES)
+    for at in range(7):
+        training(tmp_path, at, [f"night {at}"], ["lr"] if at < 5 else ["lr", "depth"])
+    (other,) = history(tmp_path).differing
+    assert (other.what, other.n_runs, other.n_earlier) == ("parameters of the trials", 5, 6)
+    assert "may not be the same training" in str(history_text(history(tmp_path), FEWEST))
+
+
+@pytest.mark.parametrize(("newest", "n"), [("nightly-2026-11-23", 0), ("vision", 1)])
+def test_a_study_a_night_is_one_training(tmp_path: Path, newest: str, n: int) -> None:
+    write_all(tmp_path, STEADY, TIMES)
+    for at in range(7):
+        training(tmp_path, at, [f"nightly-2026-11-{at + 1:02d}"] if at < 6 else [newest], [])
+    assert len(history(tmp_path).differing) == n
+
+
+def machine(folder: Path, at: int, driver: str, workers: int) -> None:
+    """Say on what run ``at`` ran."""
+    path = folder / str(at) / "diagnosis.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["run"] |= {"gpus": [{"gpu": "0", "driver": driver}], "dataloader": {"num_workers": workers}}
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_what_changed_beside_the_newest_run_and_beside_an_earlier_step(tmp_path: Path) -> None:
+    late = [60.0, 61.0, 59.5, 60.2, 59.9, 60.4, 60.1]
+    write_all(tmp_path, [*STEADY, *late], [*TIMES, *TIMES])
+    for at in range(14):
+        machine(tmp_path, at, "550.54" if at < 7 else "570.86", 4 if at < 13 else 8)
+    held = history(tmp_path)
+    assert held.changed == ("num_workers: 4 → 8",)
+    (step,) = held.quantities[0].steps
+    assert (step.at, step.run, step.changed) == (8, "run 7", ("driver: 550.54 → 570.86",))
+    assert held.quantities[0].n_earlier == 6, "what was before the step is no measure of what comes after it"
+    assert step.before == pytest.approx(np.mean(STEADY)) and step.after == pytest.approx(np.mean(late))
+    text = str(history_text(held))
+    assert "Mean utilization changed from 80 % to 60.2 % with run 7 (run 8)" in text and "num_workers: 4 → 8" in text
+
+
+def test_the_report_has_a_figure_with_the_band_and_the_newest_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_all(tmp_path / "runs", [*STEADY, 60.0], [*TIMES, 1000.0])
+    out = tmp_path / "history.html"
+    assert called(monkeypatch, "history", tmp_path / "runs", "-o", out) == 0
+    page = out.read_text(encoding="utf-8")
+    assert "data:image/svg+xml" in page and "8 runs; the newest: mean utilization 60 %, worse" in page
+    assert "report.html" not in page
+    assert called(monkeypatch, "history", tmp_path / "runs", "-o", tmp_path / "history.md") == 0
+    assert (tmp_path / "history_files" / "history.svg").is_file()
+    assert called(monkeypatch, "history", tmp_path / "runs", "-o", tmp_path / "history.pdf") == 2
+    assert "by the name of its file" in capsys.readouterr().err
+
+
+def test_the_figure_draws_the_values_and_the_band(tmp_path: Path) -> None:
+    held = history(write_all(tmp_path, [*STEADY, 60.0], [*TIMES, 1000.0]))
+    figure = HISTORY_PLOTS["history"].picture("history", {"history": panels_of(held)}).figure
+    first = figure.axes[0]
+    assert list(first.lines[0].get_ydata()) == STEADY and list(first.lines[1].get_ydata()) == [60.0]
+    band = first.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((held.quantities[0].low, held.quantities[0].high))
+    assert first.lines[1].get_marker() == "v" and "worse" in first.get_title(loc="left")
+
+
 def test_a_run_without_a_result_is_worse(tmp_path: Path) -> None:
     write_all(tmp_path, STEADY, TIMES)
     write(tmp_path, 8, util=0.0, gpu_s=1000.0, n=0)
     held = history(tmp_path)
     assert [one.verdict for one in held.quantities] == ["worse", "worse"] and held.regression
     assert math.isinf(held.quantities[1].newest)
+
+
+def test_what_the_newest_run_lacks_is_not_assessed(tmp_path: Path) -> None:
+    write_all(tmp_path, [*STEADY, 80.1], [*TIMES, 1001.0])
+    path = tmp_path / "7" / "diagnosis.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    del document["measures"]["ledger"]["mean_util_pct"]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    held = history(tmp_path)
+    util, gpu = held.quantities
+    assert (util.name, util.verdict, util.n_earlier) == ("util_pct", "not assessed", 7) and math.isnan(util.newest)
+    assert gpu.verdict == "within the noise"
+    logs = np.log(np.array(TIMES) / 10)
+    reach = stats.t.ppf(1 - 0.05 / 2, 6) * logs.std(ddof=1) * math.sqrt(1 + 1 / 7)  # one quantity is judged
+    assert gpu.low == pytest.approx(math.exp(logs.mean() - reach))
+    assert "lacks what the earlier ones have: mean utilization; not assessed" in str(history_text(held))
+    picture = HISTORY_PLOTS["history"].picture("history", {"history": panels_of(held)})
+    assert "mean utilization –, not assessed" in picture.alt
+
+
+@pytest.mark.parametrize(
+    ("name", "age_s", "code"), [("10", 0, 2), ("10", -9e5, 2), ("0-torn", 9e5, 2), ("0-torn", -9e5, 0)]
+)
+def test_a_newest_report_that_cannot_be_read_is_no_pass(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    age_s: float,
+    code: int,
+) -> None:
+    write_all(tmp_path, STEADY, TIMES)
+    torn = tmp_path / name / "diagnosis.json"
+    torn.parent.mkdir()
+    torn.write_text('{"schema": "gpudiag.diagn', encoding="utf-8")
+    at = (tmp_path / "6" / "diagnosis.json").stat().st_mtime + age_s
+    os.utime(torn, (at, at))
+    assert called(monkeypatch, "history", tmp_path, "--fail-on", "regression") == code
+    assert ("It may be the newest run" in capsys.readouterr().err) == (code == 2)
+    assert called(monkeypatch, "history", tmp_path) == 0
 
 
 def test_equal_runs_are_equal(tmp_path: Path) -> None:
@@ -152,3 +272,15 @@ def test_a_copy_is_no_second_run_and_a_run_without_a_time_has_no_place(tmp_path:
     (tmp_path / "undated" / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
     held = history(tmp_path)
     assert len(held.runs) == 7 and "has no time" in held.unread[0]
+
+
+def test_figure_and_tables_have_one_unit(tmp_path: Path) -> None:
+    """Results of 30 and of 90 GPU-s stand in GPU-h both, as in the figure."""
+    held = history(write_all(tmp_path, [80.0] * 7, [300.0, 900.0, 300.0, 900.0, 300.0, 900.0, 900.0]))
+    panel = next(one for one in panels_of(held) if one.title == "GPU time per result")
+    gpu = next(one for one in held.quantities if one.name == "gpu_s")
+    values = [run.values["gpu_s"] for run in held.runs]
+    assert panel.unit == "GPU-h" and panel.values == pytest.approx([value / 3600 for value in values])
+    assert panel.low == pytest.approx((gpu.low or 0.0) / 3600)
+    column = [row[-1] for row in runs_table(held, [gpu], held.runs).rows]
+    assert [one.text for one in column if isinstance(one, Number)][:2] == ["0.00833 GPU-h", "0.025 GPU-h"]

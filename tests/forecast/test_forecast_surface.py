@@ -82,7 +82,7 @@ def test_the_base_of_the_ratio_is_said(samples: Path) -> None:
     said = " ".join(repr(made).split())
     assert f"Times now: over the {here.throughput.value:.3g} trials/h that the model expects of 2 at once" in said
     assert "2 (now)" in said
-    assert f"Now: 2 trials at once. While 2 ran at once, {made.rate.value:.3g} (" in said
+    assert f"Now: 2 trials at once. While 2 ran at once, {made.rate.value:.1f} (" in said
 
 
 def test_the_present_number_of_bounds_is_once_the_present(samples: Path) -> None:

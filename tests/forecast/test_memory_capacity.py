@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,8 @@ from gpudiag.forecast.memory.capacity import MemoryCapacity
 from gpudiag.forecast.memory.constraint import constraint, share_code
 from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
+from gpudiag.report.kinds.memory import _advice
+from gpudiag.report.kinds.parallelism import RISKY_PCT, _memory, room_at_once
 from tests.forecast.memoryruns import mixed_run
 
 
@@ -73,7 +76,6 @@ def test_throughput_is_neither_linear_nor_free_of_crashes(case: MemoryCapacity) 
     table = case.table.set_index("k")
     plain, net = (table[name] for name in ("rate_day", "net_day"))
     assert plain[2] / plain[3] > 0.7  # not -33 %
-    assert net[3] > 1.5 * net[4]
     assert net[2] / net[3] > plain[2] / plain[3]
     for name in ("rate", "net"):
         assert (
@@ -81,6 +83,19 @@ def test_throughput_is_neither_linear_nor_free_of_crashes(case: MemoryCapacity) 
         ).all()
     true_restart_h = (90 + 420) / 2 / 3600
     assert case.restart.how == "seen" and case.restart.hours.value == pytest.approx(true_restart_h, rel=0.3)
+
+
+def test_trials_a_day_with_crashes_are_those_that_came(case: MemoryCapacity, truth: pd.DataFrame) -> None:
+    """A trial out of memory fails within minutes: at four at once as many ended well a day as at three."""
+    start, end = (pd.to_datetime(truth[name], utc=True, format="ISO8601") for name in ("start", "end"))
+    table = case.table.set_index("k")
+    for k, worker in ((4, 3), (3, 2)):  # worker 3 left first, then worker 2
+        border = end[truth["worker"] == worker].max()
+        since = end[truth["worker"] == 3].max() if k == 3 else start.min()
+        well = ((end > since) & (end <= border) & (truth["state"] == "COMPLETE")).sum()
+        a_day = well / ((border - since) / pd.Timedelta(days=1))
+        assert table.loc[k, "net_day"] == pytest.approx(a_day, rel=0.02)
+        assert table.loc[k, "net_day_low"] < a_day < table.loc[k, "net_day_high"]
 
 
 def test_an_assert_is_another_class(case: MemoryCapacity) -> None:
@@ -176,7 +191,7 @@ def test_the_same_seed_gives_the_same_and_faces_agree(run: gd.Run, case: MemoryC
     assert "<table" in case._repr_html_() and "memory-exhaustion" in case._repr_html_()
     for face in (repr(case), case._repr_markdown_()):  # case 4's table, whole, before what it rests on
         levels, grounds = face.index("with crashes"), face.index("Study risk %")
-        assert face.index("Memory") < face.index("Margin GiB") < face.index("Crash risk %") < levels < grounds
+        assert face.index("Memory") < face.index("Margin GiB") < face.index("Failed %") < levels < grounds
     assert "... and" not in repr(case)
     picture = MEMORY_CAPACITY.picture("memory_capacity", {"memory_capacity": case})
     bars = [patch.get_width() for patch in picture.figure.axes[1].patches]
@@ -242,3 +257,48 @@ def test_arguments_out_of_range(run: gd.Run, options: dict[str, object], words: 
 def test_no_trials() -> None:
     with pytest.raises(NotMeasurable, match="no trials table"):
         gd.memory_capacity(gd.Run())
+
+
+def test_trials_that_failed_are_counted_with_those_that_follow_others(run: gd.Run, case: MemoryCapacity) -> None:
+    """With two at once no trial ran out of memory, and 13 % failed all the same: nobody reads that as a risk of 3 %."""
+    ended = run.trials[run.trials["state"] != "RUNNING"].copy()
+    start, end = ended["start"].to_numpy(), ended["end"].to_numpy()
+    beside = [int(((start < at) & (end >= at)).sum()) for at in end]
+    failed = (ended["state"] == "FAIL").groupby(beside).agg(["mean", "size"])
+    table = case.table.set_index("k")
+    for k in (2, 3, 4):
+        assert failed.at[k, "size"] >= 100
+        assert table.at[k, "failed_pct"] == pytest.approx(100 * failed.at[k, "mean"], abs=2.0)
+        assert table.at[k, "failed_low_pct"] < table.at[k, "failed_pct"] < table.at[k, "failed_high_pct"]
+    assert table.at[2, "failed_pct"] > 10 > table.at[2, "crash_pct"]
+
+
+def test_where_the_memory_of_trials_is_not_known_no_number_is_recommended() -> None:
+    """Tasks of LightGBM that hold next to nothing: that memory would hold four says nothing about six."""
+    found = gd.memory_capacity(sample("idle-second-gpu/baseline"))
+    assert found.reason and math.isnan(found.recommended_k) and not found.limits
+    assert "(recommended)" not in found._repr_markdown_()
+
+
+def test_no_crash_ever_adds_a_trial(case: MemoryCapacity) -> None:
+    table = case.table
+    for end in ("", "_low", "_high"):
+        assert not (table[f"net_day{end}"] > table[f"rate_day{end}"]).any() or end == "_low"
+
+
+def test_throughput_and_memory_say_the_same_of_what_fits() -> None:
+    """Of 9 trials the three largest fit; by the record of none too large more than 5 % may still overflow."""
+    made = gd.what_if(sample("real-h100/two-workers"))
+    assert made.capacity is not None and made.capacity.hard_fit_k == 3
+    high = made.capacity.overflow(3).high
+    assert high > RISKY_PCT
+    said = f"at once; so few do not show that others would (overflow in up to {high:.0f} %)."
+    assert f"fit together, 3 or more {said}" in _advice(made.capacity)
+    others = [one for one in made.parallel if one.k != made.now]
+    (text,) = _memory(made, others)
+    assert text.endswith(f"fit together, {max(one.k for one in others)} {said}"), "and nothing is called unknown"
+
+
+@pytest.mark.parametrize(("high", "few"), [(5.0, False), (5.1, True)])
+def test_a_rare_overflow_needs_no_doubt(high: float, few: bool) -> None:
+    assert ("so few" in room_at_once(2, high)) is few

@@ -11,7 +11,7 @@ from scipy import stats
 
 from gpudiag.forecast.estimate import Estimate
 from gpudiag.forecast.memory.crashes import find_crashes
-from gpudiag.forecast.memory.net import Restart, net_estimate, net_throughput, restart_cost
+from gpudiag.forecast.memory.net import Restart, crash_part, net_estimate, net_throughput, restart_cost
 from gpudiag.forecast.memory.rates import (
     clean_chance,
     most_if_none,
@@ -108,3 +108,17 @@ def test_the_restart_is_given_seen_or_unknown() -> None:
 def test_no_memory_and_no_failure_is_fine() -> None:
     found = find_crashes(run_of([(0, 10, "COMPLETE", None), (20, 30, "PRUNED", None)]))
     assert found.by_class.empty and found.events() == 0 and found.success_streak == 2
+
+
+def test_a_crash_costs_what_it_took_until_then() -> None:
+    """A tenth of the time: of ten hours of one worker with half of its trials crashing, most is left for the others."""
+    whole, tenth = (net_throughput(1.0, 0.5, 0.0, 0.0, part) for part in (1.0, 0.1))
+    assert whole == pytest.approx(0.5) and tenth == pytest.approx(1 / 1.1)
+    found = crash_part(np.array([60.0, 120.0] * 10), np.full(30, 900.0))
+    assert found.value == pytest.approx(0.1) and found.low < 0.1 < found.high < 0.12
+    few = crash_part(np.array([60.0]), np.full(30, 900.0))
+    assert not few.known and (few.low, few.high) == (0.0, 1.0)
+    rate, chance = Estimate(10.0, 9.0, 11.0, "1/h"), Estimate(50.0, 40.0, 60.0, "%")
+    free = Restart(Estimate(0.0, 0.0, 0.0, "h"), "given")
+    early, late = (net_estimate(rate, chance, free, 2, part) for part in (found, few))
+    assert early.low > late.low and late.low == pytest.approx(9.0 * 0.4) and late.value == pytest.approx(5.0)

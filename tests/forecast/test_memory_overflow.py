@@ -31,9 +31,9 @@ def test_a_level_gets_the_same_whichever_others_are_asked_for() -> None:
 
 @pytest.mark.parametrize("total_mib", [11000.0, 16000.0, 24000.0])
 def test_the_chance_is_that_of_all_sets_counted_out(total_mib: float) -> None:
-    found = table(PEAKS, WEIGHT, total_mib, [1, 2, 3])
+    found = table(PEAKS, WEIGHT, total_mib, [1, 2, 3, 4])
     share = WEIGHT / WEIGHT.sum()
-    for k in (1, 2, 3):
+    for k in (1, 2, 3, 4):
         expected = sum(
             np.prod(share[list(which)])
             for which in product(range(4), repeat=k)
@@ -47,7 +47,7 @@ def test_the_chance_is_that_of_all_sets_counted_out(total_mib: float) -> None:
         assert found.at[k, "sets_over_pct"] <= found.at[k, "p_high_pct"]
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_the_estimate_is_that_of_all_ends_counted_out(k: int) -> None:
     """Each trial ends once, at its peak; the others are met by their time, and hold their peak in part of it."""
     at_peak = np.array([1.0, 0.5, 0.25, 0.8])
@@ -119,6 +119,13 @@ def test_more_trials_or_a_larger_one_are_never_safer(peaks: list[float], which: 
     larger = values.copy()
     larger[which % len(values)] += 4000
     assert (overflow_chances(larger, weight, 23000.0, [1, 2, 3]) >= before - 1e-9).all()
+
+
+def test_a_row_a_log_gives_each_log_its_own() -> None:
+    logs = np.stack([PEAKS, PEAKS[::-1] * 1.1, PEAKS / 2])
+    weights = np.stack([WEIGHT, WEIGHT[::-1], np.ones(4)]) / np.array([[10.0], [10.0], [4.0]])
+    each = [overflow_chances(*one, 16000.0, [1, 2, 3, 4]) for one in zip(logs, weights, strict=True)]
+    assert overflow_chances(logs, weights, 16000.0, [1, 2, 3, 4]) == pytest.approx(np.stack(each), abs=1e-12)
 
 
 def test_no_room_at_all() -> None:

@@ -102,7 +102,7 @@ def test_a_laxer_pruner_gives_bounds_only_and_says_why() -> None:
     assert found.pruned_pct.high >= 100 * cut_early / 50
     assert "would have run beyond what was recorded" in found.reason
     assert found.reason in found.notes
-    assert any("every twentieth" in note for note in found.notes)
+    assert any("run 15 trials or more of the next study to the end" in note for note in found.notes)
     assert n_pruned >= cut_early > 5
 
 

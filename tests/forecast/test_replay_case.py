@@ -47,6 +47,6 @@ def test_the_traps_are_named(run: Run) -> None:
     assert "no COMPLETE trial went beyond 43" in text  # though 100 steps were stated
     assert "8 trials completed with reports, 15 are needed" in text
     assert "survived the logging pruner" in text
-    assert "every twentieth" in text
+    assert "run 15 trials or more of the next study to the end" in text
     assert found.workers == 4  # an abandoned trial makes it look like five
     assert found.rank["spearman"].isna().all()

@@ -71,7 +71,7 @@ def test_outcomes_add_up_to_the_ledger(seed: int, gpus_: int, workers: int) -> N
 def test_without_telemetry_workers_remain() -> None:
     p = measure_costs(run(trials=trials([("COMPLETE", 0, 60), ("PRUNED", 70, 100), ("RUNNING", 100, NAN)])))
     assert p.worker_time.set_index("outcome")["worker_s"].to_dict() == {
-        "COMPLETE": 60, "PRUNED": 30, "FAIL": 0, "RUNNING": 0, "ABANDONED": 0, "gap": 10,
+        "COMPLETE": 60, "PRUNED": 30, "FAIL": 0, "STOPPED": 0, "RUNNING": 0, "ABANDONED": 0, "gap": 10,
     }  # fmt: skip
     assert p.outcomes["gpu_s"].isna().all() and np.isnan(p.total_gpu_h) and np.isnan(p.startup_share_pct)
     assert p.phases["worker_s"].isna().all()

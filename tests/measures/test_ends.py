@@ -33,7 +33,7 @@ def ends(rows: list[Row], **given: object) -> list[tuple[float, str, bool]]:
 
 def test_the_next_start_takes_the_place_of_a_killed_trial() -> None:
     rows = [*chain(4), ("RUNNING", 404, NAN), *chain(6, first=450)]
-    assert ends(rows) == [(450, "crowded", True)]
+    assert ends(rows) == [(450, "beyond", True)]
 
 
 def test_the_oldest_dies_first_and_one_that_may_run_is_left() -> None:
@@ -111,7 +111,7 @@ def test_falls_without_an_end() -> None:
 def test_a_place_that_is_taken_long_after_was_left_long_before() -> None:
     """Nothing ran for six minutes; no trial ever took more than 100 s."""
     ((end, reason, dead),) = ends([*chain(6), ("RUNNING", 606.0, NAN), *chain(8, first=1000)])
-    assert (end, reason, dead) == (656, "crowded", True)
+    assert (end, reason, dead) == (656, "beyond", True)
 
 
 def test_a_stated_number_is_that_of_all_gpus() -> None:
@@ -121,7 +121,7 @@ def test_a_stated_number_is_that_of_all_gpus() -> None:
     table = trials(rows, gpu=[gpu for gpu, part in by_gpu.items() for _ in part])
     log = pd.concat([gpu(np.arange(0.0, 900.0, 5), name, util_pct=80.0) for name in by_gpu])
     p = measure_parallelism(run(trials=table, gpu=log, settings={"parallel": 4}))
-    assert (p.peak, p.open_trials["reason"].tolist()) == (4, ["crowded"])
+    assert (p.peak, p.open_trials["reason"].tolist()) == (4, ["beyond"])
 
 
 def test_the_end_of_a_record_is_no_sign() -> None:

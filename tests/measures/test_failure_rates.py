@@ -12,7 +12,7 @@ from scipy import stats
 from smallruns import run, study, trials
 
 import gpudiag as gd
-from gpudiag.measures._trials.shared_text import failure_texts, shared_text
+from gpudiag.measures._trials.error_texts import error_texts, failure_texts
 from gpudiag.measures._trials.split import best_split
 from gpudiag.measures.failure_rates import measure_failure_rates
 from gpudiag.measures.search import measure_search
@@ -124,19 +124,21 @@ def test_kinds_are_judged_apart() -> None:
     ("texts", "said", "n"),
     [
         ([OOM.format(12.5), OOM.format(999)], "torch.OutOfMemoryError: CUDA out of memory.", 2),
-        (["KeyError: 'a'", "ValueError: b"], "", 0),
-        (["ValueError: 3 of 7", "ValueError: 4 of 9", "x"], "ValueError: … of …", 2),
-        (["Error: no /home/jane/data/x.csv"] * 3, "Error: no …", 3),
-        (["Error: ask jane@example.org"] * 2, "Error: ask …", 2),
-        (["Error: token " + "a1" * 20] * 2, "Error: token …", 2),
-        (["RuntimeError: " + "word " * 40] * 2, "RuntimeError: " + "word " * 15 + "…", 2),
+        (["KeyError: 'a'", "ValueError: b"], "KeyError: 'a'", 1),
+        (["ValueError: 3 of 7", "ValueError: 4 of 9", "x"], "ValueError: ... of ...", 2),
+        (["Error: no /home/jane/data/x.csv"] * 3, "Error: no ...", 3),
+        (["Error: ask jane@example.org"] * 2, "Error: ask ...", 2),
+        (["Error: token " + "a1" * 20] * 2, "Error: token ...", 2),
+        (["RuntimeError: " + "word " * 40] * 2, "RuntimeError: " + "word " * 15 + "...", 2),
         (["Traceback\n  File x\nKeyError: 'lr'\n"] * 2, "KeyError: 'lr'", 2),
         (["2025-12-02 18:33:57 ERROR w2 trial 5 failed: KeyError: 'lr'", "KeyError: 'lr'"], "KeyError: 'lr'", 2),
-        ([None, None], "", 0),
+        ([None, None], "", 2),
     ],
 )
-def test_the_shared_error_is_short_and_names_nobody(texts: list[str | None], said: str, n: int) -> None:
-    found = shared_text(pd.Series(texts, dtype=object))
+def test_the_most_frequent_error_is_short_and_names_nobody(texts: list[str | None], said: str, n: int) -> None:
+    rows = error_texts(pd.Series(texts, dtype=object), pd.Series(["other"] * len(texts)))
+    found = (str(rows["text"].iloc[0]), int(rows["n"].iloc[0]))
+    assert rows["n"].sum() == len(texts) and rows["n"].is_monotonic_decreasing
     assert found == (said, n) or (len(found[0]) <= 90 and found[1] == n and found[0].startswith("RuntimeError: word"))
 
 
@@ -144,7 +146,8 @@ def test_attributes_of_users_are_quoted_only_where_run_toml_says_so() -> None:
     table = trials([("FAIL", 0, 10), ("FAIL", 10, 20)], **{"user_attrs.error": ["KeyError: 'x'"] * 2})
     assert failure_texts(Run(trials=table)).isna().all()
     shown = Run(trials=table, info=RunInfo(show_attrs=("error",)))
-    assert shared_text(failure_texts(shown)) == ("KeyError: 'x'", 2)
+    found = error_texts(failure_texts(shown), pd.Series(["unknown"] * 2))
+    assert found.to_dict("records") == [{"kind": "other", "n": 2, "text": "KeyError: 'x'"}]
 
 
 def test_what_trials_out_of_memory_have_in_common() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from smallruns import reports, run, trials
 
@@ -102,6 +103,9 @@ def test_late_is_as_long_and_as_far_as_a_whole_trial_of_the_study() -> None:
     p = measure_pruning(run(trials=trials(rows), reports=told))
     assert (p.n_late, p.n_late_known) == (2, 5), "the first, and the one of 90 s without reports"
     assert (p.pruned_median_s, p.complete_median_s) == (90, 100)
+    twice = pd.concat([trials(rows), trials([(s, 0, d * 9) for s, _, d in rows]).assign(study="slow")])
+    both = measure_pruning(run(trials=twice, reports=told))
+    assert both.n_late_known == 10 and math.isnan(both.pruned_median_s) and math.isnan(both.complete_median_s)
     few = measure_pruning(run(trials=trials(rows[1:]), reports=told))
     assert few.n_late_known == 0 and math.isnan(few.pruned_median_s) and math.isnan(few.late_low_pct)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiag.measures._time.phase_chain import smooth
+from gpudiag.measures._time.phase_chain import fit_of, smooth
 from gpudiag.measures._time.phase_states import DONE, ODD, START, WORK, Chances, Stretches
 from gpudiag.measures._time.phase_steps import cut_steps
 from gpudiag.measures._time.phases import find_phases
@@ -104,6 +104,7 @@ def test_chances_are_those_of_all_paths_counted_one_by_one(seed: int) -> None:
     assert found.all_start[0] == pytest.approx(all_start / total, abs=1e-9)
     assert found.stalled[0] == pytest.approx(stalled / total, abs=1e-9)
     assert found.fit[0] == pytest.approx(np.log(total))
+    assert fit_of(seen, chances)[0] == pytest.approx(np.log(total))
 
 
 @pytest.mark.parametrize("workers", [2, 3])

@@ -25,10 +25,10 @@ def test_a_worker_that_left_takes_no_trial() -> None:
     assert p.workers["from_s"].tolist()[1] == pytest.approx(549, abs=1)
 
 
-def test_gaps_of_one_worker_are_counted_however_long() -> None:
-    rows = [("COMPLETE", 0.0, 10.0), ("COMPLETE", 12.0, 20.0), ("COMPLETE", 5000.0, 5010.0)]
+def test_gaps_of_one_worker_are_counted_up_to_an_hour_without_any_trial() -> None:
+    rows = [("COMPLETE", 0.0, 10.0), ("COMPLETE", 12.0, 20.0), ("COMPLETE", 3600.0, 3610.0)]
     p = measure_parallelism(run(trials=trials(rows)))
-    assert p.gaps["gap_s"].tolist() == [2, 4980] and p.workers["n_workers"].tolist() == [1]
+    assert p.gaps["gap_s"].tolist() == [2, 3580] and p.workers["n_workers"].tolist() == [1]
 
 
 def test_names_make_the_workers() -> None:

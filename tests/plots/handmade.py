@@ -21,6 +21,7 @@ from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.power import PowerProfile
 from gpudiag.measures.pruning import PruningProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.run import Run
@@ -217,6 +218,15 @@ def toy_power(size: Size = Size(), rejected: int = 3) -> PowerProfile:
     return build(PowerProfile, per_gpu=per_gpu, rejected=readings, n_rejected=rejected, load=toy_load(gpus))
 
 
+def toy_steps() -> StepsProfile:
+    """A thousand steps of half a second that take twice as long from the middle on, with a pause of 90 s there."""
+    done = np.arange(10, 1001, 10.0)
+    course = pd.DataFrame({"done": done, "each_s": np.where(done > 500, 1.0, 0.5), "paused_s": 0.0})
+    course.loc[50, "paused_s"] = 90.0
+    numbers = {"step_s": 0.75, "late_ratio": 2.0, "n_pauses": 1, "pauses_s": 90.0, "pauses_pct": 10.7}
+    return build(StepsProfile, course=course, unit="step", **numbers)
+
+
 def toy_load(gpus: list[str]) -> pd.DataFrame:
     """An hour a GPU: a quarter idle at 7.5 % of the limit, half at 97.5 % utilization and 32.5, a quarter at 82.5."""
     rows = [(gpu, *bin) for gpu in gpus for bin in ((2.5, 7.5, 900.0), (97.5, 32.5, 1800.0), (97.5, 82.5, 900.0))]
@@ -312,4 +322,5 @@ def toy_profiles(size: Size = Size()) -> dict[str, Any]:
         "memory": toy_memory(size),
         "power": toy_power(size),
         "pruning": toy_pruning(),
+        "steps": toy_steps(),
     }

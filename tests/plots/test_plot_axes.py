@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.dates import date2num, num2date
 from matplotlib.figure import Figure
 
-from gpudiag.plots._draw.axes import ClockFormatter, clock_ticks, duration_scale, time_axis
+from gpudiag.plots._draw.axes import ClockFormatter, clock_ticks, duration_scale, padded, time_axis
 
 BERLIN = ZoneInfo("Europe/Berlin")
 TAIPEI = ZoneInfo("Asia/Taipei")
@@ -79,3 +80,15 @@ def test_duration_axis_has_ticks_at_round_durations(low: float, high: float) -> 
     shown = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] <= tick <= ax.get_xlim()[1]]
     labels = [ax.xaxis.get_major_formatter()(tick, 0) for tick in shown]
     assert 2 <= len(labels) == len(set(labels)) <= 8, labels
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-300, 5.0, 0.1 + 0.2, 1e18, -1e18, 1e300, 1.7e308])
+def test_limits_of_values_that_are_all_one_lie_apart(value: float) -> None:
+    ax = Figure().add_subplot()
+    low, high = padded(value, value)
+    ax.set(xlim=(low, high), ylim=padded(value, np.nextafter(value, np.inf)))  # a warning is an error here
+    assert low < min(value, 1e300) < high and ax.get_ylim()[0] < ax.get_ylim()[1]
+
+
+def test_limits_leave_a_twentieth_beyond_both_ends() -> None:
+    assert padded(-1.0, 3.0) == pytest.approx((-1.2, 3.2))

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 from handmade import Size, toy_profiles
 
 from gpudiag.plots import draw
-from gpudiag.plots._draw.dark import COLORS, PAPER, darkened
-from gpudiag.plots._draw.palette import CELL_COLORS, INK, STATE_COLORS
+from gpudiag.plots._draw.dark import COLORS, LINES, PAPER, darkened
+from gpudiag.plots._draw.palette import CELL_COLORS, GPU_COLORS, INK, STATE_COLORS
 
 MEDIA = "(prefers-color-scheme: dark)"
 
@@ -34,3 +34,9 @@ def luminance(color: str) -> float:
 
 def test_ink_can_be_read_on_the_dark_paper() -> None:
     assert (luminance(COLORS[INK]) + 0.05) / (luminance(PAPER) + 0.05) >= 7
+
+
+def test_lines_can_be_seen_on_the_dark_paper() -> None:
+    dark = [LINES.get(color, COLORS.get(color, color)) for color in GPU_COLORS]
+    assert all((luminance(color) + 0.05) / (luminance(PAPER) + 0.05) >= 4 for color in dark)
+    assert len(set(dark)) == len(GPU_COLORS)

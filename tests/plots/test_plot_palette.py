@@ -19,7 +19,7 @@ from gpudiag.plots._draw.palette import (
     gpu_dash,
     gpu_number,
 )
-from gpudiag.schema import STATES
+from gpudiag.schema import OUTCOMES
 
 # Machado, Oliveira, Fernandes 2009, severity 1.0, on linear RGB.
 DEFICIENCY = {
@@ -57,8 +57,8 @@ def test_faces_differ_in_grey_by_light_or_hatch(colors: dict[str, str], hatches:
 
 
 def test_every_state_has_colour_hatch_and_marker() -> None:
-    assert tuple(STATE_COLORS) == tuple(STATE_HATCHES) == tuple(STATE_MARKERS) == STATES
-    assert len(set(STATE_MARKERS.values())) == len(STATES)
+    assert tuple(STATE_COLORS) == tuple(STATE_HATCHES) == tuple(STATE_MARKERS) == OUTCOMES
+    assert len(set(STATE_MARKERS.values())) == len(OUTCOMES)
     assert set(CELL_COLORS) == set(CELL_HATCHES)
 
 

@@ -8,7 +8,17 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from handmade import Size, toy_costs, toy_memory, toy_parallelism, toy_power, toy_pruning, toy_run, toy_trials
+from handmade import (
+    Size,
+    toy_costs,
+    toy_memory,
+    toy_parallelism,
+    toy_power,
+    toy_pruning,
+    toy_run,
+    toy_steps,
+    toy_trials,
+)
 from matplotlib.collections import LineCollection, QuadMesh
 
 from gpudiag.errors import NotMeasurable
@@ -19,6 +29,7 @@ from gpudiag.plots.learning_curves import MOST_CURVES, alt_learning_curves, plot
 from gpudiag.plots.memory_by_trial import alt_memory_by_trial, plot_memory_by_trial
 from gpudiag.plots.parallel_coordinates import alt_parallel_coordinates, plot_parallel_coordinates
 from gpudiag.plots.power_use import alt_power_use, plot_power_use
+from gpudiag.plots.steps import alt_step_time, plot_step_time
 from gpudiag.schema import STATES
 
 BIG = Size(trials=200)
@@ -213,3 +224,15 @@ def test_power_use_needs_power_and_utilization_together() -> None:
     idle = dataclasses.replace(power, load=power.load.iloc[:1])
     assert alt_power_use(idle).endswith("never reached 50 %.")
     assert [text.get_text() for text in plot_power_use(idle).axes[0].get_legend().get_texts()] == ["GPU 0, mean"]
+
+
+def test_step_time_holds_the_course_and_marks_the_pause() -> None:
+    profile = toy_steps()
+    ax = plot_step_time(profile).axes[0]
+    course, median, pauses = ax.get_lines()
+    assert ax.get_ylabel() == "time of one step [s]"
+    assert course.get_ydata()[[0, 99]].tolist() == [0.5, 1.0] and median.get_ydata()[0] == 0.75
+    assert list(pauses.get_xdata()) == [510.0]
+    assert "2× as long in the last fifth" in alt_step_time(profile)
+    with pytest.raises(NotMeasurable):
+        plot_step_time(dataclasses.replace(profile, course=profile.course.iloc[:1]))

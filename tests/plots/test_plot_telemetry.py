@@ -6,13 +6,16 @@ import dataclasses
 
 import numpy as np
 import pytest
-from handmade import Size, toy_memory, toy_power, toy_utilization
+from handmade import Size, toy_memory, toy_power, toy_profiles, toy_utilization
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 
 from gpudiag.errors import NotMeasurable
+from gpudiag.plots import draw
+from gpudiag.plots._draw.palette import GPU_COLORS
 from gpudiag.plots._draw.telemetry import Trace, reduce, traces
 from gpudiag.plots.memory import plot_memory
 from gpudiag.plots.power import plot_power
@@ -153,3 +156,46 @@ def test_bars_and_dots_of_memory_are_the_profile_s_numbers_in_gib(gpus: int) -> 
     assert bar_spans(ax, "max") == ([0.0] * gpus, pytest.approx(gib["max_mib"].tolist()))
     (dots,) = ax.collections
     assert dots.get_offsets()[:, 0].tolist() == pytest.approx(gib["mean_mib"].tolist())
+
+
+def overview_use(gpus: int) -> Axes:
+    return draw("overview", toy_profiles(Size(trials=40, gpus=gpus, samples=300))).figure.axes[-1]
+
+
+def legend_of(ax: Axes) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+
+
+@pytest.mark.parametrize("gpus", [2, 8])
+def test_the_overview_has_a_line_a_gpu_so_that_an_idle_one_is_seen(gpus: int) -> None:
+    ax = overview_use(gpus)
+    assert [line.get_color() for line in ax.lines] == list(GPU_COLORS[:gpus])
+    assert legend_of(ax) == [f"GPU {i}" for i in range(gpus)]
+    series = toy_utilization(Size(trials=40, gpus=gpus, samples=300)).series
+    for i, line in enumerate(ax.lines):
+        mine = series.loc[series["gpu"] == str(i), "mean_pct"]
+        assert np.nanmean(line.get_ydata()) == pytest.approx(mine.mean(), abs=3)
+    assert not ax.collections
+
+
+def test_the_overview_of_many_gpus_is_a_band_from_the_least_to_the_most_used() -> None:
+    ax = overview_use(9)
+    (band,), (line,) = ax.collections, ax.lines
+    series = toy_utilization(Size(trials=40, gpus=9, samples=300)).series
+    means = series.groupby("gpu")["mean_pct"].mean()
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.min() <= means.min() and heights.max() >= means.max()
+    assert np.nanmean(line.get_ydata()) == pytest.approx(means.mean(), abs=3)
+    assert legend_of(ax) == ["mean of 9 GPUs", "lowest to highest GPU"]
+
+
+def test_the_overview_of_one_gpu_needs_no_legend() -> None:
+    ax = overview_use(1)
+    assert (len(ax.lines), len(ax.collections), legend_of(ax)) == (1, 1, [])
+
+
+def test_the_overview_says_which_gpu_was_used_least() -> None:
+    use = toy_utilization(Size(gpus=2, samples=300))
+    use = dataclasses.replace(use, per_gpu=use.per_gpu.assign(mean_pct=[90.4, 0.3]), mean_pct=45.35)
+    said = draw("overview", {"utilization": use}).alt
+    assert "the utilization of 2 GPUs, 45 % on average, from 0.3 % (GPU 1) to 90 % (GPU 0)" in said

@@ -47,7 +47,7 @@ def test_open_trials_are_hatched_and_said_so() -> None:
     ax = plot_timeline(toy_parallelism(SMALL)).axes[0]
     hatched = [bars for bars in ax.collections if bars.get_hatch() == "////"]
     assert sum(len(bars.get_paths()) for bars in hatched) == SMALL.open_trials
-    assert "RUNNING, end inferred (2)" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "RUNNING (2)" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_lines_are_the_series_and_break_at_the_gap() -> None:

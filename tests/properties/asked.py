@@ -69,10 +69,15 @@ def valid(text: str, name: str) -> Any:
     return document
 
 
-def readable(text: str) -> None:
-    """Text without an unknown number and without markup that somebody's name brought."""
+def known(text: str) -> None:
+    """Text without an unknown number."""
     found = NO_NUMBER.search(text)
     assert found is None, text[max(found.start() - 150, 0) : found.end() + 50]
+
+
+def readable(text: str) -> None:
+    """A page without an unknown number and without markup that somebody's name brought."""
+    known(text)
     assert "<img src=x" not in text and "\x1b[31mred" not in text
 
 
@@ -133,12 +138,12 @@ def exported(made: Diagnosis) -> None:
 
 
 def drawn(made: Diagnosis, names: Iterable[str] = PLOTS) -> None:
-    """Pictures with their words; SVG is made, which lays out every text."""
+    """Pictures with their words, which pages escape; SVG is made, which lays out every text."""
     for name in names:
         picture = answer(lambda name=name: made.picture(name))
         if picture is not None:
-            readable(picture.alt)
-            readable(picture.caption)
+            known(picture.alt)
+            known(picture.caption)
             assert "<svg" in picture.svg()
 
 

@@ -38,7 +38,11 @@ ARTIFACTS: dict[str, Content] = {
     "lightning-csv": b"train_loss,epoch,step,val_loss\n0.9,0,9,\n,0,9,0.8\n0.7,1,19,\n,1,19,0.6\n",
     "training-log": b"2026-03-01 10:00:00 Trial 3 using GPU 3\nEpoch 3/100 train loss 0.51 time: 91.17 s\n"
     + b"[TRAIN PROFILE] DataLoader avg: 25.3ms, max: 78.1ms\nepoch 2 took 1:31\n[trial #4] device=cuda:1\n"
-    + b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\nexitcode  : -9 (pid: 812)\n",
+    + b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\nexitcode  : -9 (pid: 812)\n"
+    + b"03/01 10:00:07 - mmengine - INFO - Iter(train) [ 10/500] lr: 1e-3  time: 0.5  data_time: 0.1  loss: 5.3\n"
+    + b" 13%|#   | 310/2436 [3:55:12<27:02:11, 45.83s/it]\r 14%|#   | 320/2436 [4:05:12<26:02:11, 45.8s/it]\n"
+    + b"Train: 0 [  50/312 ( 16%)]  Loss: 6.9 (6.9)  Time: 0.32s,  800.1/s  (0.33s,  768.2/s)  Data: 0.01 (0.02)\n"
+    + b"epoch  train_loss  valid_loss  time\n0  0.5  0.4  00:12\n1  0.4  0.3  00:11\n",
     "ray-tune": {
         "t_0_x=1_2020-09-10_19-23-55/params.json": b'{"x": 0.5, "kind": "a"}',
         "t_0_x=1_2020-09-10_19-23-55/result.json": b"".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from gpudiag.advice._engine.proposal import Gain
 from gpudiag.diagnosis import diagnose
 from gpudiag.report._render.blocks import Folded, Note, Number, RecommendationBlock, TableBlock
 from gpudiag.report._sections.advice import advice
-from gpudiag.report.kinds.recommendations import TEST_FIRST, gain
+from gpudiag.report.kinds.recommendations import TEST_FIRST, code_of, gain
 from gpudiag.run import Run
 
 
@@ -20,7 +21,11 @@ from gpudiag.run import Run
     ("interval", "text"),
     [
         (None, TEST_FIRST),
-        (Gain(1.0, 1.19), "up to 1.2× faster"),
+        (Gain(1.0, 1.19), "up to 1.19× faster"),
+        (Gain(1.0, 1.25), "up to 1.25× faster"),
+        (Gain(1.0, 1.2567), "up to 1.25× faster"),
+        (Gain(1.0, 1.0099), "no speed-up"),
+        (Gain(0.599, 1.0577), "0.59–1.05× as fast"),
         (Gain(1.2, 1.5), "1.2–1.5× faster"),
         (Gain(0.5, 1.04), "0.5–1.04× as fast"),
         (Gain(1.0, 3.0), "up to 3× faster"),
@@ -39,18 +44,21 @@ def test_gains_in_words(interval: Gain | None, text: str) -> None:
 
 
 def test_nothing_to_do_is_one_line() -> None:
-    (note,) = advice(diagnose(Run()).document)
-    assert isinstance(note, Note) and note.text.startswith("Nothing needs to be changed")
+    known = replace(diagnose(Run()).document, recommendations=())
+    for level, said in (("note", 1), ("ok", 0), ("unknown", 0)):  # it stands at the top, or nobody can know
+        told = advice(replace(known, headline=replace(known.headline, level=level)))
+        assert len(told) == said
+        assert all(isinstance(one, Note) and one.text.startswith("Nothing needs to be changed") for one in told)
 
 
-def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
+def test_options_stand_in_the_order_of_their_cards(samples: Path) -> None:
     document = diagnosed("hpo-aggressive-pruning").document
     (folded,) = advice(document)
     assert isinstance(folded, Folded)
     blocks = folded.blocks
     (table,) = [block for block in blocks if isinstance(block, TableBlock)]
-    tiers = [str(row[2]).partition("tier ")[2][0] for row in table.rows]
-    assert tiers == sorted(tiers)
+    own = [row for row in table.rows if str(getattr(row[0], "id", "")).startswith("remedy-")]
+    assert own and all(row[1:4] == (Number("general advice"), "–", "–") for row in own)
     (row,) = [row for row in table.rows if getattr(row[0], "id", "") == "loader-workers"]
     gain, safety, apply, change = row[1:]
     assert (gain, safety) == (Number(TEST_FIRST), "safe (tier 1), test first")
@@ -58,4 +66,21 @@ def test_options_by_safety_and_cards_by_rank(samples: Path) -> None:
     (card,) = [block for block in blocks if isinstance(block, RecommendationBlock) and block.id == "loader-workers"]
     assert "memory of the fullest GPU 76 %" in dict(card.notes)["Predicted for after the change"]
     cards = [block.id for block in blocks if isinstance(block, RecommendationBlock)]
-    assert cards == [one.id for one in document.recommendations]
+    assert cards == [one.id for one in document.recommendations] == [getattr(row[0], "id", "") for row in table.rows]
+
+
+def test_lines_that_only_repeat_the_advice_are_no_code() -> None:
+    given = diagnosed("hpo-aggressive-pruning").document.recommendations
+    own = [one for one in given if one.is_the_rules_own]
+    assert own and all(code_of(one) == "" for one in own)
+    assert all(code_of(one) for one in given if one not in own) and code_of(None) == ""
+
+
+def test_a_plan_names_the_price_of_what_costs_more_than_it_saves() -> None:
+    document = diagnosed("hpo-aggressive-pruning").document
+    assert document.advice.plan[0] == "pruning-control" and len(document.advice.plan) > 1
+    (price,) = [one.gain for one in document.recommendations if one.id == "pruning-control"]
+    (folded,) = advice(document)
+    assert isinstance(folded, Folded) and isinstance(folded.blocks[0], Note)
+    assert price is not None and price.low < -document.advice.saved_gpu_h
+    assert folded.blocks[0].text.endswith(f" `pruning-control` costs up to {-price.low:.2g} GPU-h.")

@@ -57,11 +57,17 @@ def test_bounds_without_a_number_or_without_a_partner_stay() -> None:
     assert pairs({"x_s": 61, "x_low_s": 60}) == [("x", "1 min 01 s"), ("x low", "1 min")]
 
 
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+def test_what_is_unknown_has_no_line(value: float | None) -> None:
+    assert pairs({"n_fail": 15, "fail_pct": value, "fail_low_pct": None, "fail_high_pct": value}) == [
+        ("failed trials", "15")
+    ]
+
+
 def test_lists_and_mappings() -> None:
     assert pairs({"trials": list(range(10))}) == [("trials", "0, 1, 2, 3, 4, 5, 6, 7 and 2 more")]
     assert pairs({"mean_pct": {"0": 80.0, "1": 0.0}}) == [("mean utilization", "0: 80 %, 1: 0 %")]
     assert pairs({"trials": []}) == [("trials", "none")]
-    assert pairs({"limit_w": None}) == [("limit of the board", "–")]
 
 
 def test_places_are_named_up_to_a_few() -> None:

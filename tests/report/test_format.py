@@ -132,6 +132,8 @@ def test_bounds_are_said_once_with_their_unit() -> None:
     assert fmt.interval(None, 3.0) == fmt.interval(3.0, NAN) == "–"
     assert fmt.estimate(95.6, 92.0, 98.0, "%") == "95.6 % (92–98 %)"
     assert fmt.estimate(NAN, 92.0, 98.0, "%") == "92–98 %" and fmt.estimate(95.6, NAN, 98.0, "%") == "95.6 %"
+    cut = {1.15: "1.15×", 1.2547: "1.25×", 2.0: "2×", 0.599: "0.59×", 9.949: "9.94×", 9.96: "9×", 15.7: "15×"}
+    assert {x: fmt.times_cut(x) for x in cut} == cut and fmt.times_cut(NAN) == "–" and fmt.times_cut(0.0) == "0×"
     assert fmt.gain(1.31, 1.2, 1.5) == "1.3× faster (1.2–1.5×)"
     assert fmt.gain(0.87, NAN, NAN) == "0.87× as fast" and fmt.gain(None, 1, 2) == "–"
 
@@ -267,3 +269,57 @@ def test_so_many_digits_and_whole_beyond(value: float | None, digits: int, wante
 )
 def test_both_ends_of_an_interval_have_one_unit(low: float, high: float, unit: str, said: str) -> None:
     assert fmt.interval(low, high, unit) == said
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((32 / 3600, 79 / 3600), ["32 GPU-s", "79 GPU-s"]),
+        ((0.02, 0.5), ["0.02 GPU-h", "0.5 GPU-h"]),
+        ((0.005, 42.0), ["< 0.01 GPU-h", "42 GPU-h"]),
+        ((0.0, 0.005), ["0 GPU-s", "18 GPU-s"]),
+        ((0.0, 0.5), ["0 GPU-h", "0.5 GPU-h"]),
+    ],
+)
+def test_hours_side_by_side_are_in_one_unit(values: tuple[float, ...], said: list[str]) -> None:
+    assert fmt.alike("GPU-h", *values) == said
+
+
+def test_a_log_that_counts_from_its_own_beginning_has_no_date() -> None:
+    utc = ZoneInfo("UTC")
+    assert fmt.span("1970-01-01T00:00:00+00:00", "1970-01-01T02:10:55+00:00", utc) == fmt.NO_DATE
+    assert fmt.span("2026-01-01T00:00:00+00:00", "2026-01-01T02:10:55+00:00", utc) == "2026-01-01 00:00:00 to 02:10:55"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, 1.234, None], ["1.00 GPU-h", "1.23 GPU-h", "–"]),
+        ([119.0, 4.8], ["119.0 GPU-h", "4.8 GPU-h"]),
+        ([12.34, 1.5, 0.001, 0.0], ["12.3 GPU-h", "1.5 GPU-h", "< 0.01 GPU-h", "0 GPU-h"]),
+        ([2.0, 3.0], ["2 GPU-h", "3 GPU-h"]),
+        ([], []),
+    ],
+)
+def test_hours_of_a_column_have_the_same_decimals(values: list[float | None], expected: list[str]) -> None:
+    assert fmt.hours_below("GPU-h", values) == expected
+
+
+def test_a_value_never_reads_outside_of_its_interval() -> None:
+    """Whatever is rounded: the numbers of the text are in order."""
+    rng = np.random.default_rng(7)
+    for unit in ("%", "x", "GPU-h", "trials/h"):
+        for _ in range(2000):
+            low, value, high = np.sort(10 ** rng.uniform(-1, 2, 3))
+            told = fmt.estimate(value, low, high, unit)
+            numbers = [float(one) for one in re.findall(r"[\d.]+", told)]
+            assert len(numbers) < 3 or numbers[1] <= numbers[0] <= numbers[2], told
+    assert fmt.estimate(10.4, 8.1, 10.45, "%") == "10 % (8.1–10 %)"
+    assert fmt.estimate(10.4, 9.1, 12.2, "%") == "10.4 % (9.1–12 %)"
+
+
+def test_the_hours_of_a_table_are_in_one_unit() -> None:
+    assert fmt.hours_below("GPU-h", [1.32, 0.0028, 0.0161, 0.0, None]) == [
+        "1.32 GPU-h", "< 0.01 GPU-h", "0.02 GPU-h", "0 GPU-h", "–",
+    ]  # fmt: skip
+    assert fmt.hours_below("GPU-h", [0.5, 0.005, 0.0]) == ["1,800 GPU-s", "18 GPU-s", "0 GPU-s"]

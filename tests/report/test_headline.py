@@ -14,7 +14,7 @@ from gpudiag.advice._engine.proposal import Change, Proposal
 from gpudiag.advice._engine.recommendation import Recommendation
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.measures.base import GIVE_TRIALS
-from gpudiag.report._sections.headline import headline
+from gpudiag.report._sections.headline import headline, within
 from gpudiag.report.document import CellEntry, Document, LedgerEntry
 from gpudiag.rules._engine.verdict import Severity, Status, Verdict
 from gpudiag.run import InputRecord
@@ -117,6 +117,46 @@ def test_one_look_at_the_gpus_is_not_called_no_utilization(
     assert headline(seen).sentences[0] == words
 
 
+@pytest.mark.parametrize(
+    ("seconds", "n", "glance"),
+    [(15.0, 3, True), (59.9, 60, True), (60.0, 10, False), (600.0, 9, True), (600.0, 10, False)],
+)
+def test_a_glance_at_the_gpus_says_nothing_of_their_use(seconds: float, n: int, glance: bool) -> None:
+    """As little as keeps every check of the GPUs from being ok."""
+    seen = document(
+        verdict("ok"),
+        recorder={"gpu.0.n_samples": n},
+        sampling={"gpu.0.observed_s": seconds},
+        utilization={"mean_pct": 0.0, "n_gpus": 1},
+    )
+    head = headline(replace(seen, inputs=(InputRecord("gpu.log", "telemetry", columns=("util_pct",)),)))
+    assert (head.use == "unknown") is glance
+    assert ("tell too little of how the GPU was used" in head.sentences[0]) is glance
+    assert glance or head.sentences[0] == "The GPU was not used (0 %)."
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ({"COMPLETE": 900.0, "PRUNED": 2700.0}, "2 of 9 trials completed, in 25 % of the trial time."),
+        ({"COMPLETE": 3600.0}, "2 of 9 trials completed."),
+        ({}, "2 of 9 trials completed."),
+    ],
+)
+def test_a_study_alone_opens_with_its_time_by_outcome(times: dict[str, float], words: str) -> None:
+    trials: dict[str, float] = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7}
+    trials |= {f"state.{state}.total_worker_s": seconds for state, seconds in times.items()}
+    assert headline(document(verdict("ok"), trials=trials)).sentences[0] == words
+
+
+@pytest.mark.parametrize(("mean_pct", "told"), [(90.0, False), (40.0, True)])
+def test_free_memory_is_no_fault_of_a_gpu_that_is_well_used(mean_pct: float, told: bool) -> None:
+    room = verdict("found", "note", "memory-headroom", remedy="Try a larger batch", summary="23.6 GiB stayed free")
+    head = headline(document(verdict("ok"), room, utilization={"mean_pct": mean_pct, "n_gpus": 1}))
+    assert (head.sentences[2] == "Nothing needs to be changed.") is not told
+    assert (head.sentences[1] == "No fault was found in 1 check.") is not told
+
+
 def test_one_mean_utilization_is_told_that_of_the_ledger_where_there_is_one() -> None:
     two = with_ledger({"busy": 9000.0}, utilization={"mean_pct": 14.0, "n_gpus": 1})
     assert headline(two).sentences[0] == "The GPU was well used (84 %)."
@@ -137,6 +177,21 @@ def test_the_headline_adds_the_worst_fault(mean_pct: float, severity: str, rule:
     found = verdict("found", severity, rule, title=title)
     said = headline(document(found, utilization={"mean_pct": mean_pct, "n_gpus": 1})).sentences[0]
     assert said == (words if rule == "clocks-apart" else f"The GPU was {words}")
+
+
+def test_the_limit_of_most_time_is_named_though_its_finding_is_a_note() -> None:
+    start_up = verdict("found", rule="startup-dominated", title="Start-up takes much", lost_gpu_h=0.1)
+    note = verdict("found", "note", "cpu-bound-input")
+    limit = {"label": "cpu_bound", "cpu_bound_pct": 52.0, "has_trials": True, "has_host": True}
+    use = {"mean_pct": 39.0, "n_gpus": 1}
+
+    def said(*found: dict[str, Any]) -> str:
+        return headline(document(*found, utilization=use, bottleneck=limit)).sentences[0]
+
+    named = "The GPU was partly used (39 %): 52 % of the trial time was bound by the CPU, and start-up takes much."
+    assert said(start_up, note) == named
+    assert said(start_up) == "The GPU was partly used (39 %), and start-up takes much.", "no check found it"
+    assert said(note) == "The GPU was partly used (39 %).", "the finding that comes next says it"
 
 
 def test_a_study_alone_says_how_many_trials_completed() -> None:
@@ -166,7 +221,7 @@ def test_the_worst_is_a_cause_and_no_symptom() -> None:
 
 def test_the_next_step_without_findings_is_the_record_that_settles_most() -> None:
     gaps = [verdict("not_assessed", remedy=text) for text in ("Record A.", "Record B.", "Record B.")]
-    assert headline(document(verdict("ok"), *gaps)).sentences[2] == "To settle 2 more checks: Record B."
+    assert headline(document(verdict("ok"), *gaps)).sentences[2] == "To settle 2 more checks: record B."
     assert headline(document(verdict("ok"))).sentences[1:] == (
         "No fault was found in 1 check.",
         "Nothing needs to be changed.",
@@ -191,10 +246,12 @@ def test_training_without_a_search_is_not_asked_for_a_study() -> None:
     power = verdict("not_assessed", rule="p", remedy="Record power")
     use = {"mean_pct": 92.0, "n_gpus": 1}
     assert headline(document(*no_trials, power, utilization=use)).sentences[2] == (
-        "To settle 1 more check: Record power."
+        "To settle 1 more check: record power."
     )
     assert headline(document(*no_trials, utilization=use)).sentences[2] == "Nothing needs to be changed."
-    assert GIVE_TRIALS in headline(document(*no_trials, power)).sentences[2], "without telemetry it is what is there"
+    assert within(GIVE_TRIALS) in headline(document(*no_trials, power)).sentences[2], (
+        "without telemetry it is what is there"
+    )
 
 
 @pytest.mark.parametrize("sample", ["hpo-aggressive-pruning", "tiny-batch-laptop"])

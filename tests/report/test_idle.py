@@ -88,3 +88,11 @@ def test_no_file_puts_ten_percent_on_the_idle_side() -> None:
     wrong = re.compile(r"(<=|(?<![=<>-])>)\s*IDLE_PCT")
     found = [str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py") if wrong.search(p.read_text(encoding="utf-8"))]
     assert not found
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_cost_exceeds_the_gpu_time_that_it_is_part_of(name: str) -> None:
+    document = diagnosed(name).document
+    assert document.ledger is not None
+    costs = {one.rule: one.lost_gpu_h for one in document.findings if one.lost_gpu_h}
+    assert all(0 < hours <= document.ledger.total_gpu_s / 3600 for hours in costs.values()), costs

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode, b64encode
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from toyrun import typed
 
-import gpudiag.report.index as index_module
 from gpudiag.errors import InputError
-from gpudiag.report._notebook.thumbnail import thumbnail
 from gpudiag.report.index import Index, IndexEntry, failed, row_of
 
 EVIL = "<script>alert(1)</script>|x"
@@ -56,6 +51,7 @@ def test_unknown_numbers_are_dashes_and_sort_before_all_others() -> None:
     html = Index.of(rows()).html()
     row = next(part for part in html.split("<tr>") if "no telemetry" in part)
     assert row.count('data-sort="-1"') == 3 and row.count("–") >= 3
+    assert html.count('<th scope="col" class="gd-number">') == 3, "headings stand over their numbers"
 
 
 def test_a_row_is_read_off_the_document(document: dict[str, Any], tmp_path: Path) -> None:
@@ -96,48 +92,6 @@ def test_an_index_shows_itself() -> None:
     assert "costly" in shown and "5 runs, the worst first" in shown
 
 
-def picture_page(folder: Path, width: int = 630) -> str:
-    """A report whose overview is a picture of that width, red at the left and blue at the right."""
-    image = Image.new("RGB", (width, 200), "red")
-    image.paste("blue", (width // 2, 0, width, 200))
-    image.paste(Image.linear_gradient("L").resize((width, 60)), (0, 0))  # many greys
-    image.paste("lime", (width // 4, 100, width // 4 + 12, 112))
-    out = BytesIO()
-    image.save(out, "PNG")
-    encoded = b64encode(out.getvalue()).decode()
-    html = f'<figure id="figure-overview"><picture><source srcset="data:image/png;base64,{encoded}"></picture></figure>'
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.html").write_text(html, encoding="utf-8")
-    return encoded
-
-
-def test_a_run_has_the_top_of_its_report_as_a_small_picture(document: dict[str, Any], tmp_path: Path) -> None:
-    picture_page(tmp_path / "a")
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir(exist_ok=True)
-        (tmp_path / name / "diagnosis.json").write_text(json.dumps(document), encoding="utf-8")
-    rows = {row.folder: row for row in Index.read(tmp_path).rows}
-    small = Image.open(BytesIO(b64decode(rows["a"].picture))).convert("RGB")
-    assert small.size == (240, 76) and rows["b"].picture == ""
-    assert small.getpixel((20, 40))[0] > 200 and small.getpixel((220, 40))[2] > 200
-    assert any(green > 200 and max(red, blue) < 80 for _, (red, green, blue) in small.getcolors(240 * 76)), (
-        "a rare color"
-    )
-    html = Index.read(tmp_path).html()
-    assert html.count('class="thumb"') == 1 and "Trials and utilization of" in html
-
-
-def test_a_damaged_picture_is_left_out_and_many_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoded = picture_page(tmp_path)
-    page = tmp_path / "report.html"
-    assert thumbnail(page) and thumbnail(tmp_path / "none.html") == ""
-    page.write_text(page.read_text(encoding="utf-8").replace(encoded, encoded[:60] + "A" * 40), encoding="utf-8")
-    assert thumbnail(page) == ""
-    monkeypatch.setattr(index_module, "MOST_PICTURES", 2)
-    many = [IndexEntry(f"run {n}", f"{n}", "ok", picture="AAAA") for n in range(5)]
-    assert Index.of(many).html().count('class="thumb"') == 2
-
-
 def test_comparisons_in_the_batch_are_linked(tmp_path: Path) -> None:
     sides = {"baseline": {"name": "before"}, "experiment": {"name": EVIL}}
     for name, schema in (("b a/compared", "gpudiag.comparison/1"), ("other", "another.tool/1")):
@@ -152,3 +106,10 @@ def test_comparisons_in_the_batch_are_linked(tmp_path: Path) -> None:
     (tmp_path / "b a/compared/report.html").unlink()
     Index.of(rows()).write(tmp_path)
     assert "Comparisons" not in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_gpu_time_of_all_runs_is_in_one_unit() -> None:
+    short = IndexEntry("short", "short", "ok", "", 95.0, 0.02, 0.005)
+    assert "| 72 GPU-s | 18 GPU-s |" in Index.of([short]).markdown()
+    both = Index.of([short, *rows()])
+    assert "| 0.02 GPU-h | < 0.01 GPU-h |" in both.markdown().replace("\\", "") and "18 GPU-s" not in both.html()

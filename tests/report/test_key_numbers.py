@@ -29,7 +29,7 @@ def made(cells: dict[str, float], outcomes: dict[str, float], **measures: dict[s
         (
             {"busy": 8 * HOUR_S, "stalled": HOUR_S, "idle_no_trial": HOUR_S},
             {"PRUNED": HOUR_S},
-            "of GPU time, 20 % of it idle",
+            "of GPU time, 20 % of it idle (below 10 %)",
         ),
         (
             {"busy": 10 * HOUR_S},
@@ -49,7 +49,7 @@ def test_without_telemetry_it_is_the_time_of_the_trials() -> None:
     trials = {"n": 9, "state.COMPLETE.n": 2, "state.PRUNED.n": 7}
     times = {"state.COMPLETE.total_worker_s": 900.0, "state.PRUNED.total_worker_s": 2700.0}
     assert key_numbers(made({}, {}, trials={**trials, **times})) == (
-        ("time of trials, 75 % of it in pruned trials", "1 h"),
+        ("of trial time, 75 % of it in pruned trials", "1 worker-h"),
         ("trials completed; 7 pruned", "2 of 9"),
     )
 

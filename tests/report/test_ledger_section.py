@@ -49,3 +49,18 @@ def test_unclear_time_bounds_start_up_and_stalls() -> None:
     assert high_pct["busy"] == 100 * seconds["busy"] / seconds.sum()
     assert high_pct["tail_only"] == 100 * (seconds["tail_only"] + seconds["waiting"]) / seconds.sum()
     assert "What is unclear may" not in diagnose(toy_run()).to_markdown()
+
+
+def test_worker_time_is_in_worker_hours_here_as_in_the_table_of_trials() -> None:
+    text = diagnose(toy_run()).to_markdown()
+    table = text[text.index("| Outcome | Trials | Worker time") :].split("\n\n")[0].splitlines()[2:]
+    cells = [line.split("|")[3].strip() for line in table]
+    assert cells and all(cell.endswith(("worker-h", "worker-s", "–")) for cell in cells)
+    assert len({len(cell.split(" ")[0].partition(".")[2]) for cell in cells if cell.endswith("worker-h")}) <= 1
+
+
+def test_a_zone_that_nobody_stated_is_said_to_be_the_machines() -> None:
+    run = toy_run()
+    stated = diagnose(run).to_markdown().splitlines()[2]
+    assumed = diagnose(replace(run, info=replace(run.info, timezone_assumed=True))).to_markdown().splitlines()[2]
+    assert assumed == stated.replace(f"({run.info.timezone})", f"({run.info.timezone}, this machine's zone)") != stated

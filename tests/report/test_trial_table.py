@@ -15,6 +15,7 @@ from toyrun import toy_run
 
 from gpudiag.analysis import Analysis
 from gpudiag.diagnosis import diagnose
+from gpudiag.measures.trials import measure_trials
 from gpudiag.report._notebook import pages
 from gpudiag.report._notebook.redact import redacted
 from gpudiag.report._render import fragments, markdown, terminal
@@ -54,7 +55,9 @@ def with_columns(run: Run, **columns: Any) -> Run:
 
 def test_every_trial_is_a_row_in_the_order_of_the_table(trials: pd.DataFrame, columns: dict[str, Any]) -> None:
     assert texts(columns["trial"]) == [str(trial) for trial in trials["trial"]]
-    assert texts(columns["state"]) == trials["state"].tolist()
+    dead = diagnosed(SAMPLE).analysis.get(measure_trials).open_trials.query("abandoned")["trial"]
+    expected = trials["state"].mask(trials["trial"].isin(dead), "ABANDONED")
+    assert texts(columns["state"]) == expected.tolist() and len(dead)
 
 
 def test_values_keep_all_digits_and_parameters_seven(trials: pd.DataFrame, columns: dict[str, Any]) -> None:

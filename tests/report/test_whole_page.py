@@ -7,8 +7,9 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from report.test_words import CODE, FORMS, NAMES, RUNS, TURNS, n_words, sentences
 from sampleruns import diagnosed
+
+from tests.report.test_words import CODE, FORMS, NAMES, RUNS, TURNS, n_words, sentences
 
 MOST_WORDS = 40
 """Of a sentence anywhere on a page; those of rules and remedies have less."""

@@ -100,3 +100,8 @@ def test_options_that_advice_names_exist() -> None:
     package = Path(gpudiag.__file__).parent
     wrong = [path for path in package.rglob("*.py") if re.search(r"--artifact\b", path.read_text(encoding="utf-8"))]
     assert not wrong, "the option is --artifacts"
+
+
+def test_an_association_explains_nothing() -> None:
+    """That memory was fuller before failures is no evidence that any of them ran out of it."""
+    assert not any("failures-after-full-memory" in rule.explained_by for rule in RULES)

@@ -40,8 +40,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], float, float | None, floa
     ("gpu-busy-but-light", {"busy_power_ratio": 0.1}, {"busy_power_ratio": 0.5}, 0.25, None, None),
     ("stalls-periodic", {"lost_pct": 30.0, "work_s": 7200.0}, {"lost_pct": 1.0}, 25.0, 360.0 + 2160.0, None),
     ("stalls-aperiodic", {"stalled_pct": 30.0, "stalled_s": 1080.0}, {"stalled_pct": 1.0}, 20.0, 1440.0, None),
-    ("idle-before-work", {"lead_s": 4800.5}, {"lead_s": 1100.0}, 3600.5, 6001.5, None),
-    ("idle-after-work", {"trail_s": 4200.5}, {"trail_s": 500.0}, 3600.5, 4801.5, None),
+    ("idle-before-work", {"lead_s": 4800.5}, {"lead_s": 1100.0}, 3600.5, 6001.5, 6001.5),
+    ("idle-after-work", {"trail_s": 4200.5}, {"trail_s": 500.0}, 3600.5, 4801.5, 4801.5),
     (
         "gpu-allocated-idle",
         {"allocated_idle_s": 2000.0, "longest_allocated_idle_s": 1500.0},
@@ -283,7 +283,8 @@ ELSEWHERE: list[tuple[str, Any, float, float | None, str]] = [
                 "2": {"mean_pct": 90.0, "max_pct": 90.0, "observed_s": 3600.0, "idle_gpu_h": 0.1},
             },
         ),
-        29.25, (0.6925 * 2 + 0.7925), "Mean utilization of GPUs 0 and 1 was 21 % to 31 %; in",
+        29.25, (0.6925 * 2 + 0.7925),
+        "Mean utilization of GPUs 0 and 1 was 21 % to 31 %: no kernel ran in 2.2 GPU-h of 3 GPU-h",
     ),
     (
         "gpu-fluctuating",

@@ -66,6 +66,7 @@ ABSENT = {
     *("cpu-bound-input", "io-wait", "launch-bound", "loader-slow", "loader-workers-cores", "gpu-hardware-errors"),
     *("thermal-throttling", "power-throttling", "clocks-low", "power-fault-throttling"),
     *("trial-duration-drift", "memory-residual", "pruned-too-early", "input-unread", "startup-dominated"),
+    *("steps-paused", "steps-slower", "steps-lost"),
 }
 """What the healthy run has no data for: host, logs, clocks, time after the last trial, curves that differ,
 and start-ups that show on a GPU which is never idle."""

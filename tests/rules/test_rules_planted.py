@@ -79,6 +79,7 @@ OF_TRIALS = {
     "pruning",
     "agreement",
     "loader",
+    "steps",
     "events",
     "inputs",
 }

@@ -13,6 +13,7 @@ from gpudiag.measures._trials.horizon import Sign
 from gpudiag.measures._trials.proportions import wilson_pct
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.pruning import PruningProfile
+from gpudiag.measures.search import SearchProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.rules._engine.verdict import Severity, Status
 from gpudiag.rules.parallelism import (
@@ -22,6 +23,7 @@ from gpudiag.rules.parallelism import (
     trials_serialised,
 )
 from gpudiag.rules.pruning import pruned_before_possible, pruned_late, pruning_rate_high
+from gpudiag.rules.search import trial_duration_drift
 from gpudiag.rules.trials import failure_rate_high, trials_abandoned
 
 FOUND, OK, NOT_ASSESSED, NOT_APPLICABLE = Status.FOUND, Status.OK, Status.NOT_ASSESSED, Status.NOT_APPLICABLE
@@ -66,7 +68,9 @@ def test_failure_rate_prints_its_interval_and_a_streak() -> None:
         "15 of 196 finished trials failed, 7.7 % (4.7–12 %). That took 30 min of trial time. "
         "9 failed in a row, more than by chance."
     )
-    assert "in a row" not in verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5)).summary
+    assert {"fail_streak", "p_fail_streak"} <= set(found.evidence)
+    chance = verdict(failure_rate_high, failing(15, 196, fail_streak=2, p_fail_streak=0.5))
+    assert "in a row" not in chance.summary and not {"fail_streak", "p_fail_streak"} & set(chance.evidence)
 
 
 def test_nothing_finished_is_not_assessed() -> None:
@@ -99,6 +103,12 @@ def test_orphans_that_only_the_configured_number_shows_are_hedged() -> None:
     found = verdict(trials_abandoned, running(4, [Sign.CROWDED, "?", "?", "?"], [True, False, False, False]))
     assert found.summary.startswith("At least 1 of 4 trials marked RUNNING is dead")
     assert found.summary.endswith(": otherwise more trials ran at once than were configured.")
+
+
+def test_where_nothing_was_configured_the_reason_says_nothing_of_it() -> None:
+    found = verdict(trials_abandoned, running(4, [Sign.BEYOND, "?", "?", "?"], [True, False, False, False]))
+    assert found.summary.startswith("At least 1 of 4 trials marked RUNNING is dead")
+    assert "configured" not in found.summary and "than before and after" in found.summary
 
 
 def pruned(n_pruned: int, n_complete: int, **stated: Any) -> PruningProfile:
@@ -261,8 +271,20 @@ def test_pruned_late() -> None:
     found = verdict(pruned_late, late(25, 30))
     assert found.status is FOUND and found.severity is NOTE
     assert "25 of 30 pruned trials ran as long as complete ones" in found.summary
+    assert "(median 1 min 35 s, complete 1 min 40 s)" in found.summary
+    several = verdict(pruned_late, late(25, 30, pruned_median_s=NAN, complete_median_s=NAN)).summary
+    assert several.startswith("25 of 30 pruned trials ran as long as complete ones of their study. Pruned trials")
     assert verdict(pruned_late, late(25, 30, cost_pct=25.1)).severity is WARNING
     assert verdict(pruned_late, late(18, 30)).status is OK, "60 % of 30 may be a half"
     assert verdict(pruned_late, late(3, 3)).status is OK, "three prove nothing"
     assert verdict(pruned_late, profile(PruningProfile, n_pruned=0)).status is NOT_APPLICABLE
     assert verdict(pruned_late, profile(PruningProfile, n_pruned=4, n_late_known=0)).status is NOT_ASSESSED
+
+
+def test_the_trials_that_a_drift_was_sought_in_are_said() -> None:
+    """8 COMPLETE trials, of which 5 ran with one number of workers: the sentence must not read as if there were 5."""
+    few = {"n_drift": 5, "drift_p": NAN, "drift_rho": NAN, "drift_ratio": NAN, "drift_study": "", "drift_workers": 0}
+    reason = verdict(trial_duration_drift, profile(SearchProfile, **few)).reason
+    assert reason == "Only 5 COMPLETE trials with times; 20 are needed."
+    held = verdict(trial_duration_drift, profile(SearchProfile, **{**few, "drift_workers": 4, "drift_study": "b"}))
+    assert held.reason == "Only 5 COMPLETE trials with times of study b, all with 4 workers running; 20 are needed."

@@ -81,7 +81,8 @@ def test_low_utilization(mean: float, seconds: float, expected: Severity | None)
         assert found.severity is expected
         assert found.lost_gpu_h == pytest.approx((100 - mean) / 100 * seconds / 3600)
         assert ("short" in found.summary) is (seconds < 1800)
-        assert f"in {(100 - mean) / 100 * seconds / 3600:.2g} GPU-h of 0.5 GPU-h no kernel ran" in found.summary
+        assert f"no kernel ran in {found.lost_gpu_h:.2g} GPU-h of 0.5 GPU-h (100 % less the mean)" in found.summary
+        assert "Idle, below 10 %, was 0.25 GPU-h." in found.summary, "two quantities, two names"
 
 
 def test_low_utilization_is_judged_while_trials_ran() -> None:
@@ -186,7 +187,9 @@ def test_headroom(most: float, status: Status) -> None:
     found = verdict(memory_headroom, memory(max_used_pct=most, headroom_mib=12288.0, growth_factor=3.0))
     assert found.status is status
     if status is FOUND:
-        assert found.severity is NOTE and "room for at most 3 times the work" in found.summary
+        assert (
+            found.severity is NOTE and found.summary == "GPU 0 used at most 50 % of its 24.0 GiB: 12.0 GiB stayed free."
+        )
         assert found.lost_gpu_h is None and "alone makes nothing faster" in found.remedy
 
 

@@ -24,6 +24,7 @@ from gpudiag.measures.shift import ShiftProfile
 from gpudiag.measures.stalls import StallsProfile
 from gpudiag.measures.throttle import ThrottleProfile
 from gpudiag.rules import RULES
+from gpudiag.rules._engine.judging import RECORD_COMMAND
 from gpudiag.rules._engine.verdict import Severity, Status
 
 RULE = {rule.id: rule for rule in RULES}
@@ -335,4 +336,4 @@ def test_case_1_workers_are_configured_and_not_measured() -> None:
 
 def test_case_5_names_the_command_that_would_tell() -> None:
     one = verdict(RULE["batch-or-kernels-small"], made("batch-or-kernels-small", {"p95_cpu_pct": NAN}))
-    assert "a slow CPU both look like that" in one.reason and "mpstat" in one.remedy
+    assert "a slow CPU both look like that" in one.reason and RECORD_COMMAND in one.remedy

@@ -58,7 +58,7 @@ class Advice(Shown):
         exclude each other. Raises ConfigError for an unknown id.
         """
         if ids is None:
-            ready = [one for one in self.recommendations if not one.verify_first]
+            ready = [one for one in self.recommendations if not (one.verify_first or one.is_the_rules_own)]
             return tuple(one for one in ready if not _excluded(one, ready))
         wanted = list(ids)
         known = {one.id for one in self.recommendations}

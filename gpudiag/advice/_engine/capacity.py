@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,10 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.report.format import memory as memory_of
+from gpudiag.report.format import number
+
+if TYPE_CHECKING:
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
 
 MIN_LEVEL_S = 600.0
 FULL_PCT = 90.0
@@ -44,10 +49,15 @@ def memory_by_level(profiles: Mapping[str, Profile]) -> pd.DataFrame:
     return out[out.index >= 1]
 
 
+def held_levels(profiles: Mapping[str, Profile]) -> pd.DataFrame:
+    """The rows of :func:`memory_by_level` that held for ten minutes or more: less says nothing of a number."""
+    levels = memory_by_level(profiles)
+    return levels[levels["time_s"] >= MIN_LEVEL_S]
+
+
 def safe_level(profiles: Mapping[str, Profile]) -> int | None:
     """The largest number of trials at once at which, as at all lower ones, memory stayed below 90 %; None unknown."""
-    levels = memory_by_level(profiles)
-    levels = levels[levels["time_s"] >= MIN_LEVEL_S]
+    levels = held_levels(profiles)
     good = [int(k) for k in levels.index if (levels.loc[:k, "max_used_pct"] < FULL_PCT).all()]
     return max(good, default=None)
 
@@ -65,6 +75,47 @@ def hard_fit(profiles: Mapping[str, Profile], k: int) -> tuple[bool | None, str]
     need = float(peaks.nlargest(k).sum())
     fits = "fit" if need <= room else "do not fit"
     return need <= room, f"The {k} largest trials together need {memory_of(need)} of {memory_of(room)}: they {fits}."
+
+
+def net_rates(capacity: MemoryCapacity | None, present: int, k: int) -> str:
+    """Good trials a day, crashes counted, at each known number from k to the present one, and what they decide; ''
+    where one of these two is unknown.
+    """
+    known = _net(capacity)
+    if not {present, k} <= set(known):
+        return ""
+    each = ", ".join(
+        f"{f'{number(value)} ' if value == value else ''}({number(low)}–{number(high)}) with {n}"
+        for n, (value, low, high) in sorted(known.items())
+        if k <= n <= present
+    )
+    (_, low, high), others = known[k], [known[n] for n in known if k < n <= present]
+    decided = "Which number has most is not shown."
+    if all(high < other[1] for other in others):
+        decided = "More at once would bring more of them, failures included."
+    elif all(low > other[2] for other in others):
+        decided = f"{k} at once brings most."
+    elif known[k][0] < max(other[0] for other in others):
+        decided += " Fewer at once is for a search whose large trials must not be lost; it is not faster."
+    return f" Good trials a day: {each} at once. {decided}"
+
+
+def net_gain(capacity: MemoryCapacity | None, present: int, k: int) -> tuple[float, float] | None:
+    """What k at once bring in good trials per hour, as a multiple of the present number; None unknown."""
+    known = _net(capacity)
+    if not {present, k} <= set(known):
+        return None
+    (_, low, high), (_, least, most) = known[k], known[present]
+    return (low / most, high / least) if least > 0 else None
+
+
+def _net(capacity: MemoryCapacity | None) -> dict[int, tuple[float, float, float]]:
+    """Trials a day that end well by number at once, with their interval, where it is known."""
+    if capacity is None:
+        return {}
+    table = capacity.table.reindex(columns=["k", "net_day", "net_day_low", "net_day_high"])
+    rows = {int(k): (value, low, high) for k, value, low, high in table.itertuples(index=False)}
+    return {k: ends for k, ends in rows.items() if ends[1] <= ends[2]}
 
 
 def growth_of_memory(profiles: Mapping[str, Profile], factor: float) -> float:

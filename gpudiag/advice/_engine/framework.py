@@ -8,9 +8,19 @@ LIGHTGBM_PARAMS = frozenset({"num_leaves", "min_child_samples", "min_data_in_lea
 """Parameters that only gradient boosting of LightGBM has."""
 
 
-def is_lightgbm(run: Run) -> bool:
-    """True where the trials have parameters of LightGBM."""
-    return any(str(name).removeprefix("params.") in LIGHTGBM_PARAMS for name in run.trials.columns)
+XGBOOST_PARAMS = frozenset(
+    {"colsample_bytree", "colsample_bylevel", "colsample_bynode", "tree_method", "grow_policy", "scale_pos_weight"}
+)
+"""Parameters that gradient boosting has, by the names of XGBoost; networks have none of them."""
+
+
+def is_boosting(run: Run) -> bool:
+    """True where the trials have parameters of LightGBM or XGBoost: of PyTorch they need nothing."""
+    return bool(_parameters(run) & (LIGHTGBM_PARAMS | XGBOOST_PARAMS))
+
+
+def _parameters(run: Run) -> set[str]:
+    return {str(name).removeprefix("params.") for name in run.trials.columns}
 
 
 def may_be_optuna(run: Run) -> bool:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from gpudiag.advice._engine.capacity import net_gain
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.measures.base import Profile, profile_of
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import LedgerProfile
 from gpudiag.rules._engine.judging import MIN_COVERAGE_PCT
+
+if TYPE_CHECKING:
+    from gpudiag.forecast.memory.capacity import MemoryCapacity
 
 TRIAL_CELLS = ("startup_only", "tail_only", "waiting", "stalled", "busy_low", "busy")
 IDLE_CELLS = ("startup_only", "tail_only", "waiting", "stalled")
@@ -103,6 +108,15 @@ def saved_gain(bounds: GainBounds, source: str, part: float = 1.0) -> Gain | Non
     """Between nothing and ``part`` of the GPU-hours that were lost to ``source``; None where they are unknown."""
     lost = part * (bounds.lost_gpu_h or {}).get(source, math.nan)
     return Gain(0.0, lost, "GPU-h", source) if lost >= 0 else None
+
+
+def fewer_gain(capacity: MemoryCapacity | None, present: int, k: int, lost: float) -> Gain:
+    """What fewer trials at once bring in good trials per hour: as counted or forecast with crashes at both numbers;
+    else at worst in proportion to the number, at best as before and without the part ``lost`` (0..1) to failures.
+    """
+    known = net_gain(capacity, present, k)
+    low, high = known or (k / present, 1 / (1 - lost) if 0 <= lost < 1 else 1.0)
+    return Gain(low, high, "x", "failures")
 
 
 NOTHING = Gain(1.0, 1.0, "x", "none")

@@ -6,7 +6,7 @@ import math
 
 from gpudiag.advice._engine.capacity import FULL_PCT
 from gpudiag.advice._engine.situation import Situation
-from gpudiag.advice.parallelism import START_UP_SHARE_PCT
+from gpudiag.advice.startup import START_UP_SHARE_PCT
 from gpudiag.measures.memory import MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.measures.trials import TrialsProfile
@@ -29,6 +29,12 @@ def corrections(now: Situation) -> tuple[str, ...]:
 def _ceiling(now: Situation) -> str:
     if not now.bounds.fill > 0:
         return ""
+    of_all, use = now.bounds.busy_all_pct, now.profile(UtilizationProfile)
+    if now.has("gpu-unused", "gpu-idle-beside-busy") and of_all > 0 and use is not None:
+        return (
+            f"Mean utilization of all {len(use.per_gpu)} GPUs was {share(of_all, exact=True)}, so that filling every "
+            f"idle second brings at most {times(now.bounds.fill_all, exact=True)}, however many changes are combined."
+        )
     return (
         f"Mean utilization {now.at_work} was {share(now.bounds.busy_pct, exact=True)}, so that filling every idle "
         f"second brings at most {times(now.bounds.fill, exact=True)}, however many changes are combined: factors "

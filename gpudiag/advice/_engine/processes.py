@@ -1,6 +1,8 @@
-"""Whether one process runs trial after trial, by the record of processes on the GPU."""
+"""Processes of trials: whether one runs trial after trial, by the record of the GPU, and how workers are started."""
 
 from __future__ import annotations
+
+import re
 
 from gpudiag.run import Run
 
@@ -20,3 +22,12 @@ def keeps_processes(run: Run) -> bool:
     seen = run.processes.groupby(["gpu", "pid"], observed=True)["time"].agg(["min", "max", "size"])
     outlive = (seen["max"] - seen["min"]).dt.total_seconds() > LONGER * lasted_s
     return bool(seen.loc[outlive, "size"].sum() > MOST * seen["size"].sum())
+
+
+def started(command: str | None, k: int, note: str) -> str:
+    """Shell lines that start k workers: by the command's own option where it has one for their number."""
+    command = command or "python train.py"
+    counted = re.sub(r"(--(?:parallel|workers|n-jobs|n_jobs)[ =])\d+", rf"\g<1>{k}", command)
+    if counted != command or re.search(rf"--(?:parallel|workers|n-jobs|n_jobs)[ =]{k}\b", command):
+        return f"{counted}  # {note}"
+    return f"for i in $(seq {k}); do {command} & done; wait  # {note}"

@@ -96,6 +96,11 @@ class Gain:
     unit: str = "x"
     source: str = field(default="idle", metadata=LEFT_OUT)
 
+    @property
+    def is_price(self) -> bool:
+        """True for hours of which more may be spent than saved."""
+        return self.unit == "GPU-h" and -self.low > max(self.high, 0.0)
+
 
 @dataclass(frozen=True)
 class Proposal:

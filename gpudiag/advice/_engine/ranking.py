@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpudiag.advice._engine.gains import GainBounds, speedup
+from gpudiag.advice._engine.gains import NOTHING, GainBounds, speedup
 from gpudiag.advice._engine.proposal import REVERSIBILITY
 from gpudiag.advice._engine.recommendation import Recommendation
 
@@ -13,15 +13,17 @@ def rank(
     recommendations: Iterable[Recommendation], bounds: GainBounds, worst: str | None = None
 ) -> tuple[Recommendation, ...]:
     """Best first (METHODS 9): what must be verified first goes last; before the others goes what answers the ``worst``
-    finding, so that what to do next is what the plan begins with; then by the lower bound of the gain times
-    reversibility, then by its upper bound, then the safer one, then in the given order.
+    finding, so that what to do next is what the plan begins with; then what may bring something, before what only
+    observes; then by the lower bound of the gain times reversibility, then by its upper bound, then the safer one, then
+    in the given order.
     """
 
-    def key(one: Recommendation) -> tuple[bool, bool, float, float, int]:
+    def key(one: Recommendation) -> tuple[bool, bool, bool, float, float, int]:
         low, high = speedup(one.gain, bounds.trial_gpu_h)
         return (
             bool(one.verify_first),
             worst not in one.rules,
+            one.gain == NOTHING,
             -round(low * REVERSIBILITY[one.tier], 9),
             -round(high, 9),
             one.tier,

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 from gpudiag.advice._engine.proposal import TIERS, Apply, Change, Gain, Prediction, Proposal, Safety, SuccessCheck
 from gpudiag.advice._engine.remedy import Remedy
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
-from gpudiag.facts import Key
 from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FINDINGS = "findings"
-"""In a check, ``findings.<rule>`` is 1 where the rule finds its fault in a run, 0 where it is ok."""
 OWN_TIER = 2
 """Of what a rule advises: whether trials stay comparable is not known, so it counts as if they did not."""
 RESOURCES = (("memory", MEMORY), ("util", UTILIZATION), ("trial_time", TRIAL_TIME))
@@ -33,7 +30,8 @@ class Recommendation(Shown):
     say. ``text``: what to do, in words. ``safety``: by ``tier`` (0 to 4), because of ``safety_reason``.
     ``verify_first``: why it must be tested before it is applied; empty where nothing speaks against it. ``gain``: None
     where ``assumption`` says why it is unknown. ``verify``: statements on the numbers of the next run. ``refute``:
-    the cheapest test that would show that it does not help.
+    the cheapest test that would show that it does not help. What a rule advises itself has a title, a text and no more:
+    it is in no plan unless it is named.
     """
 
     id: str
@@ -87,7 +85,9 @@ class Recommendation(Shown):
 
     @classmethod
     def own(cls, finding: Verdict) -> Recommendation:
-        """What the rule itself advises for its finding, where no remedy applies."""
+        """What the rule itself advises for its finding, where no remedy applies: words, and nothing made up around
+        them.
+        """
         advised = "\n".join(textwrap.wrap(finding.remedy, 88, initial_indent="# ", subsequent_indent="# "))
         return cls(
             id=f"remedy-{finding.rule}",
@@ -98,19 +98,19 @@ class Recommendation(Shown):
             text=finding.remedy,
             safety=TIERS[OWN_TIER][0],
             tier=OWN_TIER,
-            safety_reason="its effect on this run is unknown: take it as if results change",
-            effort="not known",
+            safety_reason="",
+            effort="",
             apply="next study",
-            verify_first="This is general advice: try it on one trial, or for a few minutes.",
+            verify_first="",
             gain=None,
-            assumption="The gain is unknown: no model of it applies to this run.",
+            assumption="",
             changes=(Change("what the rule advises", None, finding.remedy, advised),),
             predictions=(),
-            verify=(SuccessCheck(Key(f"{FINDINGS}.{finding.rule}"), "<=", 0, "1"),),
-            refute="Afterwards the check finds the same again.",
-            rollback="Note what was there before, and put it back.",
-            pros=("it answers the fault that was found",),
-            cons=("gain and cost are unknown",),
+            verify=(),
+            refute="",
+            rollback="",
+            pros=(),
+            cons=(),
         )
 
     @property

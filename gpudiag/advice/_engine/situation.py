@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gpudiag.advice._engine.capacity import FULL_PCT
-from gpudiag.advice._engine.framework import is_lightgbm, may_be_optuna
+from gpudiag.advice._engine.framework import is_boosting, may_be_optuna
 from gpudiag.advice._engine.gains import GainBounds, bounds_of
 from gpudiag.advice._engine.processes import keeps_processes
 from gpudiag.advice._engine.proposal import Prediction, SuccessCheck
@@ -42,6 +42,8 @@ bounds stand in for them."""
 WIDEST_PCT = 10.0
 """Points above the share of failures: 0 of 7 fail in up to 35 % by chance, which any next run keeps (a default without
 a published source)."""
+INPUT_WAITS = ("loader-slow", "cpu-bound-input", "io-wait")
+"""Findings that rest on waits for the input; low or uneven utilization, or what was configured, shows none."""
 NO_UTILIZATION = "No utilization was observed while trials ran, so the gain is unknown."
 
 
@@ -109,8 +111,8 @@ class Situation:
 
     @property
     def torch(self) -> bool:
-        """False where PyTorch's code is of no use: LightGBM trains, or tasks of which nothing shows a data loader."""
-        return not is_lightgbm(self.analysis.run) and (self.optuna or bool(self.dataloader.model_fields_set))
+        """False where PyTorch's code is of no use: trees are boosted, or tasks of which nothing shows a data loader."""
+        return not is_boosting(self.analysis.run) and (self.optuna or bool(self.dataloader.model_fields_set))
 
     @property
     def keeps_processes(self) -> bool:
@@ -185,21 +187,21 @@ class Situation:
     def fills(self, high: float) -> tuple[tuple[SuccessCheck, ...], tuple[Prediction, ...]]:
         """Checks and predictions of a change that fills idle time and does not touch GPU memory.
 
-        It worked if a tenth of the idle time, 3 points at least, is filled: less is within what runs differ by (a
+        It worked if a tenth of the predicted rise, 3 points at least, has come: less is within what runs differ by (a
         default without a published source).
         """
-        return (*self.busier(), *self.no_new_failures()), (
+        return (*self.busier(high), *self.no_new_failures()), (
             *self.busier_by(high),
             *self.memory_predicted(1.0, 1.0, "GPU memory is not touched."),
             *self.faster_trials(high),
         )
 
-    def busier(self) -> tuple[SuccessCheck, ...]:
-        """Mean utilization rose by more than runs differ."""
+    def busier(self, high: float = math.nan) -> tuple[SuccessCheck, ...]:
+        """Mean utilization rose by more than runs differ, where a speed-up of ``high`` can raise it so far."""
         mean = self.fact(UtilizationProfile.mean_pct)
-        if not mean < 97:
-            return ()
-        return (SuccessCheck.of(UtilizationProfile.mean_pct, ">=", round(mean + max(3.0, (100 - mean) / 10), 1)),)
+        most = 100.0 if math.isnan(high) else min(100.0, mean * high)
+        wanted = mean + max(3.0, (most - mean) / 10)
+        return (SuccessCheck.of(UtilizationProfile.mean_pct, ">=", round(wanted, 1)),) if wanted < most else ()
 
     def busier_by(self, high: float) -> tuple[Prediction, ...]:
         """Mean utilization after a speed-up of 1 to ``high`` at constant GPU work."""
@@ -224,6 +226,11 @@ class Situation:
         """Fullest GPU's memory after a change by these factors."""
         used = self.fact(MemoryProfile.max_used_pct)
         return (Prediction.of(MemoryProfile.max_used_pct, used, used * low, used * high, note),) if used > 0 else ()
+
+    def memory_as_seen(self, most_pct: float) -> Prediction:
+        """Fullest GPU's memory at a number of trials at once at which it was seen."""
+        note = "What was seen at that number; the largest trials at the same time can exceed it."
+        return Prediction.of(MemoryProfile.max_used_pct, self.fact(MemoryProfile.max_used_pct), None, most_pct, note)
 
     def faster_trials(self, high: float) -> tuple[Prediction, ...]:
         """Median duration of the state that most trials ended in, at a speed-up of 1 to ``high``."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,14 @@ from gpudiag.forecast.memory.document import (
     MemoryEntry,
     RestartEntry,
 )
-from gpudiag.forecast.memory.net import Restart, net_estimate, rates_without_crashes, restart_cost
+from gpudiag.forecast.memory.net import (
+    Restart,
+    crash_part,
+    net_estimate,
+    rates_without_crashes,
+    restart_cost,
+    seen_net,
+)
 from gpudiag.forecast.memory.overflow import Room, overflow_table, study_risk_pct
 from gpudiag.forecast.memory.peaks import Peaks, trial_peaks
 from gpudiag.forecast.memory.seen import seen_by_level, tightest_room
@@ -42,8 +50,7 @@ MOST_AT_ONCE = 32
 NO_TOTAL = "Neither the log nor run.toml says how much memory the GPU has; state mem_total_mib under [gpus.0] there."
 MOST_NET = "as most trials per day end well even with crashes at the upper end of their interval"
 NOT_ONE = "not even the largest trial is sure to fit by itself, and what a crash costs is not known (give restart_min)"
-NO_CRASH_COST = "what fits into memory is not known, nor what a crash costs (give restart_min)"
-NO_RATES = "what fits into memory is not known, nor how many trials end per day by number at once"
+UNKNOWN_MEMORY = "what fits into memory is not known"
 WITHIN = "as the risk of an overflow in the study, if its trials are like those seen, stays at {risk} % or below"
 NO_ROOM = "Memory in use without any trial is not known."
 ENDS = ("", "_low", "_high")
@@ -63,10 +70,12 @@ class MemoryCapacity(Shown):
     its ends; hard_fit; sets_over_pct (share of sets of the trials seen that exceed what is usable, as if peaks came at
     the same time); p_overflow_pct (estimate of the share of ends of trials at which k at once hold more than there is)
     with p_low_pct and p_high_pct (at most, 95 %); seen_max_mib and seen_h (greatest reading while k
-    ran, and for how long); crash_pct, crash_low_pct, crash_high_pct (of any class, per trial) and crash_how ('seen',
-    'forecast', 'unknown'); study_risk_pct (at least one overflow in ``n_trials`` like those seen, from p_overflow_pct)
-    with study_low_pct and study_high_pct (from p_low_pct and p_high_pct); rate_day, net_day with their ends (trials per
-    day without and with crashes, all GPUs together).
+    ran, and for how long); crash_pct, crash_low_pct, crash_high_pct (of any class, per trial that follows no other
+    failure) and crash_how ('seen', 'forecast', 'unknown'); failed_pct, failed_low_pct, failed_high_pct (of all trials,
+    those that follow another failure included: as counted at k from 30 ends on, else as forecast); study_risk_pct
+    (at least one overflow in ``n_trials`` like those seen, from p_overflow_pct) with study_low_pct and study_high_pct
+    (from p_low_pct and p_high_pct); rate_day, net_day with their ends (trials per
+    day without and with crashes, all GPUs together; with crashes as counted where as many workers ran long enough).
     ``trials``, ``combinations``: see :class:`Peaks` and :func:`combinations`. ``constraints``: one a k.
     ``crashes``: by class and by level. ``gpu``: the one with least room, whose ``room`` counts. ``restart``: what a
     crash costs. ``hard_fit_k``: greatest k looked at whose largest trials fit together (NaN unknown).
@@ -100,6 +109,14 @@ class MemoryCapacity(Shown):
     def to_frame(self) -> pd.DataFrame:
         """``table``."""
         return self.table
+
+    @property
+    def limits(self) -> bool:
+        """True where memory decides how many to run at once: more than ``recommended_k`` are not sure to fit, or exceed
+        the risk that was given. Else memory has room for more, and only throughput can say whether more are of use.
+        """
+        has_room = self.hard_fit_k > self.recommended_k and math.isnan(self.risk_pct)
+        return not (math.isnan(self.recommended_k) or has_room)
 
     def overflow(self, k: int) -> Estimate:
         """Share of ends of trials at which k at once on one GPU exceed its memory, in percent; or why it is unknown.
@@ -229,12 +246,26 @@ def _capacity(
     table = _with_risks(memory, crashes, seen, asked)
     progress("throughput by number of trials")
     rates = rates_without_crashes(run, wanted, n_gpus, lambda: progress(""))
-    table, nets = _with_rates(table, rates, restart)
+    part = crash_part(crashes.crashed_s, crashes.well_s)
+    nets = {
+        int(row["k"]): net_estimate(
+            rates[int(row["k"])],
+            Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"], "%"),
+            restart,
+            int(row["k"]),
+            part,
+        )
+        for row in table.to_dict("records")
+    }
+    if restart.how != "given" and not reason:  # without memory no number is recommended, counted or not
+        nets |= {k: counted for k in nets if (counted := seen_net(run, k * n_gpus)) is not None}
+    rates, nets = _ordered(rates, nets)
+    table = _with_rates(table, rates, nets)
     combos = once(run, ("combinations", seed), lambda: combinations(run, peaks))
     fits = table.loc[table["hard_fit"].eq(True), "k"]
     hard_fit = float(fits.max()) if len(fits) else (NAN if reason else 0.0)
     fitting = float(min(hard_fit, _most_seen(seen, crashes)))
-    recommended, because = _recommend(table, nets, fitting, restart, risk_pct)
+    recommended, because = (NAN, UNKNOWN_MEMORY) if reason else _recommend(table, nets, fitting, restart, risk_pct)
     return MemoryCapacity(
         run=run.info.name,
         table=table,
@@ -334,6 +365,8 @@ def _with_risks(memory: pd.DataFrame, crashes: Crashes, seen: pd.DataFrame, n_tr
     other = _rate(n_other, crashes.n)
     rows = [_chance(row, other) for row in out.to_dict("records")]
     out[["crash_pct", "crash_low_pct", "crash_high_pct", "crash_how"]] = pd.DataFrame(rows)
+    failed = [_failed(row, crashes, others) for row in out.to_dict("records")]
+    out[["failed_pct", "failed_low_pct", "failed_high_pct"]] = pd.DataFrame(failed, index=out.index)
     for name, chance in zip(
         ("study_risk_pct", "study_low_pct", "study_high_pct"),
         ("p_overflow_pct", "p_low_pct", "p_high_pct"),
@@ -361,21 +394,40 @@ def _chance(row: Mapping[Any, Any], other: tuple[float, float, float]) -> tuple[
     return value, low, high, how
 
 
-def _with_rates(
-    table: pd.DataFrame, rates: dict[int, Estimate], restart: Restart
-) -> tuple[pd.DataFrame, dict[int, Estimate]]:
-    nets = {}
-    columns: dict[str, list[float]] = {
-        f"{name}_day{end}": [] for name in ("rate", "net") for end in ("", "_low", "_high")
+def _failed(row: Mapping[Any, Any], crashes: Crashes, others: pd.DataFrame) -> tuple[float, float, float]:
+    """Trials that fail at a level, as they are counted: those that follow another failure in its process included."""
+    if row["k"] in crashes.failed.index and (seen := crashes.failed.loc[row["k"]])["n_ended"] >= MIN_SEEN:
+        return _rate(int(seen["n_failed"]), int(seen["n_ended"]))
+    oom = (row["p_overflow_pct"], row["p_low_pct"], row["p_high_pct"])
+    other = _rate(int(others["n_trials"].sum()), crashes.n_finished)
+    value, low, high = (min(a + b, 100.0) for a, b in zip(oom, other, strict=True))
+    return value, low, high
+
+
+def _ordered(
+    rates: Mapping[int, Estimate], nets: Mapping[int, Estimate]
+) -> tuple[dict[int, Estimate], dict[int, Estimate]]:
+    """Both with crashes never above without: as many as were counted to end well would end so without any crash, and
+    no more than would without any can with them.
+    """
+    ordered, clipped = dict(rates), dict(nets)
+    for k, net in nets.items():
+        if not (rates[k].high >= 0 and net.value >= 0):
+            continue
+        most = rates[k].high if net.value <= rates[k].high else net.high  # beyond the forecast the count is believed
+        ordered[k] = replace(rates[k], value=float(np.maximum(rates[k].value, net.value)), high=most)
+        clipped[k] = replace(net, high=min(net.high, most))
+    return ordered, clipped
+
+
+def _with_rates(table: pd.DataFrame, rates: dict[int, Estimate], nets: dict[int, Estimate]) -> pd.DataFrame:
+    """The table with trials a day, without crashes and with them."""
+    columns = {
+        f"{name}_day{end}": [24 * getattr(held[int(k)], part) for k in table["k"]]
+        for name, held in (("rate", rates), ("net", nets))
+        for end, part in zip(ENDS, ("value", "low", "high"), strict=True)
     }
-    for row in table.to_dict("records"):
-        k = int(row["k"])
-        chance = Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"], "%")
-        nets[k] = net_estimate(rates[k], chance, restart, k)
-        for name, rate in (("rate", rates[k]), ("net", nets[k])):
-            for end, value in zip(ENDS, (rate.value, rate.low, rate.high), strict=True):
-                columns[f"{name}_day{end}"].append(24 * value)
-    return table.assign(**columns), nets
+    return table.assign(**columns)
 
 
 def _recommend(
@@ -396,9 +448,7 @@ def _recommend(
         return hard_fit, "as the largest trials fit together"
     if known and restart.how != "unknown":
         return float(max(known, key=lambda k: known[k].low)), MOST_NET
-    if hard_fit == 0:
-        return NAN, NOT_ONE
-    return NAN, NO_CRASH_COST if known else NO_RATES
+    return NAN, NOT_ONE
 
 
 def _crashes(crashes: Crashes) -> CrashesEntry:

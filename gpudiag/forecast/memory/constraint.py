@@ -146,14 +146,18 @@ def _code(run: Run, peaks: Peaks, table: pd.DataFrame, limit: int, k: int) -> st
             for row in table.to_dict("records")
         )
         return (
-            f"PEAK_MIB = {{\n{known},\n}}\nLIMIT_MIB = {limit}\n"
+            f"PEAK_MIB = {{\n{known},\n}}\nLIMIT_MIB = {limit}{_for(k)}\n"
             f"key = tuple(trial.params.get(name) for name in {tuple(names)!r})\n"
             f"if PEAK_MIB.get(key, 0) > LIMIT_MIB:  # after all suggest_ calls\n{raise_line}"
         )
-    return _formula(run, peaks, limit, raise_line)
+    return _formula(run, peaks, f"{limit}{_for(k)}", raise_line)
 
 
-def _formula(run: Run, peaks: Peaks, limit: int, raise_line: str) -> str:
+def _for(k: int) -> str:
+    return f"  # an equal share for {k} trials at once" if k > 1 else ""
+
+
+def _formula(run: Run, peaks: Peaks, limit: str, raise_line: str) -> str:
     """Memory as a linear function of the numeric parameters by value of the others, fitted to the peaks."""
     known = peaks.trials[peaks.known]
     rows = run.trials.set_index(["study", "trial"]).loc[pd.MultiIndex.from_frame(known[["study", "trial"]])]

@@ -45,13 +45,16 @@ class Crashes:
     ``by_level``: k (trials on the GPU at the end of one, itself among them), n (ends of trials, less those that
     follow), oom_events with oom_pct, oom_low_pct, oom_high_pct, other_events with other_pct, other_low_pct,
     other_high_pct; p_fisher: one-sided, whether oom is more frequent than at all lower k (NaN at the lowest).
+    ``failed``: index k, n_ended (all ends of trials, those that follow included), n_failed (of them).
     ``n``: independent ends. ``success_streak``: longest run of trials in order of their end without a failure.
     ``restart_s``: seconds from the end of each event to the next trial of its worker. ``takes_all``: whether an
     overflow usually ends the trials beside it as well. ``ok_before_pct``: before_pct of trials that ended well.
+    ``crashed_s``, ``well_s``: seconds of trials that failed by themselves, and of COMPLETE and PRUNED ones.
     """
 
     by_class: pd.DataFrame
     by_level: pd.DataFrame
+    failed: pd.DataFrame
     n: int
     n_finished: int
     success_streak: int
@@ -59,6 +62,8 @@ class Crashes:
     oom_restart_s: np.ndarray
     takes_all: bool
     ok_before_pct: float
+    crashed_s: np.ndarray
+    well_s: np.ndarray
 
     def events(self, kind: str = "") -> int:
         """Number of events of a class; of all classes together without one, for streaks and restarts only."""
@@ -79,6 +84,7 @@ def find_crashes(run: Run) -> Crashes:
     return Crashes(
         by_class=_by_class(finished, single, well, int(opens["abandoned"].sum())),
         by_level=_by_level(single),
+        failed=_failed(finished),
         n=len(single),
         n_finished=len(finished),
         success_streak=_streak(single),
@@ -86,7 +92,15 @@ def find_crashes(run: Run) -> Crashes:
         oom_restart_s=restarts.loc[restarts["kind"] == "oom", "gap_s"].to_numpy(),
         takes_all=_takes_all(finished),
         ok_before_pct=float(np.median(well)) if len(well) else math.nan,
+        crashed_s=_seconds(single[single["state"] == "FAIL"]),
+        well_s=_seconds(single[single["state"] != "FAIL"]),
     )
+
+
+def _seconds(ends: pd.DataFrame) -> np.ndarray:
+    """How long the trials with a known start and end took."""
+    known = ends[ends["known"] & ends["start"].notna()]
+    return (microseconds(known["end"]) - microseconds(known["start"])) / SECOND_US
 
 
 def _levels(run: Run, ends: pd.DataFrame) -> np.ndarray:
@@ -147,6 +161,13 @@ def _by_level(single: pd.DataFrame) -> pd.DataFrame:
         "other_events", "other_pct", "other_low_pct", "other_high_pct", "p_fisher",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
+
+
+def _failed(finished: pd.DataFrame) -> pd.DataFrame:
+    """All ends at a level and how many of them were failures, as somebody who counts trials has them."""
+    known = finished[finished["level"].notna()]
+    counted = (known["state"] == "FAIL").groupby(known["level"].astype(int)).agg(["size", "sum"])
+    return counted.set_axis(["n_ended", "n_failed"], axis=1).rename_axis("k")
 
 
 def _share(hits: int, n: int, prefix: str) -> dict[str, float]:

@@ -51,6 +51,9 @@ class LevelEntry:
     crash_low_pct: float | None
     crash_high_pct: float | None
     crash_how: Literal["seen", "forecast", "unknown"]
+    failed_pct: float | None = field(metadata=meaning("trials that fail, those that follow another failure included"))
+    failed_low_pct: float | None
+    failed_high_pct: float | None
     study_risk_pct: float | None
     study_low_pct: float | None
     study_high_pct: float | None

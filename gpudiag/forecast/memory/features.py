@@ -15,6 +15,8 @@ MAX_LEVELS = 20
 """A text parameter with more values than this is a name and no choice."""
 MAX_BLOCKS = 6
 MAX_ROWS = 4000
+LARGEST = 1e150
+"""Squares of parameters beyond it are no numbers any more."""
 LEAST_SPREAD = 0.003
 """Differences below this share of the mean are not worth a parameter."""
 
@@ -35,6 +37,8 @@ def parameters(trials: pd.DataFrame) -> dict[str, Array]:
         if values.nunique(dropna=False) < 2:
             continue
         number = pd.to_numeric(values, errors="coerce")
+        if pd.api.types.is_float_dtype(number.dtype):
+            number = number.clip(-LARGEST, LARGEST)
         if values.dtype != bool and number.notna().sum() == values.notna().sum() and number.nunique() > 1:
             filled = number.fillna(number.mean()).to_numpy(float)
             out[name] = ((filled - filled.mean()) / max(filled.std(), 1e-12))[:, None]

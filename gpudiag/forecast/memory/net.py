@@ -9,10 +9,12 @@ import numpy as np
 
 from gpudiag.errors import NotMeasurable
 from gpudiag.forecast.estimate import Estimate
+from gpudiag.forecast.memory.crashes import MIN_SEEN
 from gpudiag.forecast.memory.document import CapacitySource
 from gpudiag.forecast.parallelism.recent import UNIT, recent
 from gpudiag.forecast.parallelism.spread import spread, stretched
 from gpudiag.forecast.parallelism.throughput_bounds import bounded_rate
+from gpudiag.measures._trials.failure_periods import failure_periods
 from gpudiag.run import Run
 
 Array = np.ndarray
@@ -20,6 +22,10 @@ Array = np.ndarray
 MIN_RESTARTS = 5
 UNKNOWN_RESTART = (0.0, 1.0)
 """Hours between which a restart is taken to lie where nobody said and no failure shows it."""
+
+
+WHOLE = Estimate(1.0, 1.0, 1.0, "1")
+"""A crash at the end of a trial: all of its time is lost."""
 
 
 @dataclass(frozen=True)
@@ -34,32 +40,59 @@ class Restart:
     whole: bool = False
 
 
-def net_throughput(rate_h: float, chance: float, restart_h: float, lost_h: float) -> float:
-    """X (1 - p) / (1 + X p (R + L)): trials per hour that end well (METHODS 6).
+def net_throughput(rate_h: float, chance: float, restart_h: float, lost_h: float, part: float = 1.0) -> float:
+    """X (1 - p) / (1 - p (1 - f) + X p (R + L)): trials per hour that end well (METHODS 6).
 
     ``rate_h`` X in trials/h without crashes, ``chance`` p of a crash in a trial (0..1), ``restart_h`` R and ``lost_h``
-    L in hours of the whole GPU for each crash.
+    L in hours of the whole GPU for each crash; ``part`` f of a whole trial's time that one takes until it crashes:
+    1, as METHODS 6 has it, is the dearest.
     """
-    return rate_h * (1 - chance) / (1 + rate_h * chance * (restart_h + lost_h))
+    return rate_h * (1 - chance) / (1 - chance * (1 - part) + rate_h * chance * (restart_h + lost_h))
 
 
-def net_estimate(rate: Estimate, chance: Estimate, restart: Restart, k: int) -> Estimate:
+def crash_part(crashed_s: Array, well_s: Array) -> Estimate:
+    """What part of a whole trial's time one takes until it crashes: means, with two standard errors, at most 1."""
+    if min(len(crashed_s), len(well_s)) < MIN_RESTARTS or not np.mean(well_s) > 0:
+        return Estimate.bounds(0.0, 1.0, "1", "Too few trials crashed to tell how long they take until then.")
+    whole = float(np.mean(well_s))
+    mean, error = float(np.mean(crashed_s)) / whole, float(np.std(crashed_s) / np.sqrt(len(crashed_s))) / whole
+    value, low, high = (float(np.clip(x, 0.0, 1.0)) for x in (mean, mean - 2 * error, mean + 2 * error))
+    return Estimate(value, low, high, "1")
+
+
+def net_estimate(rate: Estimate, chance: Estimate, restart: Restart, k: int, part: Estimate = WHOLE) -> Estimate:
     """The same with intervals: worst rate with most crashes and the dearest restart, and the other way round.
 
-    ``chance`` in percent. Where each trial has its own process a restart stops one worker of k, and nothing else is
-    lost; otherwise all k stop, and those beside it lose half of what they take: (k - 1) / (2 X) hours of trials.
+    ``chance`` in percent; ``part`` of :func:`crash_part`. Where each trial has its own process a restart stops one
+    worker of k, and nothing else is lost; otherwise all k stop, and those beside it lose half of what they take:
+    (k - 1) / (2 X) hours of trials.
     """
 
-    def at(rate_h: float, chance_pct: float, hours: float) -> float:
+    def at(rate_h: float, chance_pct: float, hours: float, share: float) -> float:
         if restart.whole:
-            return net_throughput(rate_h, chance_pct / 100, hours, (k - 1) / (2 * rate_h))
-        return net_throughput(rate_h, chance_pct / 100, hours / k, 0.0)
+            return net_throughput(rate_h, chance_pct / 100, hours, (k - 1) / (2 * rate_h), share)
+        return net_throughput(rate_h, chance_pct / 100, hours / k, 0.0, share)
 
     r = restart.hours
-    ends = at(rate.low, chance.high, r.high), at(rate.high, chance.low, r.low)
-    value = at(rate.value, chance.value, r.value)
+    ends = at(rate.low, chance.high, r.high, part.high), at(rate.high, chance.low, r.low, part.low)
+    value = at(rate.value, chance.value, r.value, part.value if part.known else part.high)
     reason = rate.reason or chance.reason or r.reason
     return Estimate(value, ends[0], ends[1], UNIT, np.isnan(value), reason if np.isnan(value) else "")
+
+
+def seen_net(run: Run, workers: int) -> Estimate | None:
+    """Trials per hour that ended well while so many workers ran, counted; None where fewer than 30 trials ended then.
+
+    The interval is that of a count without any rhythm (Poisson, 95 %); trials of similar length vary less.
+    """
+    periods = failure_periods(run)
+    mine = periods[periods["n_workers"] == workers]
+    hours = float((mine["to_s"] - mine["from_s"]).sum()) / 3600
+    if mine["n_ended"].sum() < MIN_SEEN or not hours > 0:
+        return None
+    n = int(mine["n_ended"].sum() - mine["n_fail"].sum())
+    reach = 1.96 * np.sqrt(max(n, 1))
+    return Estimate(n / hours, max(n - reach, 0.0) / hours, (n + reach) / hours, UNIT)
 
 
 def restart_cost(seconds: Array, oom_seconds: Array, given_min: float | None, whole: bool) -> Restart:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.fft import irfft, rfft
 
 Array = np.ndarray
 Tick = Callable[[int, int], None]
@@ -15,6 +16,8 @@ Tick = Callable[[int, int], None]
 REPLICATES = 400
 BINS = 2047
 N_SETS = 250
+AT_ONCE = 20
+"""Replicates that are convolved side by side."""
 SPARED_SHARE = 0.02
 """Of the total that nobody should count on: fragmentation and the driver (METHODS 6)."""
 RARELY_TOGETHER = 3.0
@@ -77,26 +80,25 @@ def overflow_table(
     full = room.total_mib - room.reserved_mib - room.baseline_mib
     held = np.ones(n) if at_peak is None else at_peak
     once = np.full(n, 1 / n)
-    every = np.vstack([overflow_chances(draws[i], weight_s / weight_s.sum(), free, levels) for i in range(n_draws)])
-    likely = np.mean([ends_over(draws[i], once, weight_s, held, full, levels) for i in range(n_draws)], axis=0)
+    every = overflow_chances(draws, weight_s / weight_s.sum(), free, levels)
+    likely = ends_over(draws, once, weight_s, held, full, levels).mean(axis=0)
     replicates = np.empty((REPLICATES, 2, len(levels)))
     sums = np.empty((REPLICATES, 2, len(levels)))
     typical_s = np.append(weight_s, weight_s.mean())
     of_sets = rng.spawn(REPLICATES)  # what is drawn for one level does not depend on which others are asked for
-    for i in range(REPLICATES):
-        if i % 20 == 0:
-            tick(i, REPLICATES)
-        peaks = draws[i % n_draws]
-        met = rng.exponential(size=n + 1)
+    for first in range(0, REPLICATES, AT_ONCE):
+        tick(first, REPLICATES)
+        these = slice(first, first + AT_ONCE)
+        peaks = draws[np.arange(REPLICATES)[these] % n_draws]
+        met = rng.exponential(size=(len(peaks), n + 1))
         share = typical_s * met
-        weight = share[:-1] / share[:-1].sum()
-        wider = np.append(peaks, UNSEEN_TIMES * peaks.max())
-        replicates[i, 0] = ends_over(peaks, met[:-1] / met[:-1].sum(), share[:-1], held, full, levels)
-        replicates[i, 1] = overflow_chances(wider, share / share.sum(), free, levels)
-        drawn = of_sets[i].random((max(levels), N_SETS)).T
-        picked = np.searchsorted(np.cumsum(weight), drawn * (1 - 1e-12), "right")
-        total = np.cumsum(peaks[np.minimum(picked, n - 1)], axis=1)[:, np.asarray(levels) - 1]
-        sums[i] = room.baseline_mib + np.quantile(total, (0.5, 0.95), axis=0)
+        weight = share[:, :-1] / share[:, :-1].sum(axis=1, keepdims=True)
+        wider = np.column_stack([peaks, UNSEEN_TIMES * peaks.max(axis=1)])
+        ended = met[:, :-1] / met[:, :-1].sum(axis=1, keepdims=True)
+        replicates[these, 0] = ends_over(peaks, ended, share[:, :-1], held, full, levels)
+        replicates[these, 1] = overflow_chances(wider, share / share.sum(axis=1, keepdims=True), free, levels)
+        total = np.stack([_drawn_sums(*one, levels) for one in zip(peaks, weight, of_sets[these], strict=True)])
+        sums[these] = room.baseline_mib + np.quantile(total, (0.5, 0.95), axis=1).swapaxes(0, 1)
     tick(REPLICATES, REPLICATES)
     ordered = -np.sort(-draws, axis=1)
     rows = [
@@ -104,6 +106,13 @@ def overflow_table(
         for j, k in enumerate(levels)
     ]
     return pd.DataFrame(rows)
+
+
+def _drawn_sums(peaks: Array, weight: Array, rng: np.random.Generator, levels: Sequence[int]) -> Array:
+    """Sums of the peaks of drawn sets of trials: a row a set, a column a level."""
+    drawn = rng.random((max(levels), N_SETS)).T
+    picked = np.searchsorted(np.cumsum(weight), drawn * (1 - 1e-12), "right")
+    return np.cumsum(peaks[np.minimum(picked, len(peaks) - 1)], axis=1)[:, np.asarray(levels) - 1]
 
 
 def _row(
@@ -136,10 +145,11 @@ def _row(
 def overflow_chances(peaks: Array, weight: Array, free_mib: float, levels: Sequence[int]) -> Array:
     """P(sum of k peaks > free) for each level: the distribution of the sum is convolved up to ``free``.
 
-    What would lie above it is dropped on the way, for peaks are positive and no sum comes back.
+    What would lie above it is dropped on the way, for peaks are positive and no sum comes back. Peaks and weights are
+    those of a log, or a row a log; so is what comes back.
     """
     if not free_mib > 0:
-        return np.ones(len(levels))
+        return np.ones((*np.shape(peaks)[:-1], len(levels)))
     one = _distribution(peaks, weight, free_mib)
     return _sums(one, one, levels)
 
@@ -150,13 +160,13 @@ def ends_over(
     """P(peak of one trial + what k - 1 others hold at any moment > free) for each level.
 
     The one is any trial (``once``, shares that sum to 1), the others are met in proportion to ``weight_s``, and hold
-    nothing when not at their peak.
+    nothing when not at their peak. Peaks, ``once`` and ``weight_s`` are those of a log, or a row a log.
     """
     if not free_mib > 0:
-        return np.ones(len(levels))
-    share = weight_s / weight_s.sum()
+        return np.ones((*np.shape(peaks)[:-1], len(levels)))
+    share = weight_s / weight_s.sum(axis=-1, keepdims=True)
     beside = _distribution(peaks, share * at_peak, free_mib)
-    beside[0] += (share * (1 - at_peak)).sum()
+    beside[..., 0] += (share * (1 - at_peak)).sum(axis=-1)
     return _sums(_distribution(peaks, once, free_mib), beside, levels)
 
 
@@ -165,20 +175,25 @@ def _distribution(peaks: Array, weight: Array, free_mib: float) -> Array:
     place = np.rint(peaks * (BINS / free_mib))
     # A peak is rounded to its bin, but never across the limit.
     place = np.where(peaks > free_mib, BINS + 1, np.minimum(place, BINS)).astype(int)
-    return np.bincount(place, weight, BINS + 2)[: BINS + 1]
+    rows = place.reshape(-1, place.shape[-1])
+    place_of_all = rows + (BINS + 2) * np.arange(len(rows))[:, None]
+    held = np.bincount(place_of_all.ravel(), np.broadcast_to(weight, place.shape).ravel(), (BINS + 2) * len(rows))
+    return held.reshape(*place.shape[:-1], BINS + 2)[..., : BINS + 1]
 
 
 def _sums(first: Array, other: Array, levels: Sequence[int]) -> Array:
     """P(sum > free) of the first and k - 1 others, for each level k."""
-    size = 2 * (BINS + 1)
-    spectrum = np.fft.rfft(other, size)
-    out, total = {}, first
-    for k in range(1, max(levels) + 1):
-        if k > 1:
-            total = np.maximum(np.fft.irfft(np.fft.rfft(total, size) * spectrum, size)[: BINS + 1], 0.0)
-        missing = 1.0 - float(total.sum())
-        out[k] = missing if missing > 1e-9 else 0.0  # rounding of the transform
-    return np.array([out[k] for k in levels])
+    size, most = 2 * (BINS + 1), max(levels)
+    fits = np.cumsum(other, axis=-1)[..., ::-1]  # chance that one of the others fits beside each sum
+    spectrum = rfft(other, size) if most > 2 else np.zeros(0)
+    out, total = {1: 1.0 - first.sum(axis=-1)}, first
+    for k in range(2, most + 1):
+        out[k] = 1.0 - (total * fits).sum(axis=-1)
+        if k < most:
+            ahead = spectrum if total is other else rfft(total, size)
+            total = np.maximum(irfft(ahead * spectrum, size)[..., : BINS + 1], 0.0)
+    missing = np.stack([out[k] for k in levels], axis=-1)
+    return np.where(missing > 1e-9, missing, 0.0)  # rounding of the transform
 
 
 def study_risk_pct(chance_pct: float, n_trials: int) -> float:

@@ -17,10 +17,11 @@ from gpudiag.forecast.memory.held import LEAST_MIB, held_by_workers
 from gpudiag.forecast.memory.joint import MOST_OPEN, N_DRAWS, READING_MIB, Joint, solve
 from gpudiag.measures._gpu.own_process import own_process
 from gpudiag.measures._time.microseconds import SECOND_US
-from gpudiag.measures._time.window import ABANDONED, TimedTrials, timed_trials
+from gpudiag.measures._time.window import TimedTrials, timed_trials
 from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.measures.attribution import measure_attribution
 from gpudiag.run import Run
+from gpudiag.schema import ABANDONED, STOPPED
 
 Array = np.ndarray
 
@@ -288,7 +289,7 @@ def _like_others(trials: pd.DataFrame) -> pd.DataFrame:
 
     A large trial that crashes runs briefly; weighted by that time it would count for less than it will take.
     """
-    failed = trials["outcome"].isin(["FAIL", ABANDONED]).to_numpy()
+    failed = trials["outcome"].isin(["FAIL", STOPPED, ABANDONED]).to_numpy()
     known = trials["peak_mib"].notna().to_numpy()
     others = trials[~failed & known].sort_values("peak_mib", kind="stable")
     if others.empty or not failed.any():

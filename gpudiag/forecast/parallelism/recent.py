@@ -20,9 +20,11 @@ from gpudiag.forecast.parallelism.throughput_bounds import measured_rate
 from gpudiag.measures._time.microseconds import SECOND_US
 from gpudiag.memo import once
 from gpudiag.run import Run
+from gpudiag.schema import STOPPED
 
 UNIT = "trials/h"
 RECENT = 2 / 3
+CUT_SHORT = ("FAIL", STOPPED)
 """With drift only the last third of a log says what comes next (METHODS 10)."""
 ALL_FULL = (
     "The GPU was full with every number of trials that was seen for two minutes, so that nothing tells how much of it "
@@ -56,7 +58,7 @@ class Recent:
     @cached_property
     def crash_free(self) -> ThroughputModel:
         """The model of the trials that did not fail."""
-        well = self.model.trials[self.model.log.state[self.model.trials] != "FAIL"]
+        well = self.model.trials[~np.isin(self.model.log.state[self.model.trials], CUT_SHORT)]
         return replace(self.model, trials=well)
 
     @property
@@ -102,7 +104,7 @@ def recent(run: Run, tick: Callable[[], None]) -> Recent:
 def _recent(run: Run, tick: Callable[[], None]) -> Recent:
     log = observe(run)
     model = whole(log, tick)
-    drift = find_drift((log.startup_s + model.solo_work_s())[log.state != "FAIL"])
+    drift = find_drift((log.startup_s + model.solo_work_s())[~np.isin(log.state, CUT_SHORT)])
     if drift.found:
         model = part(log, RECENT, 1.0, tick)
     return Recent(model, drift, backtest(log, RECENT if drift.found else 0.0, tick))

@@ -27,6 +27,7 @@ from gpudiag.forecast.parallelism.startup_gain import StartupGain, startup_gain
 from gpudiag.forecast.parallelism.unobserved import bounded_scenarios, usual_workers
 from gpudiag.forecast.progress import Progress
 from gpudiag.load import RunLike, as_run
+from gpudiag.measures._trials.epochs import n_epochs
 from gpudiag.measures.base import GIVE_TRIALS, need_columns
 from gpudiag.memo import MemoRun
 from gpudiag.plain_data import JsonObject, clean, json_text, plain_object
@@ -166,7 +167,8 @@ def what_if(
 
     Raises:
         ConfigError: ``parallel`` or ``restart_min`` is out of range, or the pruner is not understood.
-        NotMeasurable: fewer than five trials have finished, or their times are unknown.
+        NotMeasurable: fewer than five trials have finished, their times are unknown, or they are epochs of one
+            training.
     """
     numbers = _numbers(parallel)
     if restart_min is not None and not (np.isfinite(restart_min) and restart_min >= 0):
@@ -177,6 +179,10 @@ def what_if(
         resolve_pruner(pruner)
     held = MemoRun.of(as_run(run))
     need_columns(held.trials, ("state",), "trials table", GIVE_TRIALS)
+    if n := n_epochs(held.trials):
+        raise NotMeasurable(
+            "The {n:trial} are epochs of one training, which follow each other: none can run beside another.", n=n
+        )
     try:
         return _made(held, numbers, pruner, restart_min, asked(progress or (lambda what: None)))
     except Passing as passing:

@@ -16,6 +16,7 @@ from gpudiag.measures._time.trial_intervals import intervals_of
 from gpudiag.measures._trials.constraints import infeasible
 from gpudiag.memo import memoized
 from gpudiag.run import Run
+from gpudiag.schema import STOPPED
 
 DIRECTIONS = {"MINIMIZE": "minimize", "MAXIMIZE": "maximize"}
 NO_REPORTS = "No trial reported an intermediate value, so there is no curve to replay."
@@ -146,7 +147,7 @@ def _record(run: Run, study: str, direction: str) -> Recorded:
         study=study,
         direction=direction,
         number=intervals["trial"].to_numpy(),
-        state=intervals["state"].tolist(),
+        state=intervals["state"].replace(STOPPED, "FAIL").tolist(),
         value=np.where(np.isnan(final), last, final),
         infeasible=intervals["infeasible"].to_numpy(bool),
         steps=[part.tolist() for part in step],

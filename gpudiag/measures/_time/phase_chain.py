@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpudiag.measures._time.phase_states import DONE, START, WORK, Chances, Moves, States, Stretches
+from gpudiag.measures._time.phase_states import DONE, START, WORK, Chances, Moves, Stretches
 
 
 @dataclass(frozen=True)
@@ -30,126 +31,83 @@ def smooth(seen: Stretches, chances: Chances) -> Posterior:
 
     States: 3 phases a lane, times stalled or not; 2 x 3^lanes in all. Time and memory grow with that number.
     """
-    states = States(*seen.running.shape)
-    moves = Moves.of(states, seen, chances)
-    held, scale = _forward(states, seen, chances, moves)
-    _backward(states, moves, held)
-    return _posterior(states, seen, held, scale)
+    moves = Moves.of(seen, chances)
+    held, scale = _forward(moves)
+    _backward(moves, held)
+    return _posterior(seen, held, scale)
 
 
-def _forward(states: States, seen: Stretches, chances: Chances, moves: Moves) -> tuple[np.ndarray, np.ndarray]:
+def fit_of(seen: Stretches, chances: Chances) -> np.ndarray:
+    """Logarithm of the chance of each stretch's samples, (n_stretches,), as :func:`smooth` has it."""
+    return np.asarray(np.log(_forward(Moves.of(seen, chances))[1]).sum(axis=0))
+
+
+def _forward(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
     """Chance of each state given the samples up to each step (n_steps first), and what each step was scaled by."""
-    now = np.zeros(states.shape)
-    now.reshape(states.n, -1, 2)[:, -1, 0] = 1.0  # every lane empty, nothing stalled
-    out, scale = np.empty((states.steps, *states.shape)), np.empty((states.steps, states.n))
-    parts = [states.lane(now, lane) for lane in range(states.lanes)]
-    for lane, (start, work, done) in enumerate(parts):
-        _enter(states, seen, chances, lane, start, work, done)
-        _move_on(moves, 0, lane, start, work, done)
-    for j in range(states.steps):
-        for lane, (start, work, done) in enumerate(parts if j else ()):
-            _move_on(moves, j, lane, start, work, done)
-        moved = now[..., 0] * moves.stall[j] - now[..., 1] * moves.resume[j]
-        now[..., 0] -= moved
-        now[..., 1] += moved
+    now = moves.first
+    out, scale = np.empty((moves.steps, *now.shape)), np.empty((moves.steps, len(now)))
+    for j in range(moves.steps):
+        now = moves.left[j] @ now @ moves.right[j]
         now *= moves.fits[moves.kinds[j]]
-        now.reshape(states.n, -1).sum(axis=1, out=scale[j])
-        now /= scale[j].reshape(states.wide)[..., None]
+        total = np.add.reduce(now, axis=(1, 2), keepdims=True)
+        now /= total
+        scale[j] = total[:, 0, 0]
         out[j] = now
     return out, scale
 
 
-def _enter(
-    states: States,
-    seen: Stretches,
-    chances: Chances,
-    lane: int,
-    start: np.ndarray,
-    work: np.ndarray,
-    done: np.ndarray,
-) -> None:
-    """The phases of the trials that run at the left border."""
-    runs = seen.running[lane, :, 0].astype(float).reshape(states.wide)
-    working = np.where(seen.begins[lane, :, 0], 0.0, chances.begun[lane]).reshape(states.wide)
-    start += runs * (1 - working) * done
-    work += runs * working * done
-    done *= 1 - runs
-
-
-def _move_on(moves: Moves, j: int, lane: int, start: np.ndarray, work: np.ndarray, done: np.ndarray) -> None:
-    """One lane, one step: a trial begins or ends, start-ups end, and work ends for good."""
-    begins, ends = moves.begins[lane][j], moves.ends[lane][j]
-    if begins is not None:
-        start += begins * (work + done)
-        work *= 1 - begins
-        done *= 1 - begins
-    if ends is not None:
-        done += ends * (start + work)
-        start *= 1 - ends
-        work *= 1 - ends
-    begun = start * moves.begin_work[lane][j]
-    over = work * moves.end_work[lane][j]
-    start -= begun
-    work += begun * moves.lift[j] - over
-    done += over
-
-
-def _backward(states: States, moves: Moves, forward: np.ndarray) -> None:
-    """From the last step to the first: ``forward`` becomes the chance of each state given all samples."""
-    ahead = np.ones(states.shape)
-    for j in range(states.steps - 1, -1, -1):
-        forward[j], ahead = _normed(states, forward[j], ahead)
-        ahead *= moves.fits[moves.kinds[j]]
-        change = ahead[..., 1] - ahead[..., 0]
-        ahead[..., 0] += change * moves.stall[j]
-        ahead[..., 1] -= change * moves.resume[j]
-        for lane in range(states.lanes - 1, -1, -1):
-            first, middle, last = states.lane(ahead, lane)
-            first += (middle * moves.lift[j] - first) * moves.begin_work[lane][j]
-            middle += (last - middle) * moves.end_work[lane][j]
-            for mask, source in ((moves.ends[lane][j], last), (moves.begins[lane][j], first)):
-                if mask is not None:
-                    kept, put = 1.0 - mask, mask * source
-                    for part in (first, middle, last):
-                        if part is not source:
-                            part *= kept
-                            part += put
-
-
-def _normed(states: States, forward: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The chances of the states, which add up to 1, and ``ahead`` in proportion to them.
+def _backward(moves: Moves, forward: np.ndarray) -> None:
+    """From the last step to the first: ``forward`` becomes the chance of each state given all samples.
 
     States that cannot be (a trial in an empty lane) may fit what follows far better: they are bounded, not followed.
     """
-    held = forward * ahead
-    total = held.reshape(states.n, -1).sum(axis=1)
-    total = np.where(total > 0, total, 1.0).reshape(states.wide)[..., None]
-    return held / total, np.minimum(ahead / total, 1e100)
+    left, right = moves.left.swapaxes(-1, -2), moves.right.swapaxes(-1, -2)
+    ahead = np.ones(forward.shape[1:])
+    for j in range(moves.steps - 1, -1, -1):
+        held = forward[j]
+        held *= ahead
+        total = np.add.reduce(held, axis=(1, 2), keepdims=True)
+        total[total <= 0] = 1.0
+        held /= total
+        ahead /= total
+        np.minimum(ahead, 1e100, out=ahead)
+        ahead *= moves.fits[moves.kinds[j]]
+        ahead = left[j] @ ahead @ right[j]
 
 
-def _posterior(states: States, seen: Stretches, held: np.ndarray, scale: np.ndarray) -> Posterior:
+def _posterior(seen: Stretches, states: np.ndarray, scale: np.ndarray) -> Posterior:
     """What is asked of the chances of the states (n_steps first)."""
-    runs = seen.running.transpose(2, 0, 1)
-    flat = (states.steps, states.n, -1)
-    in_phase = np.zeros((2, *seen.running.shape))
-    for lane in range(states.lanes):
-        for phase in (START, WORK):
-            part = held[(slice(None), *states.places[lane][phase])].reshape(flat).sum(axis=2)
-            in_phase[phase, lane] = (part * runs[:, lane]).T
+    lanes, n, steps = seen.running.shape
+    phases = np.indices((3,) * lanes).repeat(2).reshape(lanes, -1)  # of each lane in each state, stalled or not
+    stalled = (phases == WORK).any(axis=0) & (np.arange(phases.shape[1]) % 2 == 1)
+    asked = np.concatenate([phases == START, phases == WORK, stalled[None]])
+    held = states.reshape(steps * n, -1)
+    found = (held @ asked.T.astype(float)).reshape(steps, n, -1).T
+    all_start, all_done = _all_in(held, phases, seen.running.transpose(0, 2, 1).reshape(lanes, -1)).reshape(2, steps, n)
     return Posterior(
-        _all_in(states, held, START, runs).T,
-        _all_in(states, held, DONE, runs).T,
-        in_phase[START],
-        in_phase[WORK],
-        held[:, :, states.working, 1].sum(axis=2).T,
+        all_start.T,
+        all_done.T,
+        found[:lanes] * seen.running,
+        found[lanes:-1] * seen.running,
+        found[-1],
         np.log(scale).sum(axis=0),
     )
 
 
-def _all_in(states: States, held: np.ndarray, phase: int, runs: np.ndarray) -> np.ndarray:
-    """Chance (n_steps, n_stretches) that every lane in which a trial runs is in a phase; 0 where none runs."""
-    part = held.sum(axis=-1)
-    for lane in range(states.lanes - 1, -1, -1):
-        whole = part.sum(axis=-1)
-        part = np.where(runs[:, lane].reshape((states.steps, states.n, *(1,) * lane)), part[..., phase], whole)
-    return np.where(runs.any(axis=1), part, 0.0)
+def _all_in(held: np.ndarray, phases: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """Chances (2, n_steps x n_stretches) that every lane in which a trial runs starts up, and that it is done; 0 where
+    none runs.
+    """
+    out = np.zeros((2, len(held)))
+    for running, here in _by_lanes(runs):
+        asked = [(phases[running] == phase).all(axis=0) for phase in (START, DONE)]
+        out[:, here] = np.stack(asked).astype(float) @ held[here].T
+    return out
+
+
+def _by_lanes(runs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Each set of lanes in which trials run, with the steps in which they are that set; without the empty one."""
+    code = (1 << np.arange(len(runs))) @ runs
+    for one in np.unique(code[code > 0]).tolist():
+        here = np.flatnonzero(code == one)
+        yield runs[:, here[0]], here

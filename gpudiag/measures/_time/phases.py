@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from gpudiag.measures._time.phase_chain import Posterior, smooth
+from gpudiag.measures._time.phase_chain import Posterior, fit_of, smooth
 from gpudiag.measures._time.phase_states import Chances, Stretches
 from gpudiag.measures._time.phase_steps import Steps
 
@@ -29,7 +29,7 @@ MORE = 3
 LEARNED_FROM = 5
 """Stretches from which the scale is learned; more of them hardly change it."""
 STRETCH = 300
-AT_ONCE = 48
+AT_ONCE = 24
 """Stretches that are followed side by side: more need more memory and are hardly faster."""
 BROAD, BROAD_S, BROAD_WIDTH = 0.1, 60.0, 1.5
 """Share of start-ups and tails that resemble no other, and how long these take."""
@@ -167,7 +167,7 @@ def _doubt(
     seen, ages = _stacked([gpus[w[0]].part(w[1], w[2]) for w in windows] * 3)
     group = np.repeat(np.arange(3), len(windows))
     beside = scale.times(np.array([1 / BESIDE, 1.0, BESIDE]))
-    lower, best, upper = np.bincount(group, smooth(seen, _chances(seen, ages, beside, group, base)).fit)
+    lower, best, upper = np.bincount(group, fit_of(seen, _chances(seen, ages, beside, group, base)))
     drop = float(best - (lower + upper) / 2)
     return math.log(BESIDE) / math.sqrt(2 * drop) if drop > 0 else math.inf
 
@@ -292,10 +292,8 @@ def _phases(
     known = doubt <= MOST_DOUBT and scale.stall[0] <= MOST_STALLED * (scale.stall[0] + scale.resume[0])
     nodes, weights = ((0.0,), (1.0,)) if doubt <= MOST_DOUBT else (NODES, WEIGHTS)
     factors = np.exp(np.array(nodes) * min(doubt, LARGEST_DOUBT))
-    found = [_chances_of_steps(steps, windows, scale.times(factors[[i]]), base) for i in range(len(factors))]
-    all_start, all_done, start = (
-        np.average(np.stack(parts), axis=0, weights=weights) for parts in zip(*found, strict=True)
-    )
+    found = _chances_of_steps(steps, windows, scale.times(factors), base)
+    all_start, all_done, start = (np.average(parts, axis=0, weights=weights) for parts in found)
     low_s, took_s, high_s = (_quantile(steps, start, share) for share in (0.95, 0.5, 0.05))
     sure = (high_s - low_s <= np.maximum(KNOWN_WITHIN * took_s, KNOWN_WITHIN_S)) & known
     median_s = float(scale.startup_s[0]) if known else math.nan
@@ -305,17 +303,22 @@ def _phases(
 def _chances_of_steps(
     steps: Steps, windows: list[tuple[int, int, int, int]], scale: PhaseScale, base: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Chance by step that all trials start up, that all are done, and (lanes, n) that the lane's trial starts up."""
-    n, lanes = len(steps.start_us), steps.lanes
-    all_start, all_done, start = np.zeros(n), np.zeros(n), np.zeros((lanes, n))
-    for begin in range(0, len(windows), AT_ONCE):
-        some = windows[begin : begin + AT_ONCE]
-        seen, ages = _stacked([steps.part(low, high) for low, high, _, _ in some])
-        found = smooth(seen, _chances(seen, ages, scale, np.zeros(len(some), int), base))
-        for i, (low, _, first, last) in enumerate(some):
+    """By scale and step the chance that all trials start up, that all are done, and (scales, lanes, n) that the lane's
+    trial starts up.
+    """
+    count, n = len(scale.startup_s), len(steps.start_us)
+    all_start, all_done, start = np.zeros((count, n)), np.zeros((count, n)), np.zeros((count, steps.lanes, n))
+    at_once = max(AT_ONCE // count, 1)
+    for begin in range(0, len(windows), at_once):
+        some = windows[begin : begin + at_once]
+        group = np.repeat(np.arange(count), len(some))
+        seen, ages = _stacked([steps.part(low, high) for low, high, _, _ in some] * count)
+        found = smooth(seen, _chances(seen, ages, scale, group, base))
+        for i, (which, (low, _, first, last)) in enumerate(zip(group.tolist(), some * count, strict=True)):
             core = slice(first - low, last - low)
-            all_start[first:last], all_done[first:last] = found.all_start[i, core], found.all_done[i, core]
-            start[:, first:last] = found.start[:lanes, i, core]
+            all_start[which, first:last] = found.all_start[i, core]
+            all_done[which, first:last] = found.all_done[i, core]
+            start[which, :, first:last] = found.start[: steps.lanes, i, core]
     return all_start, all_done, start
 
 

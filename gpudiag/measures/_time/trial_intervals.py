@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.microseconds import SECOND_US
+from gpudiag.measures._trials.failure_text import failure_classes
 from gpudiag.memo import memoized
 from gpudiag.run import Run
-from gpudiag.schema import dtype
+from gpudiag.schema import STOPPED, dtype
 
 MOST_S = 100 * 366 * 86_400
 """A stated duration of a century is none."""
@@ -21,9 +22,11 @@ def trial_intervals(trials: pd.DataFrame) -> pd.DataFrame:
 
     A start or an end that is missing is filled from the stated duration. ``known`` is True where start
     and end are known and in order; a trial that ends before it starts (a clock fault) has no duration. What is WAITING
-    has not lived, whatever timestamps it has.
+    has not lived, whatever timestamps it has. What somebody stopped, as its error says, is STOPPED and no FAIL.
     """
     out = trials[["study", "trial", "state", "start", "end"]].reset_index(drop=True)
+    by_hand = ((trials["state"] == "FAIL") & (failure_classes(trials) == "stopped")).to_numpy()
+    out["state"] = out["state"].mask(by_hand, STOPPED)
     stated = trials["duration_s"].reset_index(drop=True) if "duration_s" in trials else pd.Series(np.nan, out.index)
     stated = stated.where(stated.abs() < MOST_S)
     with np.errstate(over="ignore"):  # pandas 2.2 rounds what it never set where a duration is unknown

@@ -11,18 +11,16 @@ from gpudiag.measures._time.microseconds import microseconds
 from gpudiag.measures._time.timeline import Samples, Window
 from gpudiag.measures._time.trial_intervals import intervals_of, is_open
 from gpudiag.measures._trials.abandoned import find_open_trials
+from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures.attribution import AttributionProfile
 from gpudiag.measures.sampling import gpu_order
 from gpudiag.memo import memoized
 from gpudiag.run import Run
 
-ABANDONED = "ABANDONED"
-"""Outcome of a RUNNING trial of which something shows that it is dead."""
-
 
 @dataclass(frozen=True)
 class TimedTrials:
-    """``rows`` (index: row of ``run.trials``): study, trial, outcome (state or ABANDONED), open. Times in µs."""
+    """``rows`` (index: row of ``run.trials``): study, trial, outcome (one of OUTCOMES), open. Times in µs."""
 
     rows: pd.DataFrame
     start_us: np.ndarray
@@ -36,7 +34,7 @@ def timed_trials(run: Run) -> TimedTrials:
     closed = intervals.loc[intervals["known"], ["study", "trial", "state", "start", "end"]].assign(open=False)
     opens = find_open_trials(run)
     ended = opens.set_axis(intervals.index[is_open(intervals)])
-    ended["state"] = ended["state"].where(~ended["abandoned"].astype(bool), ABANDONED)
+    ended["state"] = outcomes_of(run)[ended.index]
     rows = pd.concat([closed, ended[["study", "trial", "state", "start", "end"]].assign(open=True)]).sort_index()
     rows = rows.rename(columns={"state": "outcome"})
     return TimedTrials(

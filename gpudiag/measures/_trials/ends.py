@@ -119,7 +119,7 @@ def _settled(place: Place, start: np.ndarray, alive_at: np.ndarray, horizon: np.
         may_die = [i for i in alive if alive_at[i] <= at]
         too_many = room.beyond(at, len(alive) + (newcomer >= 0)) if begins and may_die else 1 - begins
         for i in may_die[: max(too_many, 0)]:
-            found[i] = Death(at, Sign.CROWDED if begins else Sign.FREED, not begins or room.is_sure(at))
+            found[i] = Death(at, room.sign if begins else Sign.FREED, not begins or room.is_sure(at))
             alive.remove(i)
         if newcomer >= 0:
             alive.append(newcomer)
@@ -143,6 +143,11 @@ class _Room:
         began = np.concatenate([place.start, opened])
         quarter = AT_FIRST * float(np.median(place.end - place.start)) if len(held) else np.inf
         self.at_first = int((began <= min(began.min() + quarter, end.min(initial=NEVER))).sum())
+
+    @property
+    def sign(self) -> Sign:
+        """What a start beyond the number shows: more than were configured, or more than ever ended together."""
+        return Sign.BEYOND if self.workers is None else Sign.CROWDED
 
     def is_sure(self, at: int) -> bool:
         """Whether the number that the place takes is known at a start: configured, or reached often from then on."""

@@ -6,8 +6,21 @@ import re
 
 import pandas as pd
 
-CLASSES = ("oom", "host_killed", "device_assert", "illegal_access", "gpu_lost", "nccl", "other", "unknown")
-"""``other``: a text that names none of these; ``unknown``: no text."""
+CLASSES = (
+    "oom",
+    "host_killed",
+    "device_assert",
+    "illegal_access",
+    "gpu_lost",
+    "nccl",
+    "time_limit",
+    "nan",
+    "stopped",
+    "other",
+    "unknown",
+)
+"""``stopped``: by hand or canceled, which is no failure; ``other``: a text that names none of these; ``unknown``: no
+text."""
 _PATTERNS = {
     "device_assert": r"device-side assert|device_assert|CUDA_ERROR_ASSERT",
     "oom": r"CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED|"
@@ -16,8 +29,15 @@ _PATTERNS = {
     "gpu_lost": r"GPU is lost|fallen off the bus|CUDA_ERROR_DEVICE_UNAVAILABLE|uncorrectable ECC",
     "nccl": r"\bNCCL\b",
     "host_killed": r"\bKilled\b|oom-kill|Out of memory: Kill|exit(?:ed)?(?: with)?(?: code| status)?[ :=]*137\b|"
-    r"\bSIGKILL\b|signal 9\b|\bMemoryError\b|Cannot allocate memory",
+    r"\bSIGKILL\b|signal 9\b|\bMemoryError\b|Cannot allocate memory|^OUT_OF_MEMORY\b",
+    "time_limit": r"DUE TO TIME LIMIT|^TIMEOUT\b|^DEADLINE\b|\btime ?limit\b|\bwall[- ]?time\b|\bTimeoutExpired\b",
+    "nan": r"\b(?:loss|losses|values?|gradients?|grads?|weights|outputs?|contains?|returned|became)\b.{0,30}\bnan\b|"
+    r"\bnan (?:loss|values?|gradients?)\b|\bnon-?finite\b",
+    "stopped": r"\b(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception)|SIGINT|scancel)\b|\bsignal:? 2\b|"
+    r"\bexit(?:ed)?(?: with)?(?: code| status)?[ :=]*130\b|\binterrupted by (?:the )?user\b|"
+    r"\A(?:cancell?ed|aborted|interrupted)\b",
 }
+_RAISED = re.compile(r"(?:[\w.]+\.)?(?:KeyboardInterrupt|\w*Cancell?(?:ed|ation)(?:Error|Exception))\b")
 _COMPILED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
 _ATTRIBUTE = re.compile(r"user_attrs\.(?:.*[._-])?(?:error|exception|traceback|fail\w*|reason)(?:[._-].*)?$", re.I)
 
@@ -26,6 +46,8 @@ def classify(text: object) -> str:
     """One of CLASSES. A device-side assert is a logic error and never counts as out of memory."""
     if not isinstance(text, str) or not text.strip():
         return "unknown"
+    if _RAISED.match(text.strip().splitlines()[-1].strip()):  # a traceback ends with what was raised
+        return "stopped"
     return next((name for name, pattern in _COMPILED.items() if pattern.search(text)), "other")
 
 

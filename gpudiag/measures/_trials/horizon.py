@@ -35,7 +35,9 @@ class Sign(StrEnum):
     IDLE = "idle"
     """Its GPUs were not active in the last IDLE_S or more of the telemetry."""
     CROWDED = "crowded"
-    """A trial started for which there was no room with it."""
+    """A trial started though with it as many ran as were configured."""
+    BEYOND = "beyond"
+    """A trial started though with it as many ran as ever ran at once around then, where nothing was configured."""
     FREED = "freed"
     """Memory of its GPU was freed though no other trial ended."""
 

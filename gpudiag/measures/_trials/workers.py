@@ -40,10 +40,11 @@ def workers_over_time(start_us: np.ndarray, end_us: np.ndarray, worker: np.ndarr
     """Times (µs) from which on a number of workers holds, and the numbers: a worker is there from its first start to
     its last end. Left out are numbers that hold for less than HELD_PCT of the time.
     """
-    lives = pd.DataFrame({"start": start_us, "end": end_us}).groupby(worker).agg({"start": "min", "end": "max"})
-    first, last = lives["start"].to_numpy(), lives["end"].to_numpy()
+    order = np.argsort(worker, kind="stable")
+    of_one = np.flatnonzero(np.diff(worker[order], prepend=np.nan) != 0)
+    first, last = np.minimum.reduceat(start_us[order], of_one), np.maximum.reduceat(end_us[order], of_one)
     left = len(start_us) - np.searchsorted(np.sort(start_us), last)
-    last = np.where(left < len(lives), last.max(), last)
+    last = np.where(left < len(first), last.max(), last)
     times = np.unique(np.concatenate([first, last]))
     number = count_at(times, first, last)
     held = np.diff(times, append=times[-1]) >= HELD_PCT / 100 * (times[-1] - times[0])

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 UNITS_S = (("d", DAY_S), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 0.001))
+MOST_IN_STRIP = 5
+"""Names of a legend beside each other: more are wider than the picture, which then shrinks."""
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 UNDATED_YEAR = 1970
+LARGEST = 1e300
+"""What an axis can still be drawn to: matplotlib multiplies limits."""
 SHORTEST_AXIS_S = 2.0
 SHORTEST_S = 0.01
 """Durations below are drawn at it, for zero has no place on a logarithmic axis."""
@@ -110,6 +114,14 @@ def time_axis(ax: Axes, low: float, high: float, timezone: str, *, ticks: int = 
         ax.set_xlabel(f"time in {first if first == last else f'{first} to {last}'} [{timezone}]")
 
 
+def padded(low: float, high: float) -> tuple[float, float]:
+    """Limits of an axis with room beyond both ends, apart even where all values are one or differ by rounding."""
+    low, high = (min(max(float(end), -LARGEST), LARGEST) for end in (low, high))
+    size = max(abs(low), abs(high))
+    pad = 0.05 * (high - low) if high - low > 1e-9 * size else 0.1 * size or 0.5
+    return low - pad, high + pad
+
+
 def duration_scale(ax: Axes, which: str, low: float, high: float) -> None:
     """Make ``which`` ('x' or 'y') a logarithmic axis of seconds with ticks such as 10 s, 1 min, 1 h."""
     low, high = low / 1.3, high * 1.3
@@ -140,10 +152,13 @@ def count_axis(ax: Axes, which: str, ticks: int = 8) -> None:
 
 
 def legend_above(ax: Axes, handles: Sequence[Artist], columns: int | None = None, *, size: float | None = None) -> None:
-    """A legend in one strip above the axes, so that it can hide no data; ``size`` of its letters in points."""
+    """A legend above the axes, so that it can hide no data: one strip, for more than five names two. ``size`` of its
+    letters in points.
+    """
     if handles:
+        columns = columns or (len(handles) if len(handles) <= MOST_IN_STRIP else math.ceil(len(handles) / 2))
         ax.legend(
-            handles=list(handles), loc="lower left", bbox_to_anchor=(0, 1), ncols=columns or len(handles),
+            handles=list(handles), loc="lower left", bbox_to_anchor=(0, 1), ncols=columns,
             borderpad=0.2, borderaxespad=0.3, fontsize=size,
         )  # fmt: skip
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from gpudiag.plots._draw.palette import CARD, CELL_COLORS, INK, MUTED, RULE
+from gpudiag.plots._draw.palette import CARD, CELL_COLORS, GPU_COLORS, INK, MUTED, RULE
 
 COLORS = {INK: "#e6e9ee", MUTED: "#a3acb8", RULE: "#363d48", CELL_COLORS["unobserved"]: "#3a404a"}
 """Colours that carry no state, and what they are on dark paper."""
+LINES = {GPU_COLORS[0]: "#3f9be0"}
+"""Colours of lines that are too dim on dark paper, and what they are there; areas keep theirs."""
 PAPER = "#1b1f26"
 _PLACE = "</style>"
 
@@ -17,4 +19,6 @@ def darkened(svg: str, media: str) -> str:
     rules = [f'path[style*="fill: {CARD}"] {{ fill: {PAPER} !important }}']
     for light, dark in COLORS.items():
         rules += [f'[style*="{name}: {light}"] {{ {name}: {dark} !important }}' for name in ("fill", "stroke")]
+    for light, dark in LINES.items():
+        rules += [f'[style*="fill: none"][style*="stroke: {light}"] {{ stroke: {dark} !important }}']
     return svg.replace(_PLACE, f"@media {media} {{ {' '.join(rules)} }}{_PLACE}", 1)

@@ -24,15 +24,22 @@ STATE_COLORS: dict[str, str] = {
     "COMPLETE": "#0072b2",
     "PRUNED": "#f0b74a",
     "FAIL": "#c1440e",
+    "STOPPED": "#cc79a7",
     "RUNNING": "#009e73",
+    "ABANDONED": "#5b2a6e",
     "WAITING": "#d0d3d8",
 }
-"""Colour of a trial state, in Optuna's order."""
+"""Colour of what became of a trial, in the order of OUTCOMES."""
 
-STATE_HATCHES: dict[str, str] = {"COMPLETE": "", "PRUNED": "", "FAIL": "xxxx", "RUNNING": "////", "WAITING": "...."}
+STATE_HATCHES: dict[str, str] = {
+    "COMPLETE": "", "PRUNED": "", "FAIL": "xxxx", "STOPPED": "----", "RUNNING": "////", "ABANDONED": "\\\\\\\\",
+    "WAITING": "....",
+}  # fmt: skip
 """Hatch of a trial state, so that states can be told apart in grey."""
 
-STATE_MARKERS: dict[str, str] = {"COMPLETE": "o", "PRUNED": "v", "FAIL": "X", "RUNNING": ">", "WAITING": "s"}
+STATE_MARKERS: dict[str, str] = {
+    "COMPLETE": "o", "PRUNED": "v", "FAIL": "X", "STOPPED": "D", "RUNNING": ">", "ABANDONED": "P", "WAITING": "s",
+}  # fmt: skip
 """Marker of a trial state, for points."""
 
 CELL_COLORS: dict[str, str] = {

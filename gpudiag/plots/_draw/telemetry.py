@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from gpudiag.plots._draw.axes import day_numbers, legend_above, short, time_axis
-from gpudiag.plots._draw.palette import MUTED, gpu_color, gpu_dash, gpu_number
+from gpudiag.plots._draw.palette import GPU_COLORS, MUTED, gpu_color, gpu_dash, gpu_number
 from gpudiag.schema import gpu_index
 from gpudiag.units import DAY_S
 
@@ -142,12 +142,24 @@ def draw_lines(ax: Axes, parts: Sequence[Trace], *, extremes: bool = False) -> l
     return handles if len(parts) > 1 or reduced else []
 
 
-def draw_mean(ax: Axes, parts: Sequence[Trace]) -> None:
-    """The mean over all GPUs as a filled curve; columns in which nothing was observed stay blank."""
+def draw_levels(ax: Axes, parts: Sequence[Trace]) -> list[Artist]:
+    """The mean level of each GPU, small: one as a filled curve, up to eight a line each, more as a band with its mean.
+
+    Columns in which nothing was observed stay blank. Returns what a legend needs, nothing for one GPU.
+    """
+    if len(parts) > len(GPU_COLORS):
+        return _draw_band(ax, parts, extremes=False)
     edges = column_edges(parts)
-    middle, mean = _mean([reduce(part, edges) for part in parts])
-    ax.fill_between(middle, 0, mean, color=gpu_color(0), alpha=0.25, linewidth=0)
-    _line(ax, middle, mean, 0)
+    handles: list[Artist] = []
+    for part in parts:
+        view = reduce(part, edges)
+        color = gpu_color(part.number)
+        if len(parts) == 1:
+            ax.fill_between(view.middle, 0, view.mean, color=color, alpha=0.25, linewidth=0)
+        _line(ax, view.middle, view.mean, part.number)
+        name = f"GPU {short(part.gpu)}"
+        handles.append(Line2D([], [], color=color, linestyle=gpu_dash(part.number), linewidth=1.6, label=name))
+    return handles if len(parts) > 1 else []
 
 
 def _mean(views: Sequence[PageColumns]) -> tuple[np.ndarray, np.ndarray]:

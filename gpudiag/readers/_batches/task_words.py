@@ -10,6 +10,8 @@ _STATES = {
     "PRUNED": "pruned early_stopped",
 }
 STATE_OF = {word: state for state, words in _STATES.items() for word in words.split()}
+REASONS = frozenset(["timeout", "timed_out", "oom", "killed", "cancelled", "canceled", "aborted"])
+"""Words for a failure that say why."""
 
 
 def _keys(text: str) -> tuple[str, ...]:

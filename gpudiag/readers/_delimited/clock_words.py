@@ -7,8 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from gpudiag.readers._delimited.cell_words import CellWords, are_digits
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
-from gpudiag.units import SECOND_US
+from gpudiag.units import FIRST_YEAR, LAST_YEAR, SECOND_US
 
 _BYTES = 23
 _DAY_BYTES = 11

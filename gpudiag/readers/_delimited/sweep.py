@@ -23,7 +23,7 @@ from gpudiag.readers._delimited.pieces import BlockRows, between, by_gpu, join, 
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import LineBlock
 from gpudiag.readers._shape.moments import Moment, read_moment
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
+from gpudiag.units import FIRST_YEAR, LAST_YEAR
 
 HeaderTest = Callable[[str, Callable[[], list[str]]], Layout | None]
 """The layout that a line announces, told from the line and (if asked for) those below; None if it is no header."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from gpudiag.errors import InputError, InputNotFound, expected
 from gpudiag.readers._io.freed_memory import keep_freed_memory
-from gpudiag.readers._io.own_descriptor import open_bytes
+from gpudiag.readers._io.own_descriptor import SQLITE_MAGIC, open_bytes
 from gpudiag.readers._io.url import shown
 
 HEAD_BYTES = 256 * 1024
@@ -208,6 +208,11 @@ class Source:
         """Those of the first 32 KB: no line at all where the first is longer."""
         ends = accumulate(len(line) + 1 for line in self.lines)
         return [line for line, end in zip(self.lines, ends, strict=True) if end <= TOP_CHARACTERS]
+
+    @property
+    def is_sqlite(self) -> bool:
+        """True for an SQLite file, whatever its tables."""
+        return self.head.startswith(SQLITE_MAGIC)
 
     @cached_property
     def is_binary(self) -> bool:

@@ -25,6 +25,13 @@ def refuse_view(table: str, kind: str) -> None:
         raise ViewFound(f"its '{table}' is a view, not a table")
 
 
+def refuse_views(connection: sqlite3.Connection, *tables: str) -> None:
+    """Raise ViewFound where one of these tables is a view."""
+    for table in tables:
+        for (kind,) in connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)):
+            refuse_view(table, kind)
+
+
 class ViewFound(sqlite3.Error):
     """A view stands in place of a table."""
 
@@ -39,8 +46,7 @@ class SqliteRows:
 
     def _columns(self, table: str) -> frozenset[str]:
         try:
-            for (kind,) in self._connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)):
-                refuse_view(table, kind)
+            refuse_views(self._connection, table)
             return frozenset(row[1] for row in self._connection.execute(f'PRAGMA table_info("{table}")'))
         except sqlite3.DatabaseError:
             return frozenset()

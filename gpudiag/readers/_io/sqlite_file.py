@@ -16,7 +16,6 @@ from pathlib import Path
 
 from gpudiag.scratch import scratch
 
-MAGIC = b"SQLite format 3\0"
 BUSY_S = 10.0
 """How long to wait for a writer that is just committing."""
 CELL_BYTES = 64 * 1024 * 1024

@@ -13,9 +13,9 @@ from gpudiag.errors import InputError
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.tidy import ColumnsByName, frame, natural, tidy
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR
 from gpudiag.readers.base import ReadOptions, Telemetry
 from gpudiag.schema import TABLES
+from gpudiag.units import FIRST_YEAR
 
 Known = Mapping[str, Any]
 """What is known of one GPU: a row of table ``gpus``."""

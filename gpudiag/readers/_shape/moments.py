@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR, TIMESTAMP, parts_order
+from gpudiag.readers._shape.timestamp_forms import TIMESTAMP, parts_order
+from gpudiag.units import FIRST_YEAR, LAST_YEAR
 
 
 @dataclass(frozen=True)

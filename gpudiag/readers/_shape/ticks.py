@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.readers._shape.moments import Moment
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
-from gpudiag.units import SECOND_US
+from gpudiag.units import FIRST_YEAR, LAST_YEAR, SECOND_US
 
 _FIRST_EPOCH_S, _LAST_EPOCH_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (FIRST_YEAR, LAST_YEAR))
 _DAY, _HALF_DAY = np.timedelta64(1, "D"), np.timedelta64(12, "h")

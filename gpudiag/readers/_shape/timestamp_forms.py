@@ -9,7 +9,7 @@ from datetime import datetime
 
 import polars as pl
 
-from gpudiag.units import SECOND_US
+from gpudiag.units import FIRST_YEAR, LAST_YEAR, SECOND_US
 
 _DATE = r"(?P<date>\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{8})"
 _CLOCK = r"(?P<clock>\d{1,2}:\d{2}(?P<seconds>:\d{2}(?P<fraction>[.,]\d+)?)?)(?P<half> ?[AaPp][Mm])?"
@@ -18,9 +18,6 @@ _NAMED = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?:(?P<
 """Output of ``date`` and of ``ctime``: ``Thu Aug  8 15:42:09 UTC 2024``."""
 _CLOCK_ALONE = re.compile(_CLOCK)
 TIMESTAMP = re.compile(rf"{_DATE}(?P<join>[ T_]| @ ){_CLOCK}{_ZONE}")
-
-FIRST_YEAR, LAST_YEAR = 1990, 2200
-"""Timestamps outside are no timestamps: GPU logs start with CUDA, and a torn '026/02/15' is the year 26."""
 
 _SCALES_US = {"s": SECOND_US, "ms": 1000, "us": 1, "ns": 0.001}
 

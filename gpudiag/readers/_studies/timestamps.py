@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
 from gpudiag.timezones import localize
+from gpudiag.units import FIRST_YEAR, LAST_YEAR
 
 _ZONED = re.compile(r"(Z|UTC|GMT|[+-]\d{2}:?\d{2})$")
 _COMMA = re.compile(r"(\d{2}:\d{2}:\d{2}),(\d+)")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from gpudiag.errors import InputError, expected
 from gpudiag.readers import telemetry, trials
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import (
@@ -16,10 +19,14 @@ from gpudiag.readers.artifacts import (
     slurm_sacct,
     task_csv,
     task_jsonl,
+    torch_profiler,
     training_log,
     wandb_run,
 )
-from gpudiag.readers.base import Reader, Trials
+from gpudiag.readers.base import Reader, ReadOptions, Trials
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FORMATS: tuple[Reader[Trials], ...] = (
     task_jsonl.READER,
@@ -30,6 +37,7 @@ _FORMATS: tuple[Reader[Trials], ...] = (
     ray_tune_table.READER,
     wandb_run.READER,
     hydra_multirun.READER,
+    torch_profiler.READER,
 )
 
 
@@ -43,3 +51,31 @@ def _no_format_of_any_kind(source: Source) -> bool:
 
 READERS = (*_FORMATS, replace(training_log.READER, recognises=_no_format_of_any_kind))
 """Formats first; a training log is what no other reader knows."""
+
+
+def read_steps(source: str | Path, *, timezone: str | tzinfo | None = None) -> pd.DataFrame:
+    """The lines of a training's log that say how far it is: table ``steps`` of :mod:`gpudiag.schema`, a row a line.
+
+    >>> gd.read_steps("data/samples/starved-input-pipeline/before/train.log")["step_s"].round().tolist()[:3]
+    [678.0, 696.0, 702.0]
+
+    Args:
+        source: the log, compressed or not.
+        timezone: IANA name of the zone of timestamps that carry none; default: this machine's.
+
+    Raises:
+        InputNotFound: nothing is there.
+        InputError: it has no line about a step.
+    """
+    from gpudiag.timezones import parse_zone
+
+    if not isinstance(source, str | Path):
+        raise expected("the path of a training log", source)
+    opened = Source.open(Path(source))
+    steps = training_log.read(opened, ReadOptions(parse_zone(timezone))).steps
+    if steps.empty:
+        raise InputError(
+            f"{opened.path}: no line of it says how far a training is; expected lines such as 'step 120 loss 0.5' with "
+            "a timestamp, or a progress bar with its times."
+        )
+    return steps

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from gpudiag.errors import InputError
@@ -14,6 +13,7 @@ from gpudiag.readers._io.csv_records import cells_of, records
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.written_numbers import number
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 
 NAME = "lightning-csv"
@@ -83,21 +83,14 @@ def _table(source: Source, problems: ProblemLog) -> pd.DataFrame:
     """The numbers of all rows; CSVLogger writes the header anew when a metric joins."""
     header: list[str] = []
     rows: list[dict[str, float]] = []
-    for number, cells in records(source.read_text(), ",", problems):
+    for line, cells in records(source.read_text(), ",", problems):
         if {"epoch", "step"} <= set(cells):
             header = cells
         elif len(cells) == len(header):
-            rows.append({name: _number(cell) for name, cell in zip(header, cells, strict=True)})
+            rows.append({name: number(cell) for name, cell in zip(header, cells, strict=True)})
         else:
-            problems.add("row of another width", line=number, example=",".join(cells), lost=True)
+            problems.add("row of another width", line=line, example=",".join(cells), lost=True)
     return pd.DataFrame(rows)
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        return np.nan
 
 
 def _name(source: Source) -> str:

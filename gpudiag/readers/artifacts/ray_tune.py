@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,9 @@ _OWN_KEYS = frozenset(
 PARAMS = "config/"
 """How a table of results names a parameter."""
 _FAILED_AT = re.compile(r"occurred at (\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)-(\d\d)")
+NEAR_D = 30
+"""Days within which experiments in one folder are taken to have run in one zone, summer time included."""
+MOST_BESIDE = 20
 _MADE_AT = re.compile(r"_(\d{4}-\d\d-\d\d)_(\d\d)-(\d\d)-(\d\d)")
 
 
@@ -66,7 +69,7 @@ def read(source: Source, options: ReadOptions) -> Trials:
     if not found:
         raise InputError(f"{folder}: holds no trial of Ray Tune (a folder with params.json and result.json).")
     found.sort(key=lambda item: (str(_made_at(item[0]["user_attrs.folder"])), item[0]["user_attrs.folder"]))
-    return experiment(found, folder.name, source, options, problems)
+    return experiment(found, folder.name, source, options, problems, None if single else _beside(folder))
 
 
 def experiment(
@@ -75,13 +78,21 @@ def experiment(
     source: Source,
     options: ReadOptions,
     problems: ProblemLog,
+    beside: Callable[[], float | None] | None = None,
 ) -> Trials:
-    """The tables of one experiment, from the row and the results of each trial, in their order."""
+    """The tables of one experiment, from the row and the results of each trial, in their order. ``beside``: the offset
+    of experiments beside it, asked for where its own results do not tell.
+    """
     metric = next((name for _, results in found for result in results for name in _metrics(result)), "")
     notes = [f"Ray Tune {name}: value and reports are '{metric}', the first metric reported."] if metric else []
     offset_s = _offset_s([result for _, results in found for result in results])
     if offset_s is not None:
         notes.append(f"Ray Tune {name}: its local timestamps are {offset_s / 3600:+g} h from UTC, as its results show.")
+    elif beside is not None and (offset_s := beside()) is not None:
+        notes.append(
+            f"Ray Tune {name}: its local timestamps are {offset_s / 3600:+g} h from UTC, as the results of experiments "
+            f"beside it within {NEAR_D} days show."
+        )
     reports = []
     for number, (row, results) in enumerate(found):
         row["trial"] = number
@@ -242,6 +253,33 @@ def _offset_s(results: list[dict[str, Any]]) -> float | None:
         if (date := _local(result.get("date"))) is not None
     ]
     return max(set(found), key=found.count) if found else None
+
+
+def _beside(folder: Path) -> Callable[[], float | None]:
+    """The offset on which the experiments beside this folder agree; None where they do not, or none tells."""
+
+    def offset_s() -> float | None:
+        when = _began(folder)
+        near = (
+            other
+            for other in sorted(folder.parent.iterdir())[:MOST_BESIDE]
+            if other.is_dir() and other != folder and when is not None and (at := _began(other)) is not None
+            if abs(at - when) <= NEAR_D * 86_400
+        )
+        told = (_offset_s([r for trial in _trials(other) for r in _results(trial, ProblemLog())]) for other in near)
+        found = {one for one in told if one is not None}
+        return found.pop() if len(found) == 1 else None
+
+    return offset_s
+
+
+def _began(folder: Path) -> float | None:
+    """The earliest time in the names of its trials' folders, as local seconds; None without one."""
+    try:
+        made = [at for trial in _trials(folder) if (at := _made_at(trial.name)) is not None]
+    except OSError:
+        return None
+    return _naive_s(min(made)) if made else None
 
 
 def _naive_s(timestamp: str) -> float:

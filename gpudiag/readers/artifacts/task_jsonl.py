@@ -26,6 +26,7 @@ from gpudiag.readers._batches.task_words import (
     NOT_TASKS,
     PARAMETERS,
     PLACES,
+    REASONS,
     START,
     STATE_OF,
     STATUS,
@@ -88,10 +89,14 @@ def state_of(task: Mapping[str, Any]) -> str | None:
             return "COMPLETE" if value != (key == "failed") else "FAIL"
         if isinstance(value, int) and key in EXIT_CODE:
             return "COMPLETE" if value == 0 else "FAIL"
-        word = re.sub(r"[ -]+", "_", value.strip().lower()) if isinstance(value, str) else ""
+        word = _word(value)
         if word in STATE_OF:
             return STATE_OF[word]
     return None
+
+
+def _word(value: Any) -> str:
+    return re.sub(r"[ -]+", "_", value.strip().lower()) if isinstance(value, str) else ""
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
@@ -143,10 +148,17 @@ def _frame(tasks: list[dict[str, Any]], default: str, wanted: str | None) -> pd.
     frame = pd.DataFrame({"study": pd.Series(batches, dtype=text), "state": [state_of(task) for task in tasks]})
     frame["trial"] = frame.groupby("study", sort=False).cumcount()
     frame["name"] = pd.Series([_name(task) for task in tasks], dtype=text)
-    frame["detail"] = pd.Series([_text(_first(task, DETAIL)) for task in tasks], dtype=text)
+    frame["detail"] = pd.Series([_why(task) for task in tasks], dtype=text)
     for name, keys in PLACES.items():
         frame[name] = _place(name, [_first(task, keys) for task in tasks])
     return pd.concat([frame, pd.DataFrame(_wide(tasks), index=frame.index)], axis=1)
+
+
+def _why(task: Mapping[str, Any]) -> str | None:
+    """The error that a task states, else the word of its state that says why it ended, such as cancelled or oom."""
+    if stated := _text(_first(task, DETAIL)):
+        return stated
+    return next((word for key in STATUS if (word := _word(task.get(key))) in REASONS), None)
 
 
 def _tasks(source: Source, problems: ProblemLog) -> list[tuple[int, dict[str, Any]]]:

@@ -1,9 +1,11 @@
-"""The text log of a training or of its workers: failures, loader timing, epochs and GPUs given, as events."""
+"""The text log of a training or of its workers: steps, and failures, loader timing, epochs and GPUs given as events."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -13,6 +15,8 @@ from gpudiag.readers._io.lines import numbered_lines
 from gpudiag.readers._io.paths import as_text
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
+from gpudiag.readers._steps.step_line import step_of
+from gpudiag.readers._steps.step_log import StepLog
 from gpudiag.readers._studies.timestamps import to_utc
 from gpudiag.readers.base import Reader, ReadOptions, Trials
 from gpudiag.schema import EVENTS, conform, empty, text_dtype
@@ -26,7 +30,7 @@ _NO_LOG = re.compile(r'\s*(?:[{<]|\[\s*[{"\]]|#!|# )|(?s:.*\n)?(?:```|(?:import|
 
 
 def recognises(source: Source) -> bool:
-    """True if the head tells of an event or of three stamped steps of a training; other formats quote such lines."""
+    """True if the head tells of an event or of three steps of a training; other formats quote such lines."""
     if source.is_binary or not source.head or _NO_LOG.match(source.text):
         return False
     return any(kind_of(line) for line in source.lines) or _trains(source)
@@ -35,50 +39,69 @@ def recognises(source: Source) -> bool:
 def _trains(source: Source) -> bool:
     steps = 0
     for line in source.lines:
-        steps += is_progress(line) and bool(line_timestamp(line))
+        stamped = bool(line_timestamp(line))
+        steps += (stamped and is_progress(line)) or step_of(line, stamped=stamped) is not None
         if steps == _ENOUGH_PROGRESS:
             return True
     return False
 
 
 def read(source: Source, options: ReadOptions) -> Trials:
-    """One event a line, in the order of the lines; a failure that was printed twice is two rows.
+    """What the lines say, in their order: ``events`` (a failure that was printed twice is two rows) and ``steps``.
 
-    ``time`` is the line's own timestamp, NaT where it has none. ``trial`` is the number the line names, ``gpu``
-    the one it says the trial was given, ``worker`` the one it says took it.
+    ``time`` is the line's own timestamp, NaT where it has none. Of an event, ``trial`` is the number the line names,
+    ``gpu`` the one it says the trial was given, ``worker`` the one it says took it.
     """
     problems = ProblemLog()
-    rows = []
+    rows: list[_Event] = []
+    steps = StepLog(source.path)
     for number, line in numbered_lines(source, problems):
-        kind = kind_of(line)
-        if kind is not None:
-            gpu = gpu_of(line) if kind == "gpu_assigned" else None
-            worker = worker_of(line) if kind in ("worker", "gpu_assigned") else None
-            text = line.strip()[:_DETAIL_CHARACTERS]
-            rows.append((line_timestamp(line), kind, text, gpu, trial_of(line), worker, number))
+        timestamp = line_timestamp(line)
+        steps.take(number, line, timestamp)
+        if kind := kind_of(line):
+            rows.append(_Event(timestamp, kind, number, line))
     name = as_text(source.path.name)
-    if not rows:
-        note = f"{name}: a training log without a line about failures, loader timing, epoch times or GPUs."
+    if not rows and not len(steps):
+        note = f"{name}: a training log without a line about steps, failures, loader timing, epoch times or GPUs."
         return Trials(problems=problems.all, notes=(note,), reader=NAME)
-    timestamps, kinds, details, gpus, trials, workers, numbers = zip(*rows, strict=True)
-    times = to_utc(timestamps, options.timezone)
+    events, clock = _events(rows, source, options, problems)
+    of_steps, steps_clock = steps.frame(options.timezone)
+    said = [f"{count} x {kind}" for kind, count in Counter(row.kind for row in rows).most_common()]
+    notes = [f"{name}: " + ", ".join([*said, *([steps.note()] if len(steps) else [])]) + "."]
+    if {clock, steps_clock} & {"local", "mixed"}:
+        notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
+    return Trials(events=events, steps=of_steps, problems=problems.all, notes=tuple(notes), reader=NAME)
+
+
+class _Event(NamedTuple):
+    timestamp: str
+    kind: str
+    number: int
+    line: str
+
+
+def _events(
+    rows: Sequence[_Event], source: Source, options: ReadOptions, problems: ProblemLog
+) -> tuple[pd.DataFrame, str]:
+    """Table ``events``, and how its timestamps are meant."""
+    if not rows:
+        return empty(EVENTS), "unknown"
+    times = to_utc([row.timestamp for row in rows], options.timezone)
     problems.add("timestamp that is no date", times.bad, example=times.example)
+    lines, kinds = [row.line for row in rows], [row.kind for row in rows]
+    gpus = [gpu_of(line) if kind == "gpu_assigned" else None for kind, line in zip(kinds, lines, strict=True)]
+    workers = [
+        worker_of(line) if kind in ("worker", "gpu_assigned") else None for kind, line in zip(kinds, lines, strict=True)
+    ]
     text = text_dtype()
-    events = pd.DataFrame({"time": times.time, "kind": pd.Series(kinds, dtype=text), "line": numbers})
-    events["detail"] = pd.Series(details, dtype=text)
+    events = pd.DataFrame({"time": times.time, "kind": pd.Series(kinds, dtype=text)})
+    events["line"] = [row.number for row in rows]
+    events["detail"] = pd.Series([line.strip()[:_DETAIL_CHARACTERS] for line in lines], dtype=text)
     events["gpu"] = pd.Series(gpus, dtype=text)
-    events["trial"] = pd.Series(trials, dtype="Int64")
+    events["trial"] = pd.Series([trial_of(line) for line in lines], dtype="Int64")
     events["worker"] = pd.Series(workers, dtype=text)
     events["path"] = as_text(source.path)
-    notes = [f"{name}: " + ", ".join(f"{count} x {kind}" for kind, count in Counter(kinds).most_common()) + "."]
-    if times.clock in ("local", "mixed"):
-        notes.append(f"{name}: timestamps without a zone read as local time of {options.timezone}.")
-    return Trials(
-        events=conform(events, EVENTS) if len(events) else empty(EVENTS),
-        problems=problems.all,
-        notes=tuple(notes),
-        reader=NAME,
-    )
+    return conform(events, EVENTS), times.clock
 
 
 READER: Reader[Trials] = Reader(NAME, recognises, read)

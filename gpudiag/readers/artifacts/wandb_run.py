@@ -90,6 +90,9 @@ def _run(folder: Path, problems: ProblemLog) -> tuple[str, dict[str, Any]]:
         row["gpu"] = "0"
     if isinstance(metadata.get("gpu"), str):
         row["user_attrs.gpu_name"] = metadata["gpu"]
+    git = metadata.get("git")
+    if isinstance(git, dict) and isinstance(git.get("commit"), str):
+        row["user_attrs.git_commit"] = git["commit"]
     row |= {f"user_attrs.{key}": value for key, value in summary.items() if _is_value(key, value)}
     path = _run_file(folder)
     project = _from_file(path, row, problems) if path is not None and path.is_file() else ""

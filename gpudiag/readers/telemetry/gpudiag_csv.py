@@ -18,8 +18,8 @@ from gpudiag.readers._io.record_format import COLUMNS, GPU_LINE, KINDS, MAGIC, N
 from gpudiag.readers._io.source import Source
 from gpudiag.readers._shape.finish import finish
 from gpudiag.readers._shape.identity import GpuIdentity, resolve
-from gpudiag.readers._shape.timestamp_forms import FIRST_YEAR, LAST_YEAR
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
+from gpudiag.units import FIRST_YEAR, LAST_YEAR
 
 NAME = "gpudiag-record"
 STEP_US = 1_000_000

@@ -18,7 +18,7 @@ from gpudiag.errors import InputError
 from gpudiag.readers._fields.wandb_metrics import whole_of
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import Source
-from gpudiag.readers._io.sqlite_file import MAGIC, open_readonly
+from gpudiag.readers._io.sqlite_file import open_readonly
 from gpudiag.readers._shape.finish import finish, nothing_usable
 from gpudiag.readers._shape.ticks import is_epoch
 from gpudiag.readers.base import Reader, ReadOptions, Telemetry
@@ -61,7 +61,7 @@ def _is_metric(name: str) -> bool:
 
 def recognises_database(source: Source) -> bool:
     """An SQLite file with MLflow's tables."""
-    if not source.head.startswith(MAGIC) or b"run_uuid" not in source.head:
+    if not source.is_sqlite or b"run_uuid" not in source.head:
         return False
     return {b"metrics", b"runs", b"experiments"} <= {found[1] for found in _CREATE.finditer(source.head)}
 

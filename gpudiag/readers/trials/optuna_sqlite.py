@@ -12,7 +12,7 @@ from gpudiag.readers._io.own_descriptor import own_descriptor
 from gpudiag.readers._io.problems import ProblemLog
 from gpudiag.readers._io.source import HEAD_BYTES, Source
 from gpudiag.readers._io.sqlite_database import NotColumnar, SqliteRows, open_columns
-from gpudiag.readers._io.sqlite_file import BUSY_S, MAGIC, beside, open_readonly, private_copy
+from gpudiag.readers._io.sqlite_file import BUSY_S, beside, open_readonly, private_copy
 from gpudiag.readers._studies.assemble import assemble
 from gpudiag.readers._studies.optuna_rdb import NEWEST, newer_revision, read_rdb
 from gpudiag.readers._studies.stored import Stored
@@ -26,7 +26,7 @@ _CREATE = re.compile(rb'CREATE TABLE ["\'`]?(trials|studies|trial_params)["\'`]?
 
 def recognises(source: Source) -> bool:
     """An SQLite file with Optuna's tables; MLflow's and Grafana's databases have others."""
-    if not source.head.startswith(MAGIC):
+    if not source.is_sqlite:
         return False
     if _has_tables(source.head) or _is_cut(source):
         return True

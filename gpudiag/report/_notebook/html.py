@@ -15,6 +15,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.plots._draw.dark import darkened
 from gpudiag.report._render import fragments
 from gpudiag.report.timeline import page as timeline
+from gpudiag.report.timeline.page import PREFERS_DARK
 from gpudiag.report.trial_table import page as trial_table
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 TEMPLATES = Path(__file__).parent / "templates"
-PREFERS_DARK = "(prefers-color-scheme: dark)"
-CALM = 'class="gd-summary gd-ok"'
+CALM = ('class="gd-summary gd-ok"', 'class="gd-summary gd-unknown"')
 """How the top of a report begins in which nothing was found: the rest of that page is short."""
 THEMES = {"auto": PREFERS_DARK, "light": "not all", "dark": "screen"}
 """Where a page is dark, as a media query."""
@@ -47,9 +47,10 @@ def page(notebook: NotebookNode, title: str) -> str:
         "lanes": lanes,
         "trials": {"style": trial_table.style(), "mark": trial_table.MARK},
         "calm": any(
-            CALM in output.get("data", {}).get("text/html", "")
+            calm in output.get("data", {}).get("text/html", "")
             for cell in notebook.cells
             for output in cell.get("outputs", [])
+            for calm in CALM
         ),
     }
     resources = {"gpudiag": shown}
@@ -96,7 +97,7 @@ def _exporter() -> HTMLExporter:
     exporter.register_filter("anchored", _anchors())
     exporter.register_filter("timeline", timeline.element)
     exporter.register_filter("trial_table", trial_table.element)
-    exporter.register_filter("own_html", lambda html: html.replace(fragments.style(), ""))
+    exporter.register_filter("own_html", fragments.on_page)
     exporter.register_filter("encoded", lambda text: b64encode(text.encode()).decode())
     return exporter
 

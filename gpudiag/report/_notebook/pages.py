@@ -15,6 +15,7 @@ from gpudiag.errors import ConfigError
 from gpudiag.files import Content, write, write_all
 from gpudiag.report._notebook.locate import find_notebook
 from gpudiag.report._render.markdown import EVIDENCE, FIGURE, picture
+from gpudiag.report._render.show import TRIALS
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -102,11 +103,13 @@ def html_page(notebook: NotebookNode) -> str:
     return page(readable(notebook), title(notebook))
 
 
-def markdown_page(notebook: NotebookNode, folder: str = "report_files", *, full: bool = False) -> MarkdownPage:
+def markdown_page(
+    notebook: NotebookNode, folder: str = "report_files", *, full: bool = False, more: str = ""
+) -> MarkdownPage:
     """Prose and outputs as Markdown without the code; pictures are referred to below ``folder``.
 
     It is short, for a pull request: what a section folds is left out, and sections but the first are folded. With
-    ``full`` all of it is there and no section is folded.
+    ``full`` all of it is there and no section is folded. ``more``: how a short one ends, MORE unless given.
     """
     parts: list[str] = []
     images: dict[str, bytes] = {}
@@ -115,6 +118,8 @@ def markdown_page(notebook: NotebookNode, folder: str = "report_files", *, full:
             parts.append(part)
             continue
         data, metadata = part
+        if TRIALS in data:
+            continue
         if "text/markdown" in data:
             parts.append(_with_pictures(data["text/markdown"], metadata, folder, images))
             continue
@@ -129,7 +134,7 @@ def markdown_page(notebook: NotebookNode, folder: str = "report_files", *, full:
             parts.append(f"```text\n{data['text/plain'].rstrip()}\n```")
     kept = [part.strip() for part in parts if part.strip()]
     if not full:
-        kept = [*_folded(_short(kept)), MORE]
+        kept = [*_folded(_short(kept)), more or MORE]
     text = "\n\n".join(kept) + "\n"
     return MarkdownPage(text, {name: image for name, image in images.items() if f"]({folder}/{name})" in text})
 
@@ -207,8 +212,9 @@ def _parts(notebook: NotebookNode) -> list[str | Output]:
     return parts
 
 
-def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], str]) -> Path:
-    """Write a report in the format that the name tells: .html, .md (pictures beside it) or .json; only that is made.
+def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], str], more: str = "") -> Path:
+    """Write a report in the format that the name tells: .html, .md (pictures beside it, ``more`` as its end) or .json;
+    only that is made.
 
     Raises ConfigError for any other suffix.
     """
@@ -217,23 +223,25 @@ def save(path: Path, notebook: Callable[[], NotebookNode], json: Callable[[], st
     elif path.suffix == ".html":
         write(path, html_page(notebook()))
     elif path.suffix == ".md":
-        write_markdown(path, notebook())
+        write_markdown(path, notebook(), more=more)
     else:
         raise ConfigError(f"{path}: cannot tell the format; expected a name that ends in .html, .md or .json.")
     return path
 
 
-def write_markdown(path: Path, notebook: NotebookNode, *, full: bool = False) -> None:
+def write_markdown(path: Path, notebook: NotebookNode, *, full: bool = False, more: str = "") -> None:
     """Write the Markdown at ``path`` and its pictures into the folder ``<stem>_files`` beside it."""
-    write_all(path.parent, markdown_files(path, notebook, full=full))
+    write_all(path.parent, markdown_files(path, notebook, full=full, more=more))
 
 
-def markdown_files(path: Path, notebook: NotebookNode, *, full: bool = False) -> Iterator[tuple[Path, Content]]:
+def markdown_files(
+    path: Path, notebook: NotebookNode, *, full: bool = False, more: str = ""
+) -> Iterator[tuple[Path, Content]]:
     """The Markdown after its pictures, for :func:`gpudiag.files.write_all`; pictures of an earlier report go: of which
     there are some is looked up only when they are asked for, and nobody else writes there.
     """
     folder = path.with_name(f"{path.stem}_files")
-    page = markdown_page(notebook, folder.name, full=full)
+    page = markdown_page(notebook, folder.name, full=full, more=more)
     there = folder.iterdir() if folder.is_dir() else ()
     stale = [one for one in there if one.suffix in _IMAGES.values() and one.name not in page.images]
     yield from ((folder / name, image) for name, image in page.images.items())

@@ -13,7 +13,7 @@ LEAST_CHARS = 40
 def split_command(text: str) -> tuple[str, str]:
     """The words before a command that ends the text, and the command; "" for a text without one."""
     found = _COMMAND.fullmatch(text)
-    return (found[1], found[2]) if found and len(found[2]) >= LEAST_CHARS else (text, "")
+    return (found[1], found[2].removesuffix(".")) if found and len(found[2]) >= LEAST_CHARS else (text, "")
 
 
 def instead(text: str, said: str, place: str) -> str:

@@ -31,6 +31,7 @@ from gpudiag.report._render.blocks import (
     TrialTable,
 )
 from gpudiag.report._render.commands import split_command
+from gpudiag.report._render.untrusted import bare, styled
 from gpudiag.report.format import plural, safe
 
 _UNITS = "ms|s|min|h|d|W|Wh|kWh|MHz|MiB/s|GiB/s|MiB|GiB|GPU-hours?|GPU-h|GPU-s|worker-hours?|worker-h|worker-s|trials/h"
@@ -39,6 +40,8 @@ _SECOND = re.compile(r"(&nbsp;(?:d|h|min)) (?=\d+&nbsp;(?:h|min|s)\b)")
 """Between the two units of a duration."""
 _HYPHEN = re.compile(r"(?:(?<=[\d.,])&nbsp;|\b)(?:GPU|worker)-(?:hours?|h|s)\b")
 """A unit within which a line would break after its hyphen."""
+_GOTO = re.compile(r'<span (class="gd-goto" data-gd-goto="[^"]*")></span>')
+"""The place of a button, which a notebook without the timeline's script cannot have."""
 NARROW_PX, LETTER_PX, DIGIT_PX, BETWEEN_PX, BOLD = 354, 7.2, 8, 13, 1.12
 """The room for a table on a screen of 390 pixels, a letter and a digit at 13 pixels, what lies between two columns, and
 how much wider bold letters are.
@@ -53,8 +56,13 @@ def render(blocks: Sequence[Block]) -> str:
 
 
 def standalone(blocks: Sequence[Block]) -> str:
-    """The same with the style sheet, for display in a notebook."""
-    return f'<div class="gpudiag">{style()}\n{render(blocks)}\n</div>'
+    """The same for display in a notebook: with the style sheet, and with what stands in where that is removed."""
+    return f'<div class="gpudiag">{style()}\n{styled(render(blocks))}\n</div>'
+
+
+def on_page(html: str) -> str:
+    """Such an output on a page, which has the style sheet in its head and the script of the timeline."""
+    return _GOTO.sub(r'<button type="button" \1 hidden>On the timeline</button>', bare(html.replace(style(), "")))
 
 
 @cache
@@ -177,7 +185,7 @@ def _finding(finding: FindingBlock) -> str:
         f"<p>{inline(finding.summary)} {_place(finding.id)}</p>",
     ]
     if finding.advice:
-        gain = f' <span class="gd-gain">{inline(finding.gain)}</span>' if finding.gain else ""
+        gain = f' <span class="gd-gain">· {inline(finding.gain)}</span>' if finding.gain else ""
         words, command = split_command(finding.advice)
         parts.append(
             f'<p class="gd-do"><strong>Do</strong> {inline(words)}{gain}</p>{_code(command, "gd-code gd-command")}'
@@ -201,9 +209,8 @@ def _finding(finding: FindingBlock) -> str:
 
 
 def _place(rule: str) -> str:
-    """A way to the finding's place on the timeline, hidden until a script finds that there is one."""
-    target = f"finding:{escape(rule)}"
-    return f'<button type="button" class="gd-goto" data-gd-goto="{target}" hidden>On the timeline</button>'
+    """Where a page has a way to the finding's place on the timeline, hidden until a script finds that there is one."""
+    return f'<span class="gd-goto" data-gd-goto="finding:{escape(rule)}"></span>'
 
 
 def _remedy(remedy: RecommendationBlock) -> str:
@@ -228,8 +235,8 @@ def _shell(command: str) -> str:
 def _code(lines: str, kind: str = "gd-code") -> str:
     if not lines:
         return ""
-    code = "\n".join(escape(safe(line)) for line in lines.splitlines())
-    return f'<pre class="{kind}" tabindex="0"><code>{code}</code></pre>'
+    code = "\n".join(f'<span class="gd-line">{escape(safe(line))}</span>' for line in lines.splitlines())
+    return f'<pre class="{kind}"><code>{code}</code></pre>'
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:

@@ -166,7 +166,7 @@ class Display:
 
 def words(blocks: tuple[Block, ...]) -> Output:
     """Blocks as the output of a cell; a lone note on missing data is marked as such, and pictures inside go along."""
-    text = markdown.render(blocks)
+    text = markdown.render(blocks) or markdown.render([one.still for one in blocks if isinstance(one, TrialTable)])
     mark: Mark = {}
     if len(blocks) == 1 and isinstance(blocks[0], Note) and blocks[0].level == "unknown":
         mark["empty"] = True

@@ -1,23 +1,23 @@
-"""What to do: the options by safety, and each recommendation with the lines that make the change."""
+"""What to do: the options, and each recommendation with the lines that make the change."""
 
 from __future__ import annotations
 
 from gpudiag.advice._engine.proposal import Gain
 from gpudiag.report._render.blocks import Block, Folded, Note
-from gpudiag.report.document import AdviceEntry, Document
-from gpudiag.report.format import hours, times
+from gpudiag.report.document import Document
+from gpudiag.report.format import hours, times_cut
 from gpudiag.report.kinds.recommendations import TEST_FIRST, card, gain, options
 
 NOTHING = "Nothing needs to be changed: no finding asks for it, and no idle time is worth filling."
 
 
 def advice(document: Document) -> list[Block]:
-    """The plan in a sentence, what the numbers refute, the options by safety, and the cards, best first."""
+    """The plan in a sentence, what the numbers refute, the options and their cards, best first."""
     given, failed = document.recommendations, failures(document)
     if not given:
-        at_the_top = document.headline.level == "ok"
-        return failed or ([] if at_the_top else [Note(NOTHING, "ok" if document.verdicts else "")])
-    said = (_plan(document.advice), *document.advice.corrections)
+        elsewhere = document.headline.level in ("ok", "unknown")  # said at the top, or too little is known to say it
+        return failed or ([] if elsewhere else [Note(NOTHING, "ok" if document.verdicts else "")])
+    said = (_plan(document), *document.advice.corrections)
     parts: tuple[Block, ...] = (*(Note(text) for text in said if text), options(given), *map(card, given))
     which = "The recommendation" if len(given) == 1 else f"All {len(given)} recommendations"
     return [Folded(f"{which}, the plan, and what each rests on", parts), *failed]
@@ -28,13 +28,19 @@ def failures(document: Document) -> list[Block]:
     return [Note(str(one), "error") for one in document.errors if not one.part.startswith(("measure ", "rule "))]
 
 
-def _plan(entry: AdviceEntry) -> str:
+def _plan(document: Document) -> str:
+    entry = document.advice
     combined = entry.combined
     if not entry.plan or combined is None:
         return ""
     ids = ", ".join(f"`{name}`" for name in entry.plan)
-    clipped = f", the most that idle time allows ({times(entry.ceiling)})" if combined.clipped else ""
+    clipped = f", the most that idle time allows ({times_cut(entry.ceiling)})" if combined.clipped else ""
     saved = f" Up to {hours(entry.saved_gpu_h)} of this run need not be spent again." if entry.saved_gpu_h else ""
     brought = gain(Gain(combined.low, combined.high))
     together = "" if brought == TEST_FIRST else f" Together: {brought}{clipped}."
-    return f"In the plan: {ids}.{together}{saved}"
+    prices = (
+        f" `{one.id}` {gain(one.gain)}."
+        for one in document.recommendations
+        if one.id in entry.plan and one.gain is not None and one.gain.is_price
+    )
+    return f"In the plan: {ids}.{together}{saved}{''.join(prices)}"

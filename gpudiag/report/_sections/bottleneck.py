@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpudiag.facts import Fact
 from gpudiag.measures.bottleneck import BottleneckProfile
 from gpudiag.measures.loader import LoaderProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.report._render.blocks import Block, Heading, Note, Number, TableBlock
 from gpudiag.report.document import Document, TopicValues
 from gpudiag.report.format import named, share
@@ -12,6 +13,8 @@ from gpudiag.report.format import named, share
 QUESTION = "What limited it"
 MOST_OF_A_STEP_PCT = 50.0
 """Share of a step's time from which on what it waits for is what limits it."""
+MANY_PAUSES_PCT = 10.0
+"""Share of the log from which on pauses are worth a sentence: the limit of check steps-paused."""
 CLASSES = {
     "unused": ("unused GPU", "utilization never above 1 %", "MIG, or a column that is not filled"),
     "startup": ("start-up and ends of trials", "idle before the first or after the last work of a trial",
@@ -53,7 +56,18 @@ def limit(document: Document) -> str:
         return (
             f"The data loader: by the training log a step spends {share(min(waits, 100))} of its time waiting for it."
         )
-    return bottleneck_sentence(document) if document.values(BottleneckProfile).get(BottleneckProfile.label) else ""
+    if document.values(BottleneckProfile).get(BottleneckProfile.label):
+        return bottleneck_sentence(document)
+    return _paused(document)
+
+
+def _paused(document: Document) -> str:
+    """That most of what was lost was lost between steps, where a training log shows it."""
+    steps = document.values(StepsProfile)
+    idle, paused = steps.get(StepsProfile.idle_paused_pct), steps.get(StepsProfile.pauses_pct)
+    if idle is None or paused is None or idle < MOST_OF_A_STEP_PCT or paused < MANY_PAUSES_PCT:
+        return ""
+    return f"Pauses between training steps: by the training log they hold {share(idle)} of the idle GPU time."
 
 
 def bottleneck_sentence(document: Document) -> str:
@@ -62,16 +76,29 @@ def bottleneck_sentence(document: Document) -> str:
     if not facts:
         return ""
     label = facts[BottleneckProfile.label]
-    if label:
-        return f"{share(facts[SHARES[label]])} of {_time(facts)} was {CLASSES[label][0]}."
+    if label == "unused":
+        return "No GPU was at work: utilization never rose above 1 %."
     held = sorted(_shares(facts), key=lambda pair: -pair[1])
-    known = ", ".join(f"{share(value)} {CLASSES[name][0]}" for name, value in held if name != "undetermined")
+    known = ", ".join(
+        f"{share(value)} {CLASSES[name][0]}" for name, value in held if name not in ("undetermined", label)
+    )
     unknown = dict(held).get("undetermined", 0.0)
+    if label:
+        rest = f"{share(unknown)} unknown{_why_unknown(facts)}" if unknown >= 0.1 else ""
+        others = "; ".join(filter(None, (known, rest)))
+        return f"{clear_limit(document)[1]}.{f' The rest: {others}.' if others else ''}"
     if unknown >= 50:
         rest = f" The rest was {known}." if known else ""
         return f"What limited {share(unknown)} of {_time(facts)} is unknown{_why_unknown(facts)}.{rest}"
     said = f"No single limit explains half of {_time(facts)}: {known}"
     return f"{said}. For {share(unknown)} it is unknown{_why_unknown(facts)}." if unknown >= 0.5 else f"{said}."
+
+
+def clear_limit(document: Document) -> tuple[str, str]:
+    """The class that is clear, and its share as a clause; '' where none is."""
+    facts = document.values(BottleneckProfile)
+    label = facts.get(BottleneckProfile.label) or ""
+    return (label, f"{share(facts[SHARES[label]])} of {_time(facts)} was {CLASSES[label][0]}") if label else ("", "")
 
 
 def bottleneck(document: Document) -> list[Block]:

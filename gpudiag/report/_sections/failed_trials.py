@@ -6,28 +6,30 @@ from collections.abc import Iterable, Mapping
 
 from gpudiag.measures._trials.failure_periods import LEAST_ENDED, FailurePeriod
 from gpudiag.measures.failure_rates import FailureLevel, FailureRatesProfile
+from gpudiag.measures.failures import FailureError, FailuresProfile
 from gpudiag.measures.trials import TrialsProfile
 from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import Block, Folded, Note, Number, TableBlock, TableCell
 from gpudiag.report.document import Document
-from gpudiag.report.format import UNKNOWN, duration, interval, plural, quantity, safe, share
+from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, quantity, safe, share
+from gpudiag.report.timeline.trials import ENDED
 
 MOST_PERIODS = 8
 """Stretches that a table shows; of a number of workers that changes all the time there is no course to see."""
+MOST_ERRORS = 5
+"""Errors that a reader sees at once."""
+ERRORS = "The first sentence of each error; paths, addresses and keys are left out."
 EXPOSURE = "Trial time is the sum of the time of all trials that ran meanwhile. Brackets are 95 % intervals."
 
 
 def failed_trials(document: Document) -> list[Block]:
-    """The error that failed trials share, and how many failed with which number of workers and of trials at once."""
+    """The errors of failed trials, what was stopped by hand, and how many failed with which number of workers and of
+    trials at once.
+    """
     rates = document.values(FailureRatesProfile)
-    n_fail = rates.get(FailureRatesProfile.n_fail)
-    if not n_fail:
-        return []
-    text = rates.get(FailureRatesProfile.shared_text)
-    n = rates.get(FailureRatesProfile.n_shared)
-    said: list[Block] = []
-    if text and n:
-        said.append(Note(f"{n:,} of {plural(n_fail, 'failed trial')} share the error “{safe(text)}”"))
+    said = [*_stopped(document), *_errors(document)]
+    if not rates.get(FailureRatesProfile.n_fail):
+        return said
     oom = (rates.get(FailureRatesProfile.n_oom) or 0) > 0
     periods = list(document.values(TrialsProfile).by_row(FailurePeriod).values())
     levels = rates.by_row(FailureLevel)
@@ -44,6 +46,29 @@ def failed_trials(document: Document) -> list[Block]:
     if tables:
         said.append(Folded("Failures by number of workers and of trials at once", tuple(tables)))
     return said
+
+
+def _stopped(document: Document) -> list[Block]:
+    n = document.values(TrialsProfile).get(TrialsProfile.n_stopped)
+    if not n:
+        return []
+    were = "was stopped by hand or canceled and counts" if n == 1 else "were stopped by hand or canceled and count"
+    return [Note(f"{plural(n, 'trial')} {were} as no failure.")]
+
+
+def _errors(document: Document) -> list[Block]:
+    """A row an error, the most frequent first; nothing where no text is known."""
+    rows = list(document.values(FailuresProfile).by_row(FailureError).values())
+    if not any(row["text"] for row in rows):
+        return []
+    body = [
+        (ENDED.get(str(row["kind"]), safe(row["kind"])), Number(named("n", row["n"])), safe(row["text"] or UNKNOWN))
+        for row in rows
+    ]
+    table = TableBlock(("Failed by", "Trials", "Error"), tuple(body[:MOST_ERRORS]), ERRORS)
+    if len(body) <= MOST_ERRORS:
+        return [table]
+    return [table, Folded("More errors", (TableBlock(table.columns, tuple(body[MOST_ERRORS:])),))]
 
 
 def _when(row: Mapping[str, Scalar]) -> str:

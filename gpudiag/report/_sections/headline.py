@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import cast
 
 from gpudiag.faults import ERROR, Fault, attempt
-from gpudiag.measures.base import GIVE_TRIALS
 from gpudiag.measures.inputs import InputsProfile
 from gpudiag.measures.recorder import GpuRecorder, RecorderProfile
+from gpudiag.measures.sampling import GpuSampling, SamplingProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
-from gpudiag.measures.utilization import UtilizationProfile
-from gpudiag.report._sections.answers import answer
-from gpudiag.report._sections.key_numbers import mean_util_pct, n_gpus
+from gpudiag.report._sections.answers import answer, brings, recommended
+from gpudiag.report._sections.bottleneck import clear_limit
+from gpudiag.report._sections.key_numbers import mean_util_pct, n_gpus, of_studies, trial_time_s
+from gpudiag.report._sections.unchecked import wanted
 from gpudiag.report.document import Counts, Document, Headline, Level, Use, VerdictEntry
-from gpudiag.report.format import plural, quantity, safe, share
+from gpudiag.report.format import duration, plural, quantity, safe, share
+from gpudiag.rules._engine.judging import MIN_OBSERVED_S, MIN_SAMPLES
 from gpudiag.rules._engine.verdict import Severity, Status, worst_of
 
 WELL_PCT, PARTLY_PCT, UNUSED_PCT = 75.0, 25.0, 1.0
@@ -28,6 +31,17 @@ run healthy.
 """
 NOT_ONE_RUN = "clocks-apart"
 """Where this is found, nothing that is said of trials and GPUs together holds: it comes first."""
+LIMITS = {
+    "startup": ("startup-dominated",),
+    "io_wait": ("io-wait",),
+    "cpu_bound": ("cpu-bound-input", "loader-slow"),
+    "launch_bound": ("launch-bound",),
+    "small_work": ("batch-or-kernels-small",),
+}
+"""Limits that can be mended, by class, and the checks that find them: one that holds half of the time is named even
+where the finding to tell first is another.
+"""
+ROOM = "memory-headroom"
 NOTHING = "Nothing needs to be changed."
 ENOUGH = 1 / 3
 """Nor with less than this part of the checks that apply."""
@@ -81,7 +95,7 @@ def _level(document: Document, counts: Counts) -> Level:
 
 def _use(document: Document) -> Use:
     mean = mean_util_pct(document)
-    if mean is None:
+    if mean is None or _glance(document):
         return "unknown"
     if mean <= UNUSED_PCT:
         return "unused"
@@ -124,9 +138,19 @@ def _first_sentence(document: Document, use: Use) -> str:
     fault = within(first.title) if first is not None and serious else ""
     if not used:
         return _sentence(first.title if first else _nothing_known(document))
+    if first is not None and (limited := _limited(document, first)):
+        used = f"{used}: {limited}"
     if not fault:
         return f"{used}."
     return f"{used}, {'but' if use == 'well' or _some_completed(document, use) else 'and'} {fault}."
+
+
+def _limited(document: Document, first: VerdictEntry) -> str:
+    """What limited the run, where that is clear and another finding than the one that tells it; else ''."""
+    label, said = clear_limit(document)
+    rules = LIMITS.get(label, ())
+    found = {v.rule for v in document.findings}
+    return said if first.rule not in rules and not found.isdisjoint(rules) else ""
 
 
 def _some_completed(document: Document, use: Use) -> bool:
@@ -136,18 +160,29 @@ def _some_completed(document: Document, use: Use) -> bool:
 
 
 def _nothing_known(document: Document) -> str:
-    """Why neither the use of a GPU nor trials can be told: one look at the GPUs has no duration."""
+    """Why neither the use of a GPU nor trials can be told."""
+    return _glance(document) or "Neither GPU utilization nor trials were given"
+
+
+def _glance(document: Document) -> str:
+    """That the GPUs were observed for less than what a check of them needs; '' where it was enough, or is unknown."""
+    if not any("util_pct" in entry.columns for entry in document.inputs):
+        return ""
     recorded = document.values(RecorderProfile).by_row(GpuRecorder).values()
-    samples = [cast(float, cells[GpuRecorder.n_samples.name]) for cells in recorded]
-    if any("util_pct" in entry.columns for entry in document.inputs) and samples and max(samples) <= 1:
+    n = max((cast(int, cells[GpuRecorder.n_samples.name]) for cells in recorded), default=0)
+    sampled = document.values(SamplingProfile).by_row(GpuSampling).values()
+    seconds = max((cast(float, cells[GpuSampling.observed_s.name]) for cells in sampled), default=math.nan)
+    if n == 1:
         return "Each GPU was sampled once, which tells nothing of its use over time"
-    return "Neither GPU utilization nor trials were given"
+    if not n or not (seconds < MIN_OBSERVED_S or (n < MIN_SAMPLES and seconds >= 0)):
+        return ""
+    return f"{plural(n, 'sample')} within {duration(seconds)} tell too little of how the GPU was used"
 
 
 def _used(document: Document, use: Use) -> str:
     """'The GPU was well used (84 %)'; '' where its utilization is unknown."""
     mean = mean_util_pct(document)
-    if mean is None:
+    if mean is None or _glance(document):
         return ""
     n = n_gpus(document)
     who, average = ("The GPU was", "") if n == 1 else (f"The {n} GPUs were", " on average")
@@ -155,11 +190,16 @@ def _used(document: Document, use: Use) -> str:
 
 
 def _completed(document: Document) -> str:
-    """'8 of 200 trials completed'; '' without trials."""
+    """'8 of 200 trials completed, in 14 % of the trial time'; '' without trials."""
     trials = document.values(TrialsProfile)
     n = trials.get(TrialsProfile.n)
-    complete: int | None = trials.get(TrialState.n.at("COMPLETE"))
-    return f"{complete or 0:,} of {plural(n, 'trial')} completed" if n else ""
+    complete: int = trials.get(TrialState.n.at("COMPLETE")) or 0
+    if not n:
+        return ""
+    spent = trial_time_s(document)
+    part = 100 * spent["COMPLETE"] / sum(spent.values()) if sum(spent.values()) else 100.0
+    time = f", in {share(part)} of the trial time" if 0 < part < 99.5 else ""
+    return f"{complete:,} of {plural(n, 'trial')}{of_studies(document)} completed{time}"
 
 
 def within(title: str) -> str:
@@ -170,13 +210,19 @@ def within(title: str) -> str:
 
 def _proof(document: Document, counts: Counts) -> str:
     """The finding to tell first in its numbers and its cost, else what was checked."""
-    if first := first_finding(document.findings):
+    if first := first_finding(_worth_telling(document)):
         cost = first.lost_gpu_h
         price = f" It cost {quantity(cost, 'GPU-h')}." if cost else ""
         return _sentence(first.summary or first.title) + price
     if counts.ok:
         return f"No fault was found in {plural(counts.ok, 'check')}."
     return "Nothing can be said about faults: the data that the checks need are missing."
+
+
+def _worth_telling(document: Document) -> list[VerdictEntry]:
+    """The findings that a headline may begin with: free memory is no fault of GPUs that are well used."""
+    well = _use(document) == "well"
+    return [one for one in document.findings if not (well and one.rule == ROOM)]
 
 
 def first_finding(findings: Sequence[VerdictEntry]) -> VerdictEntry | None:
@@ -190,20 +236,24 @@ def _next(document: Document, level: Level) -> str:
     """What is recommended for the finding named, else its remedy, else, where too little could be checked, the data
     that would settle most.
     """
-    if first := first_finding([v for v in document.findings if v.remedy]):
-        return _sentence(answer(document, first.rule) or first.remedy)
-    if level == "ok":
+    told = _worth_telling(document)
+    if first := first_finding([v for v in told if v.remedy]):
+        return _sentence(answer(document, first.rule) or first.remedy) + _price(document, first.rule)
+    if level == "ok" or told != document.findings:
         return NOTHING
-    wanted: dict[str, int] = {}
-    # Training without a search has no study to give: nobody can be asked for one where telemetry is there.
-    no_study = GIVE_TRIALS if document.values(UtilizationProfile) and not document.values(TrialsProfile) else ""
-    for verdict in document.of_status(Status.NOT_ASSESSED):
-        if verdict.remedy and verdict.remedy != no_study:
-            wanted[verdict.remedy] = wanted.get(verdict.remedy, 0) + 1
-    if not wanted:
+    remedy, n = wanted(document)
+    if not remedy:
         return NOTHING
-    remedy, n = max(wanted.items(), key=lambda item: item[1])
-    return f"To settle {plural(n, 'more check')}: {_sentence(remedy)}"
+    return f"To settle {plural(n, 'more check')}: {within(_sentence(remedy))}"
+
+
+def _price(document: Document, rule: str) -> str:
+    """What a recommendation that may slow the run down brings: nobody should follow it without knowing."""
+    one = recommended(document, rule)
+    if one is None or one.gain is None or not (one.gain.unit == "x" and one.gain.low < 1):
+        return ""
+    said = brings(one)
+    return f" Trials that end well: {said}." if one.gain.source == "failures" else f" It makes the run {said}."
 
 
 def _sentence(text: str) -> str:

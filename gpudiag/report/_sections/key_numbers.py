@@ -5,16 +5,23 @@ from __future__ import annotations
 from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import IDLE, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
+from gpudiag.measures.steps import StepsProfile
 from gpudiag.measures.trials import TrialsProfile, TrialState
 from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report.document import Document
-from gpudiag.report.format import duration, listed, money, quantity, share
-from gpudiag.schema import STATES
+from gpudiag.report.format import alike, duration, listed, money, quantity, share
+from gpudiag.schema import OUTCOMES
 
-OUTCOMES = {"PRUNED": "in pruned trials", "FAIL": "in failed trials", "ABANDONED": "in trials that died"}
+LOST = {
+    "PRUNED": "in pruned trials", "FAIL": "in failed trials", "STOPPED": "in trials stopped by hand",
+    "ABANDONED": "in abandoned trials",
+}  # fmt: skip
 WORTH_SAYING = 0.05
 """Smaller parts of the GPU time are no key number."""
-STATE_WORDS = {"PRUNED": "pruned", "FAIL": "failed", "RUNNING": "open", "WAITING": "waiting"}
+STATE_WORDS = {
+    "PRUNED": "pruned", "FAIL": "failed", "STOPPED": "stopped by hand", "RUNNING": "marked RUNNING",
+    "ABANDONED": "abandoned", "WAITING": "waiting",
+}  # fmt: skip
 
 KeyNumber = tuple[str, str]
 """What a number is, and the number."""
@@ -24,9 +31,9 @@ def key_numbers(document: Document) -> tuple[KeyNumber, ...]:
     """At most four, of those that are known."""
     made = (
         _use(document),
-        _time(document),
+        _time(document) or _in_steps(document),
         _trials(document) or _memory(document),
-        _money(document) or _best(document),
+        _money(document) or _best(document) or _step(document),
     )
     return tuple(one for one in made if one)
 
@@ -58,24 +65,44 @@ def _time(document: Document) -> KeyNumber | None:
     if held is None or not held.total_gpu_s:
         return _trial_time(document)
     seconds = held.seconds()
-    parts = [(sum(seconds.get(cell, 0.0) for cell in IDLE), "idle")]
+    parts = [(sum(seconds.get(cell, 0.0) for cell in IDLE), "idle (below 10 %)")]
     outcomes = document.costs.outcomes if document.costs else ()
-    parts += [(row.gpu_s, OUTCOMES[row.outcome]) for row in outcomes if row.gpu_s and row.outcome in OUTCOMES]
+    parts += [(row.gpu_s, LOST[row.outcome]) for row in outcomes if row.gpu_s and row.outcome in LOST]
     most, words = max(parts)
     of = f", {share(100 * most / held.total_gpu_s)} of it {words}" if most >= WORTH_SAYING * held.total_gpu_s else ""
     return (f"of GPU time{of}", quantity(held.total_gpu_s / 3600, "GPU-h"))
 
 
+def _in_steps(document: Document) -> KeyNumber | None:
+    """Where only the log of a training is known, how much of its time went into steps."""
+    steps = document.values(StepsProfile)
+    at_pace, logged_s = steps.get(StepsProfile.productive_pct), steps.get(StepsProfile.logged_s)
+    if at_pace is None or logged_s is None:
+        return None
+    return (f"of {duration(logged_s)} went into {steps[StepsProfile.unit]}s at their usual pace", share(at_pace))
+
+
+def _step(document: Document) -> KeyNumber | None:
+    steps = document.values(StepsProfile)
+    took = steps.get(StepsProfile.step_s)
+    return (f"median time of one {steps[StepsProfile.unit]}", duration(took)) if took is not None else None
+
+
 def _trial_time(document: Document) -> KeyNumber | None:
     """Time of the trials, where that of the GPUs is unknown."""
-    trials = document.values(TrialsProfile)
-    held = {state: trials.get(TrialState.total_worker_s.at(state)) or 0.0 for state in STATES}
+    held = trial_time_s(document)
     total = sum(held.values())
     if not total:
         return None
-    lost, state = max((held[state], state) for state in ("PRUNED", "FAIL"))
-    of = f", {share(100 * lost / total)} of it {OUTCOMES[state]}" if lost >= WORTH_SAYING * total else ""
-    return (f"time of trials{of}", duration(total))
+    lost, state = max((held[state], state) for state in LOST)
+    of = f", {share(100 * lost / total)} of it {LOST[state]}" if lost >= WORTH_SAYING * total else ""
+    return (f"of trial time{of}", quantity(total / 3600, "worker-h"))
+
+
+def trial_time_s(document: Document) -> dict[str, float]:
+    """Seconds of all trials with a known end, by outcome."""
+    trials = document.values(TrialsProfile)
+    return {state: trials.get(TrialState.total_worker_s.at(state)) or 0.0 for state in OUTCOMES}
 
 
 def _trials(document: Document) -> KeyNumber | None:
@@ -87,7 +114,13 @@ def _trials(document: Document) -> KeyNumber | None:
     rest = [f"{of:,} {words}" for of, words in states if of]
     others = f"; {listed(rest)}" if rest else ""
     complete = trials.get(TrialState.n.at("COMPLETE")) or 0
-    return (f"trials completed{others}", f"{complete:,} of {n:,}")
+    return (f"trials{of_studies(document)} completed{others}", f"{complete:,} of {n:,}")
+
+
+def of_studies(document: Document) -> str:
+    """' of 3 studies' where trials of several are counted together; '' elsewhere."""
+    n = len(document.run.studies)
+    return f" of {n:,} studies" if n > 1 else ""
 
 
 def _memory(document: Document) -> KeyNumber | None:
@@ -116,5 +149,5 @@ def _best(document: Document) -> KeyNumber | None:
         before, after = trials.get(TrialsProfile.to_best_worker_h), trials.get(TrialsProfile.after_best_worker_h)
     if before is None or after is None or before + after <= 0:
         return None
-    later = f"; {quantity(after, unit)} came after it" if after else ""
-    return (f"until the best value{later}", quantity(before, unit))
+    spent, rest = alike(unit, before, after)
+    return (f"until the best value{f'; {rest} came after it' if after else ''}", spent)

@@ -8,7 +8,7 @@ from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import UNCLEAR, LedgerProfile
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell
 from gpudiag.report.document import Document, LedgerEntry, NotMeasured
-from gpudiag.report.format import UNKNOWN, interval, listed, money, named, quantity, safe, share
+from gpudiag.report.format import UNKNOWN, hours_below, interval, listed, money, named, plural, quantity, safe, share
 
 CELLS = {
     "busy": ("busy", "50 % utilization or more"),
@@ -97,20 +97,21 @@ def _cells(held: LedgerEntry, *, has_trials: bool) -> TableBlock:
         by_cell.setdefault(row.cell, {})[row.gpu] = row.gpu_s
     words = CELLS if has_trials else {**CELLS, **ALONE}
     single = [f"GPU {gpu}" for gpu in gpus] if 1 < len(gpus) <= 8 else []
+    shown = [cell for cell in words if sum(by_cell.get(cell, {}).values()) > 0]
+    total_s = [sum(by_cell[cell].values()) for cell in shown]
+    columns_s = [*([by_cell[cell][gpu] for cell in shown] for gpu in gpus if single), total_s]
+    texts = hours_below("GPU-h", (seconds / 3600 for column in columns_s for seconds in column))
     rows: list[tuple[TableCell, ...]] = [
         (
-            name,
-            *(Number(quantity(by_cell[cell][gpu] / 3600, "GPU-h", exact=True)) for gpu in gpus if single),
-            Number(quantity(sum(by_cell[cell].values()) / 3600, "GPU-h", exact=True)),
-            Number(share(100 * sum(by_cell[cell].values()) / held.total_gpu_s, exact=True)),
-            meaning,
+            words[cell][0],
+            *(Number(text) for text in texts[i :: len(shown)]),
+            Number(share(100 * total_s[i] / held.total_gpu_s, exact=True)),
+            words[cell][1],
         )
-        for cell, (name, meaning) in words.items()
-        if sum(by_cell.get(cell, {}).values()) > 0
+        for i, cell in enumerate(shown)
     ]
     columns = ("Category", *single, "Time", "Share", "What it means")
-    caption = "The categories add up to the window of the run, for each GPU and in total." + _unclear(held, words)
-    return TableBlock(columns, tuple(rows), caption)
+    return TableBlock(columns, tuple(rows), _unclear(held, words))
 
 
 def _unclear(held: LedgerEntry, words: Mapping[str, tuple[str, str]]) -> str:
@@ -122,7 +123,7 @@ def _unclear(held: LedgerEntry, words: Mapping[str, tuple[str, str]]) -> str:
     of = 100 / held.total_gpu_s
     ends = [(words[cell][0], of * seconds.get(cell, 0.0), of * (seconds.get(cell, 0.0) + either)) for cell in UNCLEAR]
     bounds = [f"{name} {interval(low, high, '%')}" for name, low, high in ends]
-    return f" What is unclear may be part of any of these; errors of sampling aside: {listed(bounds)}."
+    return f"What is unclear may be part of any of these; errors of sampling aside: {listed(bounds)}."
 
 
 def costs(document: Document) -> list[Block]:
@@ -130,17 +131,19 @@ def costs(document: Document) -> list[Block]:
     held = document.costs
     if held is None:
         return []
+    outcomes = [row for row in held.outcomes if row.worker_s or row.gpu_s]
+    workers = hours_below("worker-h", (None if row.worker_s is None else row.worker_s / 3600 for row in outcomes))
+    gpus = hours_below("GPU-h", (None if row.gpu_s is None else row.gpu_s / 3600 for row in outcomes))
     rows = tuple(
         (
             row.outcome,
             Number("" if row.n_trials is None else named("n", row.n_trials)),
-            Number(named("worker_h", None if row.worker_s is None else row.worker_s / 3600, exact=True)),
-            Number(named("gpu_h", None if row.gpu_s is None else row.gpu_s / 3600, exact=True)),
+            Number(worker_h),
+            Number(gpu_h),
             Number(named("energy_kwh", row.energy_kwh, exact=True)),
             Number(money(row.cost, held.currency)),
         )
-        for row in held.outcomes
-        if row.worker_s or row.gpu_s
+        for row, worker_h, gpu_h in zip(outcomes, workers, gpus, strict=True)
     )
     covered = document.values(LedgerProfile).get(LedgerProfile.coverage_pct)
     energy = "Energy" if covered is None or covered >= OBSERVED_PCT else f"Energy, {share(covered)} observed"
@@ -171,10 +174,14 @@ def _startup(document: Document) -> list[Block]:
     measured = f" The ledger above shows {share(seen)}." if seen is not None else ""
     text = (
         f"Start-up took {share(f)} of the worker time ({named(CostsProfile.startup_median_s.name, median)} at the "
-        f"median; {n_seen} start-ups could be seen). It is not GPU time lost: with {quantity(k)} "
-        f"trials at once they hide each other, and independent starts leave a GPU with nothing but start-ups for "
-        f"{share(law)} of the time ({share(f)} to the power {quantity(k)}).{measured}"
+        f"median; {plural(n_seen, 'start-up')} could be seen)."
     )
+    if quantity(k) != "1":
+        text += (
+            f" It is not GPU time lost: with {quantity(k)} trials at once they hide each other, and independent starts "
+            f"leave a GPU with nothing but start-ups for {share(law)} of the time ({share(f)} to the power "
+            f"{quantity(k)}).{measured}"
+        )
     return [Note(text)]
 
 

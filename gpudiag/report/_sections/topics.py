@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from gpudiag.facts import Column, Fact
-from gpudiag.measures.costs import CostsProfile
 from gpudiag.measures.ledger import GpuLedger, LedgerProfile
 from gpudiag.measures.memory import GpuMemory, MemoryProfile
 from gpudiag.measures.parallelism import ParallelismProfile, WorkerCount
@@ -18,10 +17,22 @@ from gpudiag.plain_data import Scalar
 from gpudiag.report._render.blocks import Block, Figure, Folded, Note, Number, TableBlock, TableCell, Tiles
 from gpudiag.report._sections.bottleneck import bottleneck, limit
 from gpudiag.report._sections.failed_trials import failed_trials
-from gpudiag.report._sections.key_numbers import mean_util_pct
+from gpudiag.report._sections.key_numbers import mean_util_pct, of_studies
 from gpudiag.report.document import Document, NotMeasured, TopicValues
-from gpudiag.report.format import UNKNOWN, duration, interval, named, plural, precise, quantity, safe, share, times
-from gpudiag.schema import IDLE_PCT, STATES
+from gpudiag.report.format import (
+    UNKNOWN,
+    duration,
+    estimated,
+    interval,
+    named,
+    plural,
+    precise,
+    quantity,
+    safe,
+    share,
+    times_cut,
+)
+from gpudiag.schema import IDLE_PCT, OUTCOMES
 
 T = TypeVar("T")
 Facts = tuple[tuple[Fact[Any], str], ...]
@@ -29,11 +40,11 @@ Facts = tuple[tuple[Fact[Any], str], ...]
 TopicColumns = tuple[tuple[Column[Any], str], ...]
 """Columns of a table with a row a GPU, and their headings."""
 
-OUTCOMES: Facts = (
+COURSE: Facts = (
     (TrialsProfile.n, "trials"),
     (TrialsProfile.span_s, "from first start to last end"),
     (TrialsProfile.fail_pct, "of finished trials failed"),
-    (TrialsProfile.abandoned, "or more RUNNING but dead"),
+    (TrialsProfile.abandoned, "or more abandoned"),
 )
 PRUNING: Facts = (
     (PruningProfile.cost_pct, "of worker time went to pruned trials"),
@@ -90,11 +101,13 @@ def trials(document: Document) -> list[Block]:
     facts = document.values(TrialsProfile)
     if not facts:
         return [_missing(document, "trials")]
-    rows = [_outcome(facts, state) for state in STATES if facts.get(TrialState.n.at(state))]
+    rows = [_outcome(facts, state) for state in OUTCOMES if facts.get(TrialState.n.at(state))]
     columns = ("State", "Trials", "Share", "95 % interval", "Median", "Longest", "Worker time")
-    table = TableBlock(columns, tuple(rows), "Shares are of all trials; durations of those with a known end.")
+    many = of_studies(document)
+    caption = f"Shares are of all trials{many}; durations of those with a known end{' taken together' if many else ''}."
+    table = TableBlock(columns, tuple(rows), caption)
     pictures = (Figure("durations"), Figure("duration_ecdf"), Figure("parallel_coordinates"))
-    parts = (_tiles(facts, *OUTCOMES), *pictures)
+    parts = (_tiles(facts, *COURSE), *pictures)
     if document.headline.level == "ok":  # nothing to look for: the sentence is enough
         more = Folded("By state, how long trials took, and which parameters did best", (table, *parts))
         return [Note(_completed(document)), *_infeasible(facts), more, *_pruning(document)]
@@ -104,10 +117,10 @@ def trials(document: Document) -> list[Block]:
 
 
 def _completed(document: Document) -> str:
-    """What became of the trials, and how much of them came after the best value."""
+    """What became of the trials, and the best of them."""
     facts = document.values(TrialsProfile)
     n, complete = facts.get(TrialsProfile.n), facts.get(TrialState.n.at("COMPLETE")) or 0
-    return f"{complete:,} of {plural(n, 'trial')} completed.{_best(facts)}{_best_after(document)}"
+    return f"{complete:,} of {plural(n, 'trial')}{of_studies(document)} completed.{_best(facts)}"
 
 
 def _best(facts: TopicValues) -> str:
@@ -121,32 +134,18 @@ def _best(facts: TopicValues) -> str:
     return f" Trial {trial} was best, with a value of {precise(value)} ({way.lower()}d){what}."
 
 
-def _best_after(document: Document) -> str:
-    """After how much the best value was reached, where as much again or more was spent later; '' elsewhere."""
-    costs, trials = document.values(CostsProfile), document.values(TrialsProfile)
-    unit, before, after = "GPU-h", costs.get(CostsProfile.to_best_gpu_h), costs.get(CostsProfile.after_best_gpu_h)
-    if before is None or after is None:
-        unit = "worker-h"
-        before, after = trials.get(TrialsProfile.to_best_worker_h), trials.get(TrialsProfile.after_best_worker_h)
-    if before is None or after is None or not after or after < before:
-        return ""
-    spent, total = quantity(before, unit), quantity(before + after, unit)
-    if spent.rpartition(" ")[2] == total.rpartition(" ")[2]:
-        spent = spent.rpartition(" ")[0]
-    return f" The best value was reached after {spent} of {total}; what came later brought nothing better."
-
-
 def _outcome(facts: TopicValues, state: str) -> tuple[str | Number, ...]:
     def fact(column: Column[T]) -> T | None:
         return facts.get(column.at(state))
 
+    low, high = fact(TrialState.low_pct), fact(TrialState.high_pct)
     durations = (TrialState.median_s, TrialState.max_s, TrialState.total_worker_s)
     times = [named(one.name, fact(one)) for one in durations] if fact(TrialState.n_timed) else []
     return (
         state,
         Number(named("n", fact(TrialState.n), exact=True)),
-        Number(share(fact(TrialState.share_pct), exact=True)),
-        Number(interval(fact(TrialState.low_pct), fact(TrialState.high_pct), "%")),
+        Number(estimated(fact(TrialState.share_pct), low, high, "%")),
+        Number(interval(low, high, "%")),
         *(Number(text) for text in times or [UNKNOWN] * 3),
     )
 
@@ -164,7 +163,7 @@ def _pruning(document: Document) -> list[Block]:
     if not facts.get(PruningProfile.n_pruned):
         return []
     rows = tuple(
-        (f"of {name}", Number(share(facts.get(rate), exact=True)),
+        (f"of {name}", Number(estimated(facts.get(rate), facts.get(low), facts.get(high), "%")),
          Number(interval(facts.get(low), facts.get(high), "%")))
         for name, rate, low, high in RATES
     )  # fmt: skip
@@ -194,15 +193,15 @@ def _at_once(facts: TopicValues) -> str:
     """How many trials ran at once, of how many configured, and what trials without an end leave open."""
     effective, configured = facts.get(ParallelismProfile.effective), facts.get(ParallelismProfile.configured)
     of = f"; {plural(configured, 'worker')} {'was' if configured == 1 else 'were'} configured" if configured else ""
-    ran = "trials ran one at a time" if effective == 1 else f"on average {quantity(effective)} trials ran at once"
+    mean = quantity(effective)
+    ran = "trials ran one at a time" if mean == "1" else f"on average {mean} trials ran at once"
     text = f"{ran[0].upper()}{ran[1:]}{of}."
     low, high = facts.get(ParallelismProfile.effective_low), facts.get(ParallelismProfile.effective_high)
     n_open = facts.get(ParallelismProfile.n_open)
     if n_open and low is not None and high is not None:
-        text += (
-            f" {plural(n_open, 'trial')} never got an end in the study, so it was at least {quantity(low)} and at most "
-            f"{quantity(high)}."
-        )
+        text += f" {plural(n_open, 'trial')} never got an end in the study"
+        same = quantity(low) == quantity(high)
+        text += "." if same else f", so it was at least {quantity(low)} and at most {quantity(high)}."
     return text
 
 
@@ -253,8 +252,8 @@ def _room(document: Document) -> str:
         return ""
     mean = mean_util_pct(document)
     which = "" if mean is None or share(mean) == share(busy) else " of the GPUs in use"
-    most = times(100 / busy)
-    return f"Mean utilization{which} was {share(busy)}: filling all idle time makes it at most {most} as fast."
+    most = times_cut(100 / busy)
+    return f"Mean utilization{which} was {share(busy)}: kernels that never pause would make it at most {most} as fast."
 
 
 def memory(document: Document) -> list[Block]:

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gpudiag.measures.base import GIVE_TRIALS
+from gpudiag.measures.trials import TrialsProfile
+from gpudiag.measures.utilization import UtilizationProfile
 from gpudiag.report._render.blocks import Block, Folded, Note, TableBlock, TableCell
 from gpudiag.report._render.commands import instead
 from gpudiag.report.document import Document, VerdictEntry
@@ -46,9 +49,15 @@ def once(document: Document, blocks: Iterable[Block]) -> list[Block]:
 
 def settles_most(document: Document) -> str:
     """The one step that would settle most of the open checks; '' where none is known."""
+    step, n = wanted(document)
+    return f"For {plural(n, 'of them', 'of them')}: {step}" if step else ""
+
+
+def wanted(document: Document) -> tuple[str, int]:
+    """The step that would settle most of the open checks, and how many; '' where none is known. Training without a
+    search has no study to give: nobody is asked for one where telemetry is there.
+    """
+    no_study = GIVE_TRIALS if document.values(UtilizationProfile) and not document.values(TrialsProfile) else ""
     open_ = document.of_status(Status.NOT_ASSESSED)
-    steps = Counter(verdict.remedy for verdict in open_ if verdict.remedy)
-    if not steps:
-        return ""
-    step, n = steps.most_common(1)[0]
-    return f"For {plural(n, 'of them', 'of them')}: {step}"
+    steps = Counter(verdict.remedy for verdict in open_ if verdict.remedy not in ("", no_study))
+    return steps.most_common(1)[0] if steps else ("", 0)

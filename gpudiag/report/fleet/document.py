@@ -6,15 +6,28 @@ A run is one row, whose names are those of the columns of the Parquet table. Unk
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from statistics import median
 from typing import Literal
 
 from gpudiag._run.tables import TIME
 from gpudiag.plain_data import NAN_IS_NULL, meaning
 from gpudiag.report.document import Level, Use
+from gpudiag.report.fleet.changes import Changes
 
-RowStatus = Literal["diagnosed", "not diagnosed", "counted already"]
+RowStatus = Literal["diagnosed", "not diagnosed", "counted already", "accounted", "continued", "shared", "unallocated"]
+COUNTED: tuple[RowStatus, ...] = ("diagnosed", "accounted", "continued", "shared", "unallocated")
+"""Rows whose GPU time is added up. ``accounted``: of telemetry of a cluster, by a scheduler's job or a session, without
+checks; ``continued``: what a job of several hosts had on each further one, no run of its own. ``shared`` is GPU time of
+jobs of which nothing says which GPU each had, ``unallocated`` that of no job: these are no runs."""
+RUNS: tuple[RowStatus, ...] = ("diagnosed", "accounted")
+"""Rows that count as a run."""
+OF_RUNS: tuple[RowStatus, ...] = (*RUNS, "continued")
+"""Rows with GPU time of a run."""
+SHORT = 0.01
+"""Weeks and days with less than this share of the median one's observed time, as where half a sampling period lies
+before midnight, are no point of a course."""
 IDLE = ("idle_no_trial", "startup_only", "tail_only", "waiting", "stalled")
 """Categories of the ledger in which a GPU did next to nothing."""
 OF_OUTCOME = {"COMPLETE": "completed_gpu_s", "PRUNED": "pruned_gpu_s", "FAIL": "failed_gpu_s"}
@@ -32,6 +45,27 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class FailedTrials:
+    """Failed trials of one kind in a run."""
+
+    kind: str
+    n_trials: int
+    gpu_s: float | None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A GPU that a run recorded, from its first to its last sample."""
+
+    gpu: str = field(metadata=meaning("uuid; '' where the telemetry states none"))
+    start: str
+    end: str
+    parts: tuple[str, ...] = field(
+        default=(), metadata=meaning("digests of ten minutes of samples, of a GPU without uuid")
+    )
+
+
+@dataclass(frozen=True)
 class RunRow:
     """A run. What is unknown is None; GPU-seconds are those of the run's ledger, whose nine categories add up."""
 
@@ -42,8 +76,13 @@ class RunRow:
     user: str = ""
     project: str = ""
     host: str = ""
+    state: str = field(default="", metadata=meaning("how the scheduler says that the job ended"))
     gpu_model: str = ""
-    n_gpus: int | None = None
+    driver: str = field(default="", metadata=meaning("driver versions that the telemetry states"))
+    commit: str = field(default="", metadata=meaning("of run.toml, else the one that the trials state"))
+    image: str = field(default="", metadata=meaning("container image, of run.toml"))
+    framework: str = field(default="", metadata=meaning("framework and version, of run.toml"))
+    n_gpus: int | None = field(default=None, metadata=meaning("a board that another one replaced is not counted again"))
     start: str | None = field(default=None, metadata=TIME)
     end: str | None = field(default=None, metadata=TIME)
     gpu_s: float | None = field(default=None, metadata=meaning("GPU time accounted for, unobserved parts included"))
@@ -67,6 +106,7 @@ class RunRow:
     energy_kwh: float | None = None
     cost: float | None = None
     currency: str = ""
+    price_per_gpu_h: float | None = field(default=None, metadata=meaning("of run.toml, else that of the whole fleet"))
     level: Level = "unknown"
     use: Use = "unknown"
     headline: str = ""
@@ -75,9 +115,11 @@ class RunRow:
         default=None, metadata=meaning("what the costliest finding lost; findings overlap and are not added")
     )
     causes: tuple[Cause, ...] = ()
+    failures: tuple[FailedTrials, ...] = field(default=(), metadata=meaning("failed trials by kind"))
     recommendations: tuple[str, ...] = ()
     inputs: str = field(default="", metadata=meaning("digest of the content of all inputs"))
     telemetry: tuple[str, ...] = field(default=(), metadata=meaning("digests of the telemetry"))
+    recordings: tuple[Recording, ...] = field(default=(), metadata=meaning("which GPUs were recorded when"))
 
     @property
     def idle_gpu_s(self) -> float | None:
@@ -112,6 +154,13 @@ class Total:
     n_trials: int
     n_failed: int
     recoverable_gpu_h: float
+    cost: Mapping[str, float] = field(metadata=meaning("money by currency, of the runs that state a price"))
+    n_priced: int
+
+    @property
+    def observed_gpu_s(self) -> float:
+        """GPU time with telemetry."""
+        return math.fsum(seconds for cell, seconds in self.cells.items() if cell != "unobserved")
 
     @property
     def idle_gpu_s(self) -> float:
@@ -119,10 +168,21 @@ class Total:
         return math.fsum(self.cells[cell] for cell in IDLE)
 
 
+def short_weeks(weeks: Iterable[Total]) -> frozenset[str]:
+    """The names of those with next to no observed time; a week without any telemetry is none of them."""
+    seen = {one.name: one.observed_gpu_s for one in weeks if one.observed_gpu_s > 0}
+    return frozenset(name for name, own in seen.items() if own < SHORT * median(seen.values()))
+
+
+def no_run(row: RunRow) -> str:
+    """What GPU time is called that is of no single job; '' for a run."""
+    return row.status if row.status in ("shared", "unallocated") else ""
+
+
 @dataclass(frozen=True)
 class CauseTotal:
-    """A cause over the fleet. ``n_runs`` had it, of ``n_top`` it was the costliest; ``lost_gpu_h`` is what it lost
-    where it was the costliest, which adds up over causes; ``n_unpriced`` runs had it at an unknown cost.
+    """A cause over the fleet. ``n_runs`` had it, in ``n_top`` it was the costliest at a known cost; ``lost_gpu_h`` is
+    what it lost in these, which adds up over causes; ``n_unpriced`` runs had it at an unknown cost.
     """
 
     rule: str
@@ -133,6 +193,73 @@ class CauseTotal:
     n_unpriced: int
     worst_run: str
     offenders: tuple[tuple[str, int], ...]
+    lost_cost: Mapping[str, float] = field(
+        default_factory=dict, metadata=meaning("the same as money by currency, of the runs whose price is known")
+    )
+
+
+@dataclass(frozen=True)
+class FailureTotal:
+    """Failed trials of one kind over the fleet. ``gpu_s`` is of the runs of which the GPU time of failed trials is
+    known, None where it is of none; ``groups`` are the three parts of the fleet with most of these trials.
+    """
+
+    kind: str
+    n_trials: int
+    n_runs: int
+    gpu_s: float | None
+    groups: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class UnusedGpu:
+    """A GPU that never worked: no sample reaches 10 % utilization. Or hardly: ``worked_s`` is the time of 10 % or
+    more.
+    """
+
+    host: str
+    gpu: str
+    uuid: str
+    model: str
+    observed_s: float
+    worked_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Mean utilization by GPU and time. ``n_together``: most GPUs that make one row; ``start``: left borders of the
+    columns, each ``width_h`` wide; ``mean_pct``: of the observed time, None where nothing was observed.
+    """
+
+    gpus: tuple[str, ...]
+    n_together: int
+    start: tuple[str, ...]
+    width_h: float
+    mean_pct: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class ClusterDocument:
+    """Telemetry of a whole cluster. ``by_jobs``: it was cut by the jobs of a scheduler; else into sessions."""
+
+    n_hosts: int
+    n_gpus: int
+    n_without_samples: int
+    observed_gpu_s: float
+    start: str
+    end: str
+    by_jobs: bool
+    never_used: tuple[UnusedGpu, ...]
+    heat: HeatMap | None
+    notes: tuple[str, ...] = ()
+    hardly_used: tuple[UnusedGpu, ...] = field(default=(), metadata=meaning("worked less than 0.1 % of observed time"))
+    n_hosts_without_samples: int = field(default=0, metadata=meaning("further hosts, without any sample"))
+    n_hosts_left_out: int = field(default=0, metadata=meaning("hosts of which nothing says whether 1 is 1 % or 100 %"))
+
+    @property
+    def n_observed(self) -> int:
+        """GPUs with samples."""
+        return self.n_gpus - self.n_without_samples
 
 
 @dataclass(frozen=True)
@@ -155,10 +282,20 @@ class FleetDocument:
     total: Total
     groups: tuple[Total, ...]
     weeks: tuple[Total, ...]
+    changes: Changes
     causes: tuple[CauseTotal, ...]
+    failures: tuple[FailureTotal, ...]
     runs: tuple[RunRow, ...]
+    unread: tuple[str, ...] = field(default=(), metadata=meaning("folders that hold files and no run"))
+
+    cluster: ClusterDocument | None = None
 
     @property
     def counted(self) -> list[RunRow]:
-        """The runs that are added up."""
+        """The rows that are added up."""
+        return [row for row in self.runs if row.status in COUNTED]
+
+    @property
+    def checked(self) -> list[RunRow]:
+        """The runs on which the checks were made."""
         return [row for row in self.runs if row.status == "diagnosed"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpudiag.report._render.blocks import (
     Banner,
@@ -19,15 +20,39 @@ from gpudiag.report._render.blocks import (
     Tiles,
 )
 from gpudiag.report._sections.ledger import CELLS
-from gpudiag.report.fleet.document import FleetDocument, RunRow, Total
-from gpudiag.report.format import UNKNOWN, count, duration, listed, plural, quantity, share, span, zone
+from gpudiag.report.fleet.changes import changes_section, worst_change
+from gpudiag.report.fleet.cluster import cluster
+from gpudiag.report.fleet.document import OF_RUNS, RUNS, FleetDocument, RunRow, Total, no_run, short_weeks
+from gpudiag.report.fleet.headline import report_command
+from gpudiag.report.format import (
+    UNKNOWN,
+    count,
+    listed,
+    money,
+    plural,
+    quantity,
+    safe,
+    share,
+    span,
+    zone,
+)
+from gpudiag.report.timeline.trials import ENDED
 
 QUESTIONS = ("Where the GPU time went", "What cost most", "Where to start")
-MOST_GROUPS, MOST_RUNS, MOST_CAUSES = 20, 20, 15
+MOST_GROUPS, MOST_RUNS, MOST_CAUSES = 10, 20, 6
+MOST_LEFT = 500
 """Rows of a table on the page; the data set has all of them."""
+OPEN_LEFT = 10
+"""Of the runs that do not count, those whose reasons stand open."""
+OPEN_RUNS = 6
+"""Of the worst runs, those that stand open."""
 UTC = "UTC"
+IDLE_ALONE = ("idle", "less than 10 % utilization")
+"""Of a fleet without trials: nobody knows what an idle GPU waits for."""
 WORTH_SAYING = 0.05
 """Smaller parts of the GPU time are no tile."""
+ELSEWHERE = "counted elsewhere"
+ELSEWHERE_MEANS = f" ({ELSEWHERE}: known, and part of what another finding, or another run, counts)"
 
 
 def masthead(document: FleetDocument) -> list[Block]:
@@ -37,8 +62,11 @@ def masthead(document: FleetDocument) -> list[Block]:
     ends = sorted(row.end for row in rows if row.end)
     facts = [("Runs", _runs(document))]
     if starts and ends:
-        facts.append(("From the first to the last", span(starts[0], ends[-1], zone(UTC))))
-    for words, kind in (("Users", "user"), ("Projects", "project"), ("Hosts", "host"), ("GPUs", "gpu_model")):
+        facts.append((f"From the first to the last ({UTC})", span(starts[0], ends[-1], zone(UTC))))
+    for words, kind in (("Users", "user"), ("Projects", "project"), ("Hosts", "host"), ("GPU models", "gpu_model")):
+        if kind == "host" and document.cluster is not None:
+            facts.append(("Hosts with telemetry" if document.checked else words, count(document.cluster.n_hosts)))
+            continue
         names = sorted({getattr(row, kind) for row in rows} - {""})
         if names:
             facts.append((words, listed(names) if len(names) <= 3 else count(len(names))))
@@ -47,7 +75,11 @@ def masthead(document: FleetDocument) -> list[Block]:
 
 def _runs(document: FleetDocument) -> str:
     states = Counter(row.status for row in document.runs)
-    parts = [plural(states["diagnosed"], "run")]
+    n = states["diagnosed"] + states["accounted"]
+    parts = [plural(n, "run")]
+    if states["accounted"]:
+        which = f"{states['accounted']:,} of them " if states["accounted"] < n else ""
+        parts.append(f"{which}by telemetry alone, without checks")
     parts += [f"{states[state]:,} {state}" for state in ("not diagnosed", "counted already") if states[state]]
     return ", ".join(parts)
 
@@ -55,11 +87,14 @@ def _runs(document: FleetDocument) -> str:
 def verdict(document: FleetDocument) -> list[Block]:
     """The three sentences and the largest numbers."""
     head, total = document.headline, document.total
-    levels = Counter(row.level for row in document.counted)
+    levels = Counter(row.level for row in document.checked)
     chips = tuple(
         Chip(level, f"{levels[level]:,} {level}") for level in ("critical", "warning", "note", "ok") if levels[level]
     )
-    said = tuple((q, text) for q, text in zip(QUESTIONS, head.sentences, strict=True) if text)
+    line = _line(document)
+    said = tuple((q, text) for q, text in zip(QUESTIONS, head.sentences, strict=True) if text not in ("", line))
+    if changed := worst_change(document.changes):
+        said = (*said, ("What changed", changed))
     tiles = [("GPU time", quantity(total.gpu_s / 3600, "GPU-h"))] if total.gpu_s else []
     if total.util_pct == total.util_pct:
         tiles.append(("mean utilization", share(total.util_pct)))
@@ -70,13 +105,23 @@ def verdict(document: FleetDocument) -> list[Block]:
         tiles.append(("trials, " + share(100 * total.n_failed / total.n_trials) + " failed", count(total.n_trials)))
     if total.energy_kwh:
         tiles.append(("energy", quantity(total.energy_kwh, "kWh")))
-    return [Banner(head.level, _line(document), said, chips), *([Tiles(tuple(tiles))] if tiles else [])]
+    return [Banner(head.level, line, said, chips), *([Tiles(tuple(tiles))] if tiles else [])]
 
 
 def _line(document: FleetDocument) -> str:
-    poor = sum(row.use in ("poorly", "unused") for row in document.counted)
-    rated = sum(row.use != "unknown" for row in document.counted)
-    return f"{poor:,} of {plural(rated, 'run')} used their GPUs poorly." if rated else "No run recorded its GPUs."
+    with_time = [row for row in document.checked if row.gpu_s is not None and row.use != "unknown"]
+    poor = [row for row in with_time if row.use in ("poorly", "unused")]
+    rated = len(with_time)
+    if not document.checked and document.cluster is not None:
+        about = document.cluster
+        return f"{plural(about.n_observed, 'GPU')} of {plural(about.n_hosts, 'host')}, by their telemetry."
+    if not rated:
+        return "No run recorded its GPUs." if document.counted else document.headline.sentences[0]
+    held, all_ = (quantity(s / 3600, "GPU-h") for s in (math.fsum(r.gpu_s or 0.0 for r in poor), document.total.gpu_s))
+    unit = all_.rpartition(" ")[2]
+    time = f", with {held.removesuffix(f' {unit}')} of {all_}" if poor else ""
+    runs = plural(rated, "run" if document.cluster is None else "checked run")
+    return f"{len(poor):,} of {runs} used their GPUs poorly{time}."
 
 
 def ledger(document: FleetDocument) -> list[Block]:
@@ -84,6 +129,7 @@ def ledger(document: FleetDocument) -> list[Block]:
     total = document.total
     if not total.gpu_s:
         return [Note("No run recorded its GPUs, so nothing can be said about their time.", "unknown")]
+    named = CELLS if total.n_trials else {**CELLS, "idle_no_trial": IDLE_ALONE}
     rows: list[tuple[TableCell, ...]] = [
         (
             name,
@@ -91,10 +137,11 @@ def ledger(document: FleetDocument) -> list[Block]:
             Number(share(100 * total.cells[cell] / total.gpu_s, exact=True)),
             what,
         )
-        for cell, (name, what) in CELLS.items()
+        for cell, (name, what) in named.items()
         if total.cells[cell] > 0
     ]
-    caption = f"The categories add up to all GPU time of {plural(_with_telemetry(total), 'run')} with telemetry."
+    rest = ", and of GPUs that no single run had" if any(row.status not in OF_RUNS for row in document.counted) else ""
+    caption = f"The categories add up to all GPU time of {plural(_with_telemetry(total), 'run')} with telemetry{rest}."
     return [TableBlock(("Category", "Time", "Share", "What it means"), tuple(rows), caption), Figure("hosts")]
 
 
@@ -104,29 +151,48 @@ def _with_telemetry(total: Total) -> int:
 
 def causes(document: FleetDocument) -> list[Block]:
     """What was found, by what it lost."""
+    if not document.checked:
+        said = "Telemetry of a cluster is added up, not checked: gpudiag diagnose checks single runs."
+        return [] if document.cluster is None else [Note(said, "unknown")]
     if not document.causes:
         return [Note("No check found a fault in any run.", "ok")]
-    n = document.total.n_runs
+    n, priced = len(document.checked), any(one.lost_cost for one in document.causes)
+    known = {cause.rule for row in document.checked for cause in row.causes if cause.lost_gpu_h}
+    known -= {one.rule for one in document.causes if one.lost_gpu_h}
     rows: list[tuple[TableCell, ...]] = [
         (
             one.title,
-            Number(quantity(one.lost_gpu_h, "GPU-h") if one.lost_gpu_h else UNKNOWN),
+            Number(
+                quantity(one.lost_gpu_h, "GPU-h") if one.lost_gpu_h else ELSEWHERE if one.rule in known else UNKNOWN
+            ),
+            *([Number(_money(one.lost_cost))] if priced else []),
             Number(f"{one.n_runs:,} ({share(100 * one.n_runs / n)})"),
-            Number(count(one.n_top)),
+            *([] if priced else [Number(count(one.n_top))]),
             one.worst_run or UNKNOWN,
             ", ".join(f"{name} ({k:,})" for name, k in one.offenders) or UNKNOWN,
         )
         for one in document.causes
     ]
     caption = (
-        "At least: a run's loss counts for its costliest finding alone, since findings overlap. "
+        "At least: a run's loss counts for its costliest finding alone, since findings overlap"
+        f"{ELSEWHERE_MEANS if known else ''}. "
         "Elsewhere, of 706 causes of low utilization in 400 jobs, 46 % were operations on data and 45 % training or "
-        "evaluation of the model (ICSE 2024, doi 10.1145/3597503.3639232)."
+        "evaluation of the model; 85 % could be mended with few changes of code or scripts "
+        "(ICSE 2024, doi 10.1145/3597503.3639232)."
     )
-    columns = ("Cause", "Cost at least", "Runs with it", "Costliest in", "Worst run", "Most often")
+    paid = ["In money"] if priced else []
+    columns = (
+        "Cause",
+        "Cost at least",
+        *paid,
+        "Runs with it",
+        *([] if priced else ["Costliest in"]),
+        "Worst run",
+        "Most often (user)",
+    )
     shown = TableBlock(columns, tuple(rows[:MOST_CAUSES]), caption)
     rest = rows[MOST_CAUSES:]
-    return [shown, *([Folded(f"{len(rest)} further causes", (TableBlock(columns, tuple(rest)),))] if rest else [])]
+    return [shown, *([Folded(plural(len(rest), "further cause"), (TableBlock(columns, tuple(rest)),))] if rest else [])]
 
 
 def groups(document: FleetDocument) -> list[Block]:
@@ -138,30 +204,65 @@ def weeks(document: FleetDocument) -> list[Block]:
     """The same totals by the week in which a run began."""
     if len(document.weeks) < 2:
         return []
-    return [Figure("weeks"), Folded("Week by week", (_totals(document.weeks, "week", most=len(document.weeks)),))]
+    steps = changes_section(document.changes)
+    few = short_weeks(document.weeks)
+    left = [Note(f"{listed(sorted(few))}: less than 1 % of the usual observed time; no point of the course.")]
+    table = _totals(document.weeks, "week", most=len(document.weeks))
+    return [Figure("weeks"), *steps, Folded("Week by week", (table, *(left if few else [])))]
 
 
 def _totals(held: Iterable[Total], by: str, most: int = MOST_GROUPS) -> TableBlock:
     held = list(held)
+    unseen, failed, lost, energy, money_known = (
+        any(getattr(one, name) for one in held)
+        for name in ("n_without_telemetry", "failed_gpu_s", "recoverable_gpu_h", "energy_kwh", "n_priced")
+    )
+    unseen &= not money_known  # one column too many for a page
     rows: list[tuple[TableCell, ...]] = [
         (
             one.name,
             Number(count(one.n_runs)),
+            *([Number(count(one.n_without_telemetry))] if unseen else []),
             Number(quantity(one.gpu_s / 3600, "GPU-h") if one.gpu_s else UNKNOWN),
             Number(share(one.util_pct)),
             Number(share(100 * one.idle_gpu_s / one.gpu_s) if one.gpu_s else UNKNOWN),
-            Number(quantity(one.failed_gpu_s / 3600, "GPU-h") if one.failed_gpu_s else UNKNOWN),
-            Number(quantity(one.recoverable_gpu_h, "GPU-h") if one.recoverable_gpu_h else UNKNOWN),
+            *([Number(quantity(one.failed_gpu_s / 3600, "GPU-h") if one.failed_gpu_s else UNKNOWN)] if failed else []),
+            *([Number(quantity(one.recoverable_gpu_h, "GPU-h") if one.recoverable_gpu_h else UNKNOWN)] if lost else []),
+            *([Number(quantity(one.energy_kwh, "kWh") if one.energy_kwh else UNKNOWN)] if energy else []),
+            *([Number(_money(one.cost))] if money_known else []),
         )
         for one in held
     ]
-    caption = f"{len(rows) - most} more are in the table of the fleet." if len(rows) > most else ""
-    columns = (by[0].upper() + by[1:], "Runs", "GPU time", "Utilization", "Idle", "Failed trials", "Lost at least")
+    caption = _more(len(rows), most)
+    if money_known and any(one.n_priced < one.n_runs - one.n_without_telemetry for one in held):
+        caption = f"Cost is that of the runs with a price: price_per_gpu_h in run.toml, or --price. {caption}".strip()
+    columns = (
+        by[0].upper() + by[1:],
+        "Runs",
+        *(["Without GPU time"] if unseen else []),
+        "GPU time",
+        "Utilization",
+        "Idle",
+        *(["Failed trials"] if failed else []),
+        *(["Lost at least"] if lost else []),
+        *(["Energy"] if energy else []),
+        *(["Cost"] if money_known else []),
+    )
     return TableBlock(columns, tuple(rows[:most]), caption)
+
+
+def _more(n: int, most: int) -> str:
+    return f"{n - most:,} more are in the table of the fleet." if n > most else ""
+
+
+def _money(cost: Mapping[str, float]) -> str:
+    return " + ".join(money(value, currency) for currency, value in cost.items()) or UNKNOWN
 
 
 def runs(document: FleetDocument) -> list[Block]:
     """The runs that lost most."""
+    if not document.checked:
+        return []
     worst = sorted(
         (row for row in document.counted if row.recoverable_gpu_h),
         key=lambda row: (-(row.recoverable_gpu_h or 0.0), row.run),
@@ -169,7 +270,12 @@ def runs(document: FleetDocument) -> list[Block]:
     if not worst:
         return [Note("No finding has a known cost.", "unknown")]
     rows = tuple(_run(row, document) for row in worst[:MOST_RUNS])
-    return [TableBlock(("Run", "Worst", "GPU time", "Utilization", "Lost at least", "To what"), rows)]
+    columns = ("Run", "Worst", "GPU time", "Utilization", "Lost at least", "To what")
+    rest = rows[OPEN_RUNS:]
+    more = [Folded(f"The next {plural(len(rest), 'run')}", (TableBlock(columns, rest),))] if rest else []
+    first = report_command(worst[0])
+    caption = f"The first in full: {first}" if first else ""
+    return [TableBlock(columns, rows[:OPEN_RUNS], caption), *more]
 
 
 def _run(row: RunRow, document: FleetDocument) -> tuple[TableCell, ...]:
@@ -185,16 +291,32 @@ def _run(row: RunRow, document: FleetDocument) -> tuple[TableCell, ...]:
 
 
 def failures(document: FleetDocument) -> list[Block]:
-    """Trials that failed, by project."""
-    rows = [row for row in document.counted if row.n_failed]
-    if not rows:
+    """Trials that failed: by kind, and by run."""
+    if not document.failures:
         return []
+    kinds: list[tuple[TableCell, ...]] = [
+        (
+            ENDED.get(one.kind, one.kind),
+            Number(count(one.n_trials)),
+            Number(count(one.n_runs)),
+            Number(UNKNOWN if one.gpu_s is None else quantity(one.gpu_s / 3600, "GPU-h")),
+            ", ".join(f"{name} ({n:,})" for name, n in one.groups),
+        )
+        for one in document.failures
+    ]
+    columns = ("Why", "Trials", "Runs", "GPU time", f"Most in ({document.by})")
+    caption = "By what the error message or the log says. GPU time is that of runs with telemetry."
+    return [TableBlock(columns, tuple(kinds), caption), *_failures_by_run(document)]
+
+
+def _failures_by_run(document: FleetDocument) -> list[Block]:
+    rows = [row for row in document.counted if row.n_failed]
     rows.sort(key=lambda row: (-(row.failed_gpu_s or 0.0), -(row.n_failed or 0), row.run))
     cells: list[tuple[TableCell, ...]] = [
         (
             row.run,
             Number(f"{row.n_failed:,} of {row.n_trials:,}"),
-            Number(UNKNOWN if row.failed_gpu_s is None else duration(row.failed_gpu_s)),
+            Number(UNKNOWN if row.failed_gpu_s is None else quantity(row.failed_gpu_s / 3600, "GPU-h")),
         )
         for row in rows[:MOST_RUNS]
     ]
@@ -203,23 +325,66 @@ def failures(document: FleetDocument) -> list[Block]:
 
 def coverage(document: FleetDocument) -> list[Block]:
     """What is not in the totals, and why."""
-    out: list[Block] = []
-    total = document.total
-    if total.n_without_telemetry:
-        n = total.n_without_telemetry
-        out.append(Note(f"{plural(n, 'run')} recorded no GPU: they count as runs and trials, not as GPU time."))
-    left = [row for row in document.runs if row.reason]
-    if left:
-        cells: list[tuple[TableCell, ...]] = [(row.run, row.status, row.reason) for row in left]
-        table = TableBlock(("Run", "State", "Why"), tuple(cells))
-        out.append(Folded(f"{plural(len(left), 'run')} not counted, or in part", (table,)))
+    out: list[Block] = [*_bare(document), *_twice(document)]
+    if failed := sum(row.status == "not diagnosed" for row in document.runs):
+        out.append(Note(f"{plural(failed, 'run')} could not be diagnosed.", "unknown"))
+    if document.unread:
+        out.append(Note(passed_over(document.unread), "unknown"))
+    out += _left_out(document)
     return out or [Note("Every run that was found is counted.", "ok")]
+
+
+def _left_out(document: FleetDocument) -> list[Block]:
+    """Runs with the reason why they count in part or not at all: those that failed first, a few of them open."""
+    left = [row for row in document.runs if row.reason and not no_run(row) and row.status != "continued"]
+    left.sort(key=lambda row: row.status != "not diagnosed")
+    cells: list[tuple[TableCell, ...]] = [(row.run, row.status, row.reason) for row in left[:MOST_LEFT]]
+    columns = ("Run", "State", "Why")
+    out: list[Block] = [TableBlock(columns, tuple(cells[:OPEN_LEFT]))] if cells else []
+    if rest := cells[OPEN_LEFT:]:
+        table = TableBlock(columns, tuple(rest), _more(len(left), MOST_LEFT))
+        out.append(Folded(f"{plural(len(left) - OPEN_LEFT, 'further run')} not counted, or in part", (table,)))
+    return out
+
+
+def _bare(document: FleetDocument) -> list[Block]:
+    """Runs without GPU time; those of which another run has it are not among them."""
+    rows = [row for row in document.counted if row.status in RUNS and row.gpu_s is None]
+    bare = [row for row in rows if not row.reason or row.status == "accounted"]
+    if not bare:
+        return []
+    what = "recorded no GPU" if document.cluster is None else "have no GPU time of their own"
+    note = Note(f"{plural(len(bare), 'run')} {what}: they count as runs and trials, not as GPU time.")
+    unseen: list[tuple[TableCell, ...]] = [
+        (row.run, row.user, Number(count(row.n_trials))) for row in bare if not row.reason
+    ]
+    held = TableBlock(("Run", "User", "Trials"), tuple(unseen[:MOST_RUNS]), _more(len(unseen), MOST_RUNS))
+    title = "Runs without telemetry" if document.cluster is None else "Runs without GPU time of their own"
+    return [note, *([Folded(title, (held,))] if unseen else [])]
+
+
+def _twice(document: FleetDocument) -> list[Block]:
+    """Runs whose GPU time counts with another one."""
+    n = sum(row.status == "diagnosed" and row.gpu_s is None and bool(row.reason) for row in document.runs)
+    return (
+        [Note(f"The GPU time of {plural(n, 'run')} counts with other telemetry of the same GPUs at the same time.")]
+        if n
+        else []
+    )
+
+
+def passed_over(folders: Sequence[str]) -> str:
+    """Which folders hold nothing that is read, the first three by name."""
+    named = ", ".join(safe(one) for one in folders[:3]) + (" ..." if len(folders) > 3 else "")
+    verb = "holds" if len(folders) == 1 else "hold"
+    return f"{plural(len(folders), 'folder')} {verb} files that gpudiag does not read: {named}"
 
 
 SECTIONS: dict[str, Callable[[FleetDocument], list[Block]]] = {
     "masthead": masthead,
     "verdict": verdict,
     "ledger": ledger,
+    "cluster": cluster,
     "causes": causes,
     "groups": groups,
     "weeks": weeks,

@@ -72,6 +72,7 @@ def trials_blocks(data: Trials) -> list[Block]:
         ("reader", data.reader),
         ("trials", number(len(data.trials))),
         ("reports", number(len(data.reports))),
+        *((("steps", number(len(data.steps))),) if len(data.steps) else ()),
         ("span", span),
     )
     table: list[Block] = [_per_study(data.trials), _columns(data.trials)] if len(data.trials) else []

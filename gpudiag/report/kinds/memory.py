@@ -36,7 +36,7 @@ from gpudiag.report.format import (
     share,
     significance,
 )
-from gpudiag.report.kinds.parallelism import between
+from gpudiag.report.kinds.parallelism import between, room_at_once
 
 MAX_COMBINATIONS = 12
 SHOWN_RATE = 0.05
@@ -45,6 +45,7 @@ MANY_PER_DAY = 2000
 CLASSES = {
     "oom": "out of GPU memory", "device_assert": "device-side assert", "illegal_access": "illegal memory access",
     "host_killed": "killed from outside (host memory, or a limit)", "gpu_lost": "GPU lost", "nccl": "NCCL",
+    "time_limit": "time limit", "nan": "not a number (NaN)",
     "other": "another error", "unknown": "failed without a text", LOST: "left RUNNING: the process ended",
 }  # fmt: skip
 NOT_MEMORY = {
@@ -75,18 +76,17 @@ def by_number(capacity: MemoryCapacity) -> list[Block]:
     """For the report of a run: the number to choose and why, and folded what each number takes and each parameter."""
     advised = _advice(capacity).partition(". ")[0]
     parts: list[Block] = [*([Note(_sources(capacity))] if not capacity.reason else []), *_levels(capacity)]
-    k = _chosen(capacity)
-    if k and (other := _alternative(capacity, k).strip()):
-        parts.append(Note(other))
     if len(capacity.combinations):
         parts += [Heading("Memory by parameters"), _combinations(capacity)]
-    said: list[Block] = [Note(f"{advised.removesuffix('.')}.")] if k else []
-    return [*said, Folded("Memory, crash risk and trials a day by number at once", tuple(parts))] if parts else said
+    k = _chosen(capacity)
+    other = _alternative(capacity, k) if k else ""
+    said: list[Block] = [] if math.isnan(capacity.recommended_k) else [Note(f"{advised.removesuffix('.')}.{other}")]
+    return [*said, Folded("Memory, failures and trials a day by number at once", tuple(parts))] if parts else said
 
 
 def _chosen(capacity: MemoryCapacity) -> int:
-    """The number that is recommended, 0 where none is."""
-    return 0 if math.isnan(capacity.recommended_k) else int(capacity.recommended_k)
+    """The number that memory recommends, 0 where it recommends or limits none."""
+    return int(capacity.recommended_k) if capacity.limits else 0
 
 
 def _sources(capacity: MemoryCapacity) -> str:
@@ -118,7 +118,7 @@ def _sources(capacity: MemoryCapacity) -> str:
 
 
 def _levels(capacity: MemoryCapacity) -> list[Block]:
-    """Trials at once against memory, margin, crash risk and throughput."""
+    """Trials at once against memory, margin, failures and throughput."""
     rows = capacity.table.to_dict("records")
     columns = {
         "GiB": [gib(row["typical_mib"]) for row in rows],
@@ -129,7 +129,7 @@ def _levels(capacity: MemoryCapacity) -> list[Block]:
     hours = 1 if capacity.table["rate_day_high"].max() >= MANY_PER_DAY else 24
     per = "Trials/h" if hours == 1 else "Trials/day"
     columns |= {
-        "Crash risk %": [_pct(Estimate(row["crash_pct"], row["crash_low_pct"], row["crash_high_pct"])) for row in rows],
+        "Failed %": [_pct(Estimate(row["failed_pct"], row["failed_low_pct"], row["failed_high_pct"])) for row in rows],
         per: [_rate(row, "rate", hours) for row in rows],
         "with crashes": [_rate(row, "net", hours) for row in rows],
     }
@@ -144,11 +144,13 @@ def _levels(capacity: MemoryCapacity) -> list[Block]:
         "GiB": "GiB: memory of so many trials together, the median.",
         "Margin GiB": "Margin: what is usable less what one set in twenty takes.",
         "Seen max": "Seen max: the greatest reading while so many ran.",
-        "Crash risk %": "Crash risk: of one trial, of any class; out of memory as seen where "
-        f"{MIN_SEEN} trials or more ended, else as forecast.",
+        "Failed %": "Failed: trials that fail for any reason, by how many ran when each ended (a finding may count "
+        f"by workers, whose gaps between trials make these fewer), as counted where {MIN_SEEN} or more ended, else as "
+        "forecast.",
         per: f"{per}: as if none crashed, all GPUs together.",
-        "with crashes": "With crashes: those that end well, restarts counted; a restart takes "
-        f"{cost} and stops {'all trials' if restart.whole else 'its own worker'}.",
+        "with crashes": "With crashes: those that end well, as counted where so many workers ran "
+        f"for {MIN_SEEN} trials, else with restarts. A restart takes {cost} and stops "
+        f"{'all trials' if restart.whole else 'its own worker'}.",
     }  # fmt: skip
     return _table(capacity, columns, words, "In brackets 95 %; k: trials at once on a GPU.")
 
@@ -229,13 +231,14 @@ def _advice(capacity: MemoryCapacity) -> str:
     if math.isnan(capacity.recommended_k):
         return f"No number of trials at once is recommended: {capacity.because}."
     k = int(capacity.recommended_k)
-    text = f"Recommended: {k} at once on each GPU, {capacity.because}."
-    text += _alternative(capacity, k)
-    if capacity.hard_fit_k > k and math.isnan(capacity.risk_pct):
+    where = " on each GPU" if capacity.n_gpus > 1 else ""
+    if capacity.limits:
+        text = f"Recommended: {k} at once{where}, {capacity.because}.{_alternative(capacity, k)}"
+    else:
         most = int(capacity.hard_fit_k)
-        text += (
-            f" Memory would allow {most}{' at least' if most == capacity.table['k'].max() else ''}, which was not seen."
-        )
+        more = " or more" if most == capacity.table["k"].max() else ""
+        held = room_at_once(most, capacity.overflow(most).high, f"{more}{where}")
+        text = f"At most {k} ran at once, and memory is not what limits: {held}"
     if k > capacity.hard_fit_k:
         least = (
             "not even the largest trial fits alone"

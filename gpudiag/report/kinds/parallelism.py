@@ -14,6 +14,7 @@ from gpudiag.report.format import (
     UNKNOWN,
     count,
     duration,
+    number,
     plural,
     points,
     quantity,
@@ -55,7 +56,7 @@ def parallelism(forecast: Forecast, *, best: bool = True) -> list[Block]:
 
 def memory_says(forecast: Forecast) -> bool:
     """True where the capacity of the memory names the number to run at once."""
-    return forecast.capacity is not None and not math.isnan(forecast.capacity.recommended_k)
+    return forecast.capacity is not None and forecast.capacity.limits
 
 
 def answer(forecast: Forecast) -> str:
@@ -82,22 +83,31 @@ def gaps(forecast: Forecast) -> list[Block]:
 
 def between(estimate: Estimate) -> str:
     """'12.3 (10–14)', '10–14' for bounds, a dash for the unknown; the unit stands elsewhere."""
-    digits = 3 if estimate.unit == "" else 2
-    ends = [_short(x, digits, estimate.unit) for x in (estimate.low, estimate.high)]
     known = not (math.isnan(estimate.low) or math.isnan(estimate.high))
+    digits = _decimals(estimate.low, estimate.high) if known else 2
+    ends = [_short(x, digits, estimate.unit) for x in (estimate.low, estimate.high)]
     if not estimate.known:
         return (ends[0] if ends[0] == ends[1] else "–".join(ends)) if known else UNKNOWN
-    value = _short(estimate.value, 3, estimate.unit)
-    return f"{value} ({'–'.join(ends)})" if known else value
+    if not known:
+        return significant(estimate.value, 3)
+    return f"{_short(estimate.value, digits, estimate.unit)} ({'–'.join(ends)})"
 
 
-def _short(value: float, digits: int, unit: str) -> str:
-    """A number of that many significant digits; whole ones whole, and shares below 0.1 % as such."""
+def _decimals(low: float, high: float) -> int:
+    """Of a value and its bounds alike: two digits of the width, and at most three of the largest."""
+    width, most = high - low, max(abs(low), abs(high))
+    of_width = 1 - math.floor(math.log10(width)) if width > 0 else 9
+    of_size = 2 - math.floor(math.log10(most)) if most > 0 else 0
+    return max(0, min(of_width, of_size))
+
+
+def _short(value: float, decimals: int, unit: str) -> str:
+    """A number of that many decimals; what would read 0 and is not in two digits, and shares below 0.1 % as such."""
     if math.isnan(value):
         return UNKNOWN
     if unit == "%" and 0 < value < 0.1:
         return "< 0.1"
-    return significant(value, digits)
+    return number(rounded) if (rounded := round(value, decimals)) or not value else significant(value, 2)
 
 
 def _now(forecast: Forecast) -> str:
@@ -164,17 +174,29 @@ def _best(forecast: Forecast) -> str:
     risky = [str(s.k) for s in others if s.overflow.high > RISKY_PCT]
     looked_at = any(s.overflow.known for s in forecast.parallel)
     fitting = [s for s in others if str(s.k) not in risky and (s.overflow.known or not looked_at)]
-    said = _memory(others, forecast.now)
+    said = _memory(forecast, others)
     if fitting:
         said = [*_gain(forecast, max(fitting, key=lambda s: s.throughput.value)), *said, SLOWER]
     return " ".join(said)
 
 
-def _memory(others: list[Scenario], now: int) -> list[str]:
-    """Which numbers the memory does not hold, and of which larger ones nobody knows."""
+def room_at_once(most: int, high_pct: float, beyond: str = "") -> str:
+    """Up to which number at once the trials seen fit together, and whether that speaks for others; ``high_pct``: upper
+    end of the chance of an overflow there.
+    """
+    few = f"; so few do not show that others would (overflow in up to {share(high_pct)})"
+    return f"the largest trials seen fit together, {most}{beyond} at once{few if high_pct > RISKY_PCT else ''}."
+
+
+def _memory(forecast: Forecast, others: list[Scenario]) -> list[str]:
+    """Which numbers the memory does not hold, up to which the trials seen fit, and of which nobody knows."""
     over = [str(s.k) for s in others if s.overflow.known and s.overflow.value > RISKY_PCT]
-    open_ = [s for s in others if s.k > now and s.overflow.high > RISKY_PCT and str(s.k) not in over]
-    said = []
+    unsure = [s for s in others if s.k > forecast.now and s.overflow.high > RISKY_PCT and str(s.k) not in over]
+    capacity = forecast.capacity
+    fit = capacity.hard_fit_k * capacity.n_gpus if capacity is not None else 0
+    seen = max((s for s in unsure if s.k <= fit), key=lambda s: s.k, default=None)
+    open_ = [s for s in unsure if not s.k <= fit]
+    said = [f"In memory {room_at_once(seen.k, seen.overflow.high)}"] if seen is not None else []
     if over:
         said.append(
             f"With {_any_of(over)} at once, trials together exceed the memory now and then. What crashes leave of the "

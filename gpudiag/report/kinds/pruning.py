@@ -13,8 +13,8 @@ from gpudiag.report._render.shown import sentences_of, shown_as
 from gpudiag.report.format import UNKNOWN, interval, number, plural, quantity, ratio, share
 
 CONTROL = (
-    "What pruning kills can be learned from trials that are not pruned: run every twentieth of the next study to the "
-    "end, `if trial.number % 20 and trial.should_prune(): raise optuna.TrialPruned`."
+    "What pruning kills can be learned from trials that are not pruned: run 15 trials or more of the next study to "
+    "the end, one in ten of 150: `if trial.number % 10 and trial.should_prune(): raise optuna.TrialPruned`."
 )
 OUTSIDE = (
     "Under another pruner the sampler would also propose other points, and freed time would go to further trials: "

@@ -7,16 +7,17 @@ from collections.abc import Collection, Iterable, Sequence
 
 from gpudiag.advice._engine.advise import Advice
 from gpudiag.advice._engine.proposal import Gain, Prediction
-from gpudiag.advice._engine.recommendation import Recommendation, Recommendations, by_safety
+from gpudiag.advice._engine.recommendation import Recommendation, Recommendations
 from gpudiag.advice._engine.resources import MEMORY, TRIAL_TIME, UTILIZATION
 from gpudiag.report._render.blocks import Block, Note, Number, RecommendationBlock, TableBlock, TableCell, TextWithId
 from gpudiag.report._render.shown import shown_as
-from gpudiag.report.format import UNKNOWN, label, quantity, times
+from gpudiag.report.format import UNKNOWN, label, quantity, times_cut
 from gpudiag.report.format import interval as bounds
 
 NOTHING = "Nothing needs to be changed."
 NO_SPEED_UP = "no speed-up"
 TEST_FIRST = "gain unknown: test this first"
+GENERAL = "general advice"
 WIDEST = 3.0
 """A gain whose ends lie further apart than this factor is no number to rely on."""
 RESOURCES = (
@@ -28,7 +29,7 @@ RESOURCES = (
 
 @shown_as.register
 def recommendations(several: Recommendations) -> list[Block]:
-    """The options by safety."""
+    """The options, the best first."""
     return [options(several) if several else Note(NOTHING)]
 
 
@@ -40,28 +41,31 @@ def recommendation(one: Recommendation) -> list[Block]:
 
 @shown_as.register
 def advice(given: Advice) -> list[Block]:
-    """What the numbers refute, and the options by safety."""
+    """What the numbers refute, and the options."""
     return [*(Note(text) for text in given.corrections), *recommendations(given.recommendations)]
 
 
 def options(remedies: Iterable[Recommendation]) -> TableBlock:
-    """The options ranked by safety: a row a recommendation."""
+    """The options: a row a recommendation, in the order of their cards."""
     rows: list[tuple[TableCell, ...]] = [
         (
             TextWithId(one.title, one.id),
             Number(gain_of(one)),
-            f"{one.safety} (tier {one.tier}){', test first' if one.verify_first else ''}",
-            one.apply,
+            *(
+                (UNKNOWN, UNKNOWN)
+                if one.is_the_rules_own
+                else (f"{one.safety} (tier {one.tier}){', test first' if one.verify_first else ''}", one.apply)
+            ),
             one.changes[0].text or UNKNOWN,
         )
-        for one in by_safety(remedies)
+        for one in remedies
     ]
-    caption = "Recommendations, the safest first. Each card says what it assumes, when it worked and how to undo it."
+    caption = "Recommendations, the best first. Each card says what it assumes, when it worked and how to undo it."
     return TableBlock(("Recommendation", "Gain", "Safety", "Apply", "Change"), tuple(rows), caption)
 
 
 def card(one: Recommendation) -> RecommendationBlock:
-    """What to change, what it rests on, how to verify it and how to take it back."""
+    """What to change, what it rests on, how to verify it and how to take it back, where something was changed."""
     checks = "; ".join(
         f"`{check.measure} {check.op} {check.value:g}`{'' if check.unit == '1' else ' ' + check.unit}"
         for check in one.verify
@@ -69,25 +73,29 @@ def card(one: Recommendation) -> RecommendationBlock:
     notes = (
         ("Assumes", one.assumption),
         ("Test first", one.verify_first),
-        ("Safety", f"{one.safety}: {one.safety_reason}"),
+        ("Safety", f"{one.safety}: {one.safety_reason}" if one.safety_reason else ""),
         ("For", "; ".join(one.pros)),
         ("Against", "; ".join(one.cons)),
         ("Worked if", checks),
         ("Does not help if", one.refute),
-        ("Undo", one.rollback),
-        ("Effort", f"{one.effort}, {one.apply}"),
+        ("Undo", one.rollback if one.tier else ""),
+        ("Effort", f"{one.effort}, {one.apply}" if one.effort else ""),
         ("Predicted for after the change", _predicted(one)),
         ("On the predictions", _limits(one.predictions)),
     )
-    mark = f"{one.safety}, {gain_of(one)}"
-    code = "\n".join(change.code for change in one.changes)
+    mark = GENERAL if one.is_the_rules_own else f"{one.safety}, {gain_of(one)}"
+    code = code_of(one)
     return RecommendationBlock(
         one.id, one.title, mark, one.why, code, tuple((name, text) for name, text in notes if text)
     )
 
 
 def gain_of(one: Recommendation) -> str:
-    """What it brings. What may bring nothing and must be tested first has no number to rely on."""
+    """What it brings. What may bring nothing and must be tested first has no number to rely on; of general advice no
+    number was looked for.
+    """
+    if one.is_the_rules_own:
+        return GENERAL
     may_be_nothing = one.gain is not None and one.gain.unit == "x" and one.gain.low <= 1 < one.gain.high
     return TEST_FIRST if one.verify_first and may_be_nothing else gain(one.gain)
 
@@ -102,8 +110,8 @@ def gain(interval: Gain | None) -> str:
     if interval.unit != "x":
         return _hours(low, high, interval.unit)
     if low >= 0.995:
-        return NO_SPEED_UP if high < 1.005 else f"{bounds(low, high, 'x')} faster" if low >= 1.005 else _up_to(high)
-    return f"{bounds(low, high, 'x')} as fast"
+        return NO_SPEED_UP if high < 1.01 else f"{_between(low, high)} faster" if low >= 1.01 else _up_to(high)
+    return f"{_between(low, high)} as fast"
 
 
 def _narrow(interval: Gain) -> bool:
@@ -115,7 +123,12 @@ def _narrow(interval: Gain) -> bool:
 
 
 def _up_to(high: float) -> str:
-    return f"up to {times(high)} faster"
+    return f"up to {times_cut(high)} faster"
+
+
+def _between(low: float, high: float) -> str:
+    ends = [times_cut(end) for end in (low, high)]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix('×')}–{ends[1]}"
 
 
 def _hours(low: float, high: float, unit: str) -> str:
@@ -124,6 +137,13 @@ def _hours(low: float, high: float, unit: str) -> str:
     if not most:
         return "no GPU time to save"
     return f"{verb} {f'up to {quantity(most, unit)}' if not least else bounds(least, most, unit)}"
+
+
+def code_of(one: Recommendation | None) -> str:
+    """The lines that make the changes; '' where they are no more than the advice as comments."""
+    lines = [] if one is None else [change.code for change in one.changes]
+    told = any(not line.lstrip().startswith("#") for code in lines for line in code.splitlines() if line.strip())
+    return "\n".join(lines) if told else ""
 
 
 def _predicted(one: Recommendation) -> str:

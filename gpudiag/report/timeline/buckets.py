@@ -60,6 +60,9 @@ class Buckets:
 
 def bucketed(start_us: np.ndarray, end_us: np.ndarray, value: np.ndarray, raster: Raster) -> Buckets:
     """The cells of samples (sorted, none over another) in buckets; a cell counts in each bucket by what lies in it."""
+    if not len(value):
+        unknown = np.full(raster.n, np.nan)
+        return Buckets(unknown, unknown, unknown, np.zeros(raster.n, np.uint8))
     edges = raster.edges_us
     first = np.searchsorted(end_us, edges[:-1], "right")
     last = np.searchsorted(start_us, edges[1:], "left")

@@ -13,9 +13,10 @@ from gpudiag.measures.base import RECORD_GPU
 from gpudiag.measures.failures import measure_failures
 from gpudiag.measures.ledger import LedgerProfile, measure_ledger
 from gpudiag.measures.parallelism import measure_parallelism
+from gpudiag.measures.steps import measure_steps
 from gpudiag.report.format import plural, safe
 from gpudiag.report.timeline.buckets import Raster
-from gpudiag.report.timeline.marks import Mark, event_marks, finding_marks
+from gpudiag.report.timeline.marks import Mark, event_marks, finding_marks, pause_marks
 from gpudiag.report.timeline.ribbons import Ribbon, ribbons
 from gpudiag.report.timeline.samples import Channel, channels_of, extent_us, period_us
 from gpudiag.report.timeline.trials import Bars, bars
@@ -76,6 +77,8 @@ def lanes_of(analysis: Analysis, findings: Iterable[Verdict] = (), detail: Detai
     n_values = max(3 * sum(len(channel.samples) for channel in channels), 1)
     most = int(np.clip(detail.values // n_values, 200, 12_000))
     events, more = event_marks(run)
+    steps = analysis.get(measure_steps)
+    events += pause_marks(steps) if steps else []
     notes = [NO_CLOCK] if placed and channels and not run.info.clock.joined else []
     notes += [FAR] if far else []
     notes += [f"{more:,} more events are not shown."] if more else []

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gpudiag.measures._time.microseconds import microseconds
-from gpudiag.report.format import label, safe
+from gpudiag.measures.steps import StepsProfile
+from gpudiag.report.format import count, duration, label, safe
 from gpudiag.rules._engine.verdict import Verdict
 from gpudiag.run import Run
 
 MOST_EVENTS = 400
+MOST_PAUSES = 100
 MOST_CHARS = 160
-QUIET = ("worker",)
-"""Kinds of event that a trial's bar shows already."""
+QUIET = ("worker", "monitor", "epoch", "loader")
+"""Kinds of event that a trial's bar or a curve shows already, and lines that a training prints all the time."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,22 @@ def event_marks(run: Run) -> tuple[list[Mark], int]:
         )
     ]
     return marks, len(told) - len(shown)
+
+
+def pause_marks(steps: StepsProfile) -> list[Mark]:
+    """Pauses between the steps of a training, the longest first: each lies somewhere within its mark."""
+    timed = steps.pauses.dropna(subset=["start", "end"]).head(MOST_PAUSES)
+    return [
+        Mark(int(start), int(end), f"pause of {duration(paused_s)} by step {count(step)}{f' ({said})' if said else ''}")
+        for start, end, paused_s, step, said in zip(
+            microseconds(timed["start"]),
+            microseconds(timed["end"]),
+            timed["paused_s"],
+            timed["after_step"],
+            timed["since"],
+            strict=True,
+        )
+    ]
 
 
 def _kind(kind: object) -> str:

@@ -13,14 +13,14 @@ from gpudiag.measures._time.timeline import CELLS
 from gpudiag.plots._draw.cells import cell_label
 from gpudiag.plots._draw.palette import CELL_COLORS, STATE_COLORS, gpu_color, gpu_number
 from gpudiag.report.format import safe, zone
-from gpudiag.report.timeline.buckets import Buckets
+from gpudiag.report.timeline.buckets import Buckets, Raster
 from gpudiag.report.timeline.lanes import Detail, Lanes, lanes_of
 from gpudiag.report.timeline.marks import Mark
 from gpudiag.report.timeline.samples import Channel, period_us
 from gpudiag.report.timeline.sealed import sealed
 from gpudiag.report.timeline.trials import Bars
 from gpudiag.rules._engine.verdict import Verdict
-from gpudiag.schema import STATES
+from gpudiag.schema import OUTCOMES
 from gpudiag.timezones import transitions
 
 MOST_CHARS = 1_500_000
@@ -56,8 +56,7 @@ def _content(lanes: Lanes) -> dict[str, Any]:
         inside = np.clip(us, lanes.start_us, lanes.end_us) - lanes.start_us
         return np.round(inside / tick_us).astype(np.uint32)
 
-    gpus = [gpu for channel in lanes.channels for gpu, _ in channel.samples]
-    order = list(dict.fromkeys([*(ribbon.gpu for ribbon in lanes.ribbons), *gpus]))
+    order = gpus_of(lanes)
     return {
         "label": lanes.label,
         "start": lanes.start_us / 1e6,
@@ -83,11 +82,17 @@ def _content(lanes: Lanes) -> dict[str, Any]:
         },
         "width": lanes.raster.width_us / 1e6,
         "finest": max(lanes.raster.width_us, period_us(lanes.channels)) / 1e6,
-        "channels": [_channel(channel, lanes, order) for channel in lanes.channels],
+        "channels": [channel_content(channel, lanes.raster, order) for channel in lanes.channels],
         "events": [_mark(mark, lanes) for mark in lanes.events],
         "findings": _findings(lanes),
         "notes": list(lanes.notes),
     }
+
+
+def gpus_of(lanes: Lanes) -> list[str]:
+    """The GPUs in the order in which the content numbers them."""
+    gpus = [gpu for channel in lanes.channels for gpu, _ in channel.samples]
+    return list(dict.fromkeys([*(ribbon.gpu for ribbon in lanes.ribbons), *gpus]))
 
 
 def tick_of(span_us: int) -> int:
@@ -120,12 +125,13 @@ def _trials(bars: Bars, ticks: Any) -> dict[str, Any]:
         "names": bars.names,
         "columns": [{"name": column.name, "texts": column.texts, "at": column.at} for column in bars.columns],
         "workers": bars.workers,
-        "states": [{"name": state, "color": STATE_COLORS[state]} for state in STATES],
+        "states": [{"name": state, "color": STATE_COLORS[state]} for state in OUTCOMES],
     }
 
 
-def _channel(channel: Channel, lanes: Lanes, order: list[str]) -> dict[str, Any]:
-    buckets = channel.buckets(lanes.raster)
+def channel_content(channel: Channel, raster: Raster, order: list[str]) -> dict[str, Any]:
+    """One quantity in the buckets of a raster; ``order`` numbers the GPUs."""
+    buckets = channel.buckets(raster)
     highest = max((float(np.nanmax(one.high, initial=0)) for one in buckets.values()), default=0.0)
     step = next((step for step in STEPS if highest / step < 2**16 - 1), STEPS[-1])
     return {

@@ -11,6 +11,9 @@ from importlib import resources
 SCRIPTS = ("words.js", "packed.js", "lanes.js", "charts.js", "timeline.js")
 """Ours, in the order in which they stand within one function; uPlot comes before them."""
 NO_SCRIPT = "This timeline is drawn by a script, which your browser does not run."
+PREFERS_DARK = "(prefers-color-scheme: dark)"
+DARK_NOTEBOOK = ':is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"])'
+"""What a dark JupyterLab, VS Code and Colab say on their pages, whatever the system prefers."""
 MARK = 'class="gd-timeline"'
 """What a page has where it holds a timeline."""
 
@@ -30,8 +33,20 @@ def style() -> str:
 @cache
 def script() -> str:
     """All scripts as one. It finds the timelines of a page by itself, after they have been parsed."""
-    own = "\n".join(map(asset, SCRIPTS))
+    own = "\n".join(map(asset, (*SCRIPTS, "start.js")))
     return f'{asset("uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}}})();\n'
+
+
+@cache
+def widget_style() -> str:
+    """The style sheets for an output of a notebook, whose theme decides what is dark."""
+    return style().replace(f"@media {PREFERS_DARK}", DARK_NOTEBOOK)
+
+
+@cache
+def widget_script() -> str:
+    """The same drawing as a module for anywidget."""
+    return "\n".join(map(asset, ("uPlot.iife.min.js", *SCRIPTS, "widget.js")))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -36,6 +36,10 @@ class Channel:
     top: float | None
     samples: Samples
 
+    def between(self, low_us: int, high_us: int) -> Channel:
+        """The same with those samples alone of which some part lies between the two."""
+        return replace(self, samples=[(gpu, _between(part, low_us, high_us)) for gpu, part in self.samples])
+
     def buckets(self, raster: Raster) -> dict[str, Buckets]:
         """By GPU."""
         return {
@@ -44,6 +48,11 @@ class Channel:
             )
             for gpu, part in self.samples
         }
+
+
+def _between(part: pd.DataFrame, low_us: int, high_us: int) -> pd.DataFrame:
+    first = part["end_us"].searchsorted(low_us, "right")
+    return part.iloc[first : part["start_us"].searchsorted(high_us, "left")]
 
 
 def channels_of(analysis: Analysis) -> tuple[Channel, ...]:

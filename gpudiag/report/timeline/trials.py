@@ -14,7 +14,7 @@ from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.report.format import count, parameter, safe
 from gpudiag.run import Run
-from gpudiag.schema import STATES, family
+from gpudiag.schema import OUTCOMES, STOPPED, family
 
 MOST_CHARS = 120
 """Of one text in the box."""
@@ -25,10 +25,13 @@ ENDED = {
     "illegal_access": "illegal memory access",
     "gpu_lost": "the GPU was lost",
     "nccl": "NCCL error",
+    "time_limit": "time limit",
+    "nan": "not a number (NaN)",
     "other": "another error",
     "unknown": "no error was recorded",
 }
 """Why a trial failed, by the kind of its failure."""
+BY_HAND = "stopped by hand or canceled"
 OPEN = "no end recorded; drawn to where it most likely ended"
 
 
@@ -81,7 +84,7 @@ def bars(
         start_us=microseconds(placed["start"]),
         end_us=microseconds(placed["end"]),
         worker=worker,
-        state=np.array([STATES.index(state) for state in placed["state"]], np.uint8),
+        state=np.array([OUTCOMES.index(state) for state in placed["state"]], np.uint8),
         open=placed["open"].to_numpy(bool).astype(np.uint8),
         names=_names(trials),
         columns=tuple(column for column in columns if column.texts != [""]),
@@ -131,6 +134,8 @@ def endings(
             yield no_end
         elif state == "PRUNED" and key in steps:
             yield f"pruned after step {count(steps[key])}"
+        elif state == STOPPED:
+            yield BY_HAND
         elif state == "FAIL":
             said = text_of(detail)
             yield f"{ENDED[kinds.get(key, 'unknown')]}: {said}" if said else ENDED[kinds.get(key, "unknown")]

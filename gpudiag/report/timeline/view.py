@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from gpudiag.analysis import Analysis
-from gpudiag.errors import NotMeasurable
+from gpudiag.errors import ConfigError, NotMeasurable
 from gpudiag.files import write
 from gpudiag.measures.ledger import measure_ledger
 from gpudiag.measures.memory import measure_memory
@@ -45,6 +46,17 @@ class TimelineView:
         """Write that page."""
         write(Path(path), self.html)
         return Path(path)
+
+    def widget(self) -> Any:
+        """The same as an anywidget, whose zoom gets the samples of what it shows from the kernel, at full resolution.
+
+        Raises ConfigError where anywidget is not installed.
+        """
+        try:
+            from gpudiag.report.timeline.widget import TimelineWidget
+        except ImportError as error:
+            raise ConfigError("widget() needs anywidget; install it with: pip install 'gpudiag[widget]'") from error
+        return TimelineWidget(self.lanes, self.packed, self._repr_mimebundle_())
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         # No browser shows what stands within a frame; where an untrusted notebook drops the frame, it is what is left.

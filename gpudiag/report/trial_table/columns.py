@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpudiag.measures._time.trial_intervals import intervals_of, is_open, trial_names
+from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures.failures import FailuresProfile
 from gpudiag.measures.parallelism import ParallelismProfile
 from gpudiag.report.format import digits_of, safe
@@ -56,7 +57,7 @@ def _all(
     yield _texts("trial", trial_names(trials), _short)
     if "name" in trials:
         yield _texts("name", trials["name"], text_of)
-    yield _texts("state", trials["state"], _short)
+    yield _texts("state", outcomes_of(run), _short)
     for name in value_columns(trials):
         yield numbers(name, trials[name])
     yield SecondsColumn("duration", intervals["duration_s"].to_numpy(float))

@@ -7,6 +7,7 @@ import pandas as pd
 
 from gpudiag.analysis import Analysis
 from gpudiag.measures._time.trial_intervals import intervals_of, trial_names
+from gpudiag.measures._trials.outcomes import outcomes_of
 from gpudiag.measures.failures import measure_failures
 from gpudiag.measures.trials import measure_trials
 from gpudiag.report._render.blocks import Block, Number, TableBlock, TableCell, TrialTable
@@ -28,11 +29,12 @@ def trial_table(analysis: Analysis) -> list[Block]:
 def _still(analysis: Analysis) -> TableBlock:
     """The best of each study, the longest, and the last that failed."""
     trials, intervals = analysis.run.trials.reset_index(drop=True), intervals_of(analysis.run)
+    intervals["state"] = outcomes_of(analysis.run)
     why: dict[int, list[str]] = {}
     for name, rows in (
         ("best", _best(analysis, trials)),
         ("longest", _longest(intervals)),
-        ("failed", _failed(trials)),
+        ("failed", _failed(intervals)),
     ):
         for row in rows:
             why.setdefault(row, []).append(name)
@@ -48,7 +50,7 @@ def _still(analysis: Analysis) -> TableBlock:
         value = () if values is None else (Number(parameter(float(values[row]))),)
         lasted = Number(duration(float(intervals.at[row, "duration_s"])))
         trial = safe(named[row])[:MOST_CHARS]
-        body.append((trial, listed(why[row]), safe(trials.at[row, "state"]), *value, lasted, reason or "–"))
+        body.append((trial, listed(why[row]), safe(intervals.at[row, "state"]), *value, lasted, reason or "–"))
     keep = [at for at in range(len(head)) if at != len(head) - 1 or any(row[-1] != "–" for row in body)]
     return TableBlock(tuple(head[at] for at in keep), tuple(tuple(row[at] for at in keep) for row in body))
 
@@ -65,5 +67,5 @@ def _longest(intervals: pd.DataFrame) -> list[int]:
     return intervals["duration_s"].dropna().nlargest(MOST_STILL).index.tolist()
 
 
-def _failed(trials: pd.DataFrame) -> list[int]:
-    return trials.index[trials["state"] == "FAIL"][-MOST_STILL:].tolist()
+def _failed(intervals: pd.DataFrame) -> list[int]:
+    return intervals.index[intervals["state"] == "FAIL"][-MOST_STILL:].tolist()

@@ -27,7 +27,8 @@ class Evidence:
     uses, in no other output; it goes before a value of the same name. ``lost_gpu_h``: GPU-hours this cost, None where
     it cannot be told. ``margin``: how far past the threshold, in the threshold's unit.
     ``severity`` overrides the rule's own where the case is milder or worse. ``held_gpu_h``: GPU-hours in which the
-    fault was seen, which bound what it can explain where the loss is unknown.
+    fault was seen, which bound what it can explain where the loss is unknown. ``absence``: something did not happen,
+    which needs as long a record as saying that nothing is wrong does.
     """
 
     summary: str = ""
@@ -38,6 +39,7 @@ class Evidence:
     severity: Severity | None = None
     held_gpu_h: float | None = None
     extra: Values = field(default_factory=dict)
+    absence: bool = False
 
     def sentence_values(self) -> dict[str, Value]:
         """What a sentence may name: values, places, ``gpus`` (each GPU of ``where``) and extras."""

@@ -21,6 +21,9 @@ MIN_COVERAGE_PCT = 80.0
 MIN_OBSERVED_S = 60.0
 MIN_SAMPLES = 10
 """Nor can a glance: OK on telemetry needs this much of some GPU (defaults without a published source)."""
+RECORD_COMMAND = "gpudiag record --host --processes -o gpu.csv -- COMMAND"
+"""Records all that the checks read of a host beside its GPUs: the one recipe for missing telemetry of the CPU."""
+LONGER = "Record for longer, ten minutes of work at least: gpudiag record -o gpu.csv -- COMMAND."
 TOO_SHORT = "Nothing was found, but only {observed_s} were observed; {needed_s} is needed."
 TOO_FEW = "Nothing was found in only {n_samples:sample}; {n_needed} are needed."
 TOO_LITTLE = (
@@ -94,7 +97,8 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
         return replace(blank, status=Status.NOT_ASSESSED, reason=missing.reason, remedy=missing.remedy)
     except NotApplicable as why:
         return replace(blank, status=Status.NOT_APPLICABLE, reason=str(why))
-    if evidence is not None:
+    short = _too_short(profile, analysis) if evidence is None or evidence.absence else ""
+    if evidence is not None and not short:
         return replace(
             blank,
             status=Status.FOUND,
@@ -106,8 +110,8 @@ def _concluded(r: Rule, analysis: Analysis, thresholds: Mapping[str, float], bla
             margin=evidence.margin,
             held_gpu_h=evidence.held_gpu_h,
         )
-    if short := _too_short(profile, analysis):
-        return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy="Record for longer.")
+    if short:
+        return replace(blank, status=Status.NOT_ASSESSED, reason=short, remedy=LONGER)
     coverage = getattr(profile, "coverage_pct", 100.0)
     if not coverage >= MIN_COVERAGE_PCT:
         values = {"known": coverage == coverage, "coverage_pct": coverage, "needed_pct": MIN_COVERAGE_PCT}
@@ -123,7 +127,7 @@ def _too_short(profile: Any, analysis: Analysis) -> str:
     sampling = analysis.get(measure_sampling) if hasattr(profile, "per_gpu") else None
     if sampling is None:
         return ""
-    seconds, n = sampling.per_gpu.reindex(columns=["observed_s", "n_samples"]).astype(float).max()
+    seconds, n = (float(sampling.per_gpu[name].max()) for name in ("observed_s", "n_samples"))
     if seconds < MIN_OBSERVED_S:
         return in_words(TOO_SHORT, {"observed_s": seconds, "needed_s": MIN_OBSERVED_S})
     if n < MIN_SAMPLES:

@@ -18,7 +18,9 @@ class EvidenceNames(Row):
         "mean utilization of the busiest of the other GPUs", label="mean of the busiest GPU"
     )
     busiest_max_pct: Column[float] = column("its highest utilization", label="highest of the busiest GPU")
-    unused_gpu_h: Column[float] = column("100 % less the mean utilization of the time", label="no kernel ran for")
+    unused_gpu_h: Column[float] = column(
+        "100 % less the mean utilization of the time", label="without a kernel (100 % less the mean)"
+    )
     max_util_pct: Column[float] = column("highest utilization of a GPU called unused", label="highest utilization")
     least_pct: Column[float] = column("mean utilization of the least busy GPU", label="least busy GPU")
     most_pct: Column[float] = column("mean utilization of the busiest GPU", label="busiest GPU")

@@ -7,7 +7,7 @@ import heapq
 import numpy as np
 
 from gpudiag.manifest import DataLoader, Settings
-from gpudiag.simulation.cases.case import Case
+from gpudiag.simulation.cases.case import Case, later
 from gpudiag.simulation.life import Life
 from gpudiag.simulation.script import live, replay
 from gpudiag.simulation.simulator import observe
@@ -94,14 +94,16 @@ LAST_HALF_HOUR = (
 )
 
 
-def make() -> Case:
-    """Script the trials, then let GPU and telemetry follow."""
-    rng = np.random.default_rng([SEED, 7])
-    lives = _earlier(rng) + [_late(*row) for row in LAST_HALF_HOUR]
-    return Case(NAME, SEED, STORY, {"": observe(SPEC, replay(SPEC, lives), SEED)})
+def make(seed: int | None = None) -> Case:
+    """Script the trials, then let GPU and telemetry follow. Another seed draws other trials before the last half hour,
+    and the study begins that many days later.
+    """
+    drawn, spec = SEED if seed is None else seed, later(SPEC, seed)
+    lives = _earlier(np.random.default_rng([drawn, 7]), drawn) + [_late(*row, seed=drawn) for row in LAST_HALF_HOUR]
+    return Case(NAME, drawn, STORY, {"": observe(spec, replay(spec, lives), drawn)}, seeded=seed is not None)
 
 
-def _earlier(rng: np.random.Generator) -> list[Life]:
+def _earlier(rng: np.random.Generator, seed: int) -> list[Life]:
     """Trials 16-205: whoever is free takes the next one, and all have ended when the study is relaunched."""
     states = ["COMPLETE"] * 5 + ["PRUNED"] * 170 + ["FAIL"] * 15
     rng.shuffle(states)
@@ -110,18 +112,18 @@ def _earlier(rng: np.random.Generator) -> list[Life]:
     courses = []
     for number, state in enumerate(states, start=FIRST):
         start, worker = heapq.heappop(free)
-        length, epochs = _course(number, state, rng)
+        length, epochs = _course(number, state, rng, seed)
         courses.append((number, worker, start, start + length, state, epochs))
         heapq.heappush(free, (start + length + float(rng.uniform(0.1, 0.9)), worker))
     shift = DRAINED_S - max(end for _, _, _, end, _, _ in courses)
     for number, worker, start, end, state, epochs in courses:
-        lives.append(_life(number, worker, start + shift, end + shift, state, epochs))
+        lives.append(_life(number, worker, start + shift, end + shift, state, epochs, seed))
     return lives
 
 
-def _course(number: int, state: str, rng: np.random.Generator) -> tuple[float, int]:
+def _course(number: int, state: str, rng: np.random.Generator, seed: int) -> tuple[float, int]:
     """Duration in seconds and number of epochs begun; the trial's model decides how long an epoch takes."""
-    plan = draw_plan(SPEC, SEED, number)
+    plan = draw_plan(SPEC, seed, number)
     epoch_s = plan.segments[0][0]
     if state == "COMPLETE":
         length = float(rng.uniform(541.0, 597.0))
@@ -132,17 +134,17 @@ def _course(number: int, state: str, rng: np.random.Generator) -> tuple[float, i
     return plan.startup_s + epochs * epoch_s, epochs
 
 
-def _late(number: int, worker: int, start: str, end: str | None, state: str, epochs: int) -> Life:
+def _late(number: int, worker: int, start: str, end: str | None, state: str, epochs: int, *, seed: int) -> Life:
     until = None if end is None else _clock(end)
-    life = _life(number, worker, _clock(start), until, state, epochs)
+    life = _life(number, worker, _clock(start), until, state, epochs, seed)
     if number == ENQUEUED:
         life.system_attrs["fixed_params"] = life.params
     return life
 
 
-def _life(number: int, worker: int, start: float, end: float | None, state: str, epochs: int) -> Life:
+def _life(number: int, worker: int, start: float, end: float | None, state: str, epochs: int, seed: int) -> Life:
     """One trial with the course that its row of the script asks for."""
-    plan = draw_plan(SPEC, SEED, number)
+    plan = draw_plan(SPEC, seed, number)
     life = Life(number, worker, 0, start, dict(plan.params), plan.share, state=state)
     better = {"COMPLETE": -0.08, "PRUNED": 0.03}.get(state, 0.0)
     finished_epochs = epochs - 1 if state in ("FAIL", "RUNNING") else epochs

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from gpudiag.simulation.files import write_text
 from gpudiag.simulation.simulator import Simulated
+from gpudiag.simulation.spec import Spec
 
 LOG = "train.log"
 
@@ -18,7 +20,7 @@ class Case:
     ``extras``: lines of further files, which no run.toml names, by path.
 
     ``story`` is the body of ORIGIN.md: what the case stands for, what is scripted in it and what follows;
-    ``made_by`` the command that writes it, where that is not ``gpudiag demo``.
+    ``made_by`` the command that writes it, where that is not ``gpudiag demo``; ``seeded``: with a seed of the caller.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Case:
     logs: Mapping[str, Iterable[str]] = field(default_factory=dict)
     extras: Mapping[str, Iterable[str]] = field(default_factory=dict)
     made_by: str = ""
+    seeded: bool = False
 
     def write(self, folder: Path) -> None:
         """Write every run and ORIGIN.md below ``folder``."""
@@ -41,12 +44,20 @@ class Case:
 
     def _origin(self) -> str:
         parts = [f"# {self.name}", self.story.strip(), *(_known(sub, run) for sub, run in self.runs.items())]
-        command = self.made_by or f"gpudiag demo --case {self.name} -o FOLDER"
+        seed = f" --seed {self.seed}" if self.seeded else ""
+        command = self.made_by or f"gpudiag demo --case {self.name}{seed} -o FOLDER"
         parts.append(
             f"## Made by\n\n`{command}`, seed {self.seed}. "
             "The same command writes the same bytes. Nothing in it was measured on a real machine."
         )
         return "\n\n".join(parts)
+
+
+def later(spec: Spec, days: int | None) -> Spec:
+    """The same, that many days later; None: as it is."""
+    if days is None:
+        return spec
+    return replace(spec, start=(datetime.fromisoformat(spec.start) + timedelta(days=days)).isoformat())
 
 
 def _known(sub: str, simulated: Simulated) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiag.manifest import DataLoader, Settings
-from gpudiag.simulation.cases.case import Case
+from gpudiag.simulation.cases.case import Case, later
 from gpudiag.simulation.simulator import simulate
 from gpudiag.simulation.spec import Curve, Gpu, ModelSpec, Spec, TelemetrySpec, Trial
 
@@ -48,6 +48,7 @@ SPEC = Spec(
 )
 
 
-def make() -> Case:
-    """Simulate the case."""
-    return Case(NAME, SEED, STORY, {"": simulate(SPEC, seed=SEED)})
+def make(seed: int | None = None) -> Case:
+    """Simulate the case; with another seed it begins that many days later."""
+    drawn = SEED if seed is None else seed
+    return Case(NAME, drawn, STORY, {"": simulate(later(SPEC, seed), seed=drawn)}, seeded=seed is not None)

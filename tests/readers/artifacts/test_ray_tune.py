@@ -123,3 +123,23 @@ def test_real_experiments(corpus: Path) -> None:
     assert sum((out.trials["state"] == "FAIL").sum() for out in outs) == len(errors)
     assert sum(len(out.reports) for out in outs) == results
     assert all((out.trials["end"] >= out.trials["start"]).loc[out.trials["end"].notna()].all() for out in outs)
+
+
+@pytest.mark.parametrize(
+    ("made", "beside", "start"),
+    [
+        ("2020-09-20", True, "2020-09-20 11:50"),  # as the experiment beside it, ten days apart, shows
+        ("2020-12-10", True, "2020-12-10 18:50"),  # too far from it: the zone that was given
+        ("2020-09-20", False, "2020-09-20 17:50"),
+    ],
+)
+def test_an_experiment_without_results_has_the_offset_of_those_beside_it(
+    tmp_path: Path, made: str, beside: bool, start: str
+) -> None:
+    if beside:
+        trial(tmp_path / "told", 1, [result(1), result(2, done=True)])
+    killed = trial(tmp_path / "killed", 1, [], made="19-50-00")
+    killed.rename(killed.with_name(killed.name.replace("2020-09-10", made)))
+    out = read(tmp_path / "killed")
+    assert out.trials["start"].tolist() == [pd.Timestamp(start, tz="UTC")]
+    assert any("beside it" in note for note in out.notes) is (start.endswith("11:50"))

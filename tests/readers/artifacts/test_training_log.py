@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import gpudiag as gd
 from gpudiag.readers._batches.log_lines import KINDS, kind_of
 from gpudiag.readers._io.source import Source
 from gpudiag.readers.artifacts import READERS, training_log
@@ -140,11 +141,11 @@ def test_workers_of_trials(tmp_path: Path) -> None:
 
 
 def test_a_training_log_without_events_is_known_and_says_so(tmp_path: Path) -> None:
-    path = write(tmp_path, *(f"2025-12-02 18:2{i}:00 epoch {i} loss {1 / (i + 1):.3f}" for i in range(4)))
+    path = write(tmp_path, *(f"2025-12-02 18:2{i}:00 about epoch: loss {1 / (i + 1):.3f}" for i in range(4)))
     found = identify(Source.open(path))
     assert found is not None and found[1].name == "training-log"
     out = read(path)
-    assert out.rows == 0 and "without a line about failures" in out.notes[0]
+    assert out.rows == 0 and "without a line about steps" in out.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -200,3 +201,12 @@ def test_logs_of_the_samples(samples: Path) -> None:
     assert (events["kind"] == "oom").sum() == text.count("CUDA out of memory")
     assert (events["kind"] == "device_assert").sum() == text.count("device-side assert triggered")
     assert events["trial"].notna().all() and events["time"].notna().all()
+
+
+def test_steps_alone(tmp_path: Path) -> None:
+    lines = [f"2026-01-05 10:00:{n:02d} step {n} loss 0.5" for n in range(5)]
+    steps = gd.read_steps(write(tmp_path, *lines, "Killed"), timezone="Asia/Taipei")
+    assert steps["step"].tolist() == [0, 1, 2, 3, 4]
+    assert steps["time"].iloc[0] == pd.Timestamp("2026-01-05 02:00:00", tz="UTC")
+    with pytest.raises(gd.InputError, match="how far a training is"):
+        gd.read_steps(write(tmp_path, "Killed"))

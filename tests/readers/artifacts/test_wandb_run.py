@@ -35,6 +35,7 @@ def make(folder: Path, name: str, content: bytes | None, *, gpus: int = 2) -> Pa
     run = folder / f"run-20231114_221320-{name}"
     (run / "files").mkdir(parents=True)
     metadata = {"startedAt": "2023-11-14T22:13:20.500000", "host": "node7", "gpu": "NVIDIA A100", "gpu_count": gpus}
+    metadata["git"] = {"remote": "git@example.com:me/secret.git", "commit": "4f2a91c0de"}
     (run / "files" / "wandb-metadata.json").write_text(json.dumps(metadata))
     (run / "files" / "wandb-summary.json").write_text('{"loss": 0.25, "_runtime": 99, "_wandb": {"runtime": 99}}')
     if content is not None:
@@ -58,6 +59,7 @@ def test_how_a_run_ended(tmp_path: Path, wandb_bytes: ModuleType, code: int | No
     out = read(make(tmp_path, "abc", content(wandb_bytes, code)))
     (row,) = out.trials.to_dict("records")
     assert (row["state"], row["name"], row["host"], row["study"]) == (state, "lively-sun-7", "node8", "proj")
+    assert row["user_attrs.git_commit"] == "4f2a91c0de" and "secret" not in str(row)
     assert row["start"] == pd.Timestamp(AT_S, unit="s", tz="UTC")
     assert pd.isna(row["end"]) if code is None else (row["end"] - row["start"]).total_seconds() == 120
     assert row.get("detail") == (f"exit code {code}" if code else None)

@@ -1,6 +1,7 @@
 // Samples as lines: uPlot draws the mean of each column of pixels, and a pale band from the least to the greatest.
 
 const MOST_LINES = 4;
+const BLUE = "#0072b2";  // dim on a dark page
 const BLACK = "#1a1a1a";  // of a GPU's line: the colour of text, which on a dark page is light
 
 /** Least, mean and greatest of the buckets from i to j of one GPU, times a factor; null where nothing was observed. */
@@ -18,19 +19,33 @@ function gathered(row, i, j, factor) {
   return seen ? [low * factor, mass / seen * factor, high * factor] : null;
 }
 
+/** The buckets of a channel from a to b: finer ones where a notebook's kernel has sent them for all of it. */
+function heldOf(channel, width, a, b) {
+  const {fine} = channel;
+  return fine && fine.from <= a && b <= fine.to ? fine : {...channel, from: 0, width};
+}
+
 /** The buckets that the view shows, as columns no narrower than a pixel: {x, parts: a list of [low, mean, high] a GPU}. */
-function columnsOf(channel, width, view) {
-  const n = channel.rows[0].mean.length;
-  const first = Math.max(Math.floor(view.a / width) - 1, 0), last = Math.min(Math.ceil(view.b / width) + 1, n);
+function columnsOf(channel, coarse, view) {
+  const {rows, factor, from, width} = heldOf(channel, coarse, view.a, view.b);
+  const n = rows[0].mean.length;
+  const first = Math.max(Math.floor((view.a - from) / width) - 1, 0), last = Math.min(Math.ceil((view.b - from) / width) + 1, n);
   const each = Math.max(Math.floor((view.b - view.a) / width / (view.right - view.left)), 1);
-  const from = Math.floor(first / each) * each;  // columns stay where they are while the view is panned
-  const x = [], parts = channel.rows.map(() => []);
-  for (let at = from; at < last; at += each) {
+  const x = [], parts = rows.map(() => []);
+  for (let at = Math.floor(first / each) * each; at < last; at += each) {  // columns stay where they are while the view is panned
     const to = Math.min(at + each, n);
-    x.push((at + to) / 2 * width);
-    channel.rows.forEach((row, g) => parts[g].push(gathered(row, at, to, channel.factor)));
+    x.push(from + (at + to) / 2 * width);
+    rows.forEach((row, g) => parts[g].push(gathered(row, at, to, factor)));
   }
   return {x, parts};
+}
+
+/** Least, mean and greatest of one row at a time, as finely as the view shows them. */
+function valueAt(lane, row, t) {
+  const {a, b} = lane.view;
+  const {rows, factor, from, width} = heldOf(lane.channel, lane.width, a, b);
+  const at = Math.floor((t - from) / width);
+  return at < rows[row].mean.length ? gathered(rows[row], at, at + 1, factor) : null;
 }
 
 /** Mean over GPUs, and the lowest and the highest of their means, by column. */
@@ -81,7 +96,7 @@ class Chart {
   options(view) {
     this.view = view;
     const ink = (name) => () => this.view.ink[name];
-    const color = (hex) => () => (hex === BLACK ? this.view.ink.ink : hex);
+    const color = (hex) => () => (hex === BLACK ? this.view.ink.ink : hex === BLUE ? this.view.ink.blue : hex);
     const series = this.lines().flatMap((line) => [
       {stroke: color(line.color), width: 1.4, points: {show: true, size: 4, filter: alone}},
       {stroke: "transparent", width: 0, points: {show: false}},
@@ -103,10 +118,7 @@ class Chart {
   }
 
   at(t) {
-    const at = Math.floor(t / this.width);
-    const said = this.channel.rows.map((row) => {
-      return [this.gpus[row.gpu], at < row.mean.length ? gathered(row, at, at + 1, this.channel.factor) : null];
-    });
+    const said = this.channel.rows.map(({gpu}, row) => [this.gpus[gpu], valueAt(this, row, t)]);
     const unit = this.channel.unit;
     const one = ([, known]) => {
       if (!known) return "not observed";
@@ -146,6 +158,7 @@ class HeatLane {
   }
 
   draw(pen, view) {
+    this.view = view;
     const {x, parts} = columnsOf(this.channel, this.width, view);
     const edge = x.length > 1 ? (x[1] - x[0]) / 2 : this.width / 2;
     const shade = (known) => (known ? Math.round(known[1] / 100 * SHADES) : -1);
@@ -164,8 +177,8 @@ class HeatLane {
   }
 
   at(t, y) {
-    const row = this.channel.rows[Math.floor(y / this.row)];
-    const known = row && gathered(row, Math.floor(t / this.width), Math.floor(t / this.width) + 1, this.channel.factor);
+    const place = Math.floor(y / this.row), row = this.channel.rows[place];
+    const known = row && valueAt(this, place, t);
     const said = known ? quantity(known[1], this.channel.unit) : "not observed";
     return row ? {title: `GPU ${this.gpus[row.gpu].name}`, rows: [[this.channel.name, said]]} : null;
   }

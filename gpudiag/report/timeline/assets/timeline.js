@@ -17,6 +17,7 @@ class Timeline {
   constructor(root, content) {
     Object.assign(this, {root, content, clock: new Clock(content.start, content.zone)});
     this.focus = {trials: [], places: []};
+    this.over = new AbortController();  // aborted, nothing of the page holds on to it
     this.build();
     this.listen();
     this.reset();
@@ -50,12 +51,9 @@ class Timeline {
     const how = element("span", "", matchMedia("(pointer: coarse)").matches ? touch : keys, help);
     how.id = `${root.id}-help`;
     this.stage.setAttribute("aria-describedby", how.id);
-    help.append(` Times in ${[content.zone.name + ".", ...this.resolution(), ...content.notes].join(" ")}`);
-  }
-
-  resolution() {
-    if (!this.content.channels.length) return [];
-    return [`Lines: mean; bands: least to greatest; detail: ${duration(this.content.finest)}.`];
+    help.append(` Times in ${content.zone.name}. `);
+    this.resolution = content.channels.length ? element("span", "gd-tl-detail", "", help) : null;
+    help.append(` ${content.notes.join(" ")}`);
   }
 
   made() {
@@ -101,7 +99,7 @@ class Timeline {
     const style = getComputedStyle(this.root);
     const narrow = width < 560;
     const [left, right] = [narrow ? 54 : 64, width - (narrow ? 6 : 14)];
-    const names = ["ink", "soft", "line", "wash", "band", "critical", "warning", "note"];
+    const names = ["ink", "soft", "line", "wash", "band", "blue", "critical", "warning", "note"];
     const ink = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--tl-${name}`).trim()]));
     const {a, b} = this.window;
     const {step, list} = this.clock.ticks(a, b, right - left, narrow ? 68 : 88);
@@ -125,8 +123,25 @@ class Timeline {
       else this.paint(lane.canvas, view, (pen) => { this.grid(pen, view, lane.height); lane.draw(pen, view); });
     }
     this.paint(this.axis, view, (pen) => this.times(pen, view));
+    const detail = `Lines: mean; bands: least to greatest; detail: ${duration(this.samples(view).finest)}.`;
+    if (this.resolution && this.resolution.textContent !== detail) this.resolution.textContent = detail;
     this.drawn = performance.now() - began;
     this.root.dataset.drawnMs = this.drawn.toFixed(1);
+    this.drew?.(view);
+  }
+
+  /** The buckets of samples that a view shows: their width and their detail, in seconds. */
+  samples({a, b}) {
+    const {channels: [first], finest, width} = this.content;
+    return {finest, ...heldOf(first ?? {}, width, a, b)};
+  }
+
+  /** Finer buckets of a stretch, from where the samples are. Those of a view that was left meanwhile are too late. */
+  refine({channels, ...stretch}) {
+    const {a, b} = this.window;
+    if (!(stretch.from <= a && b <= stretch.to)) return;
+    this.content.channels.forEach((channel, i) => { channel.fine = {...channels[i], ...stretch}; });
+    this.redraw();
   }
 
   paint({made, height}, view, draw) {
@@ -261,7 +276,8 @@ class Timeline {
     stage.addEventListener("wheel", (event) => this.wheel(event), {passive: false});
     stage.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.redraw()).observe(stage);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    const {signal} = this.over;
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw(), {signal});
     for (const hidden of document.querySelectorAll("[data-gd-goto][hidden]")) {
       hidden.hidden = !this.places(hidden.dataset.gdGoto).places.length;
     }
@@ -270,7 +286,7 @@ class Timeline {
       if (!goto) return;
       event.preventDefault();
       this.goto(goto.dataset.gdGoto);
-    });
+    }, {signal});
   }
 
   dragged({x, t}, pointer) {
@@ -333,11 +349,13 @@ class Timeline {
     event.preventDefault();
   }
 
+  /** True where the key is one of ours. */
   key(event) {
     const does = KEYS[event.key];
-    if (!does || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!does || event.ctrlKey || event.metaKey || event.altKey) return false;
     event.preventDefault();
     this[does[0]](...does.slice(1));
+    return true;
   }
 
   // ---- the box beside the pointer ----------------------------------------------------------------------------------
@@ -381,23 +399,3 @@ class Timeline {
     this.line.hidden = this.box.hidden = true;
   }
 }
-
-/** Each timeline of the page comes alive; where the browser cannot, the figure beside it stays what is seen. */
-async function enliven(root, number) {
-  const data = root.querySelector("script");
-  if (!data || typeof DecompressionStream === "undefined") return;
-  try {
-    const content = await unpacked(data.textContent);
-    root.id ||= `timeline-${number + 1}`;
-    root.hidden = false;
-    root.timeline = new Timeline(root, content);
-    const still = root.parentElement.querySelector(":scope > .gd-figure");
-    still?.classList.add("gd-tl-still");
-    still?.querySelectorAll("[tabindex]").forEach((one) => one.removeAttribute("tabindex"));
-  } catch (error) {
-    root.hidden = true;
-    console.error("gpudiag timeline:", error);
-  }
-}
-
-document.querySelectorAll(".gd-timeline").forEach(enliven);

@@ -39,4 +39,4 @@ const scrollers = new ResizeObserver((changes) => changes.forEach(({target}) => 
   if (target.clientWidth > 1 && target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
   else target.removeAttribute("tabindex");
 }));
-document.querySelectorAll(".gd-scroll, .gd-pan, .gd-code, .prose pre, .others, .plain, .code").forEach((one) => scrollers.observe(one));
+document.querySelectorAll(".gd-scroll, .gd-pan, .others").forEach((one) => scrollers.observe(one));

@@ -1,4 +1,4 @@
-"""The error text that failed trials share, short and without what names a person or a place."""
+"""The errors that failed trials ended with, short and without what names a person or a place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 import pandas as pd
 
-from gpudiag.measures._trials.failure_text import is_failure_text
+from gpudiag.measures._time.trial_intervals import intervals_of
+from gpudiag.measures._trials.failure_text import classify, is_failure_text
 from gpudiag.readers._batches.log_lines import FAILURES
 from gpudiag.run import Run
 
@@ -17,7 +18,7 @@ _PRIVATE = re.compile(r"\w+://\S+|[\w.+-]+@[\w.-]+|(?:[A-Za-z]:)?(?:[\\/][\w .+@
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*|\bCUDA .*|\bKilled\b.*")
 """Where in a line of a log the error begins: a time, a worker and the name of the trial stand before it."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
-GONE = "…"
+GONE = "..."
 
 
 def failure_texts(run: Run) -> pd.Series:
@@ -25,7 +26,7 @@ def failure_texts(run: Run) -> pd.Series:
     names, or the line of the log that names it. Other attributes are the user's own and shown nowhere.
     """
     trials = run.trials.reset_index(drop=True)
-    failed = trials[trials["state"] == "FAIL"]
+    failed = trials[intervals_of(run)["state"] == "FAIL"]
     shown = [f"user_attrs.{name}" for name in run.info.show_attrs]
     names = [name for name in trials if name == "detail" or (name in shown and is_failure_text(str(name)))]
     out = pd.Series(None, failed.index, dtype=object)
@@ -38,23 +39,31 @@ def failure_texts(run: Run) -> pd.Series:
     return out
 
 
-def shared_text(texts: pd.Series) -> tuple[str, int]:
-    """The first sentence that most texts begin with, numbers aside, and how many do; ('', 0) where no two share one."""
-    told = texts.dropna().astype(str).map(_short)
-    told = told[told != ""]
-    if told.empty:
-        return "", 0
-    alike = told.map(lambda text: _VARIES.sub("#", text))
-    counts = alike.value_counts()
-    n = int(counts.iloc[0])
-    if n < 2:
-        return "", 0
-    most = told[alike == min(counts.index[counts == n])]
-    return (str(most.iloc[0]) if most.nunique() == 1 else _VARIES.sub(GONE, str(most.iloc[0]))), n
+def error_texts(texts: pd.Series, kinds: pd.Series) -> pd.DataFrame:
+    """kind, n and text of each error that failed trials ended with, the most frequent first; texts that differ in
+    numbers alone are one, and "" is no text. Both series have a row a failed trial.
+    """
+    told = texts.fillna("").astype(str).map(_short)
+    kind = kinds.reindex(told.index)
+    kind = kind.where(kind != "unknown", told.map(classify))  # what a line of the log says
+    frame = pd.DataFrame({"kind": kind, "text": told, "alike": told.map(_without_numbers)})
+    groups = frame.groupby(["kind", "alike"], sort=True)["text"]
+    rows = [(str(kind), len(part), _one(part)) for (kind, _), part in groups]
+    return pd.DataFrame(sorted(rows, key=lambda row: (-row[1], row[0], row[2])), columns=["kind", "n", "text"])
+
+
+def _without_numbers(text: str) -> str:
+    return _VARIES.sub("#", text)
+
+
+def _one(texts: pd.Series) -> str:
+    """The text, with a mark for each number in which they differ."""
+    first = str(texts.iloc[0])
+    return first if texts.nunique() == 1 else _VARIES.sub(GONE, first)
 
 
 def _short(text: str) -> str:
     line = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")  # a traceback ends with it
     error = _ERROR.search(line)
     said = _SENTENCE.split(_PRIVATE.sub(GONE, error[0] if error else line), maxsplit=1)[0]
-    return said if len(said) <= MOST_LETTERS else said[: MOST_LETTERS - 1].rstrip() + GONE
+    return said if len(said) <= MOST_LETTERS else said[: MOST_LETTERS - len(GONE)].rstrip() + GONE

@@ -1,0 +1,69 @@
+"""Planted faults of a training's own log: pauses between steps, steps that grow, steps done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.rules._engine.verdict import Severity
+from gpudiag.run import Run
+from gpudiag.schema import STEPS, conform
+from planted.base import Edge, fault, log, run, ticks, timestamps
+
+EVERY = 10
+LINES = 100
+"""A line each ten steps; a step takes a second."""
+
+
+def _steps(at: np.ndarray, step: np.ndarray) -> pd.DataFrame:
+    """Lines of one log at these moments."""
+    frame = pd.DataFrame({"time": timestamps(at), "step": step, "line": np.arange(len(step)) + 1})
+    return conform(frame.assign(unit="step", series="steps", meant="", path="train.log"), STEPS)
+
+
+def _run(at: np.ndarray, step: np.ndarray) -> Run:
+    return run(log(ticks(float(at[-1]) + 10)), steps=_steps(at, step))
+
+
+@fault(
+    "steps-paused",
+    edges={
+        "max_pauses_pct": Edge({"pause_s": 109.9}, {"pause_s": 110.1}, past_gives=Severity.NOTE),
+        "severe_pauses_pct": Edge({"pause_s": 329.9}, {"pause_s": 330.1}, Severity.NOTE, Severity.WARNING),
+    },
+    bigger=({"pause_s": 200.0}, {"pause_s": 400.0}, {"pause_s": 2000.0}),
+)
+def paused(*, pause_s: float = 150.0) -> Run:
+    """One pause among 990 s of steps."""
+    at = np.arange(1, LINES + 1) * float(EVERY)
+    at[LINES // 2 :] += pause_s
+    return _run(at, np.arange(1, LINES + 1) * EVERY)
+
+
+@fault(
+    "steps-slower",
+    edges={
+        "max_late_ratio": Edge({"levels": (1.0, 1.05, 1.1, 1.15, 1.19)}, {"levels": (1.0, 1.05, 1.1, 1.15, 1.21)}),
+        "min_steady_pct": Edge({"levels": (1.0, 1.5, 1.4, 1.3, 1.5)}, {"levels": (1.0, 1.5, 1.4, 1.45, 1.5)}),
+    },
+    bigger=({"levels": (1.0, 1.2, 1.4, 1.6, 1.8)}, {"levels": (1.0, 1.5, 2.0, 2.5, 3.0)}),
+)
+def slower(*, levels: Sequence[float] = (1.0, 1.1, 1.2, 1.3, 1.4)) -> Run:
+    """Seconds of a step in each fifth of the log; the first line has no time of its own."""
+    took = np.repeat(np.asarray(levels), LINES // len(levels)) * EVERY
+    return _run(np.append(1.0, 1.0 + np.cumsum(took)), np.arange(1, LINES + 2) * EVERY)
+
+
+@fault(
+    "steps-lost",
+    edges={"max_lost_pct": Edge({"down_s": 31.5}, {"down_s": 31.7})},
+    bigger=({"down_s": 100.0}, {"down_s": 1000.0}, {"down_s": 1000.0, "twice": 300}),
+)
+def lost(*, down_s: float = 80.0, twice: int = 20) -> Run:
+    """A training that stood still for a while after 600 of 1,000 steps, and did the last ``twice`` of them again."""
+    step = np.append(np.arange(1, 61), np.arange(61 - twice // EVERY, LINES + 1)) * EVERY
+    at = np.arange(1, len(step) + 1) * float(EVERY)
+    at[60:] += down_s - EVERY
+    return _run(at, step)

@@ -1,0 +1,96 @@
+"""Remedies for what a trial does before its first work on the GPU."""
+
+from __future__ import annotations
+
+from gpudiag.advice._engine.proposal import Change, Gain, Proposal, SuccessCheck
+from gpudiag.advice._engine.remedy import remedy
+from gpudiag.advice._engine.situation import Situation
+from gpudiag.measures.costs import CostsProfile
+from gpudiag.report.format import number, share
+
+START_UP_SHARE_PCT = 10.0
+LOOP = {
+    True: "study.optimize(lambda trial: objective(trial, data), n_trials=None)",
+    False: "for task in tasks:\n    train(task, data)",
+}
+"""What a worker does with its data, by whether the trials are Optuna's."""
+CACHED = (
+    "@functools.cache               # the first trial of a worker prepares it, the others find it\n"
+    "def load_data():\n"
+    "    ...                        # what no parameter of a trial changes"
+)
+
+
+@remedy(
+    title="Import and load the data once per worker",
+    answers=("startup-dominated", "trial-gaps"),
+    tier=1,
+    effort="hours",
+    apply="next study",
+    pros=("a worker spends its time on training", "worth most where trials are short"),
+    cons=(
+        "memory of one trial can leak into the next: free it between them",
+        "a device-side assert poisons the worker",
+    ),
+    refute="Time the first 60 s of a trial by line: what is not imports or loading can't be kept.",
+    rollback="Start a process a trial again.",
+    fills_idle=True,
+)
+def warm_worker(now: Situation) -> Proposal | None:
+    """Start-up has two prices: worker time, and GPU time that nothing else fills, F^k (METHODS 3).
+
+    Removing all of it at the same parallelism brings at most min(1/(1-F), 1/u). Where one process is seen to run trial
+    after trial, that is done already, and what remains is something else.
+    """
+    workers, k = now.bounds.startup_pct, now.bounds.parallel
+    if not (workers >= START_UP_SHARE_PCT and now.bounds.startup > 0) or now.keeps_processes:
+        return None
+    code = "data = load_data()                        # once, outside the objective\n" + LOOP[now.optuna]
+    gain = Gain(1.0, max(1.0, now.bounds.startup))
+    checks, predictions = now.fills(gain.high)
+    return Proposal(
+        (Change("start of a trial", "imports and data", "neither", code),),
+        gain,
+        f"Start-ups take {share(workers)} of the workers, but with {number(k)} trials at once they leave the GPU with "
+        f"nothing else for {share(now.bounds.startup_only_pct, exact=True)} of its time. The upper end assumes that "
+        "the GPU takes all the work.",
+        (SuccessCheck.of(CostsProfile.startup_share_pct, "<", round(workers / 2, 1)), *checks),
+        predictions,
+    )
+
+
+@remedy(
+    title="Prepare the data once per worker, not in each trial",
+    answers=("startup-dominated",),
+    tier=1,
+    effort="an hour",
+    apply="next study",
+    pros=("trials begin with their own work", "neither GPU memory nor the number at once changes"),
+    cons=("each worker keeps the data in host memory", "what a trial's parameters change cannot be kept"),
+    refute="Time the first seconds of a trial by line: what depends on its parameters can't be kept.",
+    rollback="Remove the cache.",
+)
+def prepare_once(now: Situation) -> Proposal | None:
+    """Workers that live through many trials import once, and may still load and prepare in each trial what the one
+    before had.
+
+    Proposed where processes are seen to outlive their trials; elsewhere warm-worker does both. The gain is bounded as
+    there, and unknown where start-ups could not be seen.
+    """
+    only = now.fact(CostsProfile.startup_only_pct)
+    if not now.keeps_processes or not now.has("startup-dominated"):
+        return None
+    workers = now.bounds.startup_pct
+    known = workers >= START_UP_SHARE_PCT and now.bounds.startup > 0
+    gain = Gain(1.0, max(1.0, now.bounds.startup)) if known else None
+    checks, predictions = now.fills(gain.high) if gain else (now.no_new_failures(), ())
+    share_of = CostsProfile.startup_share_pct if known else CostsProfile.startup_only_pct
+    seen = f"Start-ups take {share(workers)} of the workers" if known else "How long each start-up takes is not known"
+    return Proposal(
+        (Change("start of a trial", "prepares its data", "finds them", CACHED),),
+        gain,
+        f"{seen}; start-ups alone held the GPU for {share(only)} of the time. One process runs trial after trial, so "
+        "imports are not repeated. How much of the rest can be kept is unknown.",
+        (SuccessCheck.of(share_of, "<", round((workers if known else only) / 2, 1)), *checks),
+        predictions,
+    )

@@ -1,0 +1,1 @@
+"""Many diagnoses of the same training over time."""

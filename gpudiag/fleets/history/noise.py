@@ -1,0 +1,113 @@
+"""Whether the newest run differs from the noise of the earlier ones.
+
+The band is a prediction interval of one further value, from the earlier ones since their level last changed: mean and
+standard deviation of their logarithms (of a share: of its odds), Student's t with n - 1 degrees of freedom, times
+sqrt(1 + 1/n) (Hahn and Meeker, Statistical Intervals, 1991, section 4.7). Its 5 % are divided by the number of
+quantities (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from gpudiag.fleets.history.runs import changed
+from gpudiag.fleets.history.tracked import TRACKED, Tracked
+from gpudiag.fleets.steps import steps
+from gpudiag.report.fleet.history import FEWEST, HistoryQuantity, HistoryRun, HistoryStep, HistoryVerdict
+
+MOST = 20
+"""Earlier runs that count, the newest of them: noise of long ago says little of today's."""
+LEVEL = 0.05
+LEAST = 0.01
+"""Half a band is at least so wide, about 1 %: what differs by less is the same for anybody."""
+
+
+def judged(runs: list[HistoryRun]) -> list[HistoryQuantity]:
+    """Each quantity that any run has; what the newest lacks is not assessed."""
+    known = [one for one in TRACKED if one.name in runs[-1].values]
+    held = [one for one in TRACKED if any(one.name in run.values for run in runs)]
+    return [_quantity(one, runs, LEVEL / len(known)) if one in known else _lacking(one, runs) for one in held]
+
+
+def _lacking(tracked: Tracked, runs: list[HistoryRun]) -> HistoryQuantity:
+    """Of a quantity that earlier runs have and the newest has not."""
+    held = [value for run in runs if math.isfinite(value := run.values.get(tracked.name, math.nan))]
+    return _of(tracked, math.nan, None, None, None, len(held), "not assessed")
+
+
+def _quantity(tracked: Tracked, runs: list[HistoryRun], level: float) -> HistoryQuantity:
+    newest = runs[-1].values[tracked.name]
+    since = max((step.at - 1 for step in _steps(tracked, runs[:-1], level)), default=0)
+    held = [run.values[tracked.name] for run in runs[since:-1] if tracked.name in run.values]
+    earlier = [value for value in held if math.isfinite(value) and (value > 0 or tracked.unit == "%")][-MOST:]
+    typical = _typical(earlier, tracked.unit == "%") if earlier else None
+    if len(earlier) < FEWEST:
+        return _of(tracked, newest, typical, None, None, len(earlier), "not assessed")
+    low, high = prediction_interval(earlier, level, share=tracked.unit == "%")
+    verdict: HistoryVerdict = "within the noise"
+    seen = _inside(newest) if tracked.unit == "%" else newest
+    if not low <= seen <= high:
+        verdict = "better" if (newest > high) == tracked.higher_is_better else "worse"
+    made = _of(tracked, newest, typical, low, high, len(earlier), verdict)
+    return replace(made, steps=_steps(tracked, runs, level))
+
+
+def _steps(tracked: Tracked, runs: list[HistoryRun], level: float) -> tuple[HistoryStep, ...]:
+    """Where the level changed, in all runs together."""
+    is_share = tracked.unit == "%"
+    known = [(at, run.values[tracked.name]) for at, run in enumerate(runs) if tracked.name in run.values]
+    known = [(at, value) for at, value in known if math.isfinite(value) and (value > 0 or is_share)]
+    scaled = [_log_odds(value) if is_share else math.log(value) for _, value in known]
+    held = steps(scaled, level, LEAST)
+    edges = [0, *(one.at for one in held), len(known)]
+    out = []
+    for low, at, high in zip(edges, edges[1:], edges[2:], strict=False):
+        before, after = (
+            _typical([max(value, 1e-9) for _, value in known[a:b]], is_share) for a, b in ((low, at), (at, high))
+        )
+        first = known[at][0]
+        out.append(HistoryStep(first + 1, runs[first].name, before, after, changed(runs[first - 1], runs[first])))
+    return tuple(out)
+
+
+def _typical(values: list[float], share: bool) -> float:
+    if share:
+        return math.fsum(values) / len(values)
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _of(
+    tracked: Tracked,
+    newest: float,
+    typical: float | None,
+    low: float | None,
+    high: float | None,
+    n: int,
+    verdict: HistoryVerdict,
+) -> HistoryQuantity:
+    return HistoryQuantity(tracked.name, tracked.title, tracked.unit, newest, typical, low, high, n, verdict)
+
+
+def prediction_interval(earlier: list[float], level: float, *, share: bool = False) -> tuple[float, float]:
+    """Where one further value lies with probability 1 - ``level``, if the logarithms are normal and independent; of a
+    ``share`` in percent, the logarithms of its odds.
+    """
+    from scipy.stats import t
+
+    scaled = [_log_odds(value) if share else math.log(value) for value in earlier]
+    n, mean = len(scaled), math.fsum(scaled) / len(scaled)
+    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in scaled) / (n - 1))
+    reach = max(float(t.ppf(1 - level / 2, n - 1)) * deviation * math.sqrt(1 + 1 / n), LEAST)
+    ends = mean - reach, mean + reach
+    low, high = (100 / (1 + math.exp(-x)) if share else math.exp(x) for x in ends)
+    return low, high
+
+
+def _log_odds(pct: float) -> float:
+    return math.log(_inside(pct) / (100 - _inside(pct)))
+
+
+def _inside(pct: float) -> float:
+    """What stands on an edge is no further off than a twentieth of a percent."""
+    return min(max(pct, 0.05), 99.95)

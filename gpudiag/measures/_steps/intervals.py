@@ -1,0 +1,216 @@
+"""Lines on steps as intervals: so many steps in so many seconds, between one line of a training and the next."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.memo import memoized
+from gpudiag.run import Run
+from gpudiag.schema import text_dtype
+
+WHOLE_SECONDS_S = 10.0
+"""A clock that shows whole seconds tells shorter times to no better than a tenth."""
+COLUMNS = (
+    "training",
+    "rank",
+    "trial",
+    "unit",
+    "attempt",
+    "start",
+    "end",
+    "done",
+    "n",
+    "took_s",
+    "stated_s",
+    "loader_s",
+    "first",
+    "resumed",
+    "repeated",
+    "since",
+)
+
+
+@memoized
+def step_intervals(run: Run) -> pd.DataFrame:
+    """The intervals of every training in the run's table ``steps``, in the order of its lines.
+
+    A training is one kind of line in one file (of one rank and one trial, where lines name them), and of the kinds in
+    a file the one that spans most time. A step that is no further than the one before begins an epoch where an epoch
+    was complete or another is named, else the training was resumed: a new attempt.
+
+    Columns: ``training`` (file), ``rank`` and ``trial`` (NaN without), ``unit``, ``attempt`` from 0, ``start`` and
+    ``end`` (UTC; NaT without timestamps), ``done`` (steps since the first epoch began, at the end), ``n`` (steps in
+    it), ``took_s`` (by timestamps, else by the bar's clock, else as stated; NaN unknown), ``stated_s`` (n times the
+    stated mean of just these steps, NaN where none is stated), ``loader_s`` (n times the stated wait for data),
+    ``first`` (with the first steps of its attempt), ``resumed`` (time from the last line of the attempt before),
+    ``repeated`` (steps done before), ``since`` (other work that the log tells of in it, '' for none).
+    """
+    parts = []
+    for path, of_file in run.steps.sort_values(["path", "line"]).groupby("path", sort=False):
+        for rank, trial, lines in _writers(of_file):
+            found = [_of_series(group) for _, group in lines.groupby("series", sort=False)]
+            found = [part for part in found if len(part)]
+            if found:
+                main = max(found, key=lambda part: (part["unit"].iloc[0] == "step", part["took_s"].sum(), len(part)))
+                parts.append(main.assign(training=str(path), rank=rank, trial=trial))
+    if not parts:
+        return pd.DataFrame(columns=list(COLUMNS))
+    out = pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+    out["training"] = out["training"].astype(text_dtype())
+    return out
+
+
+def _writers(lines: pd.DataFrame) -> Iterator[tuple[float, float, pd.DataFrame]]:
+    """The lines of each rank and trial that they name."""
+    rank, trial = _floats(lines, "rank"), _floats(lines, "trial")
+    for (of_rank, of_trial), part in lines.groupby([rank, trial], sort=True, dropna=False):
+        yield float(of_rank), float(of_trial), part
+
+
+def _of_series(lines: pd.DataFrame) -> pd.DataFrame:
+    """Intervals of one kind of line; those of one line each are no course."""
+    done, attempt, bar = _places(lines)
+    time = _in_order(lines["time"].to_numpy("datetime64[us]"))
+    keep = np.append((np.diff(done) != 0) | (np.diff(bar) != 0), True)  # a bar redrawn stands where it stood
+    keep &= _apart(time, _floats(lines, "elapsed_s"), bar)
+    since = _since(lines, keep)
+    lines, done, attempt, bar = lines[keep], done[keep], attempt[keep], bar[keep]
+    if len(lines) < 2:
+        return pd.DataFrame()
+    time = time[keep]
+    elapsed, step_s, loader_s = (_floats(lines, name) for name in ("elapsed_s", "step_s", "loader_s"))
+    first = np.append(True, np.diff(attempt) > 0)
+    opens = np.append(True, np.diff(bar) > 0)
+    n = np.append(done[0], np.diff(done)).astype(float)
+    usual = np.median(n[1:][~first[1:]]) if (~first[1:]).any() else n[0]
+    n[first] = np.minimum(np.where(n[first] > 0, n[first], usual), usual)
+    stated, loader = _stated(lines, n, opens, step_s), _stated(lines, n, opens, loader_s)
+    loader = np.where(np.isnan(loader), n * loader_s, loader)  # the mean of the last steps stands for all of them
+    by_time = np.append(np.nan, np.diff(time).astype("timedelta64[us]").astype(float) / 1e6)
+    by_time[np.isnat(time) | np.append(True, np.isnat(time[:-1]))] = np.nan
+    by_bar = np.where(opens, np.where(elapsed > 0, elapsed, np.nan), np.append(np.nan, np.diff(elapsed)))
+    by_bar[first & (n != _floats(lines, "step"))] = np.nan
+    took = np.where(first, by_bar, np.where(np.isnan(by_time), by_bar, by_time))
+    guessed = np.where(np.isnan(stated), n * step_s, stated)
+    nothing_known = bool(np.isnan(took[~first]).all())
+    took = guessed if nothing_known else took
+    took[~(took >= 0)] = np.nan
+    origin = first & (lines["step"].to_numpy(np.int64) == 0)  # a bar is drawn once before the first step
+    n[origin], took[origin] = 0.0, 0.0
+    before = np.append(0.0, done[:-1])
+    return pd.DataFrame(
+        {
+            "unit": lines["unit"].to_numpy(),
+            "attempt": attempt,
+            "start": pd.to_datetime(np.append(np.datetime64("NaT", "us"), time[:-1]), utc=True),
+            "end": pd.to_datetime(time, utc=True),
+            "done": done,
+            "n": n,
+            "took_s": took,
+            "stated_s": np.full(len(n), np.nan) if nothing_known else stated,
+            "loader_s": loader,
+            "first": (first & ~origin) | np.append(False, origin[:-1]),
+            "resumed": np.where(first & (attempt > 0), np.where(by_time >= 0, by_time, 0.0), 0.0),
+            "since": since,
+            "repeated": np.where(first & (attempt > 0), np.maximum(before - (done - n), 0), 0.0),
+        }
+    )
+
+
+def _in_order(time: np.ndarray) -> np.ndarray:
+    """The timestamps without those, as few as may be, that lie before an earlier line's: they are no moments."""
+    stamps = time.astype(np.int64)
+    known = np.flatnonzero(~np.isnat(time))
+    if not len(known) or (np.diff(stamps[known]) >= 0).all():
+        return time
+    ends: list[int] = []  # the last line of the best sequence of each length, and before each line the one it follows
+    values: list[int] = []
+    before = np.full(len(time), -1)
+    for at in known:
+        length = bisect_right(values, stamps[at])
+        before[at] = ends[length - 1] if length else -1
+        ends[length : length + 1] = [int(at)]
+        values[length : length + 1] = [int(stamps[at])]
+    out = np.full(len(time), np.datetime64("NaT", "us"))
+    line = ends[-1]
+    while line >= 0:
+        out[line] = time[line]
+        line = int(before[line])
+    return out
+
+
+def _since(lines: pd.DataFrame, keep: np.ndarray) -> list[str]:
+    """What lines since the kept line before tell of, by kept line."""
+    told = lines["since"].fillna("").tolist() if "since" in lines else [""] * len(lines)
+    out, met = [], set[str]()
+    for text, kept in zip(told, keep, strict=True):
+        met |= {work for work in str(text).split(", ") if work}
+        if kept:
+            out.append(", ".join(sorted(met, reverse=True)))
+            met.clear()
+    return out
+
+
+def _apart(time: np.ndarray, elapsed: np.ndarray, bar: np.ndarray) -> np.ndarray:
+    """Lines far enough apart for a clock of whole seconds, and the last of each bar: others tell of no time between."""
+    clock = elapsed if np.isnat(time).all() else np.where(np.isnat(time), np.nan, time.astype(np.int64) / 1e6)
+    known = clock[~np.isnan(clock)]
+    keep = np.ones(len(time), bool)
+    if not len(known) or (known != np.round(known)).any():
+        return keep
+    last = np.append(np.diff(bar) > 0, True)
+    seen, of_bar = -np.inf, -1
+    for at in range(len(clock)):
+        if bar[at] != of_bar:
+            seen, of_bar = -np.inf, bar[at]
+        keep[at] = last[at] or not clock[at] < seen + WHOLE_SECONDS_S
+        if keep[at] and not np.isnan(clock[at]):
+            seen = clock[at]
+    return keep
+
+
+def _places(lines: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """By line: steps since the first epoch began, the attempt, and the epoch or bar that it belongs to."""
+    step = lines["step"].to_numpy(np.int64)
+    total, epoch = (_floats(lines, name) for name in ("total", "epoch"))
+    done, attempt, bar = np.zeros(len(step)), np.zeros(len(step), int), np.zeros(len(step), int)
+    base, tries, bars = 0.0, 0, 0
+    for at in range(len(step)):
+        if at and epoch[at] > epoch[at - 1] and step[at] <= step[at - 1]:
+            base, bars = base + (total[at - 1] if total[at - 1] >= step[at - 1] else step[at - 1]), bars + 1
+        elif at and (step[at] < step[at - 1] or epoch[at] < epoch[at - 1]):
+            if epoch[at] < epoch[at - 1] or not step[at - 1] >= total[at - 1]:
+                tries, bars = tries + 1, bars + 1
+                base = _base_of(lines, epoch[at], at, done, step)
+            else:
+                base, bars = base + step[at - 1], bars + 1
+        done[at], attempt[at], bar[at] = base + step[at], tries, bars
+    return done, attempt, bar
+
+
+def _base_of(lines: pd.DataFrame, epoch: float, at: int, done: np.ndarray, step: np.ndarray) -> float:
+    """Steps before the epoch in which a resumed training goes on, as its first attempt counted them."""
+    if np.isnan(epoch):
+        return 0.0
+    before = np.flatnonzero(_floats(lines, "epoch")[:at] == epoch)
+    return float(done[before[0]] - step[before[0]]) if len(before) else 0.0
+
+
+def _stated(lines: pd.DataFrame, n: np.ndarray, opens: np.ndarray, each_s: np.ndarray) -> np.ndarray:
+    """Stated time of just the ``n`` steps of each interval; NaN where a line states another mean."""
+    meant = lines["meant"].to_numpy(dtype=object) if "meant" in lines else np.full(len(n), "")
+    out = np.where(meant == "window", n * each_s, np.nan)
+    out = np.where((meant == "step") & (n == 1), each_s, out)
+    so_far = each_s * _floats(lines, "step")  # of the epoch's steps up to here
+    since = np.where(opens, so_far, so_far - np.append(0.0, so_far[:-1]))
+    return np.where((meant == "epoch") & (since >= 0), since, out)
+
+
+def _floats(lines: pd.DataFrame, name: str) -> np.ndarray:
+    if name not in lines:
+        return np.full(len(lines), np.nan)
+    return lines[name].to_numpy("float64", na_value=np.nan)

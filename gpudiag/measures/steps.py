@@ -1,0 +1,243 @@
+"""The steps of a training by its own log: how long one takes, and what time passed outside of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.facts import Column, Fact, Row, Rows, column, fact, table_of
+from gpudiag.measures._steps.idle_beside import idle_beside
+from gpudiag.measures._steps.intervals import step_intervals
+from gpudiag.measures._time.weighted import weighted_quantiles
+from gpudiag.measures.base import Profile
+from gpudiag.run import Run
+
+MIN_LINES = 5
+"""Fewer lines show no course."""
+PAUSE_TIMES = 2.0
+PAUSE_S = 5.0
+"""An interval holds a pause where it took twice the usual time of its steps and five seconds more."""
+PARTS = 5
+MOST_STRETCHES = 400
+GIVE_LOG = (
+    "Put the training log into the run folder (or give it with --artifacts). Lines with the step and a "
+    "timestamp or a speed are read, such as those of Hugging Face, Lightning, Megatron, Keras or a tqdm bar."
+)
+
+
+class TrainingSteps(Row):
+    """A training: one file, and one rank of it where lines name ranks. NaN is unknown."""
+
+    training: Column[str] = column("file of the log")
+    rank: Column[float] = column("rank, where its lines name one")
+    trial: Column[float] = column("trial, where its lines name one", label="trial")
+    unit: Column[str] = column("what its lines count: step or epoch")
+    n_steps: Column[float] = column("steps done between its lines, repeated ones included", label="steps")
+    logged_s: Column[float] = column("time from its first line to its last", label="log spans")
+    step_s: Column[float] = column("median time of a step", label="time of a step")
+    pauses_s: Column[float] = column("time outside of steps: evaluation, checkpoints, waits", label="pauses")
+    first_s: Column[float] = column("how much longer the first steps took", label="slow first steps")
+    resumption_s: Column[float] = column(
+        "time lost to resumptions: down, and steps done twice", label="lost to resumptions"
+    )
+    productive_pct: Column[float] = column("share of the span for steps at their usual pace", label="time in steps")
+
+
+class StepPause(Row):
+    """A pause between steps, the longest first."""
+
+    training: Column[str] = column("file of the log")
+    start: Column[pd.Timestamp] = column("earliest moment at which it can have begun, NaT without timestamps")
+    end: Column[pd.Timestamp] = column("latest moment at which it can have ended, NaT without timestamps")
+    after_step: Column[int] = column("steps done by the end of the interval", label="by step")
+    paused_s: Column[float] = column("time beyond the usual time of the interval's steps", label="pause")
+    since: Column[str] = column("other work that the log tells of in it: evaluation, checkpoint", label="log tells of")
+
+
+class StepCourse(Row):
+    """A stretch of the training that spans most, of at most 400: the pace from one line to a later one."""
+
+    done: Column[float] = column("steps done at its end")
+    each_s: Column[float] = column("mean time of a step in it, pauses left out")
+    paused_s: Column[float] = column("longest pause in it, 0 without one")
+
+
+class StepsProfile(Profile, topic="steps"):
+    """Steps of the trainings whose logs were read. NaN is unknown."""
+
+    trainings: Rows = table_of(TrainingSteps)
+    pauses: Rows = table_of(StepPause)
+    course: Rows = table_of(StepCourse)
+    n_step_lines: Fact[int] = fact("log lines that name a step", label="log lines that name a step")
+    n_trainings: Fact[int] = fact("trainings, ranks apart")
+    unit: Fact[str] = fact("what is counted: step or epoch")
+    n_steps: Fact[float] = fact("steps between these lines", label="steps")
+    logged_s: Fact[float] = fact("time that the logs span", label="log spans")
+    step_s: Fact[float] = fact("median time of a step, weighted by steps", label="time of a step")
+    p95_step_s: Fact[float] = fact("95th percentile likewise", label="95 % of the steps take at most")
+    pauses_s: Fact[float] = fact("time outside of steps")
+    pauses_pct: Fact[float] = fact("its share of the span", label="time outside of steps")
+    n_pauses: Fact[int] = fact("pauses", label="pauses")
+    evaluations_s: Fact[float] = fact("time in pauses with an evaluation in the log", label="with an evaluation")
+    checkpoints_s: Fact[float] = fact("time in pauses with a checkpoint in the log", label="with a checkpoint")
+    idle_paused_gpu_h: Fact[float] = fact(
+        "GPU time below 10 % utilization in these pauses, of GPUs that worked meanwhile",
+        label="GPUs idle in the pauses",
+    )
+    idle_paused_pct: Fact[float] = fact(
+        "its share of their time below 10 % within the log's span", label="idle GPU time that lies in the pauses"
+    )
+    first_s: Fact[float] = fact("how much longer the first steps took than usual")
+    n_resumed: Fact[int] = fact("times that a training was resumed", label="resumptions")
+    n_repeated: Fact[float] = fact("steps that were done twice", label="steps done twice")
+    resumption_s: Fact[float] = fact("time lost to resumptions: down, and steps done twice")
+    resumption_pct: Fact[float] = fact("its share of the span", label="lost to resumptions")
+    productive_pct: Fact[float] = fact("share of the span for steps at their usual pace", label="time in steps")
+    late_ratio: Fact[float] = fact(
+        "median time of a step in the last fifth over that in the first, of the training that spans most",
+        label="time of a step, last fifth to first",
+    )
+    steady_pct: Fact[float] = fact(
+        "share of the fifths between, in order, whose median lies between those", label="fifths in order"
+    )
+    loader_pct: Fact[float] = fact(
+        "stated wait for data over stated time of the steps", label="wait for data in a step"
+    )
+    loader_steps: Fact[float] = fact("steps with a stated wait for data")
+
+
+def measure_steps(run: Run) -> StepsProfile:
+    """Time of steps and time outside of them. Needs log lines with a step and a time."""
+    intervals = step_intervals(run)
+    unit = "step" if (intervals["unit"] == "step").any() else "epoch"
+    intervals = intervals[intervals["unit"] == unit]
+    groups = [part for _, part in intervals.groupby(["training", "rank", "trial"], sort=False, dropna=False)]
+    told = [_course(part) for part in groups if _is_course(part)]
+    if not told:
+        raise NotMeasurable("No training log with the times of {n:step} or more was read.", GIVE_LOG, n=MIN_LINES)
+    whole = pd.concat(told, ignore_index=True)
+    rows = pd.DataFrame([_training(part) for part in told])
+    longest = max(told, key=lambda part: float(part["took_s"].sum()))
+    ratio, steady = _drift(longest)
+    paused = whole[whole["paused_s"] > 0].sort_values("paused_s", ascending=False, kind="stable")
+    pauses = paused.rename(columns={"done": "after_step"})[
+        ["training", "start", "end", "after_step", "paused_s", "since"]
+    ]
+    at_pace = whole[whole["usual"]]
+    p50, p95 = weighted_quantiles(at_pace["each_s"].to_numpy(), at_pace["n"].to_numpy(), (0.5, 0.95))
+    span = float(rows["logged_s"].sum())
+    idle = idle_beside(run, longest)
+    stated = whole[whole["loader_s"].notna() & whole["work_s"].notna()]
+    lost = float(rows["resumption_s"].sum())
+    return StepsProfile(
+        trainings=rows,
+        pauses=pauses.astype({"after_step": "int64"}).reset_index(drop=True),
+        course=_stretches(longest),
+        n_step_lines=len(whole),
+        n_trainings=len(rows),
+        unit=unit,
+        n_steps=float(rows["n_steps"].sum()),
+        logged_s=span,
+        step_s=p50,
+        p95_step_s=p95,
+        pauses_s=float(rows["pauses_s"].sum()),
+        pauses_pct=100 * float(rows["pauses_s"].sum()) / span,
+        n_pauses=len(pauses),
+        evaluations_s=_told_s(pauses, "evaluation"),
+        checkpoints_s=_told_s(pauses, "checkpoint"),
+        idle_paused_gpu_h=idle.in_pauses_gpu_s / 3600,
+        idle_paused_pct=100 * idle.in_pauses_gpu_s / idle.in_log_gpu_s if idle.in_log_gpu_s > 0 else math.nan,
+        first_s=float(rows["first_s"].sum()),
+        n_resumed=sum(int(part["attempt"].max()) for part in told),
+        n_repeated=float(whole["repeated"].sum()),
+        resumption_s=lost,
+        resumption_pct=100 * lost / span,
+        productive_pct=float((rows["productive_pct"] * rows["logged_s"]).sum()) / span,
+        late_ratio=ratio,
+        steady_pct=steady,
+        loader_pct=100 * float(stated["loader_s"].sum() / stated["work_s"].sum()) if len(stated) else math.nan,
+        loader_steps=float(stated["n"].sum()),
+    )
+
+
+def _is_course(part: pd.DataFrame) -> bool:
+    """True for enough lines of one training: where every few lines begin again, they are those of several."""
+    attempts = int(part["attempt"].max()) + 1
+    return len(part) >= MIN_LINES * attempts and float(part["took_s"].sum()) > 0
+
+
+def _course(part: pd.DataFrame) -> pd.DataFrame:
+    """Intervals with ``each_s`` (time of a step in it), ``usual`` (at pace), ``paused_s``, ``work_s`` and ``usual_s``.
+
+    What a line states of its own steps is their time, and all else in the interval a pause; where it states none, the
+    interval holds a pause if it took far longer than its steps usually take.
+    """
+    took, stated, n = (part[name].to_numpy(float) for name in ("took_s", "stated_s", "n"))
+    steps = np.where(n > 0, n, np.nan)  # a bar that is drawn anew has none: all the time before it is a pause
+    inner = ~np.isnan(took) & ~part["first"].to_numpy()
+    timed = inner & (n > 0)
+    usual_s = weighted_quantiles((took / steps)[timed], n[timed], (0.5,))[0] if timed.any() else math.nan
+    own = np.where(np.isnan(stated), n * usual_s, np.minimum(stated, took))
+    paused = inner & (took - own >= PAUSE_S) & (took >= PAUSE_TIMES * own)
+    pause = np.where(paused, took - own, 0.0)
+    return part.assign(
+        each_s=(took - pause) / steps,
+        usual=timed & ~paused,
+        paused_s=pause,
+        work_s=np.where(np.isnan(stated), took - pause, stated),
+        usual_s=usual_s,
+    )
+
+
+def _training(part: pd.DataFrame) -> dict[str, object]:
+    took, usual_s = part["took_s"], float(part["usual_s"].iloc[0])
+    down_s = float(part["resumed"].fillna(0).sum())
+    span = float(took.sum()) + down_s
+    first = part[part["first"] & took.notna()]
+    first_s = float((first["took_s"] - first["n"] * usual_s).clip(lower=0).sum())
+    lost = down_s + float(part["repeated"].sum()) * usual_s
+    pauses = float(part["paused_s"].sum())
+    return {
+        "training": part["training"].iloc[0],
+        "rank": float(part["rank"].iloc[0]),
+        "trial": float(part["trial"].iloc[0]),
+        "unit": part["unit"].iloc[0],
+        "n_steps": float(part["n"][took.notna()].sum()),
+        "logged_s": span,
+        "step_s": usual_s,
+        "pauses_s": pauses,
+        "first_s": first_s,
+        "resumption_s": min(lost, span),
+        "productive_pct": 100 * max(span - pauses - first_s - lost, 0.0) / span,
+    }
+
+
+def _told_s(pauses: pd.DataFrame, work: str) -> float:
+    return float(pauses["paused_s"][pauses["since"].str.contains(work, regex=False)].sum())
+
+
+def _stretches(part: pd.DataFrame) -> pd.DataFrame:
+    """Intervals of known length in equal numbers to a stretch, in order."""
+    known = part[part["each_s"].notna()]
+    stretch = np.arange(len(known)) * min(MOST_STRETCHES, len(known)) // max(len(known), 1)
+    by = known.assign(work=known["each_s"] * known["n"]).groupby(stretch)
+    each_s = by["work"].sum() / by["n"].sum()
+    out = pd.DataFrame({"done": by["done"].last(), "each_s": each_s, "paused_s": by["paused_s"].max()})
+    return out.reset_index(drop=True)
+
+
+def _drift(part: pd.DataFrame) -> tuple[float, float]:
+    """Time of a step at the end over that at the beginning, and whether it moved steadily from one to the other."""
+    at_pace = part[part["usual"]]
+    if len(at_pace) < 4 * PARTS:
+        return math.nan, math.nan
+    share = (at_pace["n"].cumsum() - at_pace["n"] / 2) / at_pace["n"].sum()
+    fifth = np.minimum((share * PARTS).astype(int), PARTS - 1)
+    medians = at_pace.groupby(fifth)["each_s"].median()
+    if len(medians) < PARTS or not medians.iloc[0] > 0:
+        return math.nan, math.nan
+    rises = np.diff(medians.to_numpy()) * np.sign(medians.iloc[-1] - medians.iloc[0])
+    return float(medians.iloc[-1] / medians.iloc[0]), 100 * float((rises >= 0).mean())

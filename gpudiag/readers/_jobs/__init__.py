@@ -1,0 +1,1 @@
+"""Jobs as a scheduler keeps them: who had which nodes from when to when."""

@@ -1,0 +1,193 @@
+"""Jobs of a scheduler: who had how many GPUs of which nodes from when to when, as ``sacct --parsable2`` prints it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from pathlib import Path
+
+from gpudiag.errors import InputError
+from gpudiag.readers._io.lines import numbered_lines
+from gpudiag.readers._io.problems import Problem, ProblemLog
+from gpudiag.readers._io.source import Source
+from gpudiag.readers._jobs.job_times import JobTimes, job_times
+from gpudiag.readers._jobs.jobstats import gpu_use
+from gpudiag.readers._jobs.node_list import expanded
+from gpudiag.timezones import Zone, parse_zone
+
+ADVICE = (
+    "sacct --allusers --parsable2 --duplicates --starttime ... "
+    "--format=JobID,JobName,User,Account,State,Start,End,Elapsed,NodeList,AllocTRES,ReqTRES,AdminComment"
+)
+NEEDED = ("State", "Start", "End", "NodeList")
+_GPUS = re.compile(r"(?:^|,)gres/gpu(:[\w.-]+)?=(\d+)")
+FREE_TEXT = ("JobName", "AdminComment", "Comment", "SystemComment", "Extra", "WorkDir", "SubmitLine")
+"""Columns that users write: only these can hold the sign between columns, which sacct does not escape."""
+_TIME = re.compile(r"(\d[\d:.TZ+-]*|Unknown|None)?")
+_STATE = re.compile(r"[A-Z_]+(\+| by .*)?")
+WIDTH = "row of another width"
+NO_TIME, NO_NODES, NO_RECORD = "job with times that are none", "list of nodes that is none", "record of jobstats"
+
+
+@dataclass(frozen=True)
+class SchedulerJob:
+    """A job. Times are microseconds since 1970 (UTC), ``end_us`` None while it runs. ``n_gpus``: of all nodes, None
+    unknown. ``use``: mean utilization by node and number of the GPU, where jobstats recorded which it had.
+    """
+
+    id: str
+    start_us: int
+    end_us: int | None
+    nodes: tuple[str, ...]
+    n_gpus: int | None = None
+    name: str = ""
+    user: str = ""
+    account: str = ""
+    state: str = ""
+    node_list: str = ""
+    gpu_model: str = ""
+    use: Mapping[str, Mapping[str, float]] | None = None
+
+
+@dataclass(frozen=True)
+class SchedulerJobs:
+    """``jobs`` by start. ``n_unstarted`` never began, ``n_without_gpu`` had no GPU; ``notes``: what was assumed."""
+
+    jobs: tuple[SchedulerJob, ...]
+    n_unstarted: int
+    n_without_gpu: int
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+
+def read_jobs(path: str | Path, timezone: Zone = None) -> SchedulerJobs:
+    """The jobs of ``sacct --parsable2`` with GPUs, or of which nothing says how many they had.
+
+    Steps (``123.batch``) are no jobs; a job that was requeued is one for each time it ran; of a job listed twice with
+    one start the later line holds.
+
+    Times of sacct are local and carry no offset: those of ``timezone``, else of this machine.
+
+    Raises InputError for another table.
+    """
+    source = Source.open(path)
+    names = _header(source)
+    missing = [name for name in NEEDED if name not in names] if names else ["JobID"]
+    if missing or not {"JobID", "JobIDRaw"} & set(names):
+        lacks = f" (it lacks {', '.join(missing)})" if names else ""
+        raise InputError(f"{source.path}: is no list of jobs{lacks}; print one with: {ADVICE}.")
+    log, zone = ProblemLog(), parse_zone(timezone)
+    rows = list(_rows(source, names, log))
+    times = job_times([(row["Start"], row["End"], row.get("Elapsed", "")) for _, row in rows], zone)
+    unstarted = without = 0
+    held: dict[tuple[str, int], SchedulerJob] = {}
+    for (line, row), (start, end) in zip(rows, times.spans, strict=True):
+        if start is None:
+            unstarted += 1
+            continue
+        if end is not None and end < start:
+            log.add(NO_TIME, line=line, example=f"{row['Start']} to {row['End']}", lost=True)
+            continue
+        job = _job(row, start, end, line, log)
+        if job.n_gpus == 0:
+            without += 1
+            continue
+        key = job.id, start
+        if key in held and end is None:
+            job = replace(job, end_us=held[key].end_us)
+        held[key] = job
+    jobs = tuple(sorted(held.values(), key=lambda job: (job.start_us, job.id)))
+    return SchedulerJobs(jobs, unstarted, without, log.all, _notes(source, zone, times))
+
+
+def _notes(source: Source, zone: tzinfo, times: JobTimes) -> tuple[str, ...]:
+    said = [] if times.zoned else [f"Times in {source.path.name} carry no zone; they were read as those of {zone}."]
+    if times.doubtful:
+        said.append(
+            f"{times.doubtful:,} times lie in the hour that a change of clocks repeats; the first pass was taken."
+        )
+    return tuple(said)
+
+
+def _header(source: Source) -> list[str]:
+    if source.is_binary or not source.lines or "|" not in source.lines[0]:
+        return []
+    return source.lines[0].strip().rstrip("|").split("|")
+
+
+def _rows(source: Source, names: list[str], log: ProblemLog) -> Iterator[tuple[int, dict[str, str]]]:
+    """Lines that are of a job, not of a step or a header in the middle."""
+    closed = source.lines[0].rstrip().endswith("|")  # as --parsable prints it
+    for line, text in numbered_lines(source, log):
+        cells = (text.rstrip("\r").removesuffix("|") if closed else text).split("|")
+        if cells[: len(names)] == names or not text.strip():
+            continue
+        fitted = _fitted(cells, names)
+        if fitted is None:
+            log.add(WIDTH, line=line, example=text, lost=True)
+            continue
+        row = dict(zip(names, fitted, strict=True))
+        if "." not in (row.get("JobID") or row.get("JobIDRaw", "")):
+            yield line, row
+
+
+def _fitted(cells: list[str], names: list[str]) -> list[str] | None:
+    """The cells, a cell for each name. Where there are more, the surplus is of the one text of a user with which state
+    and times stand where they should; None where there is no such text, or more than one.
+    """
+    surplus = len(cells) - len(names)
+    if surplus <= 0:
+        return None if surplus else cells
+    ways = []
+    for at in (names.index(name) for name in FREE_TEXT if name in names):
+        way = [*cells[:at], "|".join(cells[at : at + surplus + 1]), *cells[at + surplus + 1 :]]
+        row = dict(zip(names, way, strict=True))
+        if _STATE.fullmatch(row["State"]) and _TIME.fullmatch(row["Start"]) and _TIME.fullmatch(row["End"]):
+            ways.append(way)
+    return ways[0] if len(ways) == 1 else None
+
+
+def _job(row: Mapping[str, str], start: int, end: int | None, line: int, log: ProblemLog) -> SchedulerJob:
+    try:
+        nodes = expanded(row["NodeList"])
+    except ValueError as error:
+        log.add(NO_NODES, line=line, example=str(error), lost=True)
+        nodes = ()
+    try:
+        use = gpu_use(row.get("AdminComment", ""))
+    except ValueError as error:
+        log.add(NO_RECORD, line=line, example=str(error))
+        use = {}
+    n_gpus, model = _gpus(row)
+    return SchedulerJob(
+        id=row.get("JobID") or row["JobIDRaw"],
+        start_us=start,
+        end_us=end,
+        nodes=nodes,
+        n_gpus=n_gpus,
+        name=row.get("JobName", ""),
+        user=row.get("User", ""),
+        account=row.get("Account", ""),
+        state=row["State"].split(" ")[0].rstrip("+"),
+        node_list=row["NodeList"],
+        gpu_model=model,
+        use=use or None,
+    )
+
+
+def _gpus(row: Mapping[str, str]) -> tuple[int | None, str]:
+    """How many, and of which type; None where no column says so. What was allocated counts, else what was asked for."""
+    if "AllocTRES" not in row and "ReqTRES" not in row:
+        return None, ""
+    for name in ("AllocTRES", "ReqTRES"):
+        found = _GPUS.findall(row.get(name, ""))
+        typed = [(kind[1:], int(n)) for kind, n in found if kind]
+        plain = [int(n) for kind, n in found if not kind]
+        if found:  # a typed entry repeats the untyped one
+            models = [kind for kind, n in typed if n]
+            return max([*plain, sum(n for _, n in typed)]), ", ".join(sorted(set(models)))
+        if row.get(name):
+            return 0, ""
+    return None if not any(row.get(name) for name in ("AllocTRES", "ReqTRES")) else 0, ""

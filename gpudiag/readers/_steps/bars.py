@@ -1,0 +1,122 @@
+"""Progress bars: tqdm's, those of Lightning and Ultralytics that are made with it, Keras's, and fastai's table."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from gpudiag.readers._steps.written_numbers import clock_s, each_s, number
+
+_CLOCK = r"(?:\d{1,5} days?, )?\d{1,5}(?::\d\d){1,2}"
+_TQDM = re.compile(
+    rf"\[(?P<elapsed>{_CLOCK})<(?:\d{{1,5}} days?, )?[^,\]]{{1,40}},\s{{0,6}}(?P<rate>[\d.]{{1,15}}|\?)\s?"
+    r"(?:s/(?P<each>[a-zA-Z]{1,12})|(?P<many>[a-zA-Z]{1,12})/s)"
+)
+"""tqdm/std.py, format_meter: ``n/total [elapsed<remaining, rate]``; the rate is smoothed."""
+_ULTRALYTICS = re.compile(
+    r"\d{1,3}% [━─╸╺ ]{1,60} (?P<step>\d{1,9})/(?P<total>\d{1,9}) (?P<rate>[\d.]{1,12})(?P<per>it/s|s/it) "
+    r"(?P<elapsed>[\d.:]{1,12})s?(?:<|$|\s)"
+)
+"""ultralytics/utils/tqdm.py, since 8.3.190."""
+_PLACE = re.compile(r"(?<![\d/])(\d{1,12})/(\d{1,12})(?![\d/])")
+_KERAS = re.compile(
+    r"(?:^|\s)(?P<step>\d{1,9})/(?P<total>\d{1,9}) (?:\[[=>.]{1,40}\] - |[━ ]{5,60})(?P<elapsed>\d{1,7})s "
+    r"(?P<rate>\d{1,7})(?P<unit>us|ms|s)/(?P<of>step|epoch)"
+)
+"""keras/src/utils/progbar.py. What stands before the rate is the time taken in the last line of an epoch only."""
+_FASTAI_HEAD = re.compile(r"^\s{0,4}epoch\s{1,20}train_loss\s.{0,400}\btime\s{0,20}$")
+_FASTAI_ROW = re.compile(
+    r"^\s{0,4}(?P<step>\d{1,6})\s{1,12}[\d.#na-]{1,14}\s.{0,400}?(?P<time>\d{1,4}(?::\d\d){1,2})\s{0,20}$"
+)
+
+_LOOKED_BACK = 200
+"""Characters before a bar's times in which its count stands."""
+_STEPS = ("it", "its", "step", "steps", "batch", "batches", "b", "ba", "iter", "iters", "epoch", "epochs", "img")
+"""What a bar of steps counts; bytes, files and examples are other work."""
+_OTHER_WORK = re.compile(
+    r"(?i)\b(?:map|filter|download|load|read|shard|token|generat|eval|valid|val\b|test|predict|infer|sanity|pack|index"
+    r"|extract|fetch|cach|process|preprocess|sav|writ|scan|tun|quanti|compil|captur|class\s{1,20}images|upload|convert|comput)"
+    r"|^\W{0,4}batches\W{0,4}$"
+)
+"""What a bar that is no training calls itself."""
+_BAR = re.compile(r"\d{1,3}%\|?")
+_EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:\[#]?\s{0,3}(\d{1,6})|^\s{0,10}(\d{1,6})/\d{1,6}\s{1,10}[\d.]{1,8}G\b")
+_EPOCHS = re.compile(r"(?i)^\W{0,4}(?:epochs?|training epochs?)\W{0,4}$")
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+@dataclass(frozen=True)
+class BarLine:
+    """How far a bar is; ``name`` is what it calls itself, without numbers. NaN is unknown."""
+
+    name: str
+    step: int
+    total: int
+    step_s: float
+    elapsed_s: float
+    epoch: int | None = None
+    unit: str = "step"
+
+
+def bar_of(line: str) -> BarLine | None:
+    """The bar in a line; None for none, and for one of other work than training steps."""
+    if "<" in line and (found := _TQDM.search(line)):
+        return _tqdm(line, found)
+    if "━" in line and (found := _ULTRALYTICS.search(line)):
+        rate, per_second = number(found["rate"]), found["per"] == "it/s"
+        return _told(line[: found.start()], found, each_s(rate) if per_second else rate, clock_s(found["elapsed"]))
+    if "/step" in line and (found := _KERAS.search(line)):
+        last = found["step"] == found["total"]
+        step_s = float(found["rate"]) * _UNITS[found["unit"]]
+        return _told("keras", found, step_s, float(found["elapsed"])) if last else None
+    return None
+
+
+def _tqdm(line: str, found: re.Match[str]) -> BarLine | None:
+    before = line[max(found.start() - _LOOKED_BACK, 0) : found.start()]
+    places = list(_PLACE.finditer(before))
+    unit = (found["each"] or found["many"]).lower()
+    if not places or unit not in _STEPS:
+        return None
+    rate = math.nan if found["rate"] == "?" else number(found["rate"])
+    bar = _BAR.search(line)
+    return _told(
+        line[: bar.start()] if bar and bar.start() < found.start() else before[: places[-1].start()],
+        places[-1],
+        rate if found["each"] else each_s(rate),
+        clock_s(found["elapsed"]),
+    )
+
+
+def _told(said: str, place: re.Match[str], step_s: float, elapsed_s: float) -> BarLine | None:
+    if _OTHER_WORK.search(said):
+        return None
+    step, total = (
+        (int(place["step"]), int(place["total"])) if "step" in place.re.groupindex else map(int, place.groups())
+    )
+    if step > total:
+        return None
+    epoch = _EPOCH.search(said)
+    return BarLine(
+        name=re.sub(r"[\d.]+G?", "#", said).strip()[:60],
+        step=step,
+        total=total,
+        step_s=step_s,
+        elapsed_s=elapsed_s,
+        epoch=int(epoch[1] or epoch[2]) if epoch else None,
+        unit="epoch" if _EPOCHS.match(said) else "step",
+    )
+
+
+def begins_table(line: str) -> bool:
+    """True for the head of fastai's table, whose rows follow."""
+    return "train_loss" in line and bool(_FASTAI_HEAD.match(line))
+
+
+def table_row_of(line: str) -> BarLine | None:
+    """A row of fastai's table: one epoch and the time it took."""
+    found = _FASTAI_ROW.match(line)
+    if not found:
+        return None
+    return BarLine("fastai", int(found["step"]) + 1, 0, clock_s(found["time"]), math.nan, unit="epoch")

@@ -1,0 +1,181 @@
+"""One line of a log as what it says of a training step."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from gpudiag.readers._batches.log_lines import KINDS
+from gpudiag.readers._steps.bars import BarLine, bar_of
+from gpudiag.readers._steps.dialects import DIALECTS, NUMBER, Dialect
+from gpudiag.readers._steps.written_numbers import clock_s, each_s, number
+
+_LOOKED_AT = 4096
+"""Characters of a line in which it says what it is."""
+_LONGEST_S = 1e7
+"""No step takes four months; a number that says so is something else."""
+_COUNTED = re.compile(
+    r"(?i)(?<![a-z])(?:global[_ ]?step|train[_ ]?step|step|iteration|iter|batch|update)s?\s?[\]:=#]{0,2}\s{0,3}"
+    r"[\[(]?\s{0,5}(?P<step>\d{1,9})(?:\s?(?:/|of)\s{0,5}(?P<total>\d{1,9}))?(?![\d.%])"
+)
+_SPEED = re.compile(
+    rf"(?i)(?:{NUMBER}\s?(?P<s>ms|s|sec|secs|seconds?)\s?(?:/|per)\s?(?:it|iter|iteration|step|batch)\b"
+    rf"|{NUMBER}\s?(?:it|its|iters?|steps?|batch|batches)\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b)"
+)
+_A_SECOND = r"\s?(?:/|per)\s?s(?:ec(?:ond)?)?\b"
+_SAMPLES, _TOKENS = (
+    re.compile(rf"(?i){NUMBER}\s?{what}{_A_SECOND}(?!\s?[:=])|\b{what}{_A_SECOND}\s?[:=]\s?{NUMBER}")
+    for what in ("(?:samples?|images?|imgs?|examples?|seqs?|sequences?)", "(?:tokens?|toks?)")
+)
+_EPOCH = re.compile(r"(?i)\bepochs?\b\s{0,3}[:=#]?\s{0,3}[\[(]?\s{0,4}(\d{1,6})(?:\s?(?:/|of)\s?(\d{1,6}))?(?![\d.])")
+_TOOK = re.compile(
+    r"(?i)\b(?:time|took|elapsed|duration)\b\s*[:=]?\s*(?:(?P<clock>\d{1,5}(?::\d\d){1,2})"
+    r"|(?P<number>[\d.]{1,15})\s*(?P<unit>ms|mins?|minutes|m|hours|h|secs?|seconds|s)\b)"
+)
+_RANK = re.compile(r"(?i)\[(?:rank|default)_?(\d{1,5})\]|\brank[ =:]{1,2}(\d{1,5})\b")
+_NOT_TRAINING = re.compile(
+    r"(?i)\b(?:eval|valid|validation|val|test|testing|evaluation|inference|predict)\b[^|]{0,20}?[\[:(|]"
+)
+_UNIT_S = {"ms": 0.001, "m": 60.0, "h": 3600.0}
+_WORDS = ("step", "iter", "epoch", "train", "batch", "update", "<", "━")
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """What one line says. ``series`` tells lines of one kind from others; NaN and None are unknown."""
+
+    series: str
+    step: int
+    total: int | None = None
+    unit: str = "step"
+    epoch: int | None = None
+    meant: str = ""
+    step_s: float = math.nan
+    loader_s: float = math.nan
+    samples_s: float = math.nan
+    tokens_s: float = math.nan
+    elapsed_s: float = math.nan
+    rank: int | None = None
+    trial: int | None = None
+
+
+def step_of(line: str, *, stamped: bool) -> StepLine | None:
+    """What a line says of a step of the training; None for every other line.
+
+    A plain line counts that names a step and a speed with its unit, or one with a timestamp, a step and a loss.
+    """
+    line = line[:_LOOKED_AT]
+    lower = line.lower()
+    if not any(word in lower for word in _WORDS):
+        return None
+    for dialect in DIALECTS:
+        if any(word in lower for word in dialect.words) and (found := dialect.head.search(line)):
+            return _of_dialect(dialect, found, line)
+    if bar := bar_of(line):
+        return of_bar(bar)
+    counted = _COUNTED.search(line)
+    return _plain(line, lower, counted, stamped) if counted else _epoch(line, stamped)
+
+
+def of_bar(bar: BarLine) -> StepLine:
+    """What a bar says; each total is a series of its own, since bars of evaluations have another."""
+    known = bar.total or None
+    name = f"{bar.name}|{known or ''}"
+    meant = "window" if bar.unit == "epoch" and not known else "running"
+    return StepLine(name, bar.step, known, bar.unit, bar.epoch, meant, step_s=bar.step_s, elapsed_s=bar.elapsed_s)
+
+
+def _of_dialect(dialect: Dialect, found: re.Match[str], line: str) -> StepLine:
+    rest = line.replace(",", "") if dialect.name == "torchtitan" else line
+    values = {name: _value(pattern, factor, rest) for name, (pattern, factor) in dialect.values.items()}
+    step_s = values.get("step_s", math.nan)
+    if not step_s > 0 and values.get("steps_s", math.nan) > 0:
+        step_s = each_s(values["steps_s"])
+    samples_s = values.get("samples_s", math.nan)
+    if not samples_s > 0 and step_s > 0:
+        samples_s = values.get("samples", math.nan) / step_s
+    epoch = _group(found, "epoch")
+    if epoch is None and values.get("epoch", math.nan) >= 0:
+        epoch = int(values["epoch"])
+    return StepLine(
+        dialect.name,
+        int(found["step"] or found["count"]) + 1 - dialect.first,
+        _group(found, "total"),
+        dialect.unit,
+        epoch,
+        dialect.meant,
+        _possible(step_s),
+        _possible(values.get("loader_s", math.nan)),
+        samples_s,
+        values.get("tokens_s", math.nan),
+        values.get("elapsed_s", math.nan),
+        _rank(line),
+    )
+
+
+def _epoch(line: str, stamped: bool) -> StepLine | None:
+    """A line about an epoch as a whole: with the time that it took, or with a timestamp and a loss."""
+    epoch = _EPOCH.search(line)
+    if not epoch or _NOT_TRAINING.search(line):
+        return None
+    took = _TOOK.search(line, epoch.end()) if KINDS["epoch"].search(line) else None
+    if not took and not (stamped and "loss" in line.lower()):
+        return None
+    total = int(epoch[2]) if epoch[2] else None
+    took_s = _possible(_took_s(took)) if took else math.nan
+    return StepLine("epochs", int(epoch[1]), total, "epoch", None, "step" if took else "", took_s, rank=_rank(line))
+
+
+def _took_s(took: re.Match[str]) -> float:
+    """Seconds of ``[H:]MM:SS``, or of a number with its unit."""
+    if took["clock"]:
+        return clock_s(took["clock"])
+    unit = took["unit"].lower()
+    return number(took["number"]) * (_UNIT_S["ms"] if unit == "ms" else _UNIT_S.get(unit[0], 1.0))
+
+
+def _plain(line: str, lower: str, counted: re.Match[str], stamped: bool) -> StepLine | None:
+    rates = "/" in line or " per " in lower  # the patterns of rates begin with a number: they try each of a line
+    speed = _SPEED.search(line) if rates else None
+    samples, tokens = ((_value(p, 1.0, line) if rates else math.nan) for p in (_SAMPLES, _TOKENS))
+    if not (speed or samples > 0 or tokens > 0 or (stamped and "loss" in lower)) or _NOT_TRAINING.search(line):
+        return None
+    epoch = _EPOCH.search(line)
+    return StepLine(
+        "steps",
+        int(counted["step"]),
+        int(counted["total"]) if counted["total"] else None,
+        "step",
+        int(epoch[1]) if epoch else None,
+        "running" if speed else "",
+        _possible(_speed_s(speed)) if speed else math.nan,
+        samples_s=samples,
+        tokens_s=tokens,
+        rank=_rank(line),
+    )
+
+
+def _speed_s(speed: re.Match[str]) -> float:
+    if speed["s"]:
+        return number(speed[1]) * (0.001 if speed["s"].lower() == "ms" else 1.0)
+    return each_s(number(speed[3]))
+
+
+def _value(pattern: re.Pattern[str], factor: float, line: str) -> float:
+    found = pattern.search(line)
+    return number(next(filter(None, found.groups()))) * factor if found else math.nan
+
+
+def _possible(seconds: float) -> float:
+    return seconds if 0 <= seconds <= _LONGEST_S else math.nan
+
+
+def _group(found: re.Match[str], name: str) -> int | None:
+    text = found.groupdict().get(name)
+    return int(text) if text and text.isdigit() else None
+
+
+def _rank(line: str) -> int | None:
+    found = _RANK.search(line)
+    return int(found[1] or found[2]) if found else None

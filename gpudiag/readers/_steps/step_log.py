@@ -1,0 +1,127 @@
+"""The steps that the lines of one log tell of, as rows of table ``steps``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from gpudiag.readers._batches.log_lines import trial_of
+from gpudiag.readers._io.paths import as_text
+from gpudiag.readers._steps.bars import begins_table, table_row_of
+from gpudiag.readers._steps.step_line import StepLine, of_bar, step_of
+from gpudiag.readers._studies.timestamps import to_utc
+from gpudiag.schema import STEPS, conform, empty, text_dtype
+
+_MONTH_DAY = re.compile(r"^\[?(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d)\b")
+"""The timestamp of detectron2 and of mmengine's console, without a year."""
+_EPOCH_LINE = re.compile(r"(?i)^\W{0,10}epoch\s{0,2}[:#]?\s{0,2}(\d{1,6})\s?(?:/|of)\s?\d{1,6}\W{0,10}$")
+_OTHER_WORK = {
+    "evaluation": re.compile(r"(?i)\b(?:eval|evaluat|valid|val\b|val_|test(?:ing|_|\s?loss|\s?acc))"),
+    "checkpoint": re.compile(r"(?i)\bcheckpoint|\bsav(?:e|ed|ing)\b.{0,40}\b(?:model|weights|state|to)\b"),
+}
+"""What a training does between steps, as its log tells of it."""
+_LEAP = 2000
+"""Any leap year: of timestamps without a year only the differences count."""
+_LOOKED_AT = 400
+"""Characters of a line in which it says what is done."""
+_RANK_NAME = re.compile(r"(?i)(?:^|[^a-z])rank[_\-]?(\d{1,5})(?!\d)")
+
+
+class StepLog:
+    """Takes the lines of one file in their order; ``frame`` is what they say."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: list[StepLine] = []
+        self._stamps: list[str] = []
+        self._lines: list[int] = []
+        self._since: list[str | None] = []
+        self._told: dict[str, None] = {}
+        self._elapsed: list[float] = []
+        self._epoch: int | None = None
+        self._in_table = False
+        self._month_day: datetime | None = None
+        self._begun: datetime | None = None
+        named = _RANK_NAME.search(path.stem)
+        self._rank = int(named[1]) if named else None
+
+    def take(self, number: int, line: str, stamp: str) -> bool:
+        """Look at one line; True if it tells of a step."""
+        if header := _EPOCH_LINE.match(line):
+            self._epoch = int(header[1])
+            return False
+        if begins_table(line):
+            self._in_table = True
+            return False
+        said = self._row_of_table(line) if self._in_table else None
+        elapsed_s = math.nan if stamp else self._since_first(line)
+        said = said or step_of(line, stamped=bool(stamp) or not math.isnan(elapsed_s))
+        if said is None:
+            self._told.update({work: None for work, words in _OTHER_WORK.items() if words.search(line[:_LOOKED_AT])})
+            return False
+        if said.epoch is None and said.unit == "step" and self._epoch is not None:
+            said = dataclasses.replace(said, epoch=self._epoch)
+        if (trial := trial_of(line)) is not None:
+            said = dataclasses.replace(said, trial=trial)
+        self._rows.append(said)
+        self._stamps.append(stamp)
+        self._lines.append(number)
+        self._elapsed.append(elapsed_s)
+        self._since.append(", ".join(sorted(self._told, reverse=True)) or None)
+        self._told.clear()
+        return True
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _row_of_table(self, line: str) -> StepLine | None:
+        row = table_row_of(line)
+        self._in_table = row is not None or not line.strip()
+        return of_bar(row) if row else None
+
+    def _since_first(self, line: str) -> float:
+        """Seconds since the file's first timestamp without a year; NaN for a line without one."""
+        found = _MONTH_DAY.match(line)
+        if not found:
+            return math.nan
+        try:
+            month, day, hour, minute, second = map(int, found.groups())
+            moment = datetime(_LEAP, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError:
+            return math.nan
+        if self._month_day is not None and moment < self._month_day - timedelta(days=180):
+            moment = moment.replace(year=_LEAP + 1)
+        self._month_day = moment
+        self._begun = self._begun or moment
+        return (moment - self._begun).total_seconds()
+
+    def frame(self, zone: tzinfo) -> tuple[pd.DataFrame, str]:
+        """Table ``steps`` in the order of the lines, and how its timestamps are meant (utc, local, mixed, unknown)."""
+        if not self._rows:
+            return empty(STEPS), "unknown"
+        times = to_utc(self._stamps, zone)
+        names = [field.name for field in dataclasses.fields(StepLine)]
+        frame = pd.DataFrame({name: [getattr(row, name) for row in self._rows] for name in names})
+        for name in ("total", "epoch", "rank", "trial"):
+            frame[name] = pd.array(frame[name].tolist(), dtype="Int64")
+        frame["rank"] = frame["rank"].fillna(self._rank) if self._rank is not None else frame["rank"]
+        stamped = np.array(self._elapsed)
+        frame["elapsed_s"] = np.where(np.isnan(stamped), frame["elapsed_s"], stamped)
+        frame["time"], frame["line"] = times.time, self._lines
+        frame["since"] = pd.Series(self._since, dtype=text_dtype())
+        frame["path"] = pd.Series([as_text(self._path)] * len(frame), dtype=text_dtype())
+        return conform(frame, STEPS), times.clock
+
+    def note(self) -> str:
+        """Which lines these are, as a sentence without the file's name."""
+        kinds = Counter(row.series.partition("|")[0] or "progress bar" for row in self._rows)
+        (name, count), *others = kinds.most_common()
+        rest = f" and {sum(n for _, n in others)} of other kinds" if others else ""
+        return f"{count} lines on steps of training ({name}){rest}"

@@ -1,0 +1,127 @@
+"""Is the training's time spent in its steps?"""
+
+from __future__ import annotations
+
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.steps import GIVE_LOG, StepsProfile, measure_steps
+from gpudiag.rules._engine.evidence import Evidence
+from gpudiag.rules._engine.rule import rule
+from gpudiag.rules._engine.templates import Given
+from gpudiag.rules._engine.verdict import Severity
+
+
+@rule(
+    measure=measure_steps,
+    severity="note",
+    title="Much time passes outside of training steps",
+    checks="Time outside of training steps",
+    says=(
+        "{pauses_s} of {logged_s} ({pauses_pct}) passed outside of steps, in {n_pauses:pause}. The longest took "
+        "{longest_s} and ended by step {after_step}",
+        Given("evaluations_s", ". The log names an evaluation in {evaluations_s} of this time"),
+        Given("checkpoints_s", ". The log names a checkpoint in {checkpoints_s} of this time"),
+        Given("idle_paused_pct", ". {idle_paused_pct} of the idle GPU time lies in them"),
+        ".",
+    ),
+    remedy="Look at what the log says there: evaluate or save less often, save in the background (asynchronous "
+    "checkpoints), evaluate on a part of the data.",
+    refuted_by="Not a problem if the pauses are evaluations that you need as often as that.",
+)
+def steps_paused(
+    steps: StepsProfile, *, max_pauses_pct: float = 10.0, severe_pauses_pct: float = 25.0
+) -> Evidence | None:
+    """Between steps a training evaluates, saves and waits, and mostly leaves the GPU idle.
+
+    Above 10 % of the time that the log spans, a warning from a quarter on (defaults without a published source). An
+    interval between two lines holds a pause if it took twice the time of its steps and five seconds more.
+    """
+    if steps.pauses_pct > max_pauses_pct:
+        longest = steps.pauses.iloc[0]
+        return Evidence(
+            values={
+                "pauses_pct": steps.pauses_pct,
+                "pauses_s": steps.pauses_s,
+                "logged_s": steps.logged_s,
+                "n_pauses": steps.n_pauses,
+                "idle_paused_pct": steps.idle_paused_pct,
+                "evaluations_s": steps.evaluations_s,
+                "checkpoints_s": steps.checkpoints_s,
+                "step_s": steps.step_s,
+            },
+            margin=steps.pauses_pct - max_pauses_pct,
+            severity=Severity.WARNING if steps.pauses_pct >= severe_pauses_pct else None,
+            lost_gpu_h=steps.idle_paused_gpu_h if steps.idle_paused_gpu_h > 0 else None,
+            extra={
+                "longest_s": float(longest["paused_s"]),
+                "after_step": int(longest["after_step"]),
+            },
+        )
+    if not steps.pauses_pct >= 0:
+        raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
+    return None
+
+
+@rule(
+    measure=measure_steps,
+    severity="warning",
+    title="Steps became slower",
+    checks="Steps that become slower",
+    says=(
+        "In the last fifth of the log a step took {late_ratio} times as long as in the first, and it grew steadily.",
+    ),
+    remedy="Look for what grows: the length of the samples, a list that is appended to at each step, memory that is "
+    "swapped, a clock that falls with heat. Time a step from the end with the settings of the beginning.",
+    refuted_by="Not a problem if later steps were meant to do more: longer sequences, larger batches.",
+)
+def steps_slower(steps: StepsProfile, *, max_late_ratio: float = 1.2, min_steady_pct: float = 75.0) -> Evidence | None:
+    """A training of equal steps takes as long for its last as for its first.
+
+    The median of the last fifth over 1.2 times that of the first, with three of the four changes between fifths in
+    that direction (defaults without a published source). Pauses and the first steps are left out.
+    """
+    if steps.late_ratio > max_late_ratio and steps.steady_pct >= min_steady_pct:
+        return Evidence(
+            values={"late_ratio": steps.late_ratio, "step_s": steps.step_s, "p95_step_s": steps.p95_step_s},
+            margin=steps.late_ratio - max_late_ratio,
+        )
+    if not steps.late_ratio > 0:
+        raise NotMeasurable(
+            "The log holds too few lines on steps to show a course.",
+            "Let the training log every 10 to 50 steps, with a time.",
+        )
+    return None
+
+
+@rule(
+    measure=measure_steps,
+    severity="warning",
+    title="Time was lost to resumptions",
+    checks="Time lost to resumptions",
+    says=(
+        "The training was resumed {n_resumed:time}: {resumption_s} ({resumption_pct}) went into standing still "
+        "and into doing {n_repeated:step} twice.",
+    ),
+    remedy="Save more often: if a checkpoint takes C and a failure comes every M, the best interval is √(2·C·M). Find "
+    "what stopped the training, and let the scheduler resume it at once.",
+    refuted_by="Not a problem if the training was stopped on purpose, or went on with another setting.",
+)
+def steps_lost(steps: StepsProfile, *, max_lost_pct: float = 5.0) -> Evidence | None:
+    """What is done between the last checkpoint and a failure is done twice, and nothing is done until it is resumed.
+
+    Above 5 % of the time that the log spans (a default without a published source). The interval between checkpoints is
+    Young's (1974, doi 10.1145/361147.361115).
+    """
+    if steps.resumption_pct > max_lost_pct:
+        return Evidence(
+            values={
+                "resumption_pct": steps.resumption_pct,
+                "resumption_s": steps.resumption_s,
+                "logged_s": steps.logged_s,
+                "n_resumed": steps.n_resumed,
+                "n_repeated": steps.n_repeated,
+            },
+            margin=steps.resumption_pct - max_lost_pct,
+        )
+    if not steps.resumption_pct >= 0:
+        raise NotMeasurable("The log does not say how long its steps took.", GIVE_LOG)
+    return None

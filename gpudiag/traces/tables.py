@@ -1,0 +1,32 @@
+"""What a profiler recorded, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from gpudiag.readers._io.problems import Problem
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TraceTables:
+    """Work of the GPUs and of the host, and steps. Times are microseconds since ``begin`` (UTC; NaT where no date
+    is known).
+
+    ``gpu``: gpu (index), stream, start_us, end_us, kind (compute, communication, copy), name. ``host``: thread,
+    start_us, end_us, kind (data, sync, memory, setup, optimizer, operator), name, runtime (a call of CUDA),
+    of the threads that launch kernels or count steps. ``steps``: step (number), start_us, end_us.
+    """
+
+    path: Path
+    gpu: pd.DataFrame
+    host: pd.DataFrame
+    steps: pd.DataFrame
+    begin: pd.Timestamp
+    gpu_names: dict[int, str] = field(default_factory=dict)
+    rank: int | None = None
+    world_size: int | None = None
+    n_processes: int = 1
+    problems: tuple[Problem, ...] = ()

@@ -1,0 +1,147 @@
+"""Each GPU-second counts once, however often it was recorded; expectations are added up by hand."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from test_fleet_table import cause, row
+
+from gpudiag.export.partitioned import convert_partitioned
+from gpudiag.fleets.counted import counted_once
+from gpudiag.fleets.fleet import fleet, read_fleet
+from gpudiag.fleets.table import FleetTable
+from gpudiag.report.fleet.document import Recording, RunRow
+
+UUID = "GPU-11111111-2222-3333-4444-555555555555"
+
+
+def at(hour: float) -> str:
+    return (pd.Timestamp("2026-03-02T00:00:00+00:00") + pd.Timedelta(hours=hour)).isoformat()
+
+
+def recorded(name: str, low: float, high: float, gpus: tuple[str, ...] = (UUID,), **more: object) -> RunRow:
+    """A run that was busy on these GPUs from one hour to another."""
+    seconds = {"busy": 3600.0 * (high - low) * len(gpus)}
+    held = tuple(Recording(gpu, at(low), at(high)) for gpu in gpus)
+    return row(name, seconds=seconds, start=at(low), end=at(high), recordings=held, **more)
+
+
+def test_the_copy_with_trials_counts_in_any_order() -> None:
+    bare = recorded("a-copy", 0, 2, n_trials=None)
+    whole = recorded("z-run", 0, 2, n_trials=7, failed_gpu_s=60.0)
+    for held in itertools.permutations([bare, whole]):
+        table = FleetTable.of(held)
+        assert {one.run: one.gpu_s for one in table.rows} == {"z-run": 7200.0, "a-copy": None}
+        assert table.total.gpu_s == 7200.0 and table.total.failed_gpu_s == 60.0
+
+
+def test_of_three_copies_one_counts_and_ties_go_by_name() -> None:
+    held = [recorded(name, 0, 2) for name in "bca"]
+    assert [one.run for one in counted_once(held) if one.gpu_s] == ["b"]
+
+
+def test_one_after_the_other_on_one_gpu_are_two_runs() -> None:
+    """A sampler that ran on for half a minute is no copy."""
+    assert FleetTable.of([recorded("a", 0, 2), recorded("b", 1.992, 4)]).total.gpu_s == pytest.approx(3600 * 4.008)
+    two = FleetTable.of([recorded("a", 0, 2), recorded("b", 0, 2, ("GPU-other",))])
+    assert two.total.gpu_s == 14400.0
+
+
+def test_a_log_of_the_whole_day_holds_the_run_in_it() -> None:
+    """24 h of the host and 2 h of a run: 24 h in all, and the run keeps what became of its trials."""
+    day = recorded("day", 0, 24, recoverable_gpu_h=3.0, causes=(cause("idle", 3.0),), top_cause="idle")
+    run = recorded("run", 10, 12, n_trials=4, n_failed=1, failed_gpu_s=900.0, recoverable_gpu_h=1.0)
+    for held in itertools.permutations([day, run]):
+        table = FleetTable.of(held)
+        assert table.total.gpu_s == 24 * 3600.0 and table.total.failed_gpu_s == 900.0
+        assert table.total.recoverable_gpu_h == 3.0 and table.total.n_trials == 4
+        assert "its telemetry is that of day" in next(one.reason for one in table.rows if one.run == "run")
+
+
+def test_what_is_left_out_of_a_recording_in_part_is_said() -> None:
+    table = FleetTable.of([recorded("a", 0, 4), recorded("b", 3, 6)])
+    assert table.total.gpu_s == 4 * 3600.0
+    assert table.rows[1].reason == (
+        "33 % of its telemetry is that of a, where this GPU time counts; the rest, about 2 GPU-h, is left out"
+    )
+
+
+def test_telemetry_of_a_cluster_has_the_time_and_the_run_its_findings() -> None:
+    run = recorded("run", 1, 2, cost=4.0, currency="USD", recoverable_gpu_h=0.5, energy_kwh=0.3)
+    host = replace(row("host", seconds={"idle_no_trial": 7200.0}), status="accounted")
+    held = counted_once([run, host], [Recording(UUID, at(0), at(2))])
+    total = FleetTable(held).total
+    assert total.gpu_s == 7200.0 and total.recoverable_gpu_h == 0.5 and total.cost == {"USD": 4.0}
+    assert total.energy_kwh == 0.3 and total.n_runs == 2
+
+
+def test_copies_are_not_among_the_poorly_used() -> None:
+    held = [recorded(name, 0, 2, use="poorly") for name in "abc"] + [recorded("d", 5, 7, use="well")]
+    assert "1 of 2 runs used their GPUs poorly, with 2 of 4 GPU-h" in FleetTable.of(held).to_markdown()
+
+
+def logged(path: Path, start: str, n: int, seed: int, step_s: float = 3.0, uuid: str = "") -> float:
+    """A log of nvidia-smi, without uuids unless one is given; its span in seconds."""
+    draw = np.random.default_rng(seed)
+    times = pd.Timestamp(start) + pd.to_timedelta(np.arange(n) * step_s + draw.uniform(0, 0.5, n), unit="s")
+    util = draw.integers(40, 100, n)
+    of = f"0, {uuid}" if uuid else "0"
+    rows = [f"{t:%Y/%m/%d %H:%M:%S}.{t.microsecond // 1000:03d}, {of}, {u} %" for t, u in zip(times, util, strict=True)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = f"timestamp, index{', uuid' if uuid else ''}, utilization.gpu [%]"
+    path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return float((times[-1] - times[0]).total_seconds())
+
+
+@pytest.mark.parametrize("below", [True, False], ids=["as runs", "as a data set"])
+def test_logs_beside_their_own_data_set_count_once(tmp_path: Path, below: bool) -> None:
+    """40 minutes before midnight and 40 after it, as a log and by day; and a log of another host."""
+    runs = tmp_path / "runs"
+    span_s = logged(runs / "p" / "raw" / "gpu.csv", "2026-03-02 23:20:00", 1600, seed=1)
+    other_s = logged(runs / "p" / "other" / "gpu.csv", "2026-03-02 23:20:00", 1600, seed=2)
+    data = runs / "q" if below else tmp_path / "data"
+    convert_partitioned([runs / "p" / "raw" / "gpu.csv"], data, host="n1", timezone="UTC")
+    paths = [runs] if below else [runs, data]
+    table = fleet(paths, tmp_path / "out", jobs=2, timezone="UTC")
+    assert table.total.gpu_s == pytest.approx(span_s + other_s, rel=0.01)
+    states = {one.run: (one.status, one.gpu_s is None) for one in table.rows}
+    assert states["p/other"] == ("diagnosed", False) and table.total.n_runs == 2
+    assert sum(status == "counted already" for status, _ in states.values()) == (2 if below else 1)
+    assert "counted already" in table.to_markdown()
+    assert read_fleet(tmp_path / "out").total == table.total
+
+
+def test_a_copy_with_the_study_wins_over_the_first_by_name(tmp_path: Path) -> None:
+    logged(tmp_path / "runs" / "a" / "gpu.csv", "2026-03-02 10:00:00", 800, seed=3)
+    (tmp_path / "runs" / "b").mkdir()
+    shutil.copy(tmp_path / "runs" / "a" / "gpu.csv", tmp_path / "runs" / "b")
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path}/runs/b/optuna.db", study_name="s")
+    start = pd.Timestamp("2026-03-02 10:05:00").to_pydatetime()
+    trial = optuna.trial.create_trial(value=1.0)
+    trial.datetime_start, trial.datetime_complete = start, start + pd.Timedelta(minutes=20).to_pytimedelta()
+    study.add_trial(trial)
+    table = fleet(tmp_path / "runs", tmp_path / "out", jobs=2, timezone="UTC")
+    assert {one.run: (one.status, one.n_trials) for one in table.rows} == {
+        "a": ("counted already", None),
+        "b": ("diagnosed", 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("uuid", "times"),
+    [(UUID, 1), ("GPU-00000000-0000-0000-0000-000000000000", 2), ("N/A", 2)],
+    ids=["one GPU", "all zeros", "not stated"],
+)
+def test_two_samplers_of_one_gpu_are_one_recording(tmp_path: Path, uuid: str, times: int) -> None:
+    """Two trainings on one GPU at once, each with a log of its own: other instants, other readings, one GPU."""
+    span_s = logged(tmp_path / "runs" / "a" / "gpu.csv", "2026-03-02 10:00:00", 800, seed=5, uuid=uuid)
+    logged(tmp_path / "runs" / "b" / "gpu.csv", "2026-03-02 10:00:00", 1600, seed=6, step_s=1.5, uuid=uuid)
+    table = fleet(tmp_path / "runs", tmp_path / "out", jobs=2, timezone="UTC")
+    assert table.total.gpu_s == pytest.approx(times * span_s, rel=0.01)

@@ -1,0 +1,229 @@
+"""The steps of trainings whose course is known, from their logs as frameworks write them."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import gpudiag as gd
+from gpudiag.analysis import Analysis
+from gpudiag.errors import NotMeasurable
+from gpudiag.measures.steps import StepsProfile, measure_steps
+from gpudiag.report._sections.bottleneck import limit
+from gpudiag.report._sections.key_numbers import key_numbers
+from gpudiag.report.timeline.lanes import lanes_of
+from tests.readers.steps.written_logs import BEGIN, WRITERS, Training, megatron, stamped, train
+
+SECOND_S = 1.0
+"""What a log that is stamped to the second can be off by."""
+
+
+def measured(folder: Path, lines: list[str], name: str = "train.log") -> StepsProfile:
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return measure_steps(gd.load_run(artifacts=path, timezone="UTC"))
+
+
+@pytest.mark.parametrize("dialect", WRITERS)
+@pytest.mark.parametrize("seed", [3, 4])
+def test_time_of_a_step(tmp_path: Path, dialect: str, seed: int) -> None:
+    run = train(random.Random(seed), 2000, 1.7, wait=0.2)
+    said = measured(tmp_path, WRITERS[dialect](run, 20))
+    assert said.unit == "step"
+    assert said.step_s == pytest.approx(sum(run.step_s) / len(run.step_s), rel=0.03)
+    assert said.n_pauses == 0 and said.n_resumed == 0
+    assert said.productive_pct > 97
+    if dialect in ("mmengine", "timm"):
+        assert said.loader_pct == pytest.approx(100 * sum(run.wait_s) / sum(run.step_s), rel=0.02)
+    else:
+        assert not said.loader_pct >= 0, "nothing is said of the loader"
+
+
+@pytest.mark.parametrize("dialect", ["megatron", "mmengine", "bar", "stamped"])
+def test_pauses_between_steps(tmp_path: Path, dialect: str) -> None:
+    run = train(random.Random(7), 3000, 0.8, eval_every=500, eval_s=90.0)
+    said = measured(tmp_path, WRITERS[dialect](run, 50))
+    truth_s = sum(run.pause_s.values())
+    assert said.n_pauses == len(run.pause_s)
+    assert said.pauses_s == pytest.approx(truth_s, rel=0.05)
+    assert said.pauses_pct == pytest.approx(100 * truth_s / run.span_s, abs=1.5)
+    assert set(said.pauses["after_step"]) == {at + 50 for at in run.pause_s}
+    assert said.productive_pct == pytest.approx(100 - 100 * truth_s / run.span_s, abs=2.5)
+
+
+def test_the_first_steps_are_slow(tmp_path: Path) -> None:
+    run = train(random.Random(1), 1000, 0.5, first_s=120.0)
+    said = measured(tmp_path, WRITERS["bar"](run, 10))
+    assert said.first_s == pytest.approx(120, abs=2 * SECOND_S)
+    assert said.n_pauses == 0
+
+
+def test_steps_that_grow(tmp_path: Path) -> None:
+    steady = train(random.Random(2), 2000, 1.0)
+    grows = train(random.Random(2), 2000, 1.0, drift=2.0)
+    assert measured(tmp_path, megatron(steady, 10)).late_ratio == pytest.approx(1, abs=0.05)
+    said = measured(tmp_path, megatron(grows, 10))
+    assert said.late_ratio == pytest.approx(2**0.8, rel=0.05)
+    assert said.steady_pct == 100
+
+
+def _resumed(first: Training, second: Training, *, at: int, down_s: float, every: int) -> list[str]:
+    """The first training's log, cut; then the second's, which goes on at step ``at`` after ``down_s``."""
+    begins = first.span_s + down_s
+    again = Training(second.step_s, second.wait_s, [begins + moment for moment in second.at_s])
+    lines = stamped(again, every)
+    return [
+        *stamped(first, every),
+        "RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:1970, unhandled system error",
+        *(
+            line.replace(f"step {n} ", f"step {n + at} ")
+            for n, line in zip(range(every, 10_000, every), lines, strict=False)
+        ),
+    ]
+
+
+def test_a_resumption_costs_the_time_down_and_the_steps_done_twice(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    first, second = train(rng, 900, 1.0), train(rng, 600, 1.0)
+    said = measured(tmp_path, _resumed(first, second, at=500, down_s=600, every=20))
+    assert (said.n_resumed, said.n_repeated) == (1, 400)
+    down_s = 600 + second.at_s[19]  # up to the first line of the second attempt, which is of its 20th step
+    assert said.resumption_s == pytest.approx(down_s + 400, rel=0.02)
+    assert said.resumption_pct == pytest.approx(100 * (down_s + 400) / (first.span_s + 600 + second.span_s), abs=1)
+
+
+def test_bars_of_epochs_count_on(tmp_path: Path) -> None:
+    lines = []
+    for epoch in range(4):
+        lines += [
+            f"Epoch {epoch}: {n}%|##  | {n}/100 [00:{n // 2:02d}<00:10,  2.00it/s, loss=0.3]"
+            for n in range(10, 101, 10)
+        ]
+    said = measured(tmp_path, lines)
+    assert said.n_resumed == 0
+    assert said.step_s == pytest.approx(0.5) and said.n_steps == 400 and said.logged_s == pytest.approx(200)
+
+
+@pytest.mark.parametrize("every", [1, 3, 20])
+def test_whole_seconds_do_not_round_short_steps(tmp_path: Path, every: int) -> None:
+    run = train(random.Random(11), 3000, 0.13)
+    said = measured(tmp_path, WRITERS["bar"](run, every))
+    assert said.step_s == pytest.approx(0.13, rel=0.05) and said.late_ratio == pytest.approx(1, abs=0.1)
+    assert said.n_pauses == 0
+
+
+def test_bars_drawn_anew_each_epoch_hold_the_evaluation_between_them(tmp_path: Path) -> None:
+    """100 steps of half a second, 40 s of evaluation, and so on; the log's lines are stamped."""
+    lines, at = [], 0.0
+    for _ in range(5):
+        for n in range(0, 101, 20):
+            moment = BEGIN + timedelta(seconds=at + n / 2)
+            lines.append(f"{moment:%Y-%m-%d %H:%M:%S} {n:3d}%|##   | {n}/100 [00:{n // 2:02d}<00:10,  2.00it/s]")
+        at += 50 + 40
+    said = measured(tmp_path, lines)
+    assert said.step_s == pytest.approx(0.5) and said.n_resumed == 0
+    assert (said.n_pauses, said.pauses_s) == (4, 160) and said.logged_s == 5 * 50 + 4 * 40
+    assert said.productive_pct == pytest.approx(100 * 250 / 410)
+
+
+def test_a_bar_of_an_evaluation_is_no_training(tmp_path: Path) -> None:
+    run = train(random.Random(9), 400, 2.0, eval_every=100, eval_s=60.0)
+    lines = []
+    for line in WRITERS["bar"](run, 10):
+        lines.append(line)
+        if " 100/400" in line or " 200/400" in line or " 300/400" in line:
+            lines += [f" {n}%|##   | {n}/50 [00:{n:02d}<00:10, 1.20s/it]" for n in range(0, 51, 10)]
+    said = measured(tmp_path, lines)
+    assert said.step_s == pytest.approx(2, rel=0.03) and said.n_pauses == 3 and said.n_resumed == 0
+
+
+def test_ranks_are_told_apart(tmp_path: Path) -> None:
+    run = train(random.Random(6), 500, 1.0)
+    lines = []
+    for line in stamped(run, 10):
+        lines += [line.replace("INFO", f"INFO [rank{rank}]:") for rank in range(4)]
+    said = measured(tmp_path, lines)
+    assert said.n_trainings == 4 and said.trainings["rank"].tolist() == [0, 1, 2, 3]
+    assert said.step_s == pytest.approx(1, rel=0.03)
+
+
+def test_epochs_where_no_steps_are_named(tmp_path: Path) -> None:
+    said = measured(tmp_path, [f"Epoch {n}/20 train loss 0.5 time: {90 + n % 2} s" for n in range(1, 21)])
+    assert said.unit == "epoch" and said.n_steps == 20 and said.step_s == pytest.approx(90.5, abs=0.5)
+
+
+@pytest.mark.parametrize("lines", [["Epoch 1/3 loss 0.2 time: 3 s"] * 2, ["CUDA out of memory"] * 5])
+def test_what_is_no_course_is_withheld(tmp_path: Path, lines: list[str]) -> None:
+    with pytest.raises(NotMeasurable, match="training log"):
+        measured(tmp_path, lines)
+
+
+def test_idle_time_of_the_gpu_lies_in_the_pauses(tmp_path: Path) -> None:
+    """Of two GPUs one works in the steps and idles in the pauses, the other never works: it is no part of this."""
+    run = train(random.Random(8), 3000, 0.8, eval_every=500, eval_s=120.0)
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(stamped(run, 50)) + "\n", encoding="utf-8")
+    pauses = [(run.at_s[at - 1], run.at_s[at - 1] + took) for at, took in run.pause_s.items()]
+    rows = []
+    for second in range(0, int(run.span_s), 5):
+        busy = not any(start < second < end for start, end in pauses)
+        rows += [(BEGIN + timedelta(seconds=second), "0", 90.0 * busy), (BEGIN + timedelta(seconds=second), "1", 0.0)]
+    gpu = pd.DataFrame(rows, columns=["time", "gpu", "util_pct"]).assign(time=lambda t: t["time"].dt.tz_localize("UTC"))
+    whole = gd.load_run(telemetry=gpu, artifacts=path, timezone="UTC")
+    said = measure_steps(whole)
+    truth_h = sum(run.pause_s.values()) / 3600
+    assert said.idle_paused_gpu_h == pytest.approx(truth_h, rel=0.05)
+    assert said.idle_paused_pct > 95
+    diagnosis = gd.diagnose(whole)
+    assert limit(diagnosis.document).startswith("Pauses between training steps")
+    found = next(v for v in diagnosis.verdicts if v.rule == "steps-paused")
+    assert found.lost_gpu_h == said.idle_paused_gpu_h and "of the idle GPU time lies in them" in found.summary
+
+
+def test_what_the_log_tells_of_in_a_pause(tmp_path: Path) -> None:
+    run = train(random.Random(12), 2000, 0.8, eval_every=500, eval_s=90.0)
+    lines = []
+    for line in WRITERS["mmengine"](run, 50):
+        lines.append(line)
+        if "[   500/2000]" in line or "[  1000/2000]" in line:
+            lines += ["2026/01/05 10:20:00 - mmengine - INFO - Iter(val) [50/1843]    eta: 0:01:45  time: 0.0588"]
+        if "[  1000/2000]" in line or "[  1500/2000]" in line:
+            lines += ["2026/01/05 10:30:00 - mmengine - INFO - Saving checkpoint at 1000 iterations"]
+    said = measured(tmp_path, lines)
+    by_step = dict(zip(said.pauses["after_step"], said.pauses["since"], strict=True))
+    assert by_step == {550: "evaluation", 1050: "evaluation, checkpoint", 1550: "checkpoint"}
+    assert said.evaluations_s == pytest.approx(run.pause_s[500] + run.pause_s[1000], rel=0.05)
+    assert said.checkpoints_s == pytest.approx(run.pause_s[1000] + run.pause_s[1500], rel=0.05)
+
+
+def test_pauses_are_marks_of_the_timeline(tmp_path: Path) -> None:
+    run = train(random.Random(13), 1000, 0.8, eval_every=500, eval_s=90.0)
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(stamped(run, 50)) + "\n", encoding="utf-8")
+    seconds = range(0, int(run.span_s), 5)
+    gpu = pd.DataFrame({"time": [BEGIN + timedelta(seconds=at) for at in seconds], "gpu": "0", "util_pct": 90.0})
+    whole = gd.load_run(telemetry=gpu.assign(time=gpu["time"].dt.tz_localize("UTC")), artifacts=path, timezone="UTC")
+    (mark,) = lanes_of(Analysis(whole)).events
+    assert mark.text.startswith("pause of 1 min") and mark.text.endswith("by step 550")
+    begin_s = (pd.Timestamp(mark.start_us, unit="us") - pd.Timestamp(BEGIN)).total_seconds()
+    assert begin_s == pytest.approx(run.at_s[499], abs=1) and mark.end_us > mark.start_us
+
+
+def test_a_log_alone_has_key_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(stamped(train(random.Random(1), 1000, 2.0), 20)) + "\n", encoding="utf-8")
+    numbers = dict(key_numbers(gd.diagnose(gd.load_run(path, timezone="UTC")).document))
+    assert numbers["median time of one step"] == "2 s"
+    assert any(words.endswith("went into steps at their usual pace") for words in numbers)
+
+
+def test_a_damaged_timestamp_is_no_pause_of_years(tmp_path: Path) -> None:
+    lines = stamped(train(random.Random(4), 2000, 1.0), 20)
+    lines[10], lines[50] = lines[10].replace("2026-", "2036-"), lines[50].replace("2026-", "1996-")
+    said = measured(tmp_path, lines)
+    assert said.n_pauses == 0 and said.step_s == pytest.approx(1, rel=0.03)
+    assert said.logged_s == pytest.approx(2000 - 20 - 4 * 20, rel=0.02), "four intervals have no length"

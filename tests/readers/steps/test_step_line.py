@@ -1,0 +1,218 @@
+"""Lines as frameworks print them, and what each says of a step."""
+
+# ruff: noqa: E501
+# Lines of logs stand as they were printed.
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from gpudiag.readers._steps.dialects import DIALECTS
+from gpudiag.readers._steps.step_line import step_of
+
+LINES: dict[str, tuple[str, dict[str, object]]] = {
+    "megatron": (
+        " [2025-04-13 23:41:20] iteration       20/    1000 | consumed samples:          320 | elapsed time per iteration "
+        "(ms): 820.7 | learning rate: 4.000000E-05 | global batch size:    16 | lm loss: 1.072453E+01 |",
+        {"step": 20, "total": 1000, "step_s": 0.8207, "samples_s": 16 / 0.8207, "meant": "window"},
+    ),
+    "megatron of 2021": (
+        " iteration      200/    1000 | consumed samples:          800 | elapsed time per iteration (ms): 430.0 |",
+        {"step": 200, "total": 1000, "step_s": 0.43},
+    ),
+    "fairseq": (
+        "2021-02-03 10:11:12 | INFO | train_inner | epoch 002:    100 / 2436 loss=5.1, ppl=34.3, wps=12345.6, ups=2.5, "
+        "wpb=4938, bsz=128, num_updates=2536, lr=0.0005, gnorm=1.2, train_wall=40, wall=1033",
+        {"step": 2536, "epoch": 2, "step_s": 0.4, "tokens_s": 12345.6, "elapsed_s": 1033.0},
+    ),
+    "fairseq json": (
+        '[2021-02-03 10:11:12,123][train_inner][INFO] - {"epoch": 3, "update": 2.5, "loss": "4.1", "wps": "9000", "ups": '
+        '"0.5", "num_updates": "400", "wall": "812"}',
+        {"step": 400, "epoch": 3, "step_s": 2.0, "tokens_s": 9000.0, "elapsed_s": 812.0},
+    ),
+    "mmengine": (
+        "2022/08/22 15:51:56 - mmengine - INFO - Epoch(train) [1][10/1563]  lr: 1.0000e-03  eta: 0:18:23  time: 0.1414  "
+        "data_time: 0.0077  memory: 392  loss: 5.3465",
+        {"step": 10, "total": 1563, "epoch": 1, "step_s": 0.1414, "loader_s": 0.0077, "meant": "window"},
+    ),
+    "mmengine by iterations": (
+        "08/26 14:29:05 - mmengine - INFO - Iter(train) [   50/160000]  base_lr: 1.0e-02  eta: 1 day, 4:13:53  time: 0.5460"
+        "  data_time: 0.0083",
+        {"step": 50, "total": 160_000, "epoch": None, "step_s": 0.546, "loader_s": 0.0083},
+    ),
+    "mmcv": (
+        "2021-08-22 15:51:56,123 - mmdet - INFO - Epoch [1][50/7330]\tlr: 1.978e-03, eta: 1 day, 4:13:53, time: 0.546, "
+        "data_time: 0.083, memory: 3769, loss: 1.2",
+        {"step": 50, "total": 7330, "epoch": 1, "step_s": 0.546, "loader_s": 0.083},
+    ),
+    "detectron2": (
+        "[11/14 20:41:39 d2.utils.events]:  eta: 0:01:51  iter: 19  total_loss: 1.589  loss_cls: 1.439  time: 0.1136  "
+        "data_time: 0.0048  lr: 4.9953e-06  max_mem: 2030M",
+        {"step": 20, "step_s": 0.1136, "loader_s": 0.0048, "meant": "running"},
+    ),
+    "detectron2 of today": (
+        "[11/14 20:41:39 d2.utils.events]:  eta: 0:01:51  iter: 39  total_loss: 1.589  time: 0.1136  last_time: 0.1001  "
+        "data_time: 0.0048  last_data_time: 0.0050   lr: 4.9953e-06",
+        {"step": 40, "step_s": 0.1136, "loader_s": 0.0048},
+    ),
+    "yolox": (
+        "2022-08-07 20:23:28 | INFO     | yolox.core.trainer:261 - epoch: 1/300, iter: 10/14786, mem: 584Mb, iter_time: "
+        "0.224s, data_time: 0.002s, total_loss: 14.6, lr: 2.287e-11",
+        {"step": 10, "total": 14786, "epoch": 1, "step_s": 0.224, "loader_s": 0.002},
+    ),
+    "paddle": (
+        "[2021/12/01 10:11:12] ppocr INFO: epoch: [1/500], global_step: 10, lr: 0.0005, loss: 1.2, avg_reader_cost: "
+        "0.25000 s, avg_batch_cost: 0.50000 s, avg_samples: 16.0, ips: 32.00000 samples/s, eta: 1:00:00",
+        {"step": 10, "epoch": 1, "step_s": 0.5, "loader_s": 0.25, "samples_s": 32.0},
+    ),
+    "paddle detection": (
+        "[12/01 10:11:12] ppdet.engine INFO: Epoch: [0] [  20/1250] learning_rate: 0.0003 loss: 1.2 eta: 1:02:03 "
+        "batch_cost: 0.5678 data_cost: 0.0123 ips: 14.1 images/s",
+        {"step": 20, "total": 1250, "epoch": 0, "step_s": 0.5678, "loader_s": 0.0123},
+    ),
+    "timm": (
+        "Train: 0 [  50/312 ( 16%)]  Loss: 6.95 (6.94)  Time: 0.320s,  800.12/s  (0.333s,  768.20/s)  LR: 1.000e-05  "
+        "Data: 0.010 (0.020)",
+        {"step": 51, "total": 312, "epoch": 0, "step_s": 0.333, "loader_s": 0.02, "samples_s": 768.2, "meant": "epoch"},
+    ),
+    "imagenet": (
+        "Epoch: [0][  10/5005]\tTime  0.325 (  0.543)\tData  0.000 (  0.123)\tLoss 7.0e+00 (7.1e+00)",
+        {"step": 11, "total": 5005, "epoch": 0, "step_s": 0.543, "loader_s": 0.123, "meant": "epoch"},
+    ),
+    "swin": (
+        "[2021-04-01 10:00:00 swin_tiny](main.py 210): INFO Train: [0/300][10/1251]\teta 1:02:03 lr 0.000001\ttime 0.3212 "
+        "(0.4321)\tloss 6.9 (6.9)",
+        {"step": 11, "total": 1251, "epoch": 0, "step_s": 0.4321},
+    ),
+    "torchvision": (
+        "Epoch: [3]  [  10/5005]  eta: 1:23:45  lr: 0.1  img/s: 123.4  loss: 6.9 (6.9)  time: 0.9966  data: 0.0023  max mem: 1",
+        {"step": 11, "total": 5005, "epoch": 3, "step_s": 0.9966, "loader_s": 0.0023},
+    ),
+    "nanogpt": ("iter 100: loss 3.2712, time 250.10ms, mfu 12.10%", {"step": 101, "step_s": 0.2501, "meant": "step"}),
+    "llm.c": (
+        "step    7/18865 | loss 11.0 (+nanz)| norm 15.0 (+nanz)| lr 1.0e-07 | 3201.40 ms | 48.7% bf16 MFU | 163772 tok/s",
+        {"step": 7, "total": 18865, "step_s": 3.2014, "tokens_s": 163_772.0},
+    ),
+    "modded-nanogpt": (
+        "step:100/1750 train_loss:4.1 train_time:12340ms step_avg:123.40ms",
+        {"step": 101, "total": 1750, "elapsed_s": 12.34, "step_s": 0.1234},
+    ),
+    "torchtitan": (
+        "[rank3]:[titan] 2025-01-01 10:00:00,123 - root - INFO - step: 10  loss:  7.9  memory: 40.00GiB(50.0%)  tps: 2,345  "
+        "tflops: 123.4  mfu: 33.3%",
+        {"step": 10, "tokens_s": 2345.0, "rank": 3},
+    ),
+    "deepspeed": (
+        "[2023-05-01 10:00:00,000] [INFO] [timer.py:215:stop] epoch=0/micro_step=80/global_step=10, RunningAvgSamplesPerSec"
+        "=12.3, CurrSamplesPerSec=12.5, MemAllocated=10.0GB",
+        {"step": 10, "samples_s": 12.5},
+    ),
+    "litgpt": (
+        "Epoch 1 | iter 16 step 1 | loss train: 1.2, val: n/a | iter time: 345.67 ms (step)",
+        {"step": 16, "epoch": 1, "step_s": 0.34567},
+    ),
+    "hf bar": (
+        " 13%|█▎        | 310/2436 [3:55:12<27:02:11, 45.83s/it]",
+        {"step": 310, "total": 2436, "elapsed_s": 14_112.0, "step_s": 45.83, "meant": "running"},
+    ),
+    "bar within a line": (
+        "iter: 310/2436 loss: 1.02 lr: 1e-5 [15:18:01<15:43:56, 45.82s/it]",
+        {"step": 310, "total": 2436, "elapsed_s": 55_081.0, "step_s": 45.82},
+    ),
+    "bar of days": (
+        " 50%|█████     | 3/6 [1 day, 0:00:10<1 day, 0:00:10, 28803.33s/it]",
+        {"step": 3, "elapsed_s": 86_410.0},
+    ),
+    "lightning": (
+        "Epoch 3:  45%|████▌     | 45/100 [00:05<00:06,  8.50it/s, v_num=0, train_loss=0.3]",
+        {"step": 45, "total": 100, "epoch": 3, "elapsed_s": 5.0, "step_s": 1 / 8.5},
+    ),
+    "ultralytics": (
+        "      1/100      5.2G      1.234     1.5       1.1         16        640: 100%|██████████| 92/92 [00:20<00:00,  4.48it/s]",
+        {"step": 92, "total": 92, "epoch": 1, "elapsed_s": 20.0},
+    ),
+    "ultralytics of today": (
+        "      2/100      5.2G      1.234     1.5       1.1         16        640: 100% ━━━━━━━━━━━━ 92/92 4.5it/s 20.3s",
+        {"step": 92, "total": 92, "epoch": 2, "elapsed_s": 20.3, "step_s": 1 / 4.5},
+    ),
+    "bar of epochs": (
+        "Epochs:  30%|███       | 3/10 [05:10<12:00, 103.4s/it]",
+        {"step": 3, "unit": "epoch", "step_s": 103.4},
+    ),
+    "keras 2": (
+        "100/100 [==============================] - 12s 120ms/step - loss: 0.3 - accuracy: 0.9",
+        {"step": 100, "total": 100, "elapsed_s": 12.0, "step_s": 0.12},
+    ),
+    "keras 3": (
+        "100/100 ━━━━━━━━━━━━━━━━━━━━ 12s 120ms/step - accuracy: 0.9 - loss: 0.3",
+        {"step": 100, "total": 100, "elapsed_s": 12.0, "step_s": 0.12},
+    ),
+    "epoch": ("Epoch 3/100 train loss 0.51 time: 91.17 s", {"step": 3, "total": 100, "unit": "epoch", "step_s": 91.17}),
+    "epoch by a clock": ("epoch 2 took 1:31", {"step": 2, "unit": "epoch", "step_s": 91.0}),
+    "epoch in minutes": ("[EPOCH 1] time: 11.3min | 30.0 batch/s", {"step": 1, "unit": "epoch", "step_s": 678.0}),
+    "plain speed": ("step 1200 | loss 2.31 | 0.45 s/step", {"step": 1200, "step_s": 0.45}),
+    "plain rate": ("Step: 1200/9000, loss: 2.31, 4.0 it/s", {"step": 1200, "total": 9000, "step_s": 0.25}),
+    "plain tokens": ("[rank 2] step=40 loss=3.1 tokens/s: 51200", {"step": 40, "tokens_s": 51_200.0, "rank": 2}),
+    "accelerate": (
+        "06/26/2025 10:00:00 - INFO - __main__ - Epoch: 1, Step: 20/100, Loss: 0.5, 32.5 samples/sec",
+        {"step": 20, "total": 100, "epoch": 1, "samples_s": 32.5},
+    ),
+}
+OTHERS = [
+    "Map: 100%|██████████| 1000/1000 [00:01<00:00, 900.00 examples/s]",
+    "Loading checkpoint shards:  50%|█████     | 1/2 [00:03<00:03,  3.41s/it]",
+    "Evaluating:  50%|█████     | 5/10 [00:03<00:03,  1.41it/s]",
+    "                 Class     Images  Instances      Box(P          R      mAP50: 100%|██████████| 4/4 [00:01<00:00, 2.0it/s]",
+    "model.safetensors: 100%|██████████| 438M/438M [00:03<00:00, 120MB/s]",
+    "100%|██████████| 5/5 [00:11<00:00, 5.0 files/s]",
+    "2022/08/22 15:51:56 - mmengine - INFO - Epoch(val)  [2][  50/1843]    eta: 0:01:45  time: 0.0588  data_time: 0.0022",
+    " 45/100 [============>.................] - ETA: 5s - loss: 0.3",
+    "45/100 ━━━━━━━━━━━━━━━━━━━━ 6s 120ms/step - loss: 0.3",
+    "Batches:  40%|####      | 4/10 [00:01<00:02,  2.40it/s]",
+    "step 1: download the data",
+    "Trial 7 pruned at epoch 3. GPU 85%",
+    "Starting epoch 3",
+    "val step 20 loss 0.4 | 3 it/s",
+    "Batch size 32, 4.0 it/s expected",
+    "Saved checkpoint at iteration 500",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_what_a_line_says(name: str) -> None:
+    line, want = LINES[name]
+    said = step_of(line, stamped=False)
+    assert said is not None
+    for field, value in want.items():
+        found = getattr(said, field)
+        assert found == (pytest.approx(value) if isinstance(value, float) else value), field
+
+
+def test_what_is_not_said_is_unknown() -> None:
+    said = step_of(LINES["megatron of 2021"][0], stamped=False)
+    assert said is not None and math.isnan(said.loader_s) and said.rank is None and said.epoch is None
+
+
+@pytest.mark.parametrize("line", OTHERS)
+def test_other_lines_are_no_steps(line: str) -> None:
+    assert step_of(line, stamped=True) is None
+
+
+def test_a_stamp_makes_a_plain_step_count() -> None:
+    line = "2026-01-05 10:00:00 epoch 3 step 137 loss 0.44 lr 1e-9"
+    assert step_of(line, stamped=False) is None
+    said = step_of(line, stamped=True)
+    assert said is not None and (said.step, said.epoch, said.unit) == (137, 3, "step")
+
+
+def test_every_dialect_is_tested() -> None:
+    said = {line.series for (line,) in ((step_of(text, stamped=False),) for text, _ in LINES.values()) if line}
+    assert {dialect.name for dialect in DIALECTS} <= said
+
+
+def test_a_rate_that_is_no_number_is_unknown() -> None:
+    said = step_of("   2/100   5.2G   640: 100% ━━━━━━━━━━━━ 92/92 4.5.1it/s 20.3s", stamped=False)
+    assert said is not None and (said.step, said.elapsed_s) == (92, 20.3) and math.isnan(said.step_s)
