@@ -145,8 +145,8 @@ def without_gpu_time(row: RunRow, name: str, *, share: float = 1.0, beside: Besi
     if share >= WHOLE:
         said = WITHOUT_GPU_TIME.format(name)
     else:
-        left_out = quantity((1 - share) * (row.gpu_s or 0.0) / 3600, "GPU-h")
-        said = IN_PART.format(percent(100 * share), name, left_out)
+        gone["left_out_gpu_h"] = (1 - share) * (row.gpu_s or 0.0) / 3600
+        said = IN_PART.format(percent(100 * share), name, quantity(gone["left_out_gpu_h"], "GPU-h"))
     return replace(row, reason=said, **gone)
 
 

@@ -18,6 +18,7 @@ from gpudiag.fleets.counted import counted_once
 from gpudiag.fleets.fleet import fleet, read_fleet
 from gpudiag.fleets.table import FleetTable
 from gpudiag.report.fleet.document import Recording, RunRow
+from gpudiag.report.fleet.headline import headline
 
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 
@@ -71,6 +72,15 @@ def test_what_is_left_out_of_a_recording_in_part_is_said() -> None:
     assert table.rows[1].reason == (
         "33 % of its telemetry is that of a, where this GPU time counts; the rest, about 2 GPU-h, is left out"
     )
+    assert [one.left_out_gpu_h for one in table.rows] == [None, pytest.approx(2.0)]
+    assert " held GPUs for at least 4 GPU-h" in headline(table.total, (), table.rows).sentences[0]
+
+
+def test_what_is_counted_whole_or_next_to_whole_is_no_bound() -> None:
+    """All of b is in a; and 1.8 minutes beside 4 h are below the hundredth that is worth saying."""
+    for end in (4, 4.03):
+        table = FleetTable.of([recorded("a", 0, 4), recorded("b", 3, end)])
+        assert " held GPUs for 4 GPU-h" in headline(table.total, (), table.rows).sentences[0]
 
 
 def test_telemetry_of_a_cluster_has_the_time_and_the_run_its_findings() -> None:

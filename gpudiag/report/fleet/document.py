@@ -95,6 +95,9 @@ class RunRow:
     idle_no_trial_gpu_s: float | None = field(default=None, metadata=meaning("idle without a trial"))
     foreign_gpu_s: float | None = field(default=None, metadata=meaning("busy without a trial"))
     unobserved_gpu_s: float | None = field(default=None, metadata=meaning("no telemetry"))
+    left_out_gpu_h: float | None = field(
+        default=None, metadata=meaning("GPU time that counts nowhere: beside a recording that shares a part of it")
+    )
     util_pct: float | None = field(default=None, metadata=meaning("mean utilization of the observed time"))
     completed_gpu_s: float | None = field(default=None, metadata=meaning("GPU time of completed trials"))
     pruned_gpu_s: float | None = field(default=None, metadata=meaning("GPU time of pruned trials"))

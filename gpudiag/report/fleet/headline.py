@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ from gpudiag.report.fleet.document import CauseTotal, ClusterDocument, FleetHead
 from gpudiag.report.format import plural, quantity, share
 
 WORTH_SAYING_PCT = 1.0
-"""Of all GPU time, the part that nobody observed from which on the headline says it."""
+"""Of all GPU time, the part that nobody observed, or that counts nowhere, from which on the headline says it."""
 WORST = ("critical", "warning", "note", "ok", "unknown")
 
 
@@ -25,7 +26,9 @@ def headline(
     checked = [row for row in rows if row.status == "diagnosed"]
     levels = {row.level for row in checked}
     level = next((one for one in WORST if one in levels), "unknown")
-    where = _where(total) if cluster is None else _watched(total)
+    left_out_s = 3600 * math.fsum(row.left_out_gpu_h or 0.0 for row in rows)
+    least = "at least " if 100 * left_out_s >= WORTH_SAYING_PCT * total.gpu_s > 0 else ""
+    where = _where(total, least) if cluster is None else _watched(total)
     if not checked:
         return FleetHeadline(level, (where, _used(cluster), ""))
     return FleetHeadline(level, (where, _cost(total, causes, len(checked)), _next(causes, rows)))
@@ -52,7 +55,7 @@ def _used(cluster: ClusterDocument | None) -> str:
     return f"{hardly:,} of {n} hardly worked." if hardly else ""
 
 
-def _where(total: Total) -> str:
+def _where(total: Total, least: str) -> str:
     if not total.gpu_s:
         n = plural(total.n_runs, "run")
         return f"None of the {n} recorded a GPU." if total.n_runs != 1 else "The run recorded no GPU."
@@ -60,7 +63,7 @@ def _where(total: Total) -> str:
     seen = total.gpu_s - total.cells["unobserved"]
     mean = f", at {share(total.util_pct)} mean utilization" if total.util_pct == total.util_pct else ""
     idle = f"; GPUs were idle for {share(100 * total.idle_gpu_s / total.gpu_s)} of the time" if seen else ""
-    return f"{runs} held GPUs for {quantity(total.gpu_s / 3600, 'GPU-h')}{mean}{idle}."
+    return f"{runs} held GPUs for {least}{quantity(total.gpu_s / 3600, 'GPU-h')}{mean}{idle}."
 
 
 def _cost(total: Total, causes: Sequence[CauseTotal], n_checked: int) -> str:
