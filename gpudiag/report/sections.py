@@ -109,8 +109,9 @@ def _chips(counts: Counts) -> list[Chip]:
 def findings(document: Document) -> list[Block]:
     """What was found, worst first: a few as cards, the rest folded; then what could not be checked."""
     if not document.findings:
-        well = [Note(NO_FINDINGS, "ok" if document.verdicts else "")]
-        return [*(missing(document) if document.headline.level == "unknown" else well), *unchecked(document)]
+        open_ = unchecked(document)
+        well = [] if open_ else [Note(NO_FINDINGS, "ok" if document.verdicts else "")]  # the headline has said it
+        return [*(missing(document) if document.headline.level == "unknown" else well), *open_]
     found = cards(document, card)
     shown = [one for one in found if _serious(one)][:MOST_CARDS] or found[:1]
     rest = [one for one in found if one not in shown]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from gpudiag.forecast.memory.constraint import constraint, share_code
 from gpudiag.forecast.memory.peaks import trial_peaks
 from gpudiag.plots.memory_capacity import MEMORY_CAPACITY
 from gpudiag.report.kinds.memory import _advice
-from gpudiag.report.kinds.parallelism import RISKY_PCT, _memory, room_at_once
+from gpudiag.report.kinds.parallelism import RISKY_PCT, _memory, answer, room_at_once
 from tests.forecast.memoryruns import mixed_run
 
 
@@ -297,6 +298,16 @@ def test_throughput_and_memory_say_the_same_of_what_fits() -> None:
     others = [one for one in made.parallel if one.k != made.now]
     (text,) = _memory(made, others)
     assert text.endswith(f"fit together, {max(one.k for one in others)} {said}"), "and nothing is called unknown"
+
+
+def test_what_memory_leaves_open_is_said_there_and_its_gain_under_forecast() -> None:
+    """Three at once fit by all trials seen, and up to 39 % of other sets may not."""
+    made = gd.what_if(sample("healthy"))
+    (third,) = [one for one in made.parallel if one.k == 3]
+    said = answer(made)
+    assert said.startswith("3 at once, if they fit, would be ") and "In memory" not in said
+    low, high = (float(x) for x in re.search(r"\(([\d.]+)–([\d.]+)\)", said).groups())
+    assert (low, high) == (round(third.gain.low, 2), round(third.gain.high, 2))
 
 
 @pytest.mark.parametrize(("high", "few"), [(5.0, False), (5.1, True)])

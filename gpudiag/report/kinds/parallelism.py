@@ -66,6 +66,8 @@ def answer(forecast: Forecast) -> str:
     if memory_says(forecast):
         return "How many to run at once, the section on memory says; this is what throughput alone would be."
     best = _best(forecast)
+    if best and (unproven := _if_it_fits(forecast)):
+        return unproven
     if best:
         return best.partition(SLOWER)[0].strip() or SLOWER
     if forecast.backtest is not None and forecast.backtest.tested and not forecast.backtest.passed:
@@ -73,6 +75,18 @@ def answer(forecast: Forecast) -> str:
             "What trials will do next does not follow from what they did: a model of the first half missed the second."
         )
     return _trust(forecast)
+
+
+def _if_it_fits(forecast: Forecast) -> str:
+    """The gain of a number that the trials seen leave possible in memory without proving it, as the section on memory
+    says; '' where another number is known to fit.
+    """
+    others = [s for s in forecast.parallel if s.k != forecast.now and s.throughput.known and s.overflow.known]
+    more = [s for s in others if s.k > forecast.now and s.overflow.value <= RISKY_PCT]
+    if not more or any(s.overflow.high <= RISKY_PCT for s in others):
+        return ""
+    best = max(more, key=lambda s: s.throughput.value)
+    return f"{best.k} at once, if they fit, would be {between(best.gain)} times as fast."
 
 
 def gaps(forecast: Forecast) -> list[Block]:
