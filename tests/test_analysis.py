@@ -94,6 +94,7 @@ def counted() -> Iterator[Counter[tuple[str, Any]]]:
         yield calls
 
 
+@pytest.mark.slow
 def test_nothing_is_made_twice_of_one_run_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = gd.load_run(SAMPLE)
     # What a picture looks like measures nothing, and drawing takes longest of all: figures are made, and stay blank.
@@ -120,6 +121,7 @@ def test_nothing_is_made_twice_of_one_run_whoever_asks(tmp_path: Path, monkeypat
     assert not [name for name in after_diagnosis if name.startswith(("what_if", "capacity", "replay", "model"))]
 
 
+@pytest.mark.slow
 def test_a_headline_waits_for_no_advice_on_other_findings_and_says_the_same() -> None:
     run = gd.load_run(SAMPLE)
     with counted() as calls:
@@ -162,6 +164,7 @@ def test_a_measure_that_failed_is_not_run_again_and_nor_is_what_it_shares() -> N
     assert [fault.place for fault in analysis.failed] == [missing["broken"].fault.place] * 2  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_forecasts_of_an_analysis_are_those_of_its_run() -> None:
     run = gd.simulate(seed=3, n_trials=24, startup_s=(5.0, 9.0)).run
     analysis = Analysis(run)
@@ -174,6 +177,7 @@ def test_forecasts_of_an_analysis_are_those_of_its_run() -> None:
     assert analysis.forecast().to_json() == gd.what_if(run).to_json()
 
 
+@pytest.mark.slow
 def test_threads_diagnose_different_runs_as_one_after_the_other() -> None:
     runs = [gd.simulate(seed=seed, n_trials=12, pruner="median()").run for seed in range(2)]
     ask: Callable[[gd.Run], str] = lambda run: gd.diagnose(run).to_json()  # noqa: E731

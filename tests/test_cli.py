@@ -79,6 +79,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name"), [*(("diagnose", name) for name in BAD), ("report", "empty.csv"), ("report", "torn.db")]
 )
@@ -99,6 +100,7 @@ def test_a_bad_file_gets_one_sentence_and_exit_2(
     assert digest(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_folder_without_data(gpudiag, tmp_path: Path) -> None:
     code, _, err = gpudiag("report", tmp_path)
     assert (code, "no data found" in err, "it is empty" in err) == (2, True, True)

@@ -96,6 +96,7 @@ def test_run_toml_names_it_and_its_limit(gpudiag: Call, place: Path) -> None:
     assert code == 2 and "expected an import path" in err
 
 
+@pytest.mark.slow
 def test_the_folder_of_the_run_brings_no_code(place: Path) -> None:
     shutil.move(place.parent / "modules" / "nightly_rules.py", place / "run")
     toml = place / "run" / "run.toml"

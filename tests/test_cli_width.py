@@ -78,6 +78,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_commands_without_a_run_fit(printed: Callable[..., str], width: int) -> None:
     for command in (("rules", "list"), ("notebooks", "list"), ("demo", "--list"), ("--help",), ("diagnose", "--help")):

@@ -47,6 +47,7 @@ def test_the_document_holds_no_user_attribute_and_no_nan(toy: Diagnosis) -> None
     }
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_everything() -> None:
     first, second = (diagnose(toy_run(), rules=(*RULES, *TOY_RULES)) for _ in range(2))
     assert first.to_json() == second.to_json()
@@ -134,6 +135,7 @@ def test_profiles_by_topic_and_why_others_are_missing() -> None:
     assert blind.ledger is None
 
 
+@pytest.mark.slow
 def test_thresholds_of_run_toml_are_changed_by_the_argument() -> None:
     run = toy_run()
     stated = replace(run, info=replace(run.info, thresholds={"toy-broken": {"max_cracks": 9.0}}))
@@ -166,6 +168,7 @@ def test_a_wrong_threshold_of_run_toml_names_run_toml() -> None:
         diagnose(stated)
 
 
+@pytest.mark.slow
 def test_save(toy: Diagnosis, tmp_path: Path) -> None:
     toy = toy.showing("timeline")
     for name in ("r.json", "r.md", "r.html"):
@@ -178,6 +181,7 @@ def test_save(toy: Diagnosis, tmp_path: Path) -> None:
         toy.save(tmp_path / "r.pdf")
 
 
+@pytest.mark.slow
 def test_it_shows_itself(toy: Diagnosis) -> None:
     shown = repr(toy).splitlines()
     assert shown[:2] == ["toy", "■ The 2 GPUs were partly used (40 % on average), and the toy is broken."]
@@ -222,6 +226,7 @@ def test_diagnose_is_public() -> None:
     assert gpudiag.diagnose is diagnose
 
 
+@pytest.mark.slow
 def test_a_preset_goes_before_defaults_and_after_run_toml_and_arguments() -> None:
     run = toy_run()
     stated = replace(run, info=replace(run.info, thresholds={"memory-headroom": {"low_pct": 33.0}}))
@@ -251,6 +256,7 @@ def test_a_suppressed_finding_is_shown_and_counts_for_nothing() -> None:
         diagnose(toy_run(), rules=TOY_RULES, suppress=[Suppression(rule="toy-brken", reason="x")])
 
 
+@pytest.mark.slow
 def test_results_show_themselves_escaped_and_within_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "72")
     d = diagnose(toy_run("<script>alert(1)</script>\x1b[31m"))

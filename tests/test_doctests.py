@@ -27,6 +27,7 @@ def test_functions_have_an_example() -> None:
     assert set(EXAMPLES) >= SHOWN_BY_EXAMPLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_true(name: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)

@@ -122,6 +122,7 @@ def test_a_rule_that_fails_is_error_and_alone() -> None:
     assert "ERROR" in repr(verdict) and "ERROR" in repr(found.verdicts)
 
 
+@pytest.mark.slow
 def test_every_output_of_a_diagnosis_tells_of_it(no_power: None, tmp_path: Path) -> None:
     found = gd.diagnose(toy_run())
     document = found.to_dict()
@@ -236,6 +237,7 @@ def test_a_forecast_that_fails_leaves_the_report(monkeypatch: pytest.MonkeyPatch
     assert "Section forecast failed with Planted" in text and "## Findings" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["_totals", "_outcomes"])
 def test_a_quantity_of_a_comparison_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     a, b = toy_run("a"), renamed(toy_run("b"), "b")
@@ -251,6 +253,7 @@ def test_a_quantity_of_a_comparison_that_fails_is_left_out(monkeypatch: pytest.M
         assert "ERROR" in text and f"Quantities {part[1:]} failed with Planted" in text
 
 
+@pytest.mark.slow
 def test_a_check_of_the_gate_that_fails_is_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from gpudiag.comparison import gate
 
@@ -274,6 +277,7 @@ def test_items_that_cannot_be_matched_are_error_and_give_no_number(monkeypatch: 
     assert "Comparison's items failed with Planted" in pair.to_markdown() and "ERROR" in pair.summary()
 
 
+@pytest.mark.slow
 def test_verdicts_that_fail_leave_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, c = toy_run("a"), renamed(toy_run("b"), "b"), renamed(toy_run("c"), "c")
     whole = {q.name: q.ratio for q in gd.compare(a, b).quantities}
@@ -287,6 +291,7 @@ def test_verdicts_that_fail_leave_the_numbers(monkeypatch: pytest.MonkeyPatch) -
     assert {q.name: q.ratio for q in gd.compare(a, b).quantities} == pytest.approx(whole, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_strict_raises_and_deliberate_errors_keep_their_meaning(no_power: None) -> None:
     with pytest.raises(Planted):
         gd.diagnose(toy_run(), strict=True)
@@ -324,6 +329,7 @@ def test_the_terminal_says_it_in_a_line_and_the_exit_code_stays(gpudiag: Any, no
     assert code == 3 and "Traceback" in err and "s3cret-of-the-run" in err
 
 
+@pytest.mark.slow
 def test_other_commands_stand_too(gpudiag: Any, no_power: None, tmp_path: Path) -> None:
     for command in (["export", SAMPLE, "--to", "openmetrics", "-o", "m.txt"], ["compare", SAMPLE, SAMPLE]):
         code, _, err = gpudiag(*command)

@@ -125,6 +125,7 @@ def run_cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     return code, out.out + out.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [["gpu.csv", "optuna.db"], ["gpu.csv", "sqlite:///optuna.db"], ["."]], ids=" ".join)
 def test_commands_take_files_and_urls_as_one_run(
     files: Path, given: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -44,6 +44,7 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 def test_console_sessions_are_real(readme: str, elsewhere: Path) -> None:
     sessions = blocks(readme, "console")
     assert sessions

@@ -52,6 +52,7 @@ def test_the_files_do_leave_a_mark_where_the_folder_is_on_the_path(hostile: Path
     assert done.returncode == 1 and imported(hostile).strip() == str(hostile / "one" / "pandas.py")
 
 
+@pytest.mark.slow
 def test_commands_import_nothing_from_the_folder_of_the_run(hostile: Path) -> None:
     """One process for all: what an earlier command imported from elsewhere, no later one can import from here."""
     commands = (

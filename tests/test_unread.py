@@ -43,6 +43,7 @@ def damaged(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_output_says_that_a_study_was_not_read(gpudiag: Any, damaged: Path, tmp_path: Path) -> None:
     code, out, _ = gpudiag("diagnose", damaged, "--timezone", "UTC", "--format", "json")
     document = json.loads(out)
@@ -112,6 +113,7 @@ def test_a_study_cut_before_its_tables_is_no_file_of_another_kind(gpudiag: Any, 
     assert code == 1 and "well used" in out and "1 input could not be read" in out
 
 
+@pytest.mark.slow
 def test_a_study_of_which_half_is_left_is_said_to_be_cut(gpudiag: Any, folder: Path) -> None:
     whole = (HEALTHY.parent / "hpo-aggressive-pruning" / "optuna.db").read_bytes()
     (folder / "optuna.db").write_bytes(whole[: len(whole) // 2])

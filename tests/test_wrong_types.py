@@ -107,6 +107,7 @@ def test_the_functions_are_those_of_the_public_face() -> None:
     assert {name.partition(" ")[0] for name in (*calls(None), *MAY_BE_ABSENT)} >= set(FUNCTIONS)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_run_may_be_given_as_where_it_lies(samples: Path) -> None:
     """As text or as a path: which of both makes no difference to anybody."""
     path, place = samples / "healthy", str(samples / "healthy")

@@ -45,6 +45,7 @@ def busy_pct(name: str) -> float:
     return float(table[column].max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_document_fits_its_schema(name: str) -> None:
     fits(document(name), "diagnosis-4")

@@ -100,6 +100,7 @@ def test_case_3_the_mean_is_not_that_of_the_job() -> None:
     assert (fact(CASE_3[1], "trials.n"), fact(CASE_3[1], "trials.state.FAIL.n")) == (36, 2)
 
 
+@pytest.mark.slow
 def test_case_4_classes_of_failure_events_and_what_a_streak_shows() -> None:
     assert verdict(CASE_4, "failures-out-of-memory")["status"] == "found"
     assert "24 of them followed another one" in verdict(CASE_4, "failures-device-assert")["summary"]

@@ -33,6 +33,7 @@ def test_a_plan_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     fits(json.loads(path.read_text()), "plan-1")
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_plan() -> None:
     again = diagnose(load_run(SAMPLES / "hpo-aggressive-pruning"))
     assert plan_json(make_plan(again.run, again.advice)) == plan_json(make_plan(case_1().run, case_1().advice))

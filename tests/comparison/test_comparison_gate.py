@@ -116,6 +116,7 @@ def test_what_was_requested_and_is_not_shown_fails(info: dict[str, object], word
     assert status == "fail" and words in evidence
 
 
+@pytest.mark.slow
 def test_what_was_requested_and_logged_passes() -> None:
     b = batch("b", B, params={**SAME, "flag": True, "num_workers": 4}, dataloader=DataLoader(num_workers=4),
               notes=("requested: depth 6, lr 0.10, flag true",))  # fmt: skip

@@ -139,6 +139,7 @@ def test_fixed_values_that_say_how_much_work_a_trial_is(fixed: dict[str, tuple[A
     assert ("this is taken for the change that is tested" in evidence) == ("cache" in fixed)
 
 
+@pytest.mark.slow
 def test_data_and_budget_are_part_of_the_work() -> None:
     a, b = searched("a", SPACE, 1), searched("bb", SPACE, 2)
     named = [

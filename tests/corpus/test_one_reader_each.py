@@ -22,6 +22,7 @@ def claims(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_at_most_one_reader_claims_a_path(corpus: Path) -> None:
     found = {path: claims(path) for path in sorted(corpus.rglob("*"))}
     assert {str(path): names for path, names in found.items() if len(names) > 1} == {}

@@ -113,6 +113,7 @@ def differences(ours: Any, theirs: Any, where: str) -> list[str]:
     return [] if same else [f"{where}: {ours!r} is not {theirs!r}"]
 
 
+@pytest.mark.slow
 def test_every_study_gives_the_numbers_that_optuna_gives(optuna_corpus: Path) -> None:
     wrong: list[str] = []
     seen = 0
@@ -230,6 +231,7 @@ def test_an_infinite_objective_survives_every_format(optuna_corpus: Path) -> Non
         assert np.isposinf(read_trials(optuna_corpus / path).trials["value"]).sum() == 1
 
 
+@pytest.mark.slow
 def test_tables_conform_and_nothing_is_dropped(optuna_corpus: Path) -> None:
     for path in sorted(p for p in optuna_corpus.rglob("*") if p.is_file() and p.name != "REFERENCE.jsonl"):
         found = identify(Source.open(path))

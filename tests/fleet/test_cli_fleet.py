@@ -12,6 +12,7 @@ import pytest
 from commandline import called
 
 
+@pytest.mark.slow
 def test_the_command_writes_table_and_report_and_says_where_to_start(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -25,6 +26,7 @@ def test_the_command_writes_table_and_report_and_says_where_to_start(
     assert held["schema"] == "gpudiag.fleet/1" and held["by"] == "host" and len(held["runs"]) == 2
 
 
+@pytest.mark.slow
 def test_a_reader_that_ends_early_leaves_a_whole_report(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +63,7 @@ def test_bad_input_is_a_sentence_and_exit_2(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_fleet_says_what_is_kept_and_how_to_go_on(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,6 +110,7 @@ def logged(path: Path, start: str, n: int, seed: int, step_s: float = 3.0, uuid:
     return float((times[-1] - times[0]).total_seconds())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("below", [True, False], ids=["as runs", "as a data set"])
 def test_logs_beside_their_own_data_set_count_once(tmp_path: Path, below: bool) -> None:
     """40 minutes before midnight and 40 after it, as a log and by day; and a log of another host."""
@@ -128,6 +129,7 @@ def test_logs_beside_their_own_data_set_count_once(tmp_path: Path, below: bool) 
     assert read_fleet(tmp_path / "out").total == table.total
 
 
+@pytest.mark.slow
 def test_a_copy_with_the_study_wins_over_the_first_by_name(tmp_path: Path) -> None:
     logged(tmp_path / "runs" / "a" / "gpu.csv", "2026-03-02 10:00:00", 800, seed=3)
     (tmp_path / "runs" / "b").mkdir()
@@ -144,6 +146,7 @@ def test_a_copy_with_the_study_wins_over_the_first_by_name(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("uuid", "times"),
     [(UUID, 1), ("GPU-00000000-0000-0000-0000-000000000000", 2), ("N/A", 2)],

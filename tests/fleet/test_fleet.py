@@ -55,6 +55,7 @@ def by_name(out: Path) -> dict[str, RunRow]:
     return {row.run: row for row in read_fleet(out).rows}
 
 
+@pytest.mark.slow
 def test_a_run_without_trials_costs_its_gpu_time_at_the_stated_price(tmp_path: Path) -> None:
     """60 samples, one every 20 s, of one GPU: 1,200 s at 2 USD an hour."""
     folder = tmp_path / "runs" / "a"
@@ -67,6 +68,7 @@ def test_a_run_without_trials_costs_its_gpu_time_at_the_stated_price(tmp_path: P
     assert table.total.cost == {"USD": pytest.approx(2.0 * 1200 / 3600)} and table.total.n_priced == 1
 
 
+@pytest.mark.slow
 def test_totals_are_the_sum_of_single_diagnoses_to_the_last_second(made: Path) -> None:
     ledgers = [sample_diagnosis(name).document.ledger for name in NAMES]
     total = read_fleet(made).total
@@ -107,6 +109,7 @@ def log(start: str, n: int, util: int) -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
+@pytest.mark.slow
 def test_the_zone_of_a_run_is_its_own_and_that_of_the_fleet_for_the_others(tmp_path: Path) -> None:
     """Noon in Taipei is 04:00 UTC; of the run that names no zone, noon is that of the fleet's."""
     for name, stated in (("a", 'timezone = "Asia/Taipei"'), ("b", 'user = "ann"')):
@@ -117,6 +120,7 @@ def test_the_zone_of_a_run_is_its_own_and_that_of_the_fleet_for_the_others(tmp_p
     assert {name: (one.start or "")[11:16] for name, one in rows.items()} == {"a": "04:00", "b": "11:00"}
 
 
+@pytest.mark.slow
 def test_sessions_are_runs_of_their_own(tmp_path: Path) -> None:
     """Two days in one log, and another log months later: never one run of thousands of GPU-hours."""
     (tmp_path / "logs").mkdir()
@@ -148,6 +152,7 @@ def test_the_table_is_a_data_set_that_others_read(made: Path) -> None:
     assert json.loads(documents[0].read_text(encoding="utf-8"))["schema"].startswith("gpudiag.diagnosis/")
 
 
+@pytest.mark.slow
 def test_what_has_not_changed_is_not_diagnosed_again(tree: Path, tmp_path: Path, made: Path) -> None:
     out = shutil.copytree(made, tmp_path / "fleet")
     here = shutil.copytree(tree, tmp_path / "runs", copy_function=shutil.copy2)
@@ -164,6 +169,7 @@ def test_what_has_not_changed_is_not_diagnosed_again(tree: Path, tmp_path: Path,
     assert len(list(out.glob("runs/*"))) == sum(row.status != "not diagnosed" for row in table.rows)
 
 
+@pytest.mark.slow
 def test_an_interrupted_fleet_goes_on_where_it_was(tree: Path, tmp_path: Path) -> None:
     out = tmp_path / "fleet"
 
@@ -197,6 +203,7 @@ class Losing(Executor):
         return future
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lost", "status"), [(2, "diagnosed"), (3, "not diagnosed")])
 def test_a_lost_worker_is_tried_again(tree: Path, tmp_path: Path, lost: int, status: str) -> None:
     table = fleet(tree / "p" / "tiny-batch-laptop", tmp_path / "fleet", executor=Losing(lost))
@@ -219,6 +226,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tree: Path, tmp_path: Path) -> 
         read_fleet(tree)
 
 
+@pytest.mark.slow
 def test_folders_without_a_run_are_in_the_report_also_later(tree: Path, tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d"):
         (tmp_path / "runs" / name).mkdir(parents=True)

@@ -36,6 +36,7 @@ def told(path: Path, out: Path, **options: object) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 def test_files_of_others_stay(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "a")
     for name in ("table/mydata.csv", "runs/mine/diagnosis.json"):
@@ -54,6 +55,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
         fleet(tmp_path / "runs", tmp_path / "new")
 
 
+@pytest.mark.slow
 def test_one_fleet_at_a_time(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "a")
     with FleetFolder(tmp_path / "out").alone(), pytest.raises(ConfigError, match="another fleet"):
@@ -61,6 +63,7 @@ def test_one_fleet_at_a_time(tmp_path: Path) -> None:
     assert told(tmp_path / "runs", tmp_path / "out") == ["a"]
 
 
+@pytest.mark.slow
 def test_an_input_elsewhere_changes_the_run(tmp_path: Path) -> None:
     run(tmp_path / "shared")
     (tmp_path / "runs" / "a").mkdir(parents=True)
@@ -88,12 +91,14 @@ def test_what_sqlite_writes_beside_a_file_changes_it(tmp_path: Path) -> None:
     assert runs_below([tmp_path / "a.db"]).runs[0].fingerprint != before
 
 
+@pytest.mark.slow
 def test_a_limit_that_ended_a_run_is_not_for_ever(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "a")
     assert fleet(tmp_path / "runs", tmp_path / "out", time_limit_s=0.01).total.n_runs == 0
     assert fleet(tmp_path / "runs", tmp_path / "out").total.n_runs == 1
 
 
+@pytest.mark.slow
 def test_the_same_telemetry_counts_once(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "a")
     run(tmp_path / "runs" / "b")
@@ -110,6 +115,7 @@ def test_the_same_telemetry_counts_once(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_name_that_is_no_text_is_a_name(tmp_path: Path) -> None:
     folder = os.fsencode(tmp_path / "runs") + b"/\xffbad"
     Path(os.fsdecode(folder)).mkdir(parents=True)
@@ -127,6 +133,7 @@ def bare(name: str, start: str, host: str = "") -> RunRow:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_year_of_many_hosts_is_written(tmp_path: Path) -> None:
     rows = [bare(f"{host}-{month}", f"2025-{month:02d}-01", f"h{host}") for host in range(90) for month in range(1, 13)]
     folder = FleetFolder(tmp_path / "out")
@@ -142,6 +149,7 @@ def test_one_wrong_clock_leaves_the_report_quick(tmp_path: Path) -> None:
     assert weeks is not None and len(weeks.figure.axes[0].patches) < 50
 
 
+@pytest.mark.slow
 def test_nothing_diagnosed_is_no_health(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

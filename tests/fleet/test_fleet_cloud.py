@@ -38,6 +38,7 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_runs_in_a_bucket_are_those_on_a_disk(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with s3_server(bucket) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL", url)

@@ -16,6 +16,7 @@ from gpudiag.fleets.row import without_gpu_time
 from gpudiag.fleets.table import FleetTable
 
 
+@pytest.mark.slow
 def test_each_run_costs_its_own_price_or_that_of_the_fleet(tmp_path: Path) -> None:
     for k, stated in enumerate(("price_per_gpu_h = 3.0", 'currency = "EUR"', "")):
         logged(tmp_path / "runs" / f"r{k}" / "gpu.csv", f"2026-03-0{k + 2} 10:00:00", 400, seed=k)

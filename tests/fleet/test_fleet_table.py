@@ -42,6 +42,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rows, st.sampled_from(sorted(GROUPS)))
 @settings(max_examples=60, deadline=None)
 def test_groups_add_up_to_the_total_and_cells_to_the_time(held: list[RunRow], group: str) -> None:

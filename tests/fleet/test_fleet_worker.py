@@ -54,6 +54,7 @@ def test_a_run_that_hangs_is_ended_and_the_next_one_answers() -> None:
         assert reason(worker, "quick") == "answered quick"
 
 
+@pytest.mark.slow
 def test_the_start_of_the_process_is_no_time_of_its_first_run() -> None:
     late = Worker((sys.executable, "-c", "import time; time.sleep(3)\n" + ECHO, ""))
     try:
@@ -85,6 +86,7 @@ def test_a_process_that_ends_costs_one_run(end: str) -> None:
         assert reason(worker, "b") == "answered b"
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_the_one_that_asked(samples: Path) -> None:
     """Its stdin ends, whatever it is doing."""
     worker = Worker()
@@ -98,6 +100,7 @@ def test_the_process_ends_with_the_one_that_asked(samples: Path) -> None:
     worker.close()
 
 
+@pytest.mark.slow
 def test_the_process_of_a_thread_that_ended_is_ended_with_the_others(samples: Path) -> None:
     job = Job(FoundRun("t", str(samples / "tiny-batch-laptop")), {"reading": {}, "judging": {}})
     before = {child.pid for child in psutil.Process().children()}

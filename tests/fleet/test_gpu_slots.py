@@ -43,6 +43,7 @@ def test_boards_one_after_the_other_are_one_gpu(tmp_path: Path, boards: list[Boa
     assert n_slots(load_run(written(tmp_path, *boards), timezone="UTC")) == wanted
 
 
+@pytest.mark.slow
 def test_a_replaced_board_counts_once_in_the_row_of_its_run(tmp_path: Path) -> None:
     """So it does in each session, of which the other one is listed without a sample."""
     written(tmp_path / "runs" / "one", (0, A, 0, 30), (0, B, 31, 60), (1, C, 0, 60))

@@ -87,6 +87,7 @@ def test_the_order_is_that_of_time_and_old_runs_do_not_count(tmp_path: Path) -> 
     assert held.quantities[0].verdict == "worse"
 
 
+@pytest.mark.slow
 def test_of_the_same_one_in_twenty_is_called_different() -> None:
     """All quantities together: 5 % in 4,000 drawn histories, within what chance allows."""
     rng = np.random.default_rng(20261123)

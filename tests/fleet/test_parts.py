@@ -22,6 +22,7 @@ commit = "abc1234"
 """
 
 
+@pytest.mark.slow
 def test_sessions_months_apart_have_the_settings_of_their_run_toml(tmp_path: Path) -> None:
     """Noon in Taipei is 04:00 UTC; 400 samples, one every 3 s, at 2 EUR an hour."""
     folder = tmp_path / "runs" / "a"
@@ -37,6 +38,7 @@ def test_sessions_months_apart_have_the_settings_of_their_run_toml(tmp_path: Pat
     assert table.total.gpu_s == pytest.approx(2 * 1200, rel=0.02)
 
 
+@pytest.mark.slow
 def test_studies_at_the_top_have_their_folder_as_project(tmp_path: Path) -> None:
     (tmp_path / "vision").mkdir()
     storage = f"sqlite:///{tmp_path}/vision/optuna.db"
@@ -48,6 +50,7 @@ def test_studies_at_the_top_have_their_folder_as_project(tmp_path: Path) -> None
         assert {one.project for one in table.rows} == {"vision"}, given
 
 
+@pytest.mark.slow
 def test_a_run_with_a_log_alone_has_the_week_of_the_log(tmp_path: Path) -> None:
     (tmp_path / "runs" / "a").mkdir(parents=True)
     lines = [f"2026-03-0{day} 10:00:00,000 INFO epoch {day}/9 loss 0.{day} time 60.0s" for day in (3, 4, 5)]
@@ -57,6 +60,7 @@ def test_a_run_with_a_log_alone_has_the_week_of_the_log(tmp_path: Path) -> None:
     assert (row.start or "")[:10] == "2026-03-03" and (row.end or "")[:10] == "2026-03-05"
 
 
+@pytest.mark.slow
 def test_sessions_months_apart_have_the_trials_that_began_in_them(tmp_path: Path) -> None:
     """A study beside two logs: 2 trials in January, one of them before the log began, and 1 in April."""
     folder = tmp_path / "runs" / "a"

@@ -35,6 +35,7 @@ def test_what_is_no_file_here_is_held_as_usual(place: str) -> None:
         assert pd.get_option(STORAGE) == usual
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hpo-aggressive-pruning", "starved-input-pipeline/before"])
 def test_a_worker_says_the_same_as_a_diagnosis(samples: Path, name: str) -> None:
     found = runs_below([samples / name]).runs[0]

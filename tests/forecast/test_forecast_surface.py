@@ -49,6 +49,7 @@ def test_command_refuses_what_it_does_not_understand(samples: Path, arguments: l
     assert isinstance(result.exception, ConfigError)
 
 
+@pytest.mark.slow
 def test_more_at_once_than_memory_is_looked_at_for_is_a_gap(made: Forecast) -> None:
     run = gd.simulate(seed=3, n_trials=60, startup_s=(5.0, 9.0)).run
     many = gd.what_if(run, [2, 33, 40])
@@ -85,6 +86,7 @@ def test_the_base_of_the_ratio_is_said(samples: Path) -> None:
     assert f"Now: 2 trials at once. While 2 ran at once, {made.rate.value:.1f} (" in said
 
 
+@pytest.mark.slow
 def test_the_present_number_of_bounds_is_once_the_present(samples: Path) -> None:
     made = gd.what_if(sample(CASE), [2])
     row = next(line.split() for line in repr(made).splitlines() if "4 (now)" in line)

@@ -274,6 +274,7 @@ def test_trials_that_failed_are_counted_with_those_that_follow_others(run: gd.Ru
     assert table.at[2, "failed_pct"] > 10 > table.at[2, "crash_pct"]
 
 
+@pytest.mark.slow
 def test_where_the_memory_of_trials_is_not_known_no_number_is_recommended() -> None:
     """Tasks of LightGBM that hold next to nothing: that memory would hold four says nothing about six."""
     found = gd.memory_capacity(sample("idle-second-gpu/baseline"))

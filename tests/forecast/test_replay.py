@@ -35,6 +35,7 @@ def cut_by_optuna(pruner: str, n: int, epochs: int, direction: str, seed: int) -
     return told.groupby("trial").size().to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("pruner", SPECS)
 def test_every_prune_of_one_process_is_repeated(pruner: str, direction: str) -> None:

@@ -62,6 +62,7 @@ def root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "within_pct"), [(1, 10), (2, 6), (3, 5), (4, 5), (6, 10), (8, 15)])
 def test_throughput_is_near_the_truth(forecast: Forecast, k: int, within_pct: float) -> None:
     truth = true_rate(SPEC, k, 77)
@@ -101,6 +102,7 @@ def test_the_same_run_gives_the_same_forecast() -> None:
     assert gd.what_if(run, [2, 6]).to_json() == gd.what_if(run, [6, 2, 2]).to_json()
 
 
+@pytest.mark.slow
 def test_document_keeps_its_schema(forecast: Forecast, case_1: Forecast, case_4: Forecast) -> None:
     for made in (forecast, case_1, case_4):
         fits(json.loads(made.to_json()), "forecast-2")

@@ -356,6 +356,7 @@ def test_a_report_without_a_home(tmp_path: Path) -> None:
     assert not list((tmp_path / "tmp").iterdir())
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_deleted_under_the_user(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -194,6 +194,7 @@ def test_cells_of_several_lines_are_kept(tmp_path: Path) -> None:
     assert list(run.trials["state"]) == ["FAIL", "COMPLETE"] and not run.info.inputs[0].problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", ["\ud83d", "\udcff", "\ud83d\ud83d"])
 def test_half_a_character_in_json(tmp_path: Path, half: str) -> None:
     trials = [

@@ -110,6 +110,7 @@ def test_output_of_any_encoding(encoding: str, monkeypatch: pytest.MonkeyPatch) 
     assert held["text"] == "ü" and held["mark"].endswith("\U0001f600 \udcff")
 
 
+@pytest.mark.slow
 def test_a_file_name_that_is_not_utf_8(folder: Path, tmp_path: Path) -> None:
     named = Path(os.fsdecode(os.fsencode(tmp_path) + b"/run\xff"))
     try:

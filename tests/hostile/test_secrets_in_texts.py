@@ -35,6 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_no_output_holds_it(folder: Path, tmp_path: Path) -> None:
     run = gd.load_run(folder, timezone="UTC")
     assert len(run.events) and run.info.settings.command == (
@@ -46,6 +47,7 @@ def test_no_output_holds_it(folder: Path, tmp_path: Path) -> None:
     assert all(SECRET not in path.read_text() for path in written) and "events.csv" in {path.name for path in written}
 
 
+@pytest.mark.slow
 def test_no_name_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Of studies, parameters, GPUs and the run; those that differ by the password alone are still two."""
     urls = [f"redis://:{SECRET}{which}@h/0" for which in "ab"]

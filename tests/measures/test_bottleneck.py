@@ -78,6 +78,7 @@ def test_power_and_heat() -> None:
     assert shares(measure_bottleneck(made)) == pytest.approx({"limited": 90.0, "busy": 10.0}, abs=0.1)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.floats(0, 100), min_size=12, max_size=60), st.floats(0, 100), st.floats(0, 100))
 def test_every_second_is_in_one_class(util: list[float], core: float, wait: float) -> None:

@@ -49,6 +49,7 @@ def _optimized(storage: str, directions: list[str], *, named: bool = False) -> o
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("named", [False, pytest.param(True, marks=NEEDS_SET)])
@@ -64,6 +65,7 @@ def test_the_best_is_the_best_feasible_trial(tmp_path: Path, direction: str, nam
     assert found.pareto.empty
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_several_objectives_have_a_front_and_no_best(tmp_path: Path) -> None:
     made = _optimized(f"sqlite:///{tmp_path}/s.db", ["maximize", "minimize"])

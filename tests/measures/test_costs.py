@@ -52,6 +52,7 @@ def test_what_a_trial_had_alone_is_its_own() -> None:
     assert p.trials["energy_kwh"].isna().all() and np.isnan(p.energy_kwh) and np.isnan(p.cost) and p.currency == ""
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 999), gpus_=st.integers(1, 3), workers=st.integers(1, 5))
 def test_outcomes_add_up_to_the_ledger(seed: int, gpus_: int, workers: int) -> None:

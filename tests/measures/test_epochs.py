@@ -27,6 +27,7 @@ def test_epochs_are_known_by_their_names(names: list[str | None], n: int) -> Non
     assert n_epochs(pd.DataFrame({"state": names})) == 0
 
 
+@pytest.mark.slow
 def test_no_more_epochs_at_once_are_forecast(samples: Path) -> None:
     with pytest.raises(NotMeasurable, match="7 trials are epochs of one training"):
         gd.what_if(samples / "starved-input-pipeline/before")

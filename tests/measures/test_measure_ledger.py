@@ -41,6 +41,7 @@ def pools(draw: st.DrawFn) -> tuple[int, Pool]:
     return draw(st.integers(0, 10_000)), pool
 
 
+@pytest.mark.slow
 @SOME
 @given(made=pools())
 def test_the_cells_add_up_in_every_table(made: tuple[int, Pool]) -> None:
@@ -58,6 +59,7 @@ def test_the_cells_add_up_in_every_table(made: tuple[int, Pool]) -> None:
     assert p.pct(*CELLS) == pytest.approx(100)
 
 
+@pytest.mark.slow
 @SOME
 @given(made=pools(), seed=st.integers(0, 99))
 def test_a_gap_moves_seconds_to_unobserved_only(made: tuple[int, Pool], seed: int) -> None:
@@ -84,6 +86,7 @@ def _waits_together(by_cell: pd.DataFrame) -> pd.DataFrame:
     return by_cell.drop(columns=IN_TRIALS).assign(waits=by_cell[IN_TRIALS].sum(axis=1))
 
 
+@pytest.mark.slow
 @SOME
 @given(made=pools())
 def test_runs_of_disjoint_time_add_up(made: tuple[int, Pool]) -> None:

@@ -171,6 +171,7 @@ def test_a_process_that_left_the_gpu_ends_an_open_trial() -> None:
     assert (opens["horizon"] - opens["start"]).dt.total_seconds().tolist() == [20, 400]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(INTERVALS, INTERVALS)
 def test_the_bounds_hold_wherever_open_trials_end(pairs: list[tuple[int, int]], opened: list[tuple[int, int]]) -> None:

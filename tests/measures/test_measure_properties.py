@@ -154,6 +154,7 @@ def shifted(what: Run) -> tuple[Run, Change]:
     return what.map_tables(lambda _, table: shift(table)), shift
 
 
+@pytest.mark.slow
 @SOME
 @given(what=runs(), changes=st.lists(st.sampled_from([shuffled, doubled, relabeled, shifted]), min_size=1, unique=True))
 def test_changes_that_say_nothing_new_change_nothing(what: Run, changes: list[Callable[..., Any]]) -> None:

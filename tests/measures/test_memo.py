@@ -70,6 +70,7 @@ def test_threads_that_ask_for_the_same_wait_for_the_first() -> None:
     assert len(made) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "edit",
     [

@@ -81,6 +81,7 @@ def of_samples(seen: Stretches, chances: Chances, phases: np.ndarray, stalls: tu
     return total
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_chances_are_those_of_all_paths_counted_one_by_one(seed: int) -> None:

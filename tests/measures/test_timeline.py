@@ -71,6 +71,7 @@ def worlds(draw: st.DrawFn) -> tuple[Samples, list[tuple[int, int]]]:
     return samples(np.cumsum(steps).tolist(), [float(u) for u in util]), [(s, s + d) for s, d in spans]
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(world=worlds())
 def test_every_instant_has_the_cell_of_its_definition(world: tuple[Samples, list[tuple[int, int]]]) -> None:

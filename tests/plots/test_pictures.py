@@ -70,6 +70,7 @@ def axes_of(pictures: dict[str, Picture]) -> list[tuple[str, Axes]]:
     return [(name, ax) for name, picture in pictures.items() for ax in picture.figure.axes]
 
 
+@pytest.mark.slow
 def test_all_but_the_impossible_are_drawn(kind: str, pictures: dict[str, Picture]) -> None:
     assert set(pictures) == {name for name in PLOTS if (name, kind) not in NEVER_DRAWN}
 

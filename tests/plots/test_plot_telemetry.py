@@ -166,6 +166,7 @@ def legend_of(ax: Axes) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [2, 8])
 def test_the_overview_has_a_line_a_gpu_so_that_an_idle_one_is_seen(gpus: int) -> None:
     ax = overview_use(gpus)

@@ -79,11 +79,13 @@ BASE = pytest.mark.parametrize("name", ["healthy", "idle-second-gpu/baseline", "
 ANY = settings(max_examples=20, suppress_health_check=RELAXED, phases=[Phase.explicit, Phase.generate])
 
 
+@pytest.mark.slow
 @BASE
 def test_order_and_repeats_of_rows(name: str) -> None:
     same(whole(name), repeated(reordered(whole(name))))
 
 
+@pytest.mark.slow
 @BASE
 def test_all_clocks_shifted_alike(name: str) -> None:
     same(whole(name), later(whole(name)), dated=False)
@@ -107,6 +109,7 @@ def test_all_clocks_of_any_run_shifted_alike(recipe: Recipe) -> None:
         same(run, later(run), dated=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["gpu", "trials", "host"])
 def test_a_column_that_holds_nothing_is_no_column(table: str) -> None:
     run = whole("real-h100/three-workers")

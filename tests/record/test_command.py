@@ -75,6 +75,7 @@ def test_signals_are_passed_on(number: signal.Signals, tmp_path: Path) -> None:
     assert (returned, out) == (5, b"got\n")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_ctrl_c_of_a_terminal_reaches_the_command_once(tmp_path: Path) -> None:
     """The terminal sends it to the whole group: the command counts how often it comes."""
@@ -102,6 +103,7 @@ def test_ctrl_c_of_a_terminal_reaches_the_command_once(tmp_path: Path) -> None:
         os.close(terminal)
 
 
+@pytest.mark.slow
 def test_a_command_that_ignores_sigterm_is_not_killed_and_its_end_is_awaited(tmp_path: Path) -> None:
     ready, path = tmp_path / "ready", tmp_path / "a.csv"
     process = start(path, "sh", "-c", f"trap '' TERM; echo x > {ready}; sleep 1; echo done; exit 4")

@@ -51,6 +51,7 @@ def test_nothing_to_do_is_one_line() -> None:
         assert all(isinstance(one, Note) and one.text.startswith("Nothing needs to be changed") for one in told)
 
 
+@pytest.mark.slow
 def test_options_stand_in_the_order_of_their_cards(samples: Path) -> None:
     document = diagnosed("hpo-aggressive-pruning").document
     (folded,) = advice(document)

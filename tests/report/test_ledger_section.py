@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 from toyrun import toy_run
 
 from gpudiag.diagnosis import diagnose
@@ -32,6 +33,7 @@ def test_energy_of_a_partly_observed_run_says_so() -> None:
     assert "Energy |" in heads[0] and "observed |" in heads[1] and "Energy |" not in heads[1]
 
 
+@pytest.mark.slow
 def test_unclear_time_bounds_start_up_and_stalls() -> None:
     run = simulate(
         seed=7, gpus=(Gpu(),) * 8, workers=8, n_trials=80, epochs=6, startup_s=(8.0, 12.0), epoch_s=(14.0, 22.0),

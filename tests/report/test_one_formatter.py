@@ -47,6 +47,7 @@ def float_specs(source: str) -> Iterator[str]:
             yield ast.unparse(node.args[1])
 
 
+@pytest.mark.slow
 def test_only_the_formatter_gives_floats_their_form() -> None:
     found = {
         str(path.relative_to(PACKAGE)): list(float_specs(path.read_text(encoding="utf-8")))

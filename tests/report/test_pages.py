@@ -27,6 +27,7 @@ def html(notebook: nbformat.NotebookNode) -> str:
     return pages.html_page(notebook)
 
 
+@pytest.mark.slow
 def test_html_loads_nothing_and_forbids_loading(html: str) -> None:
     parts = re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL)
     data, scripts = parts[:2], parts[2:]

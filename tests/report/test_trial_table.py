@@ -146,6 +146,7 @@ def test_without_a_script_there_are_the_best_the_longest_and_the_last_that_faile
     assert "Some of 452 trials" in html and block.packed not in html
 
 
+@pytest.mark.slow
 def test_it_stands_in_the_page_alone() -> None:
     (block,) = trial_table(Analysis(toy_run()))
     assert markdown.render([block]) == "" == terminal.render([block])
@@ -156,6 +157,7 @@ def test_it_stands_in_the_page_alone() -> None:
     assert "Some of 12 trials" not in pages.markdown_page(notebook, full=True).text
 
 
+@pytest.mark.slow
 def test_names_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     run = with_columns(toy_run(), **{"params.x": evil, "detail": evil, "worker": evil})

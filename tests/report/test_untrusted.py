@@ -76,6 +76,7 @@ def seen(outputs: list[dict[str, str]]) -> list[Seen]:
     return [Seen(data["text/html"]) for data in outputs]
 
 
+@pytest.mark.slow
 def test_every_element_stays_and_none_is_hidden(seen: list[Seen]) -> None:
     tags = {tag for one in seen for tag, _ in one.elements}
     assert tags - TAGS - UNWRAPPED == {"style"}

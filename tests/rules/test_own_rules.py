@@ -17,6 +17,7 @@ def snippet(root: Path) -> str:
     return code
 
 
+@pytest.mark.slow
 def test_the_rule_of_the_page_runs(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.chdir(root)
     names: dict[str, Any] = {"__name__": "own_rules"}

@@ -73,6 +73,7 @@ def test_the_healthy_sample_has_no_finding_above_a_note(bench: ModuleType, sampl
     assert bench.loud(bench.judged(load_run(samples / "healthy"))) == []
 
 
+@pytest.mark.slow
 def test_cases_name_what_the_investigator_found(bench: ModuleType, samples: Path) -> None:
     idle = bench.judged(load_run(samples / "idle-second-gpu" / "baseline"))
     assert idle["gpu-idle-beside-busy"].where == {"gpu": "0"}

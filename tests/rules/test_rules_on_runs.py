@@ -97,6 +97,7 @@ def gpu_with(run: Run, **columns: Any) -> pd.DataFrame:
     return run.gpu.assign(**columns)
 
 
+@pytest.mark.slow
 def test_planted_faults_are_found() -> None:
     run = healthy(("0", "1"))
     second = run.gpu["gpu"] == "1"

@@ -12,6 +12,7 @@ import gpudiag as gd
 from gpudiag.simulation.cases import CASES, write_case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["healthy", "hpo-aggressive-pruning"])
 def test_another_seed_is_another_run_that_many_days_later(tmp_path: Path, case: str) -> None:
     first, other, again = (write_case(case, tmp_path / name, seed) for name, seed in (("a", 3), ("b", 17), ("c", 17)))

@@ -226,6 +226,7 @@ GPU = (("kernel", "gemm", "compute_pct"), ("kernel", "ncclKernel", "communicatio
 WORK = st.tuples(st.integers(-5, 60), st.integers(0, 25), st.integers(0, 9))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(WORK, min_size=1, max_size=25), st.lists(st.integers(1, 20), min_size=1, max_size=4))
 def test_every_microsecond_has_the_state_that_brute_force_gives_it(

@@ -58,6 +58,7 @@ def test_the_report_shows_the_map_and_names_what_was_assumed(data: Path, tmp_pat
     assert not any(name in text for name in ("n1", "ada", "bob", "GPU-n", "sacct"))
 
 
+@pytest.mark.slow
 def test_runs_and_a_data_set_are_one_fleet(data: Path, tmp_path: Path) -> None:
     samples = Path(__file__).resolve().parents[3] / "data" / "samples"
     shutil.copytree(samples / "tiny-batch-laptop", tmp_path / "runs" / "p" / "tiny")

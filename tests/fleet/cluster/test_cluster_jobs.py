@@ -344,6 +344,7 @@ def some_job(draw: st.DrawFn) -> tuple[Any, ...]:
     return start, end, nodes, draw(st.sampled_from([None, 1, 2, 3, 5, 8])), use
 
 
+@pytest.mark.slow
 @given(st.lists(some_job(), max_size=8), st.lists(st.floats(0, 100), min_size=15, max_size=15))
 @settings(max_examples=25)
 def test_whatever_the_jobs_all_rows_add_up_to_all_gpu_time(jobs: list[tuple[Any, ...]], util: list[float]) -> None:

@@ -35,6 +35,7 @@ def seconds_of(rows: list[RunRow]) -> dict[str, float]:
     return {cell: math.fsum(getattr(row, f"{cell}_gpu_s") or 0.0 for row in rows) for cell in CELLS}
 
 
+@pytest.mark.slow
 @given(st.lists(gpu(), min_size=1, max_size=3))
 @settings(max_examples=30)
 def test_a_session_has_the_ledger_of_a_run_of_that_telemetry(gpus: list[tuple[list[float], list[float]]]) -> None:
@@ -81,6 +82,7 @@ def test_gpus_that_never_work_are_listed_and_the_map_has_what_was_observed(tmp_p
     assert made.about.observed_gpu_s == pytest.approx(2 * (3 * 3600 + 30) + 90)
 
 
+@pytest.mark.slow
 def test_many_gpus_over_long_are_drawn_with_few_rows_and_columns(tmp_path: Path) -> None:
     times = [3 * 3600.0 * at for at in range(8 * 150)]
     long = Host("n999", {"0": (times, [40.0] * len(times))})

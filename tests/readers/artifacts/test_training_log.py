@@ -186,6 +186,7 @@ def test_a_log_of_another_tool_stays_its_own(tmp_path: Path) -> None:
         assert training_log.NAME not in claims
 
 
+@pytest.mark.slow
 def test_a_log_of_megabytes_in_utf_16(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     lines = ["2025-12-02 18:22:51 epoch 1 step 2 loss 0.3"] * 100_000

@@ -70,6 +70,7 @@ def read(text: str | bytes, folder: Path) -> Any:
     return read_telemetry(path, timezone="UTC")
 
 
+@pytest.mark.slow
 @given(logs())
 @RELAXED
 def test_what_was_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, log: tuple[str, pd.DataFrame]) -> None:
@@ -81,6 +82,7 @@ def test_what_was_written_is_read_back(tmp_path_factory: pytest.TempPathFactory,
         pd.testing.assert_series_equal(found, truth[name], check_names=False)
 
 
+@pytest.mark.slow
 @given(logs(), st.data())
 @RELAXED
 def test_damage_costs_only_what_it_hits(
@@ -101,6 +103,7 @@ def test_damage_costs_only_what_it_hits(
     assert len(written - set(zip(gpu["time"], gpu["gpu"], strict=True))) <= 1
 
 
+@pytest.mark.slow
 @given(logs(), st.binary(max_size=40), st.integers(0, 2000))
 @RELAXED
 def test_no_bytes_raise_anything_but_input_error(

@@ -171,6 +171,7 @@ def test_one_log_stays_and_none_is_empty() -> None:
     assert merge([one]) is one and merge([]).rows == 0
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=8, unique=True), min_size=2, max_size=4))
 def test_merging_is_a_sorted_union(logs: list[list[int]]) -> None:
     merged = merge([part(sorted(log)) for log in logs])

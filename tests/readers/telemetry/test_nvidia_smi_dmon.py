@@ -117,6 +117,7 @@ def test_a_header_alone_is_refused(tmp_path: Path) -> None:
 cell = st.one_of(st.none(), st.integers(0, 100))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(cell, cell, cell), min_size=1, max_size=30), st.integers(1, 9))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list, every: int) -> None:
     lines = []

@@ -306,6 +306,7 @@ def test_numbers_of_every_length(tmp_path: Path) -> None:
     assert [value.hex() for value in out["value"]] == [float(value).hex() for value in values]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(OF_WORKERS, SPELLINGS), max_size=30), st.integers(100, 2000))
 def test_all_ways_to_read_a_journal_agree(

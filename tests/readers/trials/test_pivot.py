@@ -133,6 +133,7 @@ def test_a_text_that_is_no_json_does_not_spoil_its_column() -> None:
     assert [(p.kind, p.count, p.example) for p in problems.all] == [("attribute that is not JSON, kept as text", 2, "")]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=3))
 )

@@ -146,6 +146,7 @@ def test_every_bit_of_a_number_comes_through(
     assert {"trials", "trial_params", "trial_intermediate_values", "trial_values"} <= set(as_they_are)
 
 
+@pytest.mark.slow
 def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with storage_at(postgres_url) as storage:
         write_study(storage, "bits", [frozen(i, intermediate_values=dict(enumerate(VALUES))) for i in range(50)])
@@ -168,6 +169,7 @@ def test_every_bit_comes_through_postgres_too(postgres_url: str, monkeypatch: py
         pd.testing.assert_frame_equal(frames[0], other)
 
 
+@pytest.mark.slow
 def test_a_small_study_among_large_ones_is_not_looked_for_by_stretches(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

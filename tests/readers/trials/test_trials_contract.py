@@ -179,6 +179,7 @@ def test_names_and_texts_of_every_language(kind: str, whole: dict[str, Path]) ->
     assert set(read(kind, whole[kind]).trials["study"]) == ({"größe/学習 1"} if named else {kind})
 
 
+@pytest.mark.slow
 @kinds
 def test_a_file_cut_anywhere(kind: str, whole: dict[str, Path], tmp_path: Path) -> None:
     """Cut at every fiftieth: valid tables whose trials are all in the whole, or an InputError."""
