@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
@@ -18,7 +19,7 @@ except ImportError:  # Windows
 
 PREFIX = "gpudiag-"
 OWN_NAME = re.compile(rf"\.?{PREFIX}[a-z0-9_]{{8}}")
-"""How :func:`tempfile.mkdtemp` names such a folder."""
+"""How such a folder is called; earlier releases took the letters from :func:`tempfile.mkdtemp`."""
 LOCK = "gpudiag.lock"
 """A file in such a folder, locked as long as its process lives. The system unlocks it, however the process ends."""
 _SAYS = (
@@ -40,19 +41,30 @@ def scratch(beside: Path | None = None) -> Iterator[Path]:
     """
     there = Path(tempfile.gettempdir() if beside is None else beside).absolute()
     sweep(there)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX if beside is None else f".{PREFIX}", dir=there))
-    _mine.add(folder)
+    folder = _unused(there, PREFIX if beside is None else f".{PREFIX}")
     lock = None
+    _mine.add(folder)
     try:
+        folder.mkdir(mode=0o700)
         lock = _locked(folder)
         yield folder
     finally:
         try:
             _remove(folder)
+        except BaseException:  # a signal came meanwhile; a second one ends the process
+            _remove(folder)
+            raise
         finally:
             if lock is not None:
                 os.close(lock)
             _mine.discard(folder)
+
+
+def _unused(there: Path, prefix: str) -> Path:
+    """A name for a folder, known before there is one: what interrupts its making can remove it."""
+    while (folder := there / f"{prefix}{secrets.token_hex(4)}").exists():
+        pass
+    return folder
 
 
 def sweep(there: Path) -> None:
