@@ -14,7 +14,7 @@ import pandas as pd
 
 from gpudiag._run.tables import RunTables
 from gpudiag.errors import InputError
-from gpudiag.schema import STATES, TABLES, TableSpec
+from gpudiag.schema import STATES, TABLES, TableSpec, dtype
 
 R = TypeVar("R", bound=RunTables)
 """A run, whatever its class: what is made of it is one again."""
@@ -26,14 +26,15 @@ def sound(run: R) -> R:
     """The run itself where its tables hold what they can hold, else one whose tables do.
 
     A number outside the bounds of its column becomes unknown, a row whose key is out of bounds is left out, an
-    optional column without a value is dropped, and of several rows of one GPU, study, trial or step one is kept.
+    optional column without a value is dropped, times of which none is known are in UTC, and of several rows of one GPU,
+    study, trial or step one is kept.
     Raises InputError for a state that trials do not have.
     """
     _check_states(run.trials)
     changed = {}
     for name, table in TABLES.items():
         held = getattr(run, name)
-        made = _once(_known(_bounded(held, table), table), table)
+        made = _once(_dated(_known(_bounded(held, table), table), table), table)
         if made is not held:
             changed[name] = made
     return replace(run, **changed) if changed else run
@@ -67,6 +68,18 @@ def _known(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
     optional = [name for name in rows if name in table.names and name not in table.required]
     blank = [name for name in optional if len(rows) and pd.isna(rows[name].iloc[0]) and rows[name].isna().all()]
     return rows.drop(columns=blank) if blank else rows
+
+
+def _dated(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:
+    """Times of which none is known may have come without a zone, which no other time could be compared with."""
+    undated = [
+        column.name
+        for column in table.columns
+        if column.kind == "time" and column.name in rows
+        and not isinstance(rows[column.name].dtype, pd.DatetimeTZDtype) and rows[column.name].isna().all()
+    ]  # fmt: skip
+    unknown = pd.Series(pd.NaT, index=rows.index, dtype=dtype("time"))
+    return rows.assign(**dict.fromkeys(undated, unknown)) if undated else rows
 
 
 def _once(rows: pd.DataFrame, table: TableSpec) -> pd.DataFrame:

@@ -48,6 +48,14 @@ def test_a_sound_run_is_itself_and_one_by_hand_is_made_sound() -> None:
         sound(replace(run, trials=run.trials.assign(state="ABORTED")))
 
 
+def test_times_of_which_none_is_known_need_no_zone() -> None:
+    run = whole(NAME)
+    unknown = pd.Series(pd.NaT, index=run.trials.index, dtype="datetime64[ns]")
+    made_sound = sound(replace(run, trials=run.trials.assign(end=unknown)))
+    assert made_sound.trials["end"].isna().all() and made_sound.trials["end"].dtype == run.trials["end"].dtype
+    asked.diagnosed(made_sound)
+
+
 def test_a_metric_that_one_gpu_lacks_is_no_number_in_a_trace() -> None:
     run = whole("idle-second-gpu/baseline")
     gpu = run.gpu.assign(power_w=run.gpu["power_w"].mask(run.gpu["gpu"] == "1"))
