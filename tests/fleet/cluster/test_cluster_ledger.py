@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from made import START, Host, steady, written
 
 from gpudiag.errors import InputError
-from gpudiag.fleets.cluster.cluster import cluster
+from gpudiag.fleets.cluster.cluster import Cluster, cluster
 from gpudiag.fleets.cluster.gpu_record import SILENCE_US
 from gpudiag.readers._datasets.partitions import telemetry_dataset
 from gpudiag.report.fleet.document import CELLS, RunRow
@@ -102,18 +102,23 @@ def test_a_session_of_single_samples_accounts_for_nothing(tmp_path: Path) -> Non
         cluster([written(tmp_path / "b", lone)])
 
 
+def of_hosts(folder: Path, util: dict[str, list[float]]) -> Cluster:
+    """Hosts of one GPU each, with a sample every 30 s."""
+    for name, values in util.items():
+        part = folder / "date=2026-03-04" / f"node={name}"
+        part.mkdir(parents=True)
+        times = [START + pd.Timedelta(seconds=30 * at) for at in range(len(values))]
+        pl.DataFrame({"timestamp": times, "gpu": ["0"] * len(values), "gpu_utilization": values}).write_parquet(
+            part / "a.parquet"
+        )
+    found = telemetry_dataset(folder)
+    assert found is not None
+    return cluster([found])
+
+
 def test_a_host_in_shares_of_one_beside_others_is_left_out(tmp_path: Path) -> None:
     """n1 at 0.95 of 1 is no host that never worked."""
-    for name, util in (("n1", [0.95, 0.5, 0.25]), ("n2", [95.0, 50.0, 25.0])):
-        folder = tmp_path / "date=2026-03-04" / f"node={name}"
-        folder.mkdir(parents=True)
-        times = [START + pd.Timedelta(seconds=30 * at) for at in range(3)]
-        pl.DataFrame({"timestamp": times, "gpu": ["0"] * 3, "gpu_utilization": util}).write_parquet(
-            folder / "a.parquet"
-        )
-    found = telemetry_dataset(tmp_path)
-    assert found is not None
-    made = cluster([found])
+    made = of_hosts(tmp_path, {"n1": [0.95, 0.5, 0.25], "n2": [95.0, 50.0, 25.0]})
     assert [row.host for row in made.rows] == ["n2"] and made.about.never_used == made.about.hardly_used == ()
     assert (made.about.n_hosts, made.about.n_gpus, made.about.n_hosts_left_out) == (1, 1, 1)
     assert made.about.notes[0].startswith("n1: left out")
@@ -121,16 +126,7 @@ def test_a_host_in_shares_of_one_beside_others_is_left_out(tmp_path: Path) -> No
 
 def test_an_idle_host_that_writes_fractions_is_idle_in_either_unit(tmp_path: Path) -> None:
     """n1 below a tenth throughout: 0.09 is under 10 %, whether of 1 or of 100. n3 at 0.11 may be either."""
-    for name, util in (("n1", [0.0, 0.09, 0.01]), ("n2", [95.0, 50.0, 25.0]), ("n3", [0.0, 0.11, 0.01])):
-        folder = tmp_path / "date=2026-03-04" / f"node={name}"
-        folder.mkdir(parents=True)
-        times = [START + pd.Timedelta(seconds=30 * at) for at in range(3)]
-        pl.DataFrame({"timestamp": times, "gpu": ["0"] * 3, "gpu_utilization": util}).write_parquet(
-            folder / "a.parquet"
-        )
-    found = telemetry_dataset(tmp_path)
-    assert found is not None
-    made = cluster([found])
+    made = of_hosts(tmp_path, {"n1": [0.0, 0.09, 0.01], "n2": [95.0, 50.0, 25.0], "n3": [0.0, 0.11, 0.01]})
     assert {row.host: row.idle_no_trial_gpu_s for row in made.rows} == {"n1": pytest.approx(90), "n2": 0}
     assert [gpu.host for gpu in made.about.never_used] == ["n1"] and made.about.notes[0].startswith("n3: left out")
 
